@@ -1,0 +1,210 @@
+package clock_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// rings records when an alarm rang, from a beginning.
+type rings struct {
+	began time.Time
+
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (r *rings) ring() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, time.Since(r.began))
+}
+
+func (r *rings) at() []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]time.Duration(nil), r.all...)
+}
+
+func inBubble(t *testing.T, f func(t *testing.T, a *clock.Alarm, r *rings)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rings{began: time.Now()}
+		a := clock.NewAlarm(clock.System, r.ring)
+		defer a.Stop()
+		f(t, a, r)
+	})
+}
+
+func TestAnAlarmRingsAtTheEarliestOfItsTimes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ asked, want []time.Duration }{
+		"one":               {[]time.Duration{5}, []time.Duration{5}},
+		"later ones":        {[]time.Duration{5, 6, 7}, []time.Duration{5}},
+		"earlier ones":      {[]time.Duration{7, 6, 5}, []time.Duration{5}},
+		"mixed":             {[]time.Duration{6, 9, 5, 7}, []time.Duration{5}},
+		"twice the same":    {[]time.Duration{5, 5}, []time.Duration{5}},
+		"now":               {[]time.Duration{0}, []time.Duration{0}},
+		"in the past":       {[]time.Duration{-3}, []time.Duration{0}},
+		"past and future":   {[]time.Duration{4, -3}, []time.Duration{0}},
+		"nothing was asked": {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
+				for _, d := range c.asked {
+					a.By(r.began.Add(d * time.Second))
+				}
+				time.Sleep(time.Hour)
+				want := []time.Duration(nil)
+				for _, d := range c.want {
+					want = append(want, d*time.Second)
+				}
+				assert.Equal(t, want, r.at())
+			})
+		})
+	}
+}
+
+func TestAnAlarmCanBeAskedAgainAfterItRang(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
+		for i := range 5 {
+			a.By(r.began.Add(time.Duration(i+1) * time.Second))
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second}, r.at())
+	})
+}
+
+// A queue whose deadlines grow asks for each of them, and its function for the next one that is due.
+func TestNoTimeThatWasAskedForIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(50) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex
+			var queue []time.Time
+			late := 0
+			var a *clock.Alarm
+			a = clock.NewAlarm(clock.System, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				now := time.Now()
+				kept := queue[:0]
+				var next time.Time
+				for _, t := range queue {
+					switch {
+					case !t.After(now):
+						if t.Before(now) {
+							late++
+						}
+						continue
+					case next.IsZero() || t.Before(next):
+						next = t
+					}
+					kept = append(kept, t)
+				}
+				queue = kept
+				if !next.IsZero() {
+					a.By(next)
+				}
+			})
+			defer a.Stop()
+			var askers sync.WaitGroup
+			for range 4 {
+				pause := rand.New(rand.NewPCG(random.Uint64(), 2))
+				askers.Go(func() {
+					for range 200 {
+						due := time.Now().Add(time.Duration(pause.IntN(50)) * time.Millisecond)
+						mu.Lock()
+						queue = append(queue, due)
+						mu.Unlock()
+						a.By(due)
+						time.Sleep(time.Duration(pause.IntN(10)) * time.Millisecond)
+					}
+				})
+			}
+			askers.Wait()
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			assert.Empty(t, queue, "seed %d", seed)
+			assert.Zero(t, late, "seed %d", seed)
+		})
+	}
+}
+
+func TestALaterTimeCostsNoTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{}
+		a := clock.NewAlarm(c, func() {})
+		defer a.Stop()
+		first := time.Now().Add(time.Minute)
+		for i := range 1000 {
+			a.By(first.Add(time.Duration(i)))
+		}
+		assert.EqualValues(t, 1, c.settings.Load())
+	})
+}
+
+// counting is the system's clock, and counts how often a timer was set.
+type counting struct{ settings atomic.Int64 }
+
+func (c *counting) Now() time.Time { return time.Now() }
+
+func (c *counting) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.settings.Add(1)
+	return countedTimer{time.AfterFunc(d, f), c}
+}
+
+type countedTimer struct {
+	*time.Timer
+	c *counting
+}
+
+func (t countedTimer) Reset(d time.Duration) bool {
+	t.c.settings.Add(1)
+	return t.Timer.Reset(d)
+}
+
+func TestAStoppedAlarmIsSilent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
+		a.By(r.began.Add(time.Second))
+		a.Stop()
+		a.By(r.began.Add(2 * time.Second))
+		time.Sleep(time.Minute)
+		assert.Empty(t, r.at())
+		a.Stop()
+	})
+}
+
+func TestStopWaitsForTheCallThatRuns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var over atomic.Bool
+		a := clock.NewAlarm(clock.System, func() {
+			time.Sleep(time.Minute)
+			over.Store(true)
+		})
+		a.By(time.Now().Add(time.Second))
+		time.Sleep(2 * time.Second)
+		a.Stop()
+		assert.True(t, over.Load())
+	})
+}
+
+func TestAnAlarmThatIsNeverAskedStops(t *testing.T) {
+	t.Parallel()
+	clock.NewAlarm(clock.System, func() {}).Stop()
+}

@@ -1,0 +1,79 @@
+package clock_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestSleepEndsWhenTheTimeHasPassed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		require.NoError(t, clock.Sleep(t.Context(), clock.System, time.Minute))
+		assert.Equal(t, time.Minute, time.Since(began))
+		require.NoError(t, clock.Sleep(t.Context(), clock.System, 0))
+		require.NoError(t, clock.Sleep(t.Context(), clock.System, -time.Second))
+		assert.Equal(t, time.Minute, time.Since(began))
+	})
+}
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, clock.Sleep(ctx, clock.System, time.Minute), context.DeadlineExceeded)
+		assert.Equal(t, time.Second, time.Since(began))
+		require.ErrorIs(t, clock.Sleep(ctx, clock.System, time.Minute), context.DeadlineExceeded, "an ended one: at once")
+		require.ErrorIs(t, clock.Sleep(ctx, clock.System, 0), context.DeadlineExceeded)
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+func TestSleepGoesByItsClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := simnet.NewClock()
+		c.Freeze()
+		began := time.Now()
+		time.AfterFunc(time.Hour, c.Thaw)
+		require.NoError(t, clock.Sleep(t.Context(), c, time.Second))
+		assert.Equal(t, time.Hour, time.Since(began))
+	})
+}
+
+func TestTheSystemsClockIsMonotonic(t *testing.T) {
+	t.Parallel()
+	assert.Contains(t, clock.System.Now().String(), " m=", "a reading that no step of the wall clock moves")
+}
+
+func TestASystemTimerCanBeMovedAndStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var rings atomic.Int64
+		timer := clock.System.AfterFunc(time.Second, func() { rings.Add(1) })
+		assert.True(t, timer.Reset(time.Minute))
+		time.Sleep(2 * time.Second)
+		assert.Zero(t, rings.Load())
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 1, rings.Load())
+		assert.False(t, timer.Stop())
+		clock.System.AfterFunc(-time.Second, func() { rings.Add(1) })
+		synctest.Wait()
+		assert.EqualValues(t, 2, rings.Load(), "at once")
+		timer = clock.System.AfterFunc(time.Second, func() { rings.Add(1) })
+		assert.True(t, timer.Stop())
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 2, rings.Load())
+	})
+}

@@ -1,0 +1,62 @@
+package clock_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		drift clock.Drift
+		ttl   time.Duration
+		want  time.Duration
+	}{
+		"the page's budget":   {clock.DefaultDrift, 10 * time.Second, 102 * time.Millisecond},
+		"a short TTL":         {clock.DefaultDrift, 100 * time.Millisecond, 3 * time.Millisecond},
+		"an hour":             {clock.DefaultDrift, time.Hour, 36*time.Second + 2*time.Millisecond},
+		"no TTL":              {clock.DefaultDrift, 0, 2 * time.Millisecond},
+		"nothing is budgeted": {clock.Drift{}, time.Minute, 0},
+		"only a share":        {clock.Drift{Factor: 0.5}, time.Minute, 30 * time.Second},
+		"only a little":       {clock.Drift{Least: time.Second}, time.Minute, time.Second},
+		"a year":              {clock.DefaultDrift, 365 * 24 * time.Hour, 87*time.Hour + 36*time.Minute + 2*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.InDelta(t, c.want, c.drift.Of(c.ttl), float64(time.Nanosecond))
+		})
+	}
+}
+
+func TestValidityIsWhatElapsedTimeAndDriftLeave(t *testing.T) {
+	t.Parallel()
+	const ttl = 10 * time.Second
+	drift := clock.DefaultDrift.Of(ttl)
+	for name, c := range map[string]struct{ elapsed, want time.Duration }{
+		"at once":                     {0, 9898 * time.Millisecond},
+		"after a while":               {time.Second, 8898 * time.Millisecond},
+		"at the last moment":          {9898*time.Millisecond - 1, 1},
+		"when only the drift is left": {9898 * time.Millisecond, 0},
+		"when the TTL is used up":     {ttl, -102 * time.Millisecond},
+		"long after":                  {time.Hour, ttl - time.Hour - 102*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.want, clock.Validity(ttl, c.elapsed, drift))
+		})
+	}
+}
+
+func TestTheBudgetCoversAClockThatRunsThatMuchFaster(t *testing.T) {
+	t.Parallel()
+	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
+		// The master's clock gains one percent on the client's: its TTL ends earlier by that.
+		ends := time.Duration(math.Floor(float64(ttl) / 1.01))
+		assert.LessOrEqual(t, clock.Validity(ttl, 0, clock.DefaultDrift.Of(ttl)), ends, ttl.String())
+	}
+}
