@@ -1,0 +1,88 @@
+package embedded
+
+import (
+	"net"
+	"sync"
+)
+
+// gate holds back what passes through the connections of a frozen master. Its zero value is open.
+type gate struct {
+	mu            sync.Mutex
+	reads, writes chan struct{} // nil: open; closed when it opens
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reads, g.writes = make(chan struct{}), make(chan struct{})
+}
+
+func (g *gate) openWrites() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	release(&g.writes)
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	release(&g.reads)
+	release(&g.writes)
+}
+
+func release(side *chan struct{}) {
+	if *side != nil {
+		close(*side)
+		*side = nil
+	}
+}
+
+// pass waits until side is open. It reports false if gone closes first.
+func (g *gate) pass(side *chan struct{}, gone <-chan struct{}) bool {
+	for {
+		g.mu.Lock()
+		shut := *side
+		g.mu.Unlock()
+		if shut == nil {
+			return true
+		}
+		select {
+		case <-shut:
+		case <-gone:
+			return false
+		}
+	}
+}
+
+// conn is a connection behind the gate.
+type conn struct {
+	net.Conn
+	life *life
+	gone chan struct{} // closed when this side closes the connection
+	once sync.Once
+}
+
+// Read hands out what has arrived only while the gate is open. It looks after reading, not before: a read that was
+// waiting when the gate shut would let one command through.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if !c.life.gate.pass(&c.life.gate.reads, c.gone) {
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if !c.life.gate.pass(&c.life.gate.writes, c.gone) {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.gone)
+		c.life.forget(c)
+	})
+	return c.Conn.Close()
+}

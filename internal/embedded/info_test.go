@@ -1,0 +1,89 @@
+package embedded_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// info asks for sections of INFO and returns the fields by name.
+func info(t *testing.T, c *redis.Client, sections ...string) map[string]string {
+	t.Helper()
+	text, err := c.Info(within(t, patience), sections...).Result()
+	require.NoError(t, err)
+	fields := map[string]string{}
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+func TestInfoIsWhatRedisWouldSay(t *testing.T) {
+	t.Parallel()
+	server := []string{"redis_version", "redis_mode", "os", "arch_bits", "process_id", "run_id", "tcp_port",
+		"server_time_usec", "uptime_in_seconds", "uptime_in_days"}
+	clients := []string{"connected_clients"}
+	replication := []string{"role", "connected_slaves", "master_failover_state", "master_replid", "master_replid2",
+		"master_repl_offset", "second_repl_offset"}
+	all := append(append(append([]string{}, server...), clients...), replication...)
+	for name, tc := range map[string]struct{ ask, want []string }{
+		"everything by default": {nil, all},
+		"all":                   {[]string{"ALL"}, all},
+		"one section":           {[]string{"server"}, server},
+		"another":               {[]string{"Replication"}, replication},
+		"several":               {[]string{"replication", "server"}, append(append([]string{}, server...), replication...)},
+		"none that is known":    {[]string{"weather"}, nil},
+	} {
+		for _, protocol := range []int{2, 3} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				c := connect(t, open(t), func(o *redis.Options) { o.Protocol = protocol })
+				var got []string
+				for field := range info(t, c, tc.ask...) {
+					got = append(got, field)
+				}
+				assert.ElementsMatch(t, tc.want, got)
+			})
+		}
+	}
+}
+
+func TestInfoTellsAMasterOldEnoughToVote(t *testing.T) {
+	t.Parallel()
+	got := info(t, connect(t, open(t)))
+	assert.Equal(t, "master", got["role"])
+	assert.Equal(t, "standalone", got["redis_mode"])
+	assert.Regexp(t, "^[0-9a-f]{40}$", got["run_id"])
+	assert.Equal(t, "30", got["uptime_in_days"])
+	assert.Equal(t, "7", info(t, connect(t, open(t, embedded.WithUptime(7e9))))["uptime_in_seconds"])
+}
+
+func TestInfoReadsLikeRedis(t *testing.T) {
+	t.Parallel()
+	text := connect(t, open(t)).Info(within(t, patience), "server", "replication").Val()
+	assert.True(t, strings.HasPrefix(text, "# Server\r\nredis_version:"), "got %q", text)
+	assert.Contains(t, text, "\r\n\r\n# Replication\r\nrole:master\r\n")
+	assert.True(t, strings.HasSuffix(text, "\r\n"))
+}
+
+func TestInfoAndRoleWorkInsideAScript(t *testing.T) {
+	t.Parallel()
+	c := connect(t, open(t))
+	text, err := c.Eval(within(t, patience), `return redis.call("INFO", "server")`, nil).Text()
+	require.NoError(t, err)
+	assert.Contains(t, text, "run_id:")
+}
+
+func TestRole(t *testing.T) {
+	t.Parallel()
+	got, err := connect(t, open(t)).Do(within(t, patience), "ROLE").Slice()
+	require.NoError(t, err)
+	assert.Equal(t, []any{"master", int64(0), []any{}}, got)
+}

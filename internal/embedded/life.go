@@ -1,0 +1,151 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// life is a master from one start to the next stop: one listener, one data set, one run id.
+type life struct {
+	redis    *miniredis.Miniredis
+	listener net.Listener
+	gate     gate
+	frozen   bool // guarded by Master.mu: this side holds redis' own lock
+	wiped    bool // guarded by Master.mu: lose the data at the thaw
+
+	runID  string
+	replID string
+	born   time.Time     // by the monotonic clock
+	age    time.Duration // uptime claimed at birth
+
+	accepting sync.WaitGroup
+	mu        sync.Mutex
+	conns     map[*conn]struct{}
+}
+
+// begin starts an empty master on addr.
+//
+// miniredis could listen by itself, but then its connections could not be gated: a hook before each command comes too
+// late (the command is read by then, its client may have been answered) and too often (also inside a script, whose
+// lock everything else waits for). So the listener is ours, and miniredis gets connections that can hold their breath.
+func begin(addr string, uptime time.Duration) (*life, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: cannot listen: %w", err)
+	}
+	l := &life{
+		redis:    miniredis.NewMiniRedis(),
+		listener: listener,
+		runID:    hex40(),
+		replID:   hex40(),
+		born:     clock.System.Now(),
+		age:      uptime,
+		conns:    map[*conn]struct{}{},
+	}
+	// The first Dial makes a server without a listener. Nothing else does.
+	first, err := l.redis.Dial()
+	if err != nil {
+		_ = listener.Close()
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	_ = first.Close()
+	l.redis.ClockTTL(true)
+	l.redis.Server().SetPreHook(l.hook)
+	l.accepting.Go(l.accept)
+	return l, nil
+}
+
+func (l *life) accept() {
+	for {
+		c, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		gated := &conn{Conn: c, life: l, gone: make(chan struct{})}
+		l.mu.Lock()
+		l.conns[gated] = struct{}{}
+		l.mu.Unlock()
+		l.redis.Server().ServeConn(gated)
+	}
+}
+
+func (l *life) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// uptime is how long the master has been up, as it says itself.
+func (l *life) uptime() time.Duration { return l.age + clock.System.Now().Sub(l.born) }
+
+// freeze takes miniredis' own lock, so that the command or script at work is the last, and shuts the gate.
+func (l *life) freeze() {
+	if l.frozen {
+		return
+	}
+	l.frozen = true
+	l.redis.Lock()
+	l.gate.shut()
+}
+
+func (l *life) thaw() {
+	if !l.frozen {
+		return
+	}
+	l.frozen = false
+	l.redis.Unlock()
+	if l.wiped {
+		// Answers may pass before the data goes: a script may hold the lock while its message waits to be written.
+		l.wiped = false
+		l.gate.openWrites()
+		l.redis.FlushAll()
+	}
+	l.gate.open()
+}
+
+func (l *life) wipe() {
+	if l.frozen {
+		l.wiped = true
+		return
+	}
+	l.redis.FlushAll()
+}
+
+// end closes everything and returns when every goroutine of this life is done. Connections go first: what a frozen
+// master had in hand is executed on data that nobody will see, and its answer finds no connection.
+func (l *life) end() {
+	_ = l.listener.Close()
+	l.accepting.Wait()
+	l.mu.Lock()
+	conns := make([]*conn, 0, len(l.conns))
+	for c := range l.conns {
+		conns = append(conns, c)
+	}
+	l.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+	if l.frozen {
+		l.redis.Unlock()
+	}
+	l.redis.CtxCancel() // wakes commands that block
+	l.redis.Server().Close()
+	l.redis.Close()
+}
+
+func hex40() string {
+	b := make([]byte, 20)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+func pause(d time.Duration) { _ = clock.Sleep(context.Background(), clock.System, d) }

@@ -1,0 +1,190 @@
+// Package embedded runs Redis masters inside this process, for tests and for a first look without a server.
+//
+// A [Master] is a miniredis behind a real loopback socket, so that a client meets what it would meet in the world:
+// refused ports, silent connections, answers that come late. On top of miniredis it has what a quorum lock asks of a
+// master: TTLs that follow the clock, and an INFO with a run id and an uptime. It can crash, start again empty, freeze,
+// thaw and lose its data. It keeps nothing on disk, and it is slow with many keys (every command looks at all of them
+// to see which have expired): it is a double, not a server.
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// defaultUptime is what a new master says of its age: old enough for any sensible restart window.
+const defaultUptime = 30 * 24 * time.Hour
+
+// ErrClosed is returned by [Master.Start] on a master that was closed.
+var ErrClosed = errors.New("embedded: the master is closed")
+
+// A Master is one Redis master in this process. Its methods may be called from any goroutine, one at a time or
+// together; each returns when its effect is complete. Calling one that changes nothing (stopping a stopped master,
+// thawing one that is not frozen) does nothing.
+type Master struct {
+	addr string // where it listens, across restarts
+
+	mu     sync.Mutex
+	life   *life // nil while stopped
+	closed bool
+}
+
+// An Option configures [Open].
+type Option func(*config)
+
+type config struct {
+	addr   string
+	uptime time.Duration
+}
+
+// WithAddr sets the address to listen on, host:port. Default 127.0.0.1 and a free port.
+func WithAddr(addr string) Option {
+	return func(c *config) { c.addr = addr }
+}
+
+// WithUptime sets how long the new master claims to have been up already. Default 30 days, so that no restart guard
+// makes it wait for its first vote. A master that is started again counts from zero, whatever was set here.
+func WithUptime(d time.Duration) Option {
+	return func(c *config) { c.uptime = d }
+}
+
+// Open starts a new, empty master. It must be closed with [Master.Close].
+func Open(opts ...Option) (*Master, error) {
+	c := config{addr: "127.0.0.1:0", uptime: defaultUptime}
+	for _, o := range opts {
+		o(&c)
+	}
+	if c.uptime < 0 {
+		return nil, fmt.Errorf("embedded: uptime %v: it must not be negative", c.uptime)
+	}
+	l, err := begin(c.addr, c.uptime)
+	if err != nil {
+		return nil, err
+	}
+	return &Master{addr: l.listener.Addr().String(), life: l}, nil
+}
+
+// OpenAll starts n new masters, or none when one of them fails. n must be at least 1.
+func OpenAll(n int, opts ...Option) ([]*Master, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("embedded: %d masters: there must be at least 1", n)
+	}
+	masters := make([]*Master, 0, n)
+	for range n {
+		m, err := Open(opts...)
+		if err != nil {
+			CloseAll(masters)
+			return nil, err
+		}
+		masters = append(masters, m)
+	}
+	return masters, nil
+}
+
+// CloseAll closes masters.
+func CloseAll(masters []*Master) {
+	for _, m := range masters {
+		m.Close()
+	}
+}
+
+// URLs returns the addresses of masters in the form that redlock.Open takes.
+func URLs(masters []*Master) []string {
+	urls := make([]string, len(masters))
+	for i, m := range masters {
+		urls[i] = m.URL()
+	}
+	return urls
+}
+
+// Addr returns the master's host:port. It stays the same across restarts.
+func (m *Master) Addr() string { return m.addr }
+
+// URL returns the master's redis:// URL. It stays the same across restarts.
+func (m *Master) URL() string { return "redis://" + m.addr }
+
+// Stop ends the master like a crash without persistence: its connections close without an answer to what was asked
+// last, its port refuses new ones, its data and its scripts are gone. A frozen master executes nothing of what it had
+// not yet read.
+func (m *Master) Stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop()
+}
+
+func (m *Master) stop() {
+	if m.life != nil {
+		m.life.end()
+		m.life = nil
+	}
+}
+
+// Start brings a stopped master back on the same port: empty, under a new run id, its uptime counted from zero. A
+// restart guard will keep it from voting until its window has passed. If somebody else has taken the port meanwhile it
+// tries for two seconds, then returns an error and the master stays stopped. After [Master.Close] it returns
+// [ErrClosed].
+func (m *Master) Start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	if m.life != nil {
+		return nil
+	}
+	sys := clock.System
+	const patience = 2 * time.Second
+	for asked := sys.Now(); ; {
+		l, err := begin(m.addr, 0)
+		if err == nil {
+			m.life = l
+			return nil
+		}
+		if sys.Now().Sub(asked) > patience {
+			return err
+		}
+		pause(20 * time.Millisecond)
+	}
+}
+
+// Freeze stops the master as SIGSTOP stops a process: connections stay open and new ones are taken, but nothing is
+// executed and nothing is answered until [Master.Thaw]. What was sent meanwhile is executed then, also if its sender
+// has left. No command executes any more when Freeze returns; the answers to those before it may be held back, too.
+func (m *Master) Freeze() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.life != nil {
+		m.life.freeze()
+	}
+}
+
+// Thaw lets a frozen master go on.
+func (m *Master) Thaw() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.life != nil {
+		m.life.thaw()
+	}
+}
+
+// Wipe loses all data like a FLUSHALL: without a trace in INFO, the run id stays the same. Connections and scripts stay.
+// A frozen master loses what it holds as it thaws, before it executes what was sent since.
+func (m *Master) Wipe() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.life != nil {
+		m.life.wipe()
+	}
+}
+
+// Close stops the master for good, frozen or not. No goroutine of it is left when Close returns.
+func (m *Master) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop()
+	m.closed = true
+}

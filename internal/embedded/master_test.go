@@ -1,0 +1,217 @@
+package embedded_test
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+func TestANewMasterTakesALock(t *testing.T) {
+	t.Parallel()
+	c := connect(t, open(t))
+	ctx := within(t, patience)
+
+	won, err := c.SetNX(ctx, "name", "mine", time.Minute).Result()
+	require.NoError(t, err)
+	assert.True(t, won)
+	won, err = c.SetNX(ctx, "name", "yours", time.Minute).Result()
+	require.NoError(t, err)
+	assert.False(t, won)
+
+	release := `if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`
+	n, err := c.Eval(ctx, release, []string{"name"}, "yours").Int()
+	require.NoError(t, err)
+	assert.Zero(t, n, "a stranger's token must not release")
+	n, err = c.Eval(ctx, release, []string{"name"}, "mine").Int()
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+}
+
+func TestATTLEndsByTheClock(t *testing.T) {
+	t.Parallel()
+	c := connect(t, open(t))
+	ctx := within(t, patience)
+	require.NoError(t, c.Set(ctx, "short", "x", 80*time.Millisecond).Err())
+	require.NoError(t, c.Set(ctx, "long", "x", time.Minute).Err())
+
+	assert.Eventually(t, func() bool { return c.Exists(ctx, "short").Val() == 0 }, patience, 5*time.Millisecond)
+	left := c.PTTL(ctx, "long").Val()
+	assert.Less(t, left, time.Minute-70*time.Millisecond, "the other TTL ran as well")
+	assert.Greater(t, left, time.Minute-patience)
+}
+
+func TestAStoppedMasterRefuses(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	c := connect(t, m)
+	require.True(t, answers(t, c, patience))
+	silent, err := net.Dial("tcp", m.Addr())
+	require.NoError(t, err)
+	defer silent.Close()
+
+	m.Stop()
+
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err, "an open connection ends")
+	_, err = net.Dial("tcp", m.Addr())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	assert.False(t, answers(t, c, patience))
+	m.Stop() // nothing to stop
+}
+
+func TestARestartedMasterIsEmptyAndYoung(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	c := connect(t, m)
+	ctx := within(t, patience)
+	require.NoError(t, c.Set(ctx, "name", "mine", time.Minute).Err())
+	script := redis.NewScript(`return 1`)
+	require.NoError(t, script.Load(ctx, c).Err())
+	url, before := m.URL(), info(t, c, "server")
+
+	m.Stop()
+	require.NoError(t, m.Start())
+	require.NoError(t, m.Start(), "starting a running master does nothing")
+
+	assert.Equal(t, url, m.URL())
+	c = connect(t, m)
+	require.True(t, answers(t, c, patience))
+	assert.Zero(t, c.Exists(ctx, "name").Val(), "data is gone")
+	assert.True(t, redis.HasErrorPrefix(script.EvalSha(ctx, c, nil).Err(), "NOSCRIPT"), "scripts are gone")
+	after := info(t, c, "server")
+	assert.NotEqual(t, before["run_id"], after["run_id"])
+	assert.Regexp(t, "^[0-9a-f]{40}$", after["run_id"])
+	assert.Contains(t, []string{"0", "1", "2", "3", "4"}, after["uptime_in_seconds"])
+	assert.Equal(t, before["tcp_port"], after["tcp_port"])
+}
+
+func TestUptimeGoesOn(t *testing.T) {
+	t.Parallel()
+	c := connect(t, open(t, embedded.WithUptime(0)))
+	assert.Eventually(t, func() bool { return info(t, c, "server")["uptime_in_seconds"] == "1" },
+		patience, 20*time.Millisecond)
+}
+
+func TestAWipedMasterShowsNoTrace(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	c := connect(t, m, func(o *redis.Options) { o.PoolSize = 1 })
+	ctx := within(t, patience)
+	id := c.Do(ctx, "CLIENT", "SETNAME", "me")
+	require.NoError(t, id.Err())
+	require.NoError(t, c.Set(ctx, "name", "mine", time.Minute).Err())
+	before := info(t, c, "server")
+
+	m.Wipe()
+
+	assert.Zero(t, c.Exists(ctx, "name").Val())
+	assert.Equal(t, before["run_id"], info(t, c, "server")["run_id"])
+	assert.Equal(t, "me", c.ClientGetName(ctx).Val(), "the connection is the same")
+}
+
+func TestWhatCannotWorkIsAnError(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+
+	_, err := embedded.Open(embedded.WithAddr(m.Addr()))
+	require.ErrorContains(t, err, m.Addr())
+	_, err = embedded.Open(embedded.WithUptime(-time.Second))
+	require.ErrorContains(t, err, "-1s")
+	_, err = embedded.OpenAll(0)
+	require.ErrorContains(t, err, "0 masters")
+	_, err = embedded.OpenAll(2, embedded.WithAddr(m.Addr()))
+	require.Error(t, err)
+
+	m.Close()
+	require.ErrorIs(t, m.Start(), embedded.ErrClosed)
+	for _, change := range []func(){m.Stop, m.Freeze, m.Thaw, m.Wipe, m.Close} {
+		change() // no master, nothing to do
+	}
+}
+
+func TestAPortTakenMeanwhileIsAnErrorAndNotTheEnd(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	m.Stop()
+	squatter, err := net.Listen("tcp", m.Addr())
+	require.NoError(t, err)
+
+	require.ErrorContains(t, m.Start(), m.Addr())
+	require.NoError(t, squatter.Close())
+	require.NoError(t, m.Start())
+	assert.True(t, answers(t, connect(t, m), patience))
+}
+
+func TestManyMastersAreManyServers(t *testing.T) {
+	t.Parallel()
+	masters, err := embedded.OpenAll(5)
+	require.NoError(t, err)
+	t.Cleanup(func() { embedded.CloseAll(masters) })
+	ids, urls := map[string]bool{}, map[string]bool{}
+	for i, m := range masters {
+		c := connect(t, m)
+		ids[info(t, c)["run_id"]] = true
+		urls[m.URL()] = true
+		require.NoError(t, c.Set(within(t, patience), "name", i, 0).Err())
+	}
+	assert.Len(t, ids, 5)
+	assert.Len(t, urls, 5)
+	assert.Equal(t, masters[3].URL(), embedded.URLs(masters)[3])
+	for i, m := range masters {
+		n, err := connect(t, m).Get(within(t, patience), "name").Int()
+		require.NoError(t, err)
+		assert.Equal(t, i, n, "each has data of its own")
+	}
+}
+
+// With -race this is also the test of the locks.
+func TestEverythingAtOnceEnds(t *testing.T) {
+	t.Parallel()
+	m := open(t)
+	var storm, traffic sync.WaitGroup
+	done := make(chan struct{})
+	for range 4 {
+		traffic.Go(func() {
+			c := connect(t, m)
+			sub := c.Subscribe(t.Context(), "news")
+			defer sub.Close()
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				ctx := within(t, 20*time.Millisecond)
+				_ = c.SetNX(ctx, "name", "x", time.Millisecond).Err()
+				_ = c.Eval(ctx, `redis.call("PUBLISH", "news", "x") return redis.call("INCR", "n")`, nil).Err()
+				_ = c.Info(ctx, "server").Err()
+			}
+		})
+	}
+	for range 3 {
+		for _, change := range []func(){m.Stop, m.Freeze, m.Thaw, m.Wipe, func() { _ = m.Start() }} {
+			storm.Go(func() {
+				for range 20 {
+					change()
+					time.Sleep(2 * time.Millisecond)
+				}
+			})
+		}
+	}
+	storm.Wait()
+	close(done)
+	m.Freeze() // closed as it is in the worst case
+	traffic.Wait()
+	m.Close()
+	_, err := net.Dial("tcp", m.Addr())
+	assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "got %v", err)
+}

@@ -1,0 +1,185 @@
+package redisbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// Kill ends the server with SIGKILL. Connections are reset, and new ones refused, until [Master.Start].
+func (m *Master) Kill(ctx context.Context) error {
+	defer m.docker.Close()
+	_, err := m.docker.ContainerKill(ctx, m.id, client.ContainerKillOptions{Signal: "SIGKILL"})
+	return m.fault("kill", err)
+}
+
+// Start starts a killed server again, and returns when it answers. Its data is gone unless it persists them.
+func (m *Master) Start(ctx context.Context) error {
+	defer m.docker.Close()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		_, err := m.docker.ContainerStart(ctx, m.id, client.ContainerStartOptions{})
+		if err == nil {
+			break
+		}
+		if !portTaken(err) || clock.Sleep(ctx, clock.System, 100*time.Millisecond) != nil {
+			return m.fault("start", err)
+		}
+	}
+	m.setBlackHoled(false) // the rules went with the network namespace
+	return m.fault("start", errors.Join(m.ready(ctx), m.locate(ctx)))
+}
+
+// Pause freezes the server: its connections stay open and silent, and what is sent to it waits in its socket buffers
+// until [Master.Unpause].
+func (m *Master) Pause(ctx context.Context) error {
+	defer m.docker.Close()
+	_, err := m.docker.ContainerPause(ctx, m.id, client.ContainerPauseOptions{})
+	return m.fault("pause", err)
+}
+
+// Unpause lets a frozen server go on.
+func (m *Master) Unpause(ctx context.Context) error {
+	defer m.docker.Close()
+	_, err := m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
+	return m.fault("unpause", err)
+}
+
+// Disconnect takes the server off its network: connections break, and new ones to the published port are refused.
+// The server itself runs on, with its data.
+func (m *Master) Disconnect(ctx context.Context) error {
+	defer m.docker.Close()
+	_, err := m.docker.NetworkDisconnect(ctx, m.network, client.NetworkDisconnectOptions{Container: m.id, Force: true})
+	if err != nil {
+		return m.fault("disconnect", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.address = ""
+	return nil
+}
+
+// Reconnect puts the server back on its network, and returns when it answers at its published port again.
+func (m *Master) Reconnect(ctx context.Context) error {
+	defer m.docker.Close()
+	_, err := m.docker.NetworkConnect(ctx, m.network, client.NetworkConnectOptions{Container: m.id})
+	if err != nil {
+		return m.fault("reconnect", err)
+	}
+	return m.fault("reconnect", errors.Join(m.ready(ctx), m.locate(ctx)))
+}
+
+// BlackHole has every packet from and to the server dropped, in its own network namespace: no reset, no refusal, only
+// silence. See [CanBlackHole] for what it needs.
+func (m *Master) BlackHole(ctx context.Context) error {
+	if err := CanBlackHole(); err != nil {
+		return m.fault("black-hole", err)
+	}
+	m.setBlackHoled(true)
+	return m.fault("black-hole", errors.Join(
+		m.iptables(ctx, "-A", "INPUT", "-p", "tcp", "--dport", "6379", "!", "-i", "lo", "-j", "DROP"),
+		m.iptables(ctx, "-A", "OUTPUT", "-p", "tcp", "--sport", "6379", "!", "-o", "lo", "-j", "DROP")))
+}
+
+// Heal lets packets through again. Connections that were open go on with what TCP retransmits.
+func (m *Master) Heal(ctx context.Context) error {
+	m.setBlackHoled(false)
+	return m.fault("heal", errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT")))
+}
+
+// CanBlackHole returns nil if [Master.BlackHole] can work here: on Linux, beside the Docker daemon, with nsenter and
+// iptables, as root or with sudo that asks for no password. Otherwise it says what is missing.
+func CanBlackHole() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("a black hole needs Linux network namespaces, and this is %s", runtime.GOOS)
+	}
+	for _, program := range []string{"nsenter", "iptables"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("a black hole needs %s: %w", program, err)
+		}
+	}
+	if os.Geteuid() != 0 && exec.Command("sudo", "-n", "true").Run() != nil {
+		return errors.New("a black hole needs root, or sudo without a password")
+	}
+	return nil
+}
+
+// iptables runs iptables in the container's network namespace.
+func (m *Master) iptables(ctx context.Context, args ...string) error {
+	state, err := m.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if state.State.Pid == 0 {
+		return errors.New("the server is not running")
+	}
+	// Docker may run in another machine, virtual or not, and the process of that id here be anybody.
+	cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", state.State.Pid))
+	if err != nil || !strings.Contains(string(cgroup), m.id) {
+		return fmt.Errorf("process %d of this machine is not the container's: a black hole needs a Docker daemon on this very machine", state.State.Pid)
+	}
+	command := append([]string{"nsenter", "-t", strconv.Itoa(state.State.Pid), "-n", "iptables", "-w"}, args...)
+	if os.Geteuid() != 0 {
+		command = append([]string{"sudo", "-n"}, command...)
+	}
+	if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (m *Master) setBlackHoled(to bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.blackHoled = to
+}
+
+// Restore undoes whatever fault the master is under, and returns when it answers.
+func (m *Master) Restore(ctx context.Context) error {
+	state, err := m.inspect(ctx)
+	if err != nil {
+		return m.fault("inspect", err)
+	}
+	m.mu.Lock()
+	blackHoled := m.blackHoled
+	m.mu.Unlock()
+	if state.State.Paused {
+		err = m.Unpause(ctx)
+	}
+	if err == nil && state.State.Running && blackHoled {
+		err = m.Heal(ctx)
+	}
+	if err == nil && len(state.NetworkSettings.Networks) == 0 {
+		if _, err = m.docker.NetworkConnect(ctx, m.network, client.NetworkConnectOptions{Container: m.id}); err != nil {
+			return m.fault("reconnect", err)
+		}
+	}
+	if err == nil && !state.State.Running {
+		return m.Start(ctx)
+	}
+	if err == nil {
+		err = errors.Join(m.ready(ctx), m.locate(ctx))
+	}
+	return m.fault("restore", err)
+}
+
+func (m *Master) fault(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s master %s: %w", what, m, err)
+}
+
+func gone(err error) bool { return cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) }

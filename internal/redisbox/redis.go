@@ -1,0 +1,129 @@
+package redisbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/pkg/stdcopy"
+	"github.com/moby/moby/client"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// go-redis tells standard error of every dial that fails, and here they are meant to.
+func init() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+const (
+	pollEvery    = 25 * time.Millisecond
+	pollTimeout  = time.Second // for one attempt
+	readyTimeout = 20 * time.Second
+)
+
+// Do sends one command to the server, on a connection of its own, and returns the reply as go-redis decodes it.
+// It is for looking at a master beside the clients under test.
+func (m *Master) Do(ctx context.Context, args ...any) (any, error) {
+	// The pool keeps its size: after that many failed dials go-redis leaves a goroutine behind that probes, even past Close.
+	c := redis.NewClient(&redis.Options{
+		Addr: m.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
+	})
+	defer c.Close()
+	return c.Do(ctx, args...).Result()
+}
+
+// ready returns when the server answers at its published port.
+func (m *Master) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		once, cancelOnce := context.WithTimeout(ctx, pollTimeout)
+		_, err := m.Do(once, "PING")
+		cancelOnce()
+		if err == nil {
+			return nil
+		}
+		if clock.Sleep(ctx, clock.System, pollEvery) != nil {
+			return fmt.Errorf("no answer yet: %w", err)
+		}
+	}
+}
+
+// Wipe removes everything that the server holds: keys, and scripts, so that each test meets it fresh.
+func (m *Master) Wipe(ctx context.Context) error {
+	for _, command := range []string{"FLUSHALL", "SCRIPT FLUSH"} {
+		words := strings.Fields(command)
+		args := make([]any, len(words))
+		for i, word := range words {
+			args[i] = word
+		}
+		if _, err := m.Do(ctx, args...); err != nil {
+			return m.fault("wipe", err)
+		}
+	}
+	return nil
+}
+
+// Uptime returns how long the server says that it has been up, in whole seconds.
+func (m *Master) Uptime(ctx context.Context) (time.Duration, error) {
+	reply, err := m.Do(ctx, "INFO", "server")
+	if err != nil {
+		return 0, m.fault("ask for the uptime of", err)
+	}
+	for line := range strings.Lines(fmt.Sprint(reply)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "uptime_in_seconds:"); ok {
+			seconds, err := strconv.Atoi(value)
+			return time.Duration(seconds) * time.Second, m.fault("read the uptime of", err)
+		}
+	}
+	return 0, fmt.Errorf("master %s does not tell its uptime", m)
+}
+
+// Keys returns the number of keys on the server.
+func (m *Master) Keys(ctx context.Context) (int, error) {
+	reply, err := m.Do(ctx, "DBSIZE")
+	if err != nil {
+		return 0, m.fault("count the keys of", err)
+	}
+	return int(reply.(int64)), nil
+}
+
+// WaitUptime returns when every master has been up for longer than window by its own account, and some more for the
+// rounding: from then on the restart guard of a Locker with that window counts its votes.
+func WaitUptime(ctx context.Context, window time.Duration, masters ...*Master) error {
+	const rounding = 2 * time.Second
+	return each(masters, func(m *Master) error {
+		for {
+			up, err := m.Uptime(ctx)
+			if err != nil {
+				return err
+			}
+			if up >= window+rounding {
+				return nil
+			}
+			if err := clock.Sleep(ctx, clock.System, 100*time.Millisecond); err != nil {
+				return fmt.Errorf("wait until %s is up for %v (it is %v): %w", m, window+rounding, up, err)
+			}
+		}
+	})
+}
+
+// Logs returns what the server has logged since its container was made.
+func (m *Master) Logs(ctx context.Context) (string, error) {
+	defer m.docker.Close()
+	stream, err := m.docker.ContainerLogs(ctx, m.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})
+	if err != nil {
+		return "", m.fault("read the log of", err)
+	}
+	defer stream.Close()
+	var text bytes.Buffer
+	_, err = stdcopy.StdCopy(&text, &text, stream)
+	return text.String(), m.fault("read the log of", err)
+}

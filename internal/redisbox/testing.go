@@ -1,0 +1,116 @@
+package redisbox
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisimage"
+)
+
+// EnvRequire names the environment variable that, set to 1, makes a missing Docker a failure of the tests that need it.
+const EnvRequire = "REDLOCK_REQUIRE_DOCKER"
+
+const (
+	setUpTimeout = time.Minute
+	imageTimeout = 3 * time.Minute // make image gets it beforehand, however long it takes
+)
+
+// usable says whether masters can be started here, or what is missing. The image is not asked for again with each test.
+var usable = sync.OnceValue(func() error {
+	ctx, cancel := context.WithTimeout(context.Background(), imageTimeout)
+	defer cancel()
+	_, err := redisimage.Name(ctx)
+	return err
+})
+
+// Need skips the test with one line if Docker is not reachable, or has no Redis image and cannot get one; with
+// REDLOCK_REQUIRE_DOCKER=1 it fails it instead.
+func Need(t testing.TB) {
+	t.Helper()
+	need(t, usable())
+}
+
+// NeedBlackHole skips the test with one line if [Master.BlackHole] cannot work here; with REDLOCK_REQUIRE_DOCKER=1 it
+// fails it instead.
+func NeedBlackHole(t testing.TB) {
+	t.Helper()
+	need(t, CanBlackHole())
+}
+
+func need(t testing.TB, missing error) {
+	t.Helper()
+	switch {
+	case missing == nil:
+	case os.Getenv(EnvRequire) == "1":
+		t.Fatalf("%v, and %s=1 asks for it", missing, EnvRequire)
+	default:
+		t.Skip(missing)
+	}
+}
+
+// StartT starts n masters that are removed when the test ends; what they logged is shown if it failed. It skips or
+// fails as [Need] does.
+func StartT(t testing.TB, n int, opts ...Option) []*Master {
+	t.Helper()
+	Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), setUpTimeout)
+	defer cancel()
+	masters, err := Start(ctx, n, opts...)
+	require.NoError(t, err, "start %d masters", n)
+	t.Cleanup(func() {
+		showLogs(t, masters)
+		if err := CloseAll(masters); err != nil {
+			t.Error(err)
+		}
+	})
+	return masters
+}
+
+// A Fleet is a set of masters that the tests of one package share, one test at a time. Its zero value with Size set is
+// ready; TestMain closes it.
+type Fleet struct {
+	// Size is how many masters there are.
+	Size int
+	// Window is the restart window of the Lockers that use them: a test gets masters that may vote.
+	Window time.Duration
+
+	once    sync.Once
+	masters []*Master
+	err     error
+}
+
+// Masters returns the masters, healthy and empty, whatever the test before did to them; it starts them when it is called
+// for the first time. It skips or fails as [Need] does.
+func (f *Fleet) Masters(t testing.TB) []*Master {
+	t.Helper()
+	Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), setUpTimeout+f.Window)
+	defer cancel()
+	f.once.Do(func() { f.masters, f.err = Start(ctx, f.Size) })
+	require.NoError(t, f.err, "start %d masters", f.Size)
+	require.NoError(t, each(f.masters, func(m *Master) error { return m.Restore(ctx) }))
+	require.NoError(t, WaitUptime(ctx, f.Window, f.masters...))
+	require.NoError(t, each(f.masters, func(m *Master) error { return m.Wipe(ctx) }))
+	t.Cleanup(func() { showLogs(t, f.masters) })
+	return f.masters
+}
+
+// Close removes the masters, if they were started.
+func (f *Fleet) Close() error { return CloseAll(f.masters) }
+
+func showLogs(t testing.TB, masters []*Master) {
+	if !t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	for _, m := range masters {
+		text, err := m.Logs(ctx)
+		t.Logf("log of master %s (%v):\n%s", m, err, text)
+	}
+}

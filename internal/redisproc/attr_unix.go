@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package redisproc
+
+import "syscall"
+
+// attributes: a process group of its own, so that a terminal's Ctrl-C reaches the harness alone and the harness decides
+// when its servers end.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

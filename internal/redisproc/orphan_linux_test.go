@@ -1,0 +1,3 @@
+package redisproc_test
+
+const orphansEnd = true

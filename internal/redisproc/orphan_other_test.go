@@ -1,0 +1,5 @@
+//go:build !linux
+
+package redisproc_test
+
+const orphansEnd = false

@@ -1,0 +1,270 @@
+// Package redisproc runs plain redis-server processes on loopback ports for harnesses and tests: masters that keep
+// nothing on disk and can be killed, frozen and restarted empty.
+//
+// Every server belongs to the process that started it: [Server.Close] ends it, and on Linux the kernel does when the
+// parent dies without closing (a panic, SIGKILL). Elsewhere a parent that is killed leaves its servers behind.
+package redisproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Binary is the program that is looked up in PATH.
+const Binary = "redis-server"
+
+// ErrNotInstalled says that there is no redis-server to start.
+var ErrNotInstalled = errors.New("redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)")
+
+const (
+	startAttempts = 5                // a free port may be taken before the server binds it
+	readyTimeout  = 10 * time.Second // from the start of a process to its first answer
+	readyPoll     = 5 * time.Millisecond
+)
+
+// A Server is one redis-server process on 127.0.0.1. Its methods may be called concurrently; its address outlives
+// [Server.Kill] and [Server.Restart].
+type Server struct {
+	port int
+	dir  string
+	args []string
+
+	mu   sync.Mutex
+	proc *process // nil while killed
+}
+
+// Start starts one server on a free port and returns when it answers commands. args are appended to the command line
+// and override what is set here: no persistence, a temporary directory, loopback only. The caller must Close it.
+// It returns [ErrNotInstalled] where there is no redis-server.
+func Start(ctx context.Context, args ...string) (*Server, error) {
+	if _, err := exec.LookPath(Binary); err != nil {
+		return nil, ErrNotInstalled
+	}
+	dir, err := os.MkdirTemp("", "redisproc-")
+	if err != nil {
+		return nil, fmt.Errorf("redisproc: %w", err)
+	}
+	s := &Server{dir: dir, args: args}
+	for attempt := 1; ; attempt++ {
+		if s.port, err = freePort(); err != nil {
+			break
+		}
+		if s.proc, err = s.launch(ctx); err == nil {
+			return s, nil
+		}
+		if attempt == startAttempts || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(err, os.RemoveAll(dir))
+}
+
+// StartN starts n servers side by side. On failure none is left running.
+func StartN(ctx context.Context, n int, args ...string) ([]*Server, error) {
+	servers := make([]*Server, n)
+	var g errgroup.Group
+	for i := range servers {
+		g.Go(func() (err error) {
+			servers[i], err = Start(ctx, args...)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, errors.Join(err, CloseAll(servers))
+	}
+	return servers, nil
+}
+
+// CloseAll closes every server; nil ones are passed over.
+func CloseAll(servers []*Server) error {
+	var all []error
+	for _, s := range servers {
+		if s != nil {
+			all = append(all, s.Close())
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Addr is the server's host:port.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// URL is the server's address as a redis:// URL.
+func (s *Server) URL() string { return "redis://" + s.Addr() }
+
+// PID is the process id of the running server, 0 while it is killed.
+func (s *Server) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		return 0
+	}
+	return s.proc.pid
+}
+
+// Log returns what the server has logged since Start, for a failure's picture.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Kill ends the server with SIGKILL and returns when it is gone. Killing a killed server does nothing.
+func (s *Server) Kill() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kill()
+}
+
+func (s *Server) kill() error {
+	if s.proc == nil {
+		return nil
+	}
+	err := s.proc.kill()
+	s.proc = nil
+	return err
+}
+
+// Restart kills the server if it runs and starts it again on the same port: empty, with another run_id. It returns when
+// the new process answers commands.
+func (s *Server) Restart(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.kill(); err != nil {
+		return err
+	}
+	var err error
+	s.proc, err = s.launch(ctx)
+	return err
+}
+
+// Freeze stops the process with SIGSTOP: its connections stay open and silent. Freezing a frozen server does nothing.
+// It is not available on Windows.
+func (s *Server) Freeze() error { return s.signal("freeze", freeze) }
+
+// Thaw lets a frozen server go on with SIGCONT; what waited in its socket buffers is executed then.
+func (s *Server) Thaw() error { return s.signal("thaw", thaw) }
+
+func (s *Server) signal(what string, send func(pid int) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proc == nil {
+		return fmt.Errorf("redisproc: %s %s: it is not running", what, s.Addr())
+	}
+	if err := send(s.proc.pid); err != nil {
+		return fmt.Errorf("redisproc: %s %s: %w", what, s.Addr(), err)
+	}
+	return nil
+}
+
+// Close ends the server and removes its directory. A second Close does nothing.
+func (s *Server) Close() error { return errors.Join(s.Kill(), os.RemoveAll(s.dir)) }
+
+func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
+
+// launch starts the process and waits until it is the one that answers on the port.
+func (s *Server) launch(ctx context.Context) (*process, error) {
+	args := append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
+		"--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", s.logFile(), "--daemonize", "no",
+	}, s.args...)
+	proc, err := run(args)
+	if err != nil {
+		return nil, fmt.Errorf("redisproc: %w", err)
+	}
+	if err := s.await(ctx, proc); err != nil {
+		return nil, errors.Join(fmt.Errorf("redisproc: %s did not come up: %w; its log: %s", s.Addr(), err, tail(s.Log())), proc.kill())
+	}
+	return proc, nil
+}
+
+func (s *Server) await(ctx context.Context, proc *process) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		err := answers(ctx, s.Addr(), proc.pid)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-proc.gone:
+			return errors.New("the process ended")
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+// process is a running redis-server.
+type process struct {
+	pid  int
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when it has been waited for
+}
+
+// run starts the process from a goroutine that keeps its thread until the process has ended: on Linux the signal that
+// a child gets at its parent's death is sent at the death of the thread that started it.
+func run(args []string) (*process, error) {
+	p := &process{cmd: exec.Command(Binary, args...), gone: make(chan struct{})}
+	p.cmd.SysProcAttr = attributes()
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.gone)
+		err := p.cmd.Start()
+		if err == nil {
+			p.pid = p.cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // killed, as a rule
+		}
+	}()
+	return p, <-started
+}
+
+func (p *process) kill() error {
+	err := p.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	if err == nil {
+		<-p.gone
+	}
+	return err
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("redisproc: no free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// tail is the end of a log, short enough for an error.
+func tail(log string) string {
+	const most = 400
+	if len(log) > most {
+		log = "…" + log[len(log)-most:]
+	}
+	return strconv.Quote(log)
+}

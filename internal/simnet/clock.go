@@ -1,0 +1,191 @@
+package simnet
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// Clock is a client's clock. It starts with the bubble's time and runs as fast, until told otherwise.
+type Clock struct {
+	mu     sync.Mutex
+	base   time.Time // bubble time …
+	shown  time.Time // … at which the clock showed this
+	rate   float64
+	frozen bool
+	still  time.Time // what a frozen clock shows
+	timers map[*timer]struct{}
+}
+
+var _ clock.Clock = (*Clock)(nil)
+
+// NewClock returns a clock that shows the bubble's time.
+func NewClock() *Clock {
+	now := time.Now()
+	return &Clock{base: now, shown: now, rate: 1, timers: make(map[*timer]struct{})}
+}
+
+// Now returns what the clock shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+func (c *Clock) now() time.Time {
+	if c.frozen {
+		return c.still
+	}
+	return c.running()
+}
+
+// running is what the clock would show if it were not frozen.
+func (c *Clock) running() time.Time {
+	past := time.Since(c.base)
+	if c.rate != 1 {
+		past = time.Duration(float64(past) * c.rate)
+	}
+	return c.shown.Add(past)
+}
+
+// World returns the bubble time at which the clock, if it is not frozen and keeps its rate, shows t.
+func (c *Clock) World(t time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.world(t)
+}
+
+func (c *Clock) world(t time.Time) time.Time {
+	d := t.Sub(c.shown)
+	if c.rate != 1 {
+		d = time.Duration(math.Ceil(float64(d) / c.rate))
+	}
+	return c.base.Add(d)
+}
+
+// Rate makes the clock run at rate times the bubble's time from now on: 1.01 gains ten milliseconds a second. It
+// must be above 0.
+func (c *Clock) Rate(rate float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rate <= 0 {
+		panic("simnet: a clock's rate must be above 0")
+	}
+	c.base, c.shown = time.Now(), c.running()
+	c.rate = rate
+	for t := range c.timers {
+		t.arm()
+	}
+}
+
+// Freeze stops the clock: Now stands still, and no timer fires.
+func (c *Clock) Freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.frozen {
+		c.still, c.frozen = c.running(), true
+	}
+}
+
+// Thaw ends Freeze. Now jumps to where it would be, and the timers that were due meanwhile fire in their order.
+func (c *Clock) Thaw() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.frozen {
+		return
+	}
+	c.frozen = false
+	var late []*timer
+	for t := range c.timers {
+		if t.missed {
+			late = append(late, t)
+		}
+	}
+	slices.SortFunc(late, func(a, b *timer) int { return a.when.Compare(b.when) })
+	for _, t := range late {
+		t.missed = false
+		delete(c.timers, t)
+		go t.f()
+	}
+}
+
+// Frozen reports whether the clock stands still.
+func (c *Clock) Frozen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.frozen
+}
+
+// AfterFunc runs f in a goroutine of its own once the clock shows d more than now.
+func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &timer{clock: c, f: f, when: c.now().Add(d)}
+	c.timers[t] = struct{}{}
+	t.arm()
+	return t
+}
+
+// timer is a pending call. All its fields are guarded by the clock's mutex.
+type timer struct {
+	clock  *Clock
+	f      func()
+	when   time.Time
+	alarm  *time.Timer // in the bubble's time
+	turn   int         // which setting of the alarm counts
+	missed bool        // due while the clock was frozen
+}
+
+// arm sets the alarm for when. The caller holds the clock's mutex.
+func (t *timer) arm() {
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	t.turn++
+	turn := t.turn
+	t.missed = false
+	left := time.Until(t.clock.world(t.when))
+	if t.clock.rate != 1 {
+		left++ // rounding: never early
+	}
+	t.alarm = time.AfterFunc(left, func() { t.fire(turn) })
+}
+
+func (t *timer) fire(turn int) {
+	t.clock.mu.Lock()
+	_, pending := t.clock.timers[t]
+	switch {
+	case !pending || turn != t.turn:
+		t.clock.mu.Unlock()
+		return
+	case t.clock.frozen:
+		t.missed = true
+		t.clock.mu.Unlock()
+		return
+	}
+	delete(t.clock.timers, t)
+	t.clock.mu.Unlock()
+	t.f()
+}
+
+func (t *timer) Stop() bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, pending := t.clock.timers[t]
+	delete(t.clock.timers, t)
+	t.alarm.Stop()
+	return pending
+}
+
+func (t *timer) Reset(d time.Duration) bool {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	_, pending := t.clock.timers[t]
+	t.clock.timers[t] = struct{}{}
+	t.when = t.clock.now().Add(d)
+	t.arm()
+	return pending
+}

@@ -1,0 +1,88 @@
+package simnet_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestClockRunsFastOrSlow(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{0.5, 0.97, 1, 1.01, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			c := simnet.NewClock()
+			c.Rate(rate)
+			start, shown := time.Now(), c.Now()
+			fired := make(chan time.Time)
+			c.AfterFunc(10*time.Second, func() { fired <- c.Now() })
+			until := shown.Add(10 * time.Second)
+			at := <-fired
+			assert.WithinDuration(t, until, at, time.Microsecond)
+			assert.False(t, at.Before(until), "never early")
+			assert.InDelta(t, 10/rate, time.Since(start).Seconds(), 1e-6)
+			assert.WithinDuration(t, c.World(until), time.Now(), time.Microsecond)
+		})
+	}
+}
+
+func TestClockChangesItsRateUnderATimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, start := simnet.NewClock(), time.Now()
+		fired := make(chan struct{})
+		c.AfterFunc(10*time.Second, func() { close(fired) })
+		time.Sleep(4 * time.Second)
+		c.Rate(2)
+		<-fired
+		assert.InDelta(t, 7, time.Since(start).Seconds(), 1e-6)
+	})
+}
+
+func TestFrozenClockStandsStill(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, start := simnet.NewClock(), time.Now()
+		fired := make(chan string, 9)
+		c.AfterFunc(time.Second, func() { fired <- "one" })
+		stopped := c.AfterFunc(time.Second, func() { fired <- "stopped" })
+		c.AfterFunc(9*time.Second, func() { fired <- "nine" })
+		c.Freeze()
+		late := c.AfterFunc(0, func() { fired <- "zero" })
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Empty(t, fired)
+		assert.Equal(t, start, c.Now())
+		assert.True(t, stopped.Stop())
+		assert.True(t, late.Reset(3*time.Second), "three seconds of a clock that stands still")
+
+		c.Thaw()
+		synctest.Wait()
+		assert.Equal(t, start.Add(5*time.Second), c.Now())
+		assert.ElementsMatch(t, []string{"one", "zero"}, []string{<-fired, <-fired})
+		assert.Empty(t, fired)
+		assert.False(t, late.Stop())
+		assert.Equal(t, "nine", <-fired)
+		assert.Equal(t, 9*time.Second, time.Since(start))
+	})
+}
+
+func TestClockTimerAfterItFired(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := simnet.NewClock()
+		fired := make(chan struct{}, 9)
+		timer := c.AfterFunc(time.Second, func() { fired <- struct{}{} })
+		<-fired
+		assert.False(t, timer.Stop())
+		assert.False(t, timer.Reset(time.Second))
+		<-fired
+		assert.False(t, timer.Reset(time.Second))
+		assert.True(t, timer.Stop())
+		time.Sleep(time.Minute)
+		assert.Empty(t, fired)
+	})
+}

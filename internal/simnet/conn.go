@@ -1,0 +1,153 @@
+package simnet
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// conn is a client's end of a connection to a master. The master's end is served by its goroutine.
+type conn struct {
+	host   *Host
+	master *Master
+	link   *Link
+	up     *half // to the master
+	down   *half // to the client
+
+	mu     sync.Mutex
+	closed bool
+	abrupt bool // Close discards what was not sent
+	served bool // the master is done with it; guarded by Net.mu
+}
+
+var _ net.Conn = (*conn)(nil)
+
+func newConn(h *Host, m *Master, serial int) *conn {
+	link := h.links[m.index]
+	running := func() bool { return !h.Frozen() }
+	always := func() bool { return true }
+	dice := func(way string) func() trip {
+		r := m.net.rng(h.name+way, m.index, serial)
+		return func() trip { return m.draw(r).plus(link.draw(r)) }
+	}
+	cut := func(d Direction) func() bool { return func() bool { return m.cut(d) || link.cut(d) } }
+	return &conn{
+		host: h, master: m, link: link,
+		up:   newHalf(Buffer, dice("/up"), cut(ToMaster), always, running),
+		down: newHalf(0, dice("/down"), cut(FromMaster), running, always),
+	}
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.down.read(p)
+	return n, c.wrap("read", err)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.up.write(p)
+	return n, c.wrap("write", err)
+}
+
+// SetLinger is that of net.TCPConn: with 0, Close discards what the kernel has still to send.
+func (c *conn) SetLinger(sec int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.abrupt = sec == 0
+	return nil
+}
+
+// Close ends the connection behind everything that was written.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return c.wrap("close", net.ErrClosed)
+	}
+	c.closed = true
+	abrupt := c.abrupt
+	c.mu.Unlock()
+	c.down.kill(net.ErrClosed, syscall.EPIPE)
+	if abrupt {
+		c.up.discard()
+	}
+	c.up.end(io.EOF)
+	c.master.net.drop(c)
+	return nil
+}
+
+func (c *conn) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// reset breaks the connection for both sides at once, as a box in between does. What has reached the master is
+// executed.
+func (c *conn) reset() {
+	c.up.lose()
+	c.up.end(io.EOF)
+	c.up.swallow()
+	c.down.kill(syscall.ECONNRESET, syscall.ECONNRESET)
+	c.up.breakSender(syscall.EPIPE)
+}
+
+// abandon is the master's kernel ending the connection: nothing more is read, and the client learns of it behind what
+// was sent to it before.
+func (c *conn) abandon() {
+	c.up.kill(io.EOF, nil)
+	c.up.swallow()
+	c.down.end(syscall.ECONNRESET)
+}
+
+// kill takes the connection out of the world.
+func (c *conn) kill() {
+	c.up.kill(io.EOF, syscall.EPIPE)
+	c.down.kill(syscall.ECONNRESET, syscall.EPIPE)
+}
+
+func (c *conn) wrap(op string, err error) error {
+	switch e := err.(type) {
+	case nil:
+		return nil
+	case syscall.Errno:
+		err = os.NewSyscallError(op, e)
+	default:
+		if err == io.EOF {
+			return err
+		}
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}
+
+func (c *conn) LocalAddr() net.Addr  { return address(c.host.ip) }
+func (c *conn) RemoteAddr() net.Addr { return address(c.master.addr) }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	_ = c.SetReadDeadline(t)
+	return c.SetWriteDeadline(t)
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.down.mu.Lock()
+	defer c.down.mu.Unlock()
+	c.down.readBy = t
+	c.down.cond.Broadcast()
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.up.mu.Lock()
+	defer c.up.mu.Unlock()
+	c.up.sendBy = t
+	c.up.cond.Broadcast()
+	return nil
+}
+
+// address is a label, not a place.
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }

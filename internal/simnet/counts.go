@@ -1,0 +1,46 @@
+package simnet
+
+import "maps"
+
+// Count returns how often the clients sent the command, in capitals, to this master; executed or refused.
+func (m *Master) Count(cmd string) int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return m.seen[cmd]
+}
+
+// CountNested returns how often scripts called the command.
+func (m *Master) CountNested(cmd string) int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return m.nestedSeen[cmd]
+}
+
+// Counts returns how often the clients sent each command.
+func (m *Master) Counts() map[string]int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return maps.Clone(m.seen)
+}
+
+// Conns returns how many connections the server has open, by its own view: a client that closed one has ended it only
+// when the server reads that.
+func (m *Master) Conns() int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return len(m.conns)
+}
+
+// ConnsEver returns how many connections the server ever had.
+func (m *Master) ConnsEver() int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return m.ever
+}
+
+// Dials returns how often a client tried to connect.
+func (m *Master) Dials() int {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	return m.dials
+}

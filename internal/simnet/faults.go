@@ -1,0 +1,120 @@
+package simnet
+
+// Freeze stops the master as SIGSTOP does: it accepts connections and reads, but executes nothing. Keys go on to expire.
+func (m *Master) Freeze() { m.set(func() { m.frozen = true }) }
+
+// Thaw ends Freeze. What came in meanwhile is executed, in order.
+func (m *Master) Thaw() { m.set(func() { m.frozen = false }) }
+
+// Refuse makes new connections fail; those that exist are not touched. Accept ends it.
+func (m *Master) Refuse() { m.set(func() { m.refuse = true }) }
+
+// Accept ends Refuse.
+func (m *Master) Accept() { m.set(func() { m.refuse = false }) }
+
+// Crash ends the server: its connections break, its data, scripts and subscriptions are gone, what it had not
+// executed never is, and new connections are refused until Restart.
+func (m *Master) Crash() { m.stop(false) }
+
+// Stop ends the server like Crash, but Start finds its data again, as with an append-only file written always. Keys go
+// on to expire.
+func (m *Master) Stop() { m.stop(true) }
+
+// Restart brings the server up again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up
+// crashes first. A frozen one is not frozen any more.
+func (m *Master) Restart() {
+	if m.Up() {
+		m.Crash()
+	}
+	m.set(func() {
+		m.newLife()
+		m.booted = m.now()
+		m.up, m.frozen = true, false
+	})
+}
+
+// Start is Restart.
+func (m *Master) Start() { m.Restart() }
+
+// Up reports whether the server runs, frozen or not.
+func (m *Master) Up() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.up
+}
+
+// Wipe removes all data, as FLUSHALL does: the run_id stays.
+func (m *Master) Wipe() { m.set(m.redis.FlushAll) }
+
+// FlushScripts makes the server forget its scripts: EVALSHA gets NOSCRIPT.
+func (m *Master) FlushScripts() {
+	m.set(func() { m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"}) })
+}
+
+// Reset breaks all connections at once. What has reached the master is executed, what is on the way is lost.
+func (m *Master) Reset() {
+	for _, c := range m.open() {
+		c.reset()
+	}
+}
+
+// Heal ends every fault but a crash: the link's, Freeze, Refuse and the replies set with Reply.
+func (m *Master) Heal() {
+	m.Link.Heal()
+	m.set(func() { m.frozen, m.refuse, m.rules = false, false, nil })
+}
+
+// Reply has the server answer the given commands, all if none are given, with the error msg, such as "LOADING Redis is
+// loading the dataset in memory", until Recover. It applies to the commands of scripts too.
+func (m *Master) Reply(msg string, cmds ...string) { m.ReplyTimes(-1, msg, cmds...) }
+
+// ReplyTimes is Reply for the next n such commands.
+func (m *Master) ReplyTimes(n int, msg string, cmds ...string) {
+	r := rule{msg: msg, left: n}
+	if len(cmds) > 0 {
+		r.cmds = make(map[string]bool)
+		for _, c := range cmds {
+			r.cmds[c] = true
+		}
+	}
+	m.set(func() { m.rules = append(m.rules, r) })
+}
+
+// Recover ends Reply.
+func (m *Master) Recover() { m.set(func() { m.rules = nil }) }
+
+// Info sets a field of INFO, "run_id", "uptime_in_seconds", "role" and the like, to value; "" leaves the field out.
+func (m *Master) Info(field, value string) { m.set(func() { m.fields[field] = value }) }
+
+// RunID returns the run_id of the server's present life.
+func (m *Master) RunID() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.runID
+}
+
+// RequirePassword makes every connection authenticate. A crash does not end it.
+func (m *Master) RequirePassword(password string) { m.redis.RequireAuth(password) }
+
+func (m *Master) set(f func()) {
+	m.net.change(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.tick()
+		f()
+		m.cond.Broadcast()
+	})
+}
+
+func (m *Master) stop(keep bool) {
+	m.set(func() {
+		m.up, m.frozen = false, false
+		if !keep {
+			m.redis.FlushAll()
+		}
+		m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"})
+	})
+	for _, c := range m.open() {
+		c.abandon()
+	}
+}

@@ -1,0 +1,255 @@
+package simnet
+
+import (
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// half is one direction of a connection: segments on their way from a sender to a receiver, in order.
+type half struct {
+	limit   int         // most bytes not yet read; 0: any number
+	draw    func() trip // says what a segment takes; called under mu
+	cut     func() bool // nothing arrives while true
+	reading func() bool // the receiver runs; while false it reads nothing and notices no deadline
+	writing func() bool // the sender runs; while false, what it writes is not sent
+
+	mu     sync.Mutex
+	cond   *sync.Cond
+	segs   []segment
+	size   int
+	last   time.Time // when the last segment arrives
+	ended  bool      // the sender is done; nothing more is taken in
+	sink   bool      // what is sent vanishes
+	dead   error     // the receiver is done; what is queued is of no use
+	broken error     // what a sender gets
+	readBy time.Time // deadlines; zero: none
+	sendBy time.Time
+}
+
+// segment is what one write sent, or, with err, the end of the stream.
+type segment struct {
+	sent time.Time // when it leaves for the last time; the times before it gets lost
+	at   time.Time // when it arrives, unless the path is cut then
+	here bool      // it had arrived before the path was cut
+	held bool      // its sender did not run
+	data []byte
+	err  error
+}
+
+func newHalf(limit int, draw func() trip, cut, reading, writing func() bool) *half {
+	h := &half{limit: limit, draw: draw, cut: cut, reading: reading, writing: writing}
+	h.cond = sync.NewCond(&h.mu)
+	return h
+}
+
+func (h *half) read(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		if h.dead != nil {
+			return 0, h.dead
+		}
+		if !h.reading() {
+			h.cond.Wait()
+			continue
+		}
+		if due(h.readBy) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		next := h.readBy
+		if len(h.segs) > 0 {
+			s := &h.segs[0]
+			cut := h.cut() || s.held && !h.writing()
+			if s.here || (!cut && due(s.at)) {
+				return h.take(p)
+			}
+			if !cut && (next.IsZero() || s.at.Before(next)) {
+				next = s.at
+			}
+		}
+		h.wait(next)
+	}
+}
+
+// take hands over from the first segment, which has arrived.
+func (h *half) take(p []byte) (int, error) {
+	s := &h.segs[0]
+	if s.err != nil {
+		return 0, s.err // and so for ever
+	}
+	s.here = true
+	n := copy(p, s.data)
+	s.data = s.data[n:]
+	if len(s.data) == 0 {
+		h.segs[0] = segment{}
+		h.segs = h.segs[1:]
+	}
+	h.size -= n
+	h.cond.Broadcast()
+	return n, nil
+}
+
+// trip is what a segment takes: the time lost until it is sent for the last time, and the way.
+type trip struct{ lost, way time.Duration }
+
+func (t trip) plus(u trip) trip { return trip{lost: t.lost + u.lost, way: t.way + u.way} }
+
+// write sends p.
+func (h *half) write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sent := 0
+	for {
+		switch {
+		case h.broken != nil:
+			return sent, h.broken
+		case h.ended:
+			return sent, net.ErrClosed
+		case due(h.sendBy):
+			return sent, os.ErrDeadlineExceeded
+		case h.sink:
+			return len(p), nil
+		}
+		n := len(p) - sent
+		if h.limit > 0 {
+			n = min(n, h.limit-h.size)
+		}
+		if n > 0 {
+			h.push(segment{data: append([]byte(nil), p[sent:sent+n]...)}, h.draw())
+			sent += n
+		}
+		if sent == len(p) {
+			return sent, nil
+		}
+		h.wait(h.sendBy)
+	}
+}
+
+// push queues s behind what is on the way. The caller holds mu.
+func (h *half) push(s segment, t trip) {
+	s.sent = time.Now().Add(t.lost)
+	s.at = s.sent.Add(t.way)
+	s.held = !h.writing()
+	if s.at.Before(h.last) {
+		s.at = h.last
+	}
+	h.last = s.at
+	h.size += len(s.data)
+	h.segs = append(h.segs, s)
+	h.cond.Broadcast()
+}
+
+// end lets the receiver read what was sent, and then err for ever. The end itself does not get lost.
+func (h *half) end(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return
+	}
+	h.ended = true
+	h.push(segment{err: err}, trip{way: h.draw().way})
+}
+
+// lose drops what has not arrived yet.
+func (h *half) lose() { h.drop(func(*segment) bool { return true }) }
+
+// discard drops what the sender's kernel has still to send, for the first time or again.
+func (h *half) discard() {
+	cut, now := h.cut(), time.Now()
+	h.drop(func(s *segment) bool { return cut || s.held || s.sent.After(now) })
+}
+
+// drop drops the first segment that has not arrived and is to go, and all behind it: they cannot be read without it. The
+// end of the stream stays.
+func (h *half) drop(goes func(*segment) bool) {
+	h.settle()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = time.Time{}
+	for i := range h.segs {
+		s := &h.segs[i]
+		if s.err == nil && !s.here && goes(s) {
+			gone := h.segs[i:]
+			h.segs = h.segs[:i]
+			if end := gone[len(gone)-1]; end.err != nil {
+				h.push(segment{err: end.err}, trip{})
+			}
+			return
+		}
+		h.last = s.at
+	}
+}
+
+// swallow makes whatever is sent from now on vanish.
+func (h *half) swallow() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sink = true
+	h.cond.Broadcast()
+}
+
+// breakSender lets every write fail with err from now on.
+func (h *half) breakSender(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken == nil {
+		h.broken = err
+	}
+	h.cond.Broadcast()
+}
+
+// kill ends the half for both sides at once: the receiver gets dead, the sender broken.
+func (h *half) kill(dead, broken error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dead == nil {
+		h.dead = dead
+	}
+	if h.broken == nil {
+		h.broken = broken
+	}
+	h.segs, h.size = nil, 0
+	h.cond.Broadcast()
+}
+
+// settle marks what has arrived.
+func (h *half) settle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cut() {
+		return
+	}
+	for i := range h.segs {
+		if s := &h.segs[i]; due(s.at) && (!s.held || h.writing()) {
+			s.here = true
+		} else {
+			break
+		}
+	}
+}
+
+func (h *half) isDead() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dead != nil
+}
+
+func (h *half) wake() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cond.Broadcast()
+}
+
+// wait waits for a broadcast, or until t unless it is zero. The caller holds mu.
+func (h *half) wait(t time.Time) {
+	if !t.IsZero() {
+		timer := time.AfterFunc(time.Until(t), h.wake)
+		defer timer.Stop()
+	}
+	h.cond.Wait()
+}
+
+// due reports whether t, unless zero, has come.
+func due(t time.Time) bool { return !t.IsZero() && !time.Now().Before(t) }

@@ -1,0 +1,105 @@
+package simnet
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// A Direction is one way along a path.
+type Direction int
+
+// The two ways along a path.
+const (
+	ToMaster Direction = iota
+	FromMaster
+)
+
+// rto is how long a sender waits before it sends a lost segment for the second time; twice as long before the third.
+const rto = 200 * time.Millisecond
+
+// A Link is the path between hosts and a master: all hosts ([Master]), or one ([Host.To]). Both apply, one behind the
+// other.
+type Link struct {
+	net *Net
+
+	mu     sync.Mutex
+	fixed  time.Duration
+	jitter time.Duration
+	loss   float64
+	cuts   [2]bool
+	dials  int
+}
+
+// Delay makes every segment take d, and up to jitter more, each way: a round trip takes twice as long. A connection's
+// segments stay in order.
+func (l *Link) Delay(d, jitter time.Duration) {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fixed, l.jitter = d, jitter
+	})
+}
+
+// Loss makes the share p of all segments get lost, each way. A lost segment is sent again after 200 ms, 600 ms, 1.4 s
+// and so on, and the connection waits for it.
+func (l *Link) Loss(p float64) {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.loss = p
+	})
+}
+
+// BlackHole stops everything in both directions: bytes wait, and a dial waits until its context ends. Heal ends it, and
+// what waited arrives.
+func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
+
+// Cut stops everything in the given directions.
+func (l *Link) Cut(ds ...Direction) {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, d := range ds {
+			l.cuts[d] = true
+		}
+	})
+}
+
+// Heal ends delay, loss and cuts.
+func (l *Link) Heal() {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fixed, l.jitter, l.loss, l.cuts = 0, 0, 0, [2]bool{}
+	})
+}
+
+func (l *Link) cut(d Direction) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cuts[d]
+}
+
+// draw says what one segment takes.
+func (l *Link) draw(r *rand.Rand) trip {
+	l.mu.Lock()
+	fixed, jitter, loss := l.fixed, l.jitter, l.loss
+	l.mu.Unlock()
+	t := trip{way: fixed}
+	if jitter > 0 {
+		t.way += time.Duration(r.Int64N(int64(jitter)))
+	}
+	for wait := rto; loss > 0 && r.Float64() < loss && wait < 16*time.Second; wait *= 2 {
+		t.lost += wait
+	}
+	return t
+}
+
+// dialled counts the connections of one host to one master.
+func (l *Link) dialled() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dials++
+	return l.dials
+}

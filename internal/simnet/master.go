@@ -1,0 +1,222 @@
+package simnet
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// uptime is how long the masters of a new world have been up.
+const uptime = 24 * time.Hour
+
+// Master is one Redis master. The faults of its [Link] apply to all hosts.
+type Master struct {
+	*Link
+	index int
+	addr  string
+
+	mu      sync.Mutex
+	cond    *sync.Cond // frozen or up changed
+	redis   *miniredis.Miniredis
+	up      bool
+	frozen  bool
+	refuse  bool
+	lives   int
+	runID   string
+	booted  time.Time // by the master's own clock
+	base    time.Time // bubble time …
+	shown   time.Time // … at which the master's clock showed this
+	rate    float64
+	fields  map[string]string // INFO fields set by a test
+	rules   []rule
+	nested  string // the error that a rule gave to a script's command
+	calling *call  // the command being executed
+
+	tally      sync.Mutex
+	dials      int
+	conns      map[*conn]struct{}
+	ever       int
+	seen       map[string]int
+	nestedSeen map[string]int
+}
+
+// rule answers commands with an error.
+type rule struct {
+	msg  string
+	cmds map[string]bool // nil: all
+	left int             // how often; negative: for ever
+}
+
+func newMaster(w *Net, i int) *Master {
+	now := time.Now()
+	m := &Master{
+		Link: &Link{net: w}, index: i, addr: fmt.Sprintf("10.0.0.%d:6379", i+1),
+		redis: miniredis.NewMiniRedis(), up: true,
+		base: now, shown: now, rate: 1, booted: now.Add(-uptime),
+		fields: make(map[string]string), conns: make(map[*conn]struct{}),
+		seen: make(map[string]int), nestedSeen: make(map[string]int),
+	}
+	m.cond = sync.NewCond(&m.mu)
+	m.newLife()
+	m.redis.ClockTTL(true)
+	c, err := m.redis.Dial() // starts it, without a listener
+	if err != nil {
+		panic("simnet: " + err.Error())
+	}
+	_ = c.Close()
+	m.redis.Server().SetPreHook(m.hook)
+	return m
+}
+
+// Index returns which master of its world this is.
+func (m *Master) Index() int { return m.index }
+
+// Addr returns the address.
+func (m *Master) Addr() string { return m.addr }
+
+// URL returns the redis:// URL.
+func (m *Master) URL() string { return "redis://" + m.addr }
+
+// Redis returns the server itself, to look into. Its listener and its hook are taken.
+func (m *Master) Redis() *miniredis.Miniredis { return m.redis }
+
+// Keys returns all keys that have not expired, sorted.
+func (m *Master) Keys() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick()
+	return m.redis.Keys()
+}
+
+// Get returns the string at key, "" if there is none.
+func (m *Master) Get(key string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick()
+	v, _ := m.redis.Get(key)
+	return v
+}
+
+// Set sets the string at key, with a TTL unless ttl is 0, as a foreign client would.
+func (m *Master) Set(key, value string, ttl time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick()
+	_ = m.redis.Set(key, value)
+	if ttl > 0 { // miniredis takes a TTL of 0 for one that has just ended
+		m.redis.SetTTL(key, ttl)
+	}
+}
+
+// TTL returns how long key lives on; 0 if it does not exist, or for ever.
+func (m *Master) TTL(key string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick()
+	return m.redis.TTL(key)
+}
+
+// Subscribers returns how many connections are subscribed to channel.
+func (m *Master) Subscribers(channel string) int {
+	return m.redis.PubSubNumSub(channel)[channel]
+}
+
+// Jump steps the master's wall clock by d, which may be negative. Keys expire by that clock, and uptime_in_seconds
+// counts by it.
+func (m *Master) Jump(d time.Duration) {
+	m.set(func() {
+		left := make(map[string]time.Duration)
+		for _, key := range m.redis.Keys() {
+			if ttl := m.redis.TTL(key); ttl > 0 {
+				left[key] = ttl - d
+			}
+		}
+		m.base, m.shown = time.Now(), m.now().Add(d)
+		m.redis.SetTime(m.now())
+		m.redis.ClockTTL(true) // counts from here
+		for key, ttl := range left {
+			if ttl <= 0 {
+				m.redis.Del(key)
+			} else {
+				m.redis.SetTTL(key, ttl)
+			}
+		}
+	})
+}
+
+// Rate makes the master's clock run at rate times the bubble's time from now on.
+func (m *Master) Rate(rate float64) {
+	m.set(func() {
+		m.base, m.shown = time.Now(), m.now()
+		m.rate = rate
+	})
+}
+
+// Now returns what the master's clock shows.
+func (m *Master) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now()
+}
+
+// newLife draws a new run_id.
+func (m *Master) newLife() {
+	m.lives++
+	m.runID = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d/%d/%d", m.net.seed, m.index, m.lives)))
+}
+
+func (m *Master) now() time.Time {
+	past := time.Since(m.base)
+	if m.rate != 1 {
+		past = time.Duration(float64(past) * m.rate)
+	}
+	return m.shown.Add(past)
+}
+
+// tick tells miniredis the time. The caller holds mu.
+func (m *Master) tick() { m.redis.SetTime(m.now()) }
+
+func (m *Master) dialled() {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	m.dials++
+}
+
+func (m *Master) open() []*conn {
+	m.tally.Lock()
+	defer m.tally.Unlock()
+	open := make([]*conn, 0, len(m.conns))
+	for c := range m.conns {
+		open = append(open, c)
+	}
+	return open
+}
+
+// accept is the end of a dial that arrived.
+func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.up || m.refuse {
+		return nil, os.NewSyscallError("connect", syscall.ECONNREFUSED)
+	}
+	c := newConn(h, m, serial)
+	if !m.net.add(c) {
+		return nil, net.ErrClosed
+	}
+	m.tally.Lock()
+	m.conns[c] = struct{}{}
+	m.ever++
+	m.tally.Unlock()
+	go m.serve(c, m.lives)
+	return c, nil
+}
+
+// nobody is a peer whose answers nobody reads.
+func nobody() *server.Peer { return server.NewPeer(discard()) }

@@ -1,0 +1,283 @@
+// Package simnet is a small world for a testing/synctest bubble: Redis masters, the hosts of their clients, and a faulty
+// network between them, all in virtual time.
+//
+// The masters are miniredis, so the real scripts run; the connections are net.Conn, so the real client runs on top. Only
+// the wires are made up. Nothing here opens a socket, and an address such as 10.0.0.1:6379 means something inside one
+// [Net] only.
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		world := simnet.New(t, seed, 5)
+//		client := redis.NewClient(&redis.Options{Addr: world.Addr(0), Dialer: world.Dial, …})
+//		world.Master(0).Freeze()
+//		…
+//	})
+//
+// What is simulated, and how far:
+//
+//   - A connection is two ordered streams of bytes. Bytes take the path's delay; loss shows as retransmission: everything
+//     behind a lost segment waits. Nothing is ever reordered or corrupted within a connection.
+//   - Towards a master a connection holds at most [Buffer] unread bytes, then Write blocks, as with a full socket
+//     buffer. Towards a client it holds any number.
+//   - A client's Close does not take back what it wrote: the master still reads it, late if it is frozen or cut off. After
+//     SetLinger(0) it discards what has still to be sent, for the first time or again, as a kernel does.
+//   - A frozen master accepts connections (its kernel does) and answers nothing; thawed, it works off what came in.
+//   - A master executes one command at a time, which takes no time; with [Net.Cost], the answer takes its time.
+//   - Blocking commands (BLPOP, WAIT) must not be used: they would stop the master for good.
+//
+// A seed fixes every delay and every loss, connection by connection. It does not fix in which order goroutines that are
+// ready at the same instant run, so two runs of one seed may differ.
+package simnet
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// TB is the part of testing.TB that a Net needs.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+}
+
+// Buffer is how many bytes a connection holds that its master has not read yet.
+const Buffer = 64 << 10
+
+// lull is how long a world goes on after its test: go-redis probes a master that refused it once a second, in a goroutine
+// that learns of Client.Close only at its next probe. A bubble must not end before its goroutines.
+const lull = 2 * time.Second
+
+// Net is a world: masters, hosts and what lies between them. Its methods may be called from any goroutine of the bubble
+// in which it was made.
+type Net struct {
+	seed    uint64
+	masters []*Master
+
+	mu      sync.Mutex
+	byAddr  map[string]*Master
+	hosts   map[string]*Host
+	conns   map[*conn]struct{}
+	changed chan struct{} // closed and replaced whenever a fault begins or ends
+	watch   func(Event)
+	cost    time.Duration
+	closed  bool
+	serving sync.WaitGroup
+}
+
+// Event is one command that a master executed, or was asked for by a script.
+type Event struct {
+	// At is when it was executed.
+	At time.Time
+	// Host sent it, and Master executed it.
+	Host   string
+	Master int
+	// Args is the command with its arguments; Reply is the raw answer.
+	Args  []string
+	Reply string
+}
+
+// New returns a world of n masters that have been up for a day. It must be called inside a bubble. Two
+// seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left a connection
+// open.
+func New(t TB, seed uint64, n int) *Net {
+	t.Helper()
+	w := &Net{
+		seed:    seed,
+		byAddr:  make(map[string]*Master),
+		hosts:   make(map[string]*Host),
+		conns:   make(map[*conn]struct{}),
+		changed: make(chan struct{}),
+	}
+	for i := range n {
+		m := newMaster(w, i)
+		w.masters = append(w.masters, m)
+		w.byAddr[m.addr] = m
+	}
+	t.Cleanup(func() {
+		time.Sleep(lull)
+		for _, c := range w.unclosed() {
+			t.Errorf("simnet: %s left a connection to master %d (%s) open", c.host.name, c.master.index, c.master.addr)
+		}
+		w.Close()
+	})
+	return w
+}
+
+// Master returns the i-th master, counted from 0.
+func (w *Net) Master(i int) *Master { return w.masters[i] }
+
+// Masters returns all masters.
+func (w *Net) Masters() []*Master { return append([]*Master(nil), w.masters...) }
+
+// Addr returns the address of the i-th master.
+func (w *Net) Addr(i int) string { return w.masters[i].addr }
+
+// URLs returns one redis:// URL per master.
+func (w *Net) URLs() []string {
+	urls := make([]string, len(w.masters))
+	for i, m := range w.masters {
+		urls[i] = m.URL()
+	}
+	return urls
+}
+
+// Alias makes addr another address of the i-th master: one server under two names.
+func (w *Net) Alias(addr string, i int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.byAddr[addr] = w.masters[i]
+}
+
+// Dial connects the host "client" to the master at addr. It suits redis.Options.Dialer and node.WithDialer.
+func (w *Net) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return w.Host("client").Dial(ctx, network, addr)
+}
+
+// Watch has f called for every command that a master executes, in the order in which that master executes them. f must
+// be quick and must not call into the Net. It replaces the one before.
+func (w *Net) Watch(f func(Event)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watch = f
+}
+
+// Cost makes every command take d. Without it a client that asks again and again at once, as none should, stops the
+// bubble's time.
+func (w *Net) Cost(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cost = d
+}
+
+// Open returns how many connections the clients have open.
+func (w *Net) Open() int { return len(w.unclosed()) }
+
+// Heal ends every fault of every master, link and host: what is down restarts, what is frozen thaws.
+func (w *Net) Heal() {
+	w.mu.Lock()
+	hosts := make([]*Host, 0, len(w.hosts))
+	for _, h := range w.hosts {
+		hosts = append(hosts, h)
+	}
+	w.mu.Unlock()
+	for _, h := range hosts {
+		h.Thaw()
+		for _, l := range h.links {
+			l.Heal()
+		}
+	}
+	for _, m := range w.masters {
+		m.Heal()
+		if !m.Up() {
+			m.Restart()
+		}
+	}
+}
+
+// Close breaks every connection and returns when no goroutine of the Net runs any more. New has the test call it.
+func (w *Net) Close() {
+	w.mu.Lock()
+	w.closed = true
+	conns := make([]*conn, 0, len(w.conns))
+	for c := range w.conns {
+		conns = append(conns, c)
+	}
+	w.mu.Unlock()
+	w.change(func() {})
+	for _, c := range conns {
+		c.kill()
+	}
+	for _, m := range w.masters {
+		m.mu.Lock()
+		m.cond.Broadcast()
+		m.mu.Unlock()
+	}
+	w.serving.Wait()
+	for _, m := range w.masters {
+		m.redis.Close()
+	}
+}
+
+func (w *Net) unclosed() []*conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var open []*conn
+	for c := range w.conns {
+		if !c.isClosed() {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// change makes a change of the weather, and wakes everybody who waits for one.
+func (w *Net) change(f func()) {
+	w.mu.Lock()
+	conns := make([]*conn, 0, len(w.conns))
+	for c := range w.conns {
+		conns = append(conns, c)
+	}
+	w.mu.Unlock()
+	for _, c := range conns { // what has arrived by now has arrived, also if the change is a cut
+		c.up.settle()
+		c.down.settle()
+	}
+	f()
+	w.mu.Lock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+	w.mu.Unlock()
+	for _, c := range conns {
+		c.up.wake()
+		c.down.wake()
+	}
+}
+
+// add takes c into the world; false if the world has ended.
+func (w *Net) add(c *conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.conns[c] = struct{}{}
+	w.serving.Add(1)
+	return true
+}
+
+// drop forgets a connection that both sides are done with.
+func (w *Net) drop(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.served && c.isClosed() {
+		delete(w.conns, c)
+	}
+}
+
+// observe tells of a command, and returns how long it takes.
+func (w *Net) observe(e Event) time.Duration {
+	w.mu.Lock()
+	f, cost := w.watch, w.cost
+	w.mu.Unlock()
+	if f != nil {
+		f(e)
+	}
+	return cost
+}
+
+// rng returns a generator of its own for each purpose, so that what one connection draws does not depend on the others.
+func (w *Net) rng(purpose string, a, b int) *rand.Rand {
+	return rand.New(rand.NewPCG(w.seed, fnv(fmt.Sprintf("%s/%d/%d", purpose, a, b))))
+}
+
+func fnv(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	return h
+}

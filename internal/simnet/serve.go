@@ -1,0 +1,252 @@
+package simnet
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// call is the command that a master executes at the moment.
+type call struct {
+	conn *conn
+	peer *server.Peer
+}
+
+func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
+
+// serve is the master's end of c. The connection belongs to one life of the server.
+func (m *Master) serve(c *conn, life int) {
+	defer m.net.serving.Done()
+	in := bufio.NewReader(readerFunc(c.up.read))
+	out := &outbox{conn: c}
+	peer := server.NewPeer(bufio.NewWriter(out))
+	subscribed := false
+	for {
+		args, err := readCommand(in)
+		if errors.Is(err, errProtocol) {
+			peer.WriteError("ERR Protocol error")
+			peer.Flush()
+			out.send()
+		}
+		if err != nil {
+			break
+		}
+		cost, alive := m.execute(c, life, peer, out, args)
+		if !alive {
+			break
+		}
+		time.Sleep(cost)
+		if name := strings.ToUpper(args[0]); name == "SUBSCRIBE" || name == "PSUBSCRIBE" {
+			subscribed = true
+		} else if name == "QUIT" {
+			out.send()
+			break
+		}
+		if in.Buffered() == 0 { // a whole batch is answered in one go
+			out.send()
+		}
+	}
+	if subscribed { // ends miniredis' goroutines for this peer
+		m.mu.Lock()
+		m.redis.Server().Dispatch(peer, []string{"UNSUBSCRIBE"})
+		m.redis.Server().Dispatch(peer, []string{"PUNSUBSCRIBE"})
+		m.mu.Unlock()
+	}
+	c.up.kill(io.EOF, nil)
+	c.up.swallow()
+	c.down.end(io.EOF)
+	m.tally.Lock()
+	delete(m.conns, c)
+	m.tally.Unlock()
+	m.net.mu.Lock()
+	c.served = true
+	m.net.mu.Unlock()
+	m.net.drop(c)
+}
+
+// execute runs one command, once the master is not frozen; alive is false if the connection's life is over.
+func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args []string) (cost time.Duration, alive bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.frozen && m.up && m.lives == life && !c.up.isDead() {
+		m.cond.Wait()
+	}
+	if !m.up || m.lives != life || c.up.isDead() {
+		return 0, false
+	}
+	name := strings.ToUpper(args[0])
+	m.tally.Lock()
+	m.seen[name]++
+	m.tally.Unlock()
+
+	m.tick()
+	m.nested = ""
+	m.calling = &call{conn: c, peer: peer}
+	out.hold()
+	if msg := m.ruled(name); msg != "" {
+		peer.WriteError(msg)
+	} else if name == "INFO" {
+		m.info(peer, args[1:])
+	} else {
+		m.redis.Server().Dispatch(peer, args)
+	}
+	peer.Flush()
+	m.calling = nil
+	if m.nested != "" {
+		out.amend(m.nested)
+	}
+	return m.net.observe(Event{At: time.Now(), Host: c.host.name, Master: m.index, Args: args, Reply: out.latest()}), true
+}
+
+// hook sees every command before miniredis does. Those of clients have been dealt with; those of scripts come here
+// only.
+func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
+	if m.calling == nil || m.calling.peer == p {
+		return false
+	}
+	m.tally.Lock()
+	m.nestedSeen[cmd]++
+	m.tally.Unlock()
+	if msg := m.ruled(cmd); msg != "" {
+		m.nested = msg
+		p.WriteError(msg)
+		return true
+	}
+	return false
+}
+
+// ruled returns the error that a test wants for cmd.
+func (m *Master) ruled(cmd string) string {
+	for i := range m.rules {
+		r := &m.rules[i]
+		if r.left != 0 && (r.cmds == nil || r.cmds[cmd]) {
+			r.left--
+			return r.msg
+		}
+	}
+	return ""
+}
+
+// info answers INFO, which miniredis does not know well enough.
+func (m *Master) info(peer *server.Peer, sections []string) {
+	var refusal bytes.Buffer // NOAUTH and the like: ask for something that needs the same rights
+	w := bufio.NewWriter(&refusal)
+	probe := server.NewPeer(w)
+	probe.Ctx = peer.Ctx
+	m.redis.Server().Dispatch(probe, []string{"EXISTS", "simnet"})
+	peer.Ctx = probe.Ctx
+	_ = w.Flush()
+	if s := refusal.String(); strings.HasPrefix(s, "-") {
+		peer.WriteError(strings.TrimSpace(s[1:]))
+		return
+	}
+	up := m.now().Unix() - m.booted.Unix() // whole seconds of the wall clock, as Redis counts
+	all := []struct{ section, field, value string }{
+		{"server", "redis_version", "7.0.15"},
+		{"server", "redis_mode", "standalone"},
+		{"server", "run_id", m.runID},
+		{"server", "tcp_port", "6379"},
+		{"server", "uptime_in_seconds", strconv.FormatInt(up, 10)},
+		{"server", "uptime_in_days", strconv.FormatInt(up/86400, 10)},
+		{"persistence", "loading", "0"},
+		{"replication", "role", "master"},
+		{"replication", "connected_slaves", "0"},
+	}
+	wanted := func(section string) bool {
+		for _, s := range sections {
+			switch s = strings.ToLower(s); s {
+			case section, "all", "default", "everything":
+				return true
+			}
+		}
+		return len(sections) == 0
+	}
+	var text strings.Builder
+	last := ""
+	for _, f := range all {
+		if v, set := m.fields[f.field]; set {
+			f.value = v
+		}
+		if f.value == "" || !wanted(f.section) {
+			continue
+		}
+		if f.section != last {
+			if last != "" {
+				text.WriteString("\r\n")
+			}
+			fmt.Fprintf(&text, "# %s%s\r\n", strings.ToUpper(f.section[:1]), f.section[1:])
+			last = f.section
+		}
+		fmt.Fprintf(&text, "%s:%s\r\n", f.field, f.value)
+	}
+	peer.WriteBulk(text.String())
+}
+
+// outbox gathers the answers of one batch. What is published to a subscriber between batches leaves at once.
+type outbox struct {
+	conn *conn
+
+	mu   sync.Mutex
+	held bool
+	buf  []byte
+	mark int // where the latest command's answer begins
+}
+
+func (o *outbox) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.buf = append(o.buf, p...)
+	if !o.held {
+		o.flush()
+	}
+	return len(p), nil
+}
+
+// hold begins the answer to a command.
+func (o *outbox) hold() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held, o.mark = true, len(o.buf)
+}
+
+// send lets go of everything held.
+func (o *outbox) send() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = false
+	o.flush()
+}
+
+func (o *outbox) flush() {
+	if len(o.buf) > 0 {
+		_, _ = o.conn.down.write(o.buf)
+	}
+	o.buf, o.mark = o.buf[:0], 0
+}
+
+func (o *outbox) latest() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return string(o.buf[o.mark:])
+}
+
+// amend words the failure of a script as Redis does: the code of the command's error comes first.
+func (o *outbox) amend(msg string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if bytes.HasPrefix(o.buf[o.mark:], []byte("-ERR Error compiling script")) {
+		o.buf = fmt.Appendf(o.buf[:o.mark], "-%s script: simnet, on @user_script:1.\r\n", msg)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -1,0 +1,560 @@
+package simnet_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	goleak.VerifyTestMain(m)
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// inBubble runs f in a bubble with a world of n masters.
+func inBubble(t *testing.T, n int, f func(t *testing.T, w *simnet.Net)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		f(t, simnet.New(t, 1, n))
+	})
+}
+
+type dialer func(context.Context, string, string) (net.Conn, error)
+
+// dial returns a go-redis client as package node sets it up.
+func dial(t *testing.T, m *simnet.Master, d dialer) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Addr: m.Addr(), Dialer: d,
+		Protocol: 2, PoolSize: 1, PipelinePoolSize: -1, MaxRetries: -1, DialerRetries: 1,
+		DialTimeout: 300 * time.Millisecond, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		ContextTimeoutEnabled: true, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestKeysExpireInVirtualTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		set := func() bool {
+			_, err := c.SetArgs(t.Context(), "a", "me", redis.SetArgs{Mode: "NX", TTL: time.Second}).Result()
+			if err == redis.Nil {
+				return false
+			}
+			require.NoError(t, err)
+			return true
+		}
+		assert.True(t, set())
+		assert.False(t, set())
+		assert.Equal(t, []string{"a"}, m.Keys())
+		time.Sleep(999 * time.Millisecond)
+		assert.False(t, set())
+		assert.Equal(t, time.Millisecond, m.TTL("a"))
+		time.Sleep(time.Millisecond)
+		assert.Empty(t, m.Keys())
+		assert.True(t, set())
+		assert.Equal(t, 4, m.Count("SET"))
+		assert.Equal(t, 1, m.ConnsEver())
+	})
+}
+
+func TestAForeignKeyWithoutATTLStays(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.Set("a", "foreign", 0)
+		time.Sleep(time.Hour)
+		assert.Equal(t, "foreign", m.Get("a"))
+		m.Set("a", "foreign", time.Second)
+		time.Sleep(time.Second)
+		assert.Empty(t, m.Get("a"))
+		m.Set("a", "foreign", time.Second)
+		m.Set("a", "foreign", 0)
+		time.Sleep(time.Hour)
+		assert.Equal(t, "foreign", m.Get("a"), "setting it takes a TTL away, as Redis does")
+	})
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		s := redis.NewScript(`if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0`)
+		m.Set("a", "me", time.Second)
+
+		err := s.EvalSha(t.Context(), c, []string{"a"}, "me").Err()
+		require.ErrorContains(t, err, "NOSCRIPT")
+		n, err := s.Run(t.Context(), c, []string{"a"}, "another").Int()
+		require.NoError(t, err)
+		assert.Zero(t, n)
+		n, err = s.EvalSha(t.Context(), c, []string{"a"}, "me").Int()
+		require.NoError(t, err)
+		assert.Equal(t, 1, n)
+		assert.Equal(t, 1, m.CountNested("DEL"))
+		assert.Zero(t, m.Count("DEL"))
+
+		m.FlushScripts()
+		require.ErrorContains(t, s.EvalSha(t.Context(), c, []string{"a"}, "me").Err(), "NOSCRIPT")
+	})
+}
+
+func TestPublishedMessagesArrive(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.Delay(10*time.Millisecond, 0)
+		c, listener := dial(t, m, w.Dial), dial(t, m, w.Dial)
+		sub := listener.Subscribe(t.Context(), "released")
+		_, err := sub.Receive(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, m.Subscribers("released"))
+
+		require.NoError(t, c.Ping(t.Context()).Err())
+		start := time.Now()
+		go func() {
+			assert.NoError(t, c.Eval(context.Background(), `return redis.pcall("PUBLISH", "released", "x")`, nil).Err())
+		}()
+		msg, err := sub.ReceiveMessage(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "x", msg.Payload)
+		assert.Equal(t, 20*time.Millisecond, time.Since(start))
+
+		require.NoError(t, sub.Close())
+		time.Sleep(time.Second)
+		assert.Zero(t, m.Subscribers("released"))
+	})
+}
+
+func TestDelayIsEachWay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Delay(20*time.Millisecond, 0)
+		w.Host("client").To(0).Delay(5*time.Millisecond, 10*time.Millisecond)
+		for range 20 {
+			start := time.Now()
+			require.NoError(t, c.Ping(t.Context()).Err())
+			assert.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+			assert.Less(t, time.Since(start), 70*time.Millisecond)
+		}
+	})
+}
+
+func TestFrozenMasterExecutesLater(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Freeze()
+		start := time.Now()
+		err := c.SetArgs(within(t, 100*time.Millisecond), "a", "ghost", redis.SetArgs{Mode: "NX", TTL: 2 * time.Second}).Err()
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.Equal(t, 100*time.Millisecond, time.Since(start))
+		// go-redis closed that connection; a new one is accepted, and not answered.
+		require.ErrorIs(t, c.Ping(within(t, 100*time.Millisecond)).Err(), os.ErrDeadlineExceeded)
+		require.NoError(t, c.Close())
+
+		time.Sleep(time.Minute)
+		assert.Empty(t, m.Keys())
+		m.Thaw()
+		synctest.Wait()
+		assert.Equal(t, []string{"a"}, m.Keys(), "what lay in the buffer is executed")
+		assert.Equal(t, 2*time.Second, m.TTL("a"), "and its TTL starts now")
+		assert.Zero(t, m.Conns())
+	})
+}
+
+func TestThawedMasterKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Freeze()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p := c.Pipeline()
+			p.SetNX(context.Background(), "a", "me", time.Minute)
+			p.Del(context.Background(), "a")
+			p.Set(context.Background(), "b", "after", 0)
+			_, err := p.Exec(context.Background())
+			assert.NoError(t, err)
+		}()
+		time.Sleep(9 * time.Second)
+		m.Thaw()
+		<-done
+		assert.Equal(t, []string{"b"}, m.Keys())
+	})
+}
+
+func TestWritesBlockWhenTheBufferIsFull(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		conn, err := w.Dial(t.Context(), "tcp", m.Addr())
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+		m.Freeze()
+		require.NoError(t, conn.SetWriteDeadline(time.Now().Add(time.Second)))
+		line := []byte("*1\r\n$4\r\nPING\r\n")
+		sent := 0
+		for err == nil {
+			var n int
+			n, err = conn.Write(line)
+			sent += n
+		}
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		assert.GreaterOrEqual(t, sent, simnet.Buffer)
+		assert.Less(t, sent, 2*simnet.Buffer)
+		m.Thaw()
+		_, err = io.ReadFull(conn, make([]byte, sent/len(line)*len("+PONG\r\n")))
+		require.NoError(t, err)
+	})
+}
+
+func TestCrashLosesEverything(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Set(t.Context(), "a", "x", 0).Err())
+		require.NoError(t, c.ScriptLoad(t.Context(), "return 1").Err())
+		before := m.RunID()
+		assert.Contains(t, c.Info(t.Context(), "server").Val(), "run_id:"+before)
+		assert.Contains(t, c.Info(t.Context(), "server").Val(), "uptime_in_seconds:86400")
+
+		m.Crash()
+		require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNRESET)
+		require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNREFUSED)
+		m.Restart()
+		time.Sleep(2500 * time.Millisecond)
+		require.NoError(t, c.Ping(within(t, 5*time.Second)).Err())
+		assert.Empty(t, m.Keys())
+		assert.NotEqual(t, before, m.RunID())
+		info := c.Info(t.Context(), "server").Val()
+		assert.Contains(t, info, "run_id:"+m.RunID())
+		assert.Contains(t, info, "uptime_in_seconds:2\r\n")
+		assert.NotContains(t, info, "role:")
+		assert.Contains(t, c.Info(t.Context()).Val(), "role:master")
+		assert.Equal(t, []bool{false}, c.ScriptExists(t.Context(), "e0e1f9fabfc9d4800c877a703b823ac0578ff8db").Val())
+	})
+}
+
+func TestCrashOfAFrozenMasterLosesWhatItHadNotRead(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Freeze()
+		require.Error(t, c.Set(within(t, time.Second), "a", "x", 0).Err())
+		m.Restart()
+		time.Sleep(time.Minute)
+		assert.Empty(t, m.Keys())
+		assert.Zero(t, m.Conns())
+	})
+}
+
+func TestStoppedMasterKeepsItsData(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.Set("short", "x", time.Second)
+		m.Set("long", "x", time.Minute)
+		m.Stop()
+		time.Sleep(2 * time.Second)
+		m.Start()
+		assert.Equal(t, []string{"long"}, m.Keys())
+		assert.Equal(t, 58*time.Second, m.TTL("long"))
+	})
+}
+
+func TestBlackHole(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.BlackHole()
+		require.ErrorIs(t, c.Set(within(t, time.Second), "a", "x", 0).Err(), os.ErrDeadlineExceeded)
+
+		start := time.Now()
+		_, err := w.Dial(within(t, 3*time.Second), "tcp", m.Addr())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, 3*time.Second, time.Since(start))
+		_, err = w.Dial(t.Context(), "tcp", m.Addr())
+		require.ErrorIs(t, err, syscall.ETIMEDOUT)
+
+		assert.Empty(t, m.Keys())
+		m.Heal()
+		synctest.Wait()
+		assert.Equal(t, []string{"a"}, m.Keys(), "what the kernel still held arrives")
+		require.NoError(t, c.Ping(within(t, 5*time.Second)).Err())
+	})
+}
+
+func TestOneWayCutLosesTheAnswerOnly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 2, func(t *testing.T, w *simnet.Net) {
+		m, h := w.Master(0), w.Host("far")
+		c, other := dial(t, m, h.Dial), dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		h.To(0).Cut(simnet.FromMaster)
+		require.ErrorIs(t, c.Set(within(t, time.Second), "a", "x", 0).Err(), os.ErrDeadlineExceeded)
+		assert.Equal(t, []string{"a"}, m.Keys())
+		require.NoError(t, other.Ping(t.Context()).Err(), "other hosts are not cut off")
+		require.NoError(t, dial(t, w.Master(1), h.Dial).Ping(t.Context()).Err(), "nor other masters")
+	})
+}
+
+func TestResetLosesWhatIsOnTheWay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.Delay(50*time.Millisecond, 0)
+		conn, err := w.Dial(t.Context(), "tcp", m.Addr())
+		require.NoError(t, err)
+		m.Freeze()
+		for _, key := range []string{"a", "b"} {
+			_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
+			require.NoError(t, err)
+			time.Sleep(40 * time.Millisecond)
+		}
+		m.Reset()
+		_, err = conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		_, err = conn.Write([]byte("x"))
+		require.ErrorIs(t, err, syscall.EPIPE)
+		require.NoError(t, conn.Close())
+		m.Thaw()
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"a"}, m.Keys())
+		assert.Zero(t, m.Conns())
+	})
+}
+
+func TestCloseDiscardsWhatWasNotSentIfAsked(t *testing.T) {
+	t.Parallel()
+	for discards, kept := range map[bool][]string{false: {"a", "b"}, true: {"a"}} {
+		inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+			m := w.Master(0)
+			conn, err := w.Dial(t.Context(), "tcp", m.Addr())
+			require.NoError(t, err)
+			if discards {
+				require.NoError(t, conn.(interface{ SetLinger(int) error }).SetLinger(0))
+			}
+			m.Freeze()
+			for _, key := range []string{"a", "b"} {
+				_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
+				require.NoError(t, err)
+				m.BlackHole()
+			}
+			require.NoError(t, conn.Close())
+			m.Heal()
+			time.Sleep(time.Second)
+			assert.Equal(t, kept, m.Keys())
+			assert.Zero(t, m.Conns())
+		})
+	}
+}
+
+func TestRefusedMasterKeepsItsConnections(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Refuse()
+		require.NoError(t, c.Ping(t.Context()).Err())
+		start := time.Now()
+		require.ErrorIs(t, dial(t, m, w.Dial).Ping(t.Context()).Err(), syscall.ECONNREFUSED)
+		assert.Zero(t, time.Since(start))
+		m.Accept()
+		require.NoError(t, dial(t, m, w.Dial).Ping(t.Context()).Err())
+	})
+}
+
+func TestLossDelaysEverythingBehindIt(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		m.Loss(0.3)
+		slow := 0
+		for range 100 {
+			start := time.Now()
+			require.NoError(t, c.Ping(t.Context()).Err())
+			if time.Since(start) >= 200*time.Millisecond {
+				slow++
+			}
+		}
+		assert.InDelta(t, 51, slow, 20)
+	})
+}
+
+func TestInjectedErrors(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "SET")
+		require.EqualError(t, c.Set(t.Context(), "a", "x", 0).Err(), "LOADING Redis is loading the dataset in memory")
+		require.NoError(t, c.Set(t.Context(), "a", "x", 0).Err())
+
+		m.Reply("READONLY You can't write against a read only replica.", "SET", "DEL")
+		m.Info("role", "slave")
+		require.ErrorContains(t, c.Set(t.Context(), "a", "x", 0).Err(), "READONLY")
+		require.NoError(t, c.Get(t.Context(), "a").Err())
+		err := c.Eval(t.Context(), `return redis.call("DEL", KEYS[1])`, []string{"a"}).Err()
+		require.Error(t, err)
+		assert.Regexp(t, "^READONLY You can't", err.Error())
+		assert.Contains(t, c.Info(t.Context()).Val(), "role:slave")
+		m.Recover()
+		require.NoError(t, c.Del(t.Context(), "a").Err())
+
+		m.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
+		err = c.Eval(t.Context(), `redis.pcall("PUBLISH", "x", "y") return 7`, nil).Err()
+		require.NoError(t, err)
+
+		m.Heal()
+		m.Info("run_id", "")
+		assert.NotContains(t, c.Info(t.Context()).Val(), "run_id")
+	})
+}
+
+func TestPasswordGuardsInfoToo(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.RequirePassword("secret")
+		c := dial(t, m, w.Dial)
+		require.ErrorContains(t, c.Info(t.Context(), "server").Err(), "NOAUTH")
+		m.Restart()
+		require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNRESET)
+		require.ErrorContains(t, c.Get(t.Context(), "a").Err(), "NOAUTH")
+	})
+}
+
+func TestMasterClock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		c := dial(t, m, w.Dial)
+		left := func() time.Duration { return c.PTTL(t.Context(), "a").Val() }
+		m.Set("a", "x", 10*time.Second)
+		m.Rate(2)
+		time.Sleep(time.Second)
+		assert.Equal(t, 8*time.Second, left())
+		m.Rate(1)
+		m.Jump(3 * time.Second)
+		assert.Equal(t, 5*time.Second, left())
+		m.Jump(-20 * time.Second)
+		assert.Equal(t, 25*time.Second, left())
+		time.Sleep(time.Second)
+		assert.Equal(t, 24*time.Second, left())
+		assert.Contains(t, c.Info(t.Context(), "server").Val(), "uptime_in_seconds:86386\r\n")
+		m.Jump(24 * time.Second)
+		assert.Empty(t, m.Keys())
+		now := c.Time(t.Context()).Val()
+		assert.WithinDuration(t, m.Now(), now, time.Microsecond)
+	})
+}
+
+func TestTwoAddressesOfOneServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		w.Alias("10.0.0.9:6379", 0)
+		conn, err := w.Dial(t.Context(), "tcp", "10.0.0.9:6379")
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("SET a x\r\nQUIT\r\n"))
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		assert.Equal(t, "+OK\r\n+OK\r\n", string(answer))
+		assert.Equal(t, []string{"a"}, w.Master(0).Keys())
+		require.NoError(t, conn.Close())
+
+		_, err = w.Dial(t.Context(), "tcp", "10.9.9.9:6379")
+		require.ErrorIs(t, err, syscall.EHOSTUNREACH)
+	})
+}
+
+func TestFrozenHostNeitherReadsNorWrites(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m, h := w.Master(0), w.Host("client")
+		c := dial(t, m, h.Dial)
+		require.NoError(t, c.Ping(t.Context()).Err())
+		h.Freeze()
+		start := time.Now()
+		done := make(chan error)
+		go func() { done <- c.Set(context.Background(), "a", "x", 0).Err() }()
+		time.Sleep(5 * time.Second)
+		assert.Empty(t, m.Keys())
+		assert.Equal(t, start, h.Clock().Now())
+		time.AfterFunc(0, h.Thaw)
+		h.AwaitThaw()
+		require.NoError(t, <-done)
+		assert.Equal(t, 5*time.Second, time.Since(start))
+		assert.Equal(t, []string{"a"}, m.Keys())
+		assert.Equal(t, time.Now(), h.Clock().Now())
+	})
+}
+
+type recorder struct {
+	testing.TB
+	errors []string
+}
+
+func (r *recorder) Errorf(format string, _ ...any) { r.errors = append(r.errors, format) }
+
+func TestConnectionsLeftOpenAreReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{TB: t}
+		t.Cleanup(func() { assert.Len(t, r.errors, 1) })
+		w := simnet.New(r, 1, 1)
+		_, err := w.Dial(t.Context(), "tcp", w.Addr(0))
+		require.NoError(t, err)
+		conn, err := w.Dial(t.Context(), "tcp", w.Addr(0))
+		require.NoError(t, err)
+		assert.Equal(t, 2, w.Open())
+		require.NoError(t, conn.Close())
+		assert.Equal(t, 1, w.Open())
+	})
+}

@@ -1,0 +1,146 @@
+package testsummary_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/internal/testsummary"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Real packages, run by the real go test: name of a test file, and what it holds.
+var packages = map[string]string{
+	"passes": `func TestA(t *testing.T) { t.Log("chatter") }`,
+	"skips": `func TestA(t *testing.T) { t.Skip("Docker is not reachable: no socket") }
+		func TestB(t *testing.T) { t.Log("before"); t.Skipf("Docker is not reachable: %s", "no socket") }`,
+	"partly": `func TestA(t *testing.T) {}
+		func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Skip("no root") }) }
+		func TestC(t *testing.T) { t.SkipNow() }`,
+	"fails":   `func TestA(t *testing.T) { t.Error("one is not two") }`,
+	"panics":  `func TestA(t *testing.T) { t.Log("about to"); var p *int; *p = 1 }`,
+	"exits":   `func TestA(t *testing.T) { println("gone"); os.Exit(3) }`,
+	"unbuilt": `func TestA(t *testing.T) { undefined() }`,
+}
+
+// run makes a module of some of the packages and runs its tests.
+func run(t *testing.T, names []string, elsewhere ...string) (status int, out string) {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	write("go.mod", "module example.com/m\n\ngo 1.26\n")
+	for _, name := range names {
+		imports := `import "testing"`
+		if strings.Contains(packages[name], "os.") {
+			imports += "\nimport \"os\""
+		}
+		write(name+"/x_test.go", "package x\n"+imports+"\n"+packages[name])
+	}
+	var text, progress bytes.Buffer
+	status, err := testsummary.Run(t.Context(), dir, []string{"./..."}, elsewhere, &text, &progress)
+	require.NoError(t, err, progress.String())
+	return status, text.String()
+}
+
+func TestSummary(t *testing.T) {
+	for name, test := range map[string]struct {
+		packages  []string
+		elsewhere []string
+		status    int
+		want      []string
+		not       []string
+	}{
+		"all that ran is said to have run": {
+			packages: []string{"passes"},
+			want:     []string{"ok  \texample.com/m/passes", "Tests: 1 passed, 0 failed, 0 skipped", "Every suite ran."},
+			not:      []string{"chatter", "Did not run", "PASS"},
+		},
+		"a suite of skipped tests did not run, though go test calls it ok": {
+			packages: []string{"passes", "skips"},
+			want:     []string{"ok  \texample.com/m/skips", "Did not run:\n  skips: did not run: Docker is not reachable: no socket\n"},
+			not:      []string{"Every suite ran", "before"},
+		},
+		"a part that was skipped is named": {
+			packages: []string{"partly"},
+			want:     []string{"partly: TestB/sub did not run: no root", "partly: TestC did not run: it does not say why", "Tests: 2 passed, 0 failed, 2 skipped"},
+		},
+		"what failed keeps its output and go test's lines and status": {
+			packages: []string{"passes", "fails"},
+			status:   1,
+			want:     []string{"one is not two", "--- FAIL: TestA", "FAIL\texample.com/m/fails", "ok  \texample.com/m/passes", "Failed: fails."},
+		},
+		"a panic is shown": {
+			packages: []string{"panics"},
+			status:   1,
+			want:     []string{"about to", "nil pointer dereference", "FAIL\texample.com/m/panics", "Failed: panics."},
+		},
+		"a test process that ends by itself fails": {
+			packages: []string{"exits"},
+			status:   1,
+			want:     []string{"gone", "FAIL\texample.com/m/exits", "Failed: exits."},
+		},
+		"a package that does not build did not run": {
+			packages: []string{"passes", "unbuilt"},
+			status:   1,
+			want:     []string{"undefined: undefined", "FAIL\texample.com/m/unbuilt [build failed]", "unbuilt: did not run: it does not build", "Failed: unbuilt."},
+		},
+		"what is run elsewhere is told": {
+			packages:  []string{"passes"},
+			elsewhere: []string{"chaos: make chaos runs it"},
+			want:      []string{"Did not run:\n  chaos: make chaos runs it\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, out := run(t, test.packages, test.elsewhere...)
+			assert.Equal(t, test.status, status)
+			for _, want := range test.want {
+				assert.Contains(t, out, want)
+			}
+			for _, not := range test.not {
+				assert.NotContains(t, out, not)
+			}
+		})
+	}
+}
+
+func TestManySkipsForOneReasonAreOneLine(t *testing.T) {
+	var out bytes.Buffer
+	report := testsummary.Report{Module: "m", Out: &out}
+	for _, test := range []string{"TestA", "TestB", "TestC", "TestD", "TestE"} {
+		action := "skip"
+		if test == "TestE" {
+			action = "pass"
+		}
+		report.Take(testsummary.Event{Action: "run", Package: "m/p", Test: test})
+		report.Take(testsummary.Event{Action: "output", Package: "m/p", Test: test, Output: "    a_test.go:7: no Docker\n"})
+		report.Take(testsummary.Event{Action: action, Package: "m/p", Test: test})
+	}
+	assert.Equal(t, []string{"p"}, report.Running(), "until it ends")
+	report.Take(testsummary.Event{Action: "pass", Package: "m/p"})
+	assert.Empty(t, report.Running())
+	report.Summary(0, nil)
+	assert.Contains(t, out.String(), "p: 4 of 5 tests did not run: no Docker\n")
+}
+
+func TestASuiteThatNeverEndedIsNamed(t *testing.T) {
+	var out bytes.Buffer
+	report := testsummary.Report{Module: "m", Out: &out}
+	report.Take(testsummary.Event{Action: "start", Package: "m/p"})
+	report.Take(testsummary.Event{Action: "run", Package: "m/p", Test: "TestA"})
+	assert.Equal(t, []string{"p (TestA)"}, report.Running())
+	report.Summary(0, nil)
+	assert.Contains(t, out.String(), "p: did not run to its end")
+	assert.Contains(t, out.String(), "Failed: p.")
+}
