@@ -1,0 +1,244 @@
+package node_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
+	t.Parallel()
+	const bound = 700 * time.Millisecond
+	for name, fault := range map[string]func(r *rig){
+		"frozen":   func(r *rig) { r.m.Freeze() },
+		"cut off":  func(r *rig) { r.m.BlackHole() },
+		"refusing": func(r *rig) { r.m.Refuse(); r.m.Reset() },
+		"crashed":  func(r *rig) { r.m.Crash() },
+		"readonly": func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA") },
+	} {
+		for phase, since := range map[string]time.Duration{"at once": 0, "while it is probed": 130 * time.Millisecond, "later": 5 * time.Second} {
+			for warm, prepare := range map[string]func(r *rig){"connected": (*rig).warm, "not connected": func(*rig) {}} {
+				t.Run(name+" "+phase+" "+warm, func(t *testing.T) {
+					t.Parallel()
+					inBubble(t, func(t *testing.T, r *rig) {
+						prepare(r)
+						fault(r)
+						r.node.Listen("channel", func() {})
+						r.ask(acquire("a", "me"))
+						r.ask(acquire("b", "me"), within(time.Hour))
+						r.ask(release("a", "me"), pursued)
+						r.ask(release("b", "me"), pursued, within(time.Hour))
+						time.Sleep(since)
+						began := time.Now()
+						unconfirmed := r.node.Close(began.Add(bound))
+						assert.LessOrEqual(t, time.Since(began), bound)
+						assert.Equal(t, 2, unconfirmed)
+						for _, tk := range r.asked {
+							assert.True(t, tk.voted(), "call %d", tk.call.Seat)
+						}
+						require.NoError(t, r.group.Wait())
+						assert.LessOrEqual(t, time.Since(began), bound+100*time.Millisecond, "the goroutines end, too")
+						synctest.Wait()
+						assert.Zero(t, r.world.Open(), "connections")
+						assert.Zero(t, r.node.Close(began), "a second time")
+						r.m.Restart() // for the world's sake
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		a := r.ask(acquire("a", "me"))
+		synctest.Wait()
+		b := r.ask(release("a", "me"), pursued)
+		c := r.ask(acquire("c", "me"))
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		assert.Equal(t, 2*trip, time.Since(began), "one batch on the wire, one behind it")
+		for _, tk := range []*ticket{a, b, c} {
+			assert.Equal(t, node.Granted, tk.result().Verdict)
+		}
+	})
+}
+
+func TestCloseWaitsForAReleaseThatIsPursued(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		r.m.Freeze()
+		r.ask(release("a", "me"), pursued).result()
+		time.AfterFunc(3*time.Second, r.m.Thaw)
+		began := time.Now()
+		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+		assert.Equal(t, 3*time.Second, time.Since(began))
+		assert.True(t, r.gone())
+	})
+}
+
+func TestCloseWaitsForTheSecondLook(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		old := n.last()
+		old.hold(200 * time.Millisecond)
+		r.ask(acquire("a", "me")).result()
+		r.ask(release("a", "me"), pursued).result()
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+		select {
+		case <-old.delivered:
+		default:
+			assert.Fail(t, "the late acquire came after Close")
+		}
+		assert.True(t, r.gone())
+	}, node.WithDialer(n.Dial))
+}
+
+func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(r *rig){
+		"never used": func(*rig) {},
+		"used":       (*rig).warm,
+		"suspect": func(r *rig) {
+			r.m.Refuse()
+			r.ask(acquire("a", "me")).result()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				prepare(r)
+				began := time.Now()
+				assert.Zero(t, r.node.Close(began.Add(time.Minute)))
+				require.NoError(t, r.group.Wait())
+				assert.Zero(t, time.Since(began))
+				synctest.Wait()
+				assert.Zero(t, r.world.Open())
+			})
+		})
+	}
+}
+
+func TestAClosedNodeTakesNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.node.Close(time.Now().Add(time.Second))
+		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), pursued)} {
+			v := tk.result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			require.ErrorIs(t, v.Err, node.ErrClosed)
+		}
+		stop := r.node.Listen("channel", func() { t.Error("heard") })
+		time.Sleep(time.Second)
+		stop()
+		assert.True(t, r.gone())
+		assert.Equal(t, 1, r.m.ConnsEver())
+	})
+}
+
+func TestWhileANodeClosesItTakesReleasesOnly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.warm()
+		r.ask(acquire("a", "me"))
+		synctest.Wait()
+		var closing sync.WaitGroup
+		closing.Go(func() { assert.Zero(t, r.node.Close(time.Now().Add(time.Minute))) })
+		synctest.Wait()
+		v := r.ask(acquire("b", "me")).result()
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		assert.True(t, v.Unsent)
+		assert.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
+		closing.Wait()
+		assert.True(t, r.gone())
+	})
+}
+
+// Callers do not know that it is closing. Each of them gets its vote, and Close and the group return.
+func TestCallersAndCloseAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Delay(time.Millisecond, 0)
+				var callers sync.WaitGroup
+				for i := range 16 {
+					callers.Go(func() {
+						for j := range 50 {
+							stop := r.node.Listen(token(i), func() {})
+							r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
+							r.ask(release(token(i), token(j)), pursued, within(20*time.Millisecond)).result()
+							stop()
+						}
+					})
+				}
+				time.Sleep(after)
+				began := time.Now()
+				r.node.Close(began.Add(time.Second))
+				require.NoError(t, r.group.Wait())
+				assert.Less(t, time.Since(began), 1200*time.Millisecond)
+				callers.Wait()
+			})
+		})
+	}
+}
+
+func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		r.ask(acquire("a", "me"), within(time.Hour))
+		synctest.Wait()
+		r.ask(acquire("b", "me"), within(time.Hour))
+		r.ask(release("c", "me"), pursued)
+		r.ask(release("d", "me"), pursued)
+		r.ask(release("e", "me"), pursued)
+		assert.Equal(t, 3, r.node.Close(time.Now().Add(time.Second)))
+		for _, tk := range r.asked[len(r.asked)-5:] {
+			assert.NotEqual(t, node.Granted, tk.result().Verdict)
+		}
+		r.m.Thaw()
+	})
+}
+
+// What was never written has certainly not been executed, and Close knows.
+func TestACallThatWasNotWrittenWhenTheNodeClosedIsUnsent(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		written := r.ask(acquire("a", "me"), within(time.Hour))
+		synctest.Wait()
+		waiting := r.ask(acquire("b", "me"), within(time.Hour))
+		r.node.Close(time.Now().Add(time.Second))
+		v := written.result()
+		assert.Equal(t, node.Unknown, v.Verdict)
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		v = waiting.result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrClosed)
+		r.m.Thaw()
+		time.Sleep(time.Second)
+		assert.NotContains(t, r.m.Keys(), "b")
+	})
+}

@@ -1,0 +1,153 @@
+package node_test
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+// startCluster joins three servers to a Cluster, and returns when each of them knows it.
+func startCluster(t *testing.T) []*redisproc.Server {
+	t.Helper()
+	redisproc.Need(t)
+	servers, err := redisproc.StartN(t.Context(), 3, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		"--cluster-require-full-coverage", "no")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
+	var clients []*redis.Client
+	for i, s := range servers {
+		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		t.Cleanup(func() { assert.NoError(t, c.Close()) })
+		clients = append(clients, c)
+		first, last := i*16384/3, (i+1)*16384/3-1
+		require.NoError(t, c.ClusterAddSlotsRange(t.Context(), first, last).Err())
+		require.NoError(t, c.Do(t.Context(), "cluster", "set-config-epoch", i+1).Err())
+	}
+	for _, s := range servers[1:] {
+		host, port, err := net.SplitHostPort(s.Addr())
+		require.NoError(t, err)
+		require.NoError(t, clients[0].ClusterMeet(t.Context(), host, port).Err())
+	}
+	require.Eventually(t, func() bool {
+		for _, c := range clients {
+			info := c.ClusterInfo(t.Context()).Val()
+			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") ||
+				!strings.Contains(info, "cluster_slots_assigned:16384") {
+				return false
+			}
+		}
+		return true
+	}, 30*time.Second, 50*time.Millisecond, "the Cluster comes together")
+	return servers
+}
+
+// nameOf returns a name whose slot belongs to the server.
+func nameOf(t *testing.T, c *redis.ClusterClient, s *redisproc.Server) string {
+	t.Helper()
+	for i := range 1000 {
+		name := fmt.Sprint("name-", i)
+		owner, err := c.MasterForKey(t.Context(), name)
+		require.NoError(t, err)
+		if owner.Options().Addr == s.Addr() {
+			return name
+		}
+	}
+	require.Fail(t, "no name of 1000 belongs to "+s.Addr())
+	return ""
+}
+
+func TestAWholeClusterAsOneMaster(t *testing.T) {
+	t.Parallel()
+	servers := startCluster(t)
+	addrs := make([]string, len(servers))
+	for i, s := range servers {
+		addrs[i] = s.Addr()
+	}
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addrs, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1,
+		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
+	})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n, err := node.Wrap(c)
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = nameOf(t, c, s)
+	}
+
+	// One batch for all three, with scripts that no server knows.
+	var all []*ticket
+	for _, name := range names {
+		all = append(all, r.ask(acquire(name, "me"), within(patient)), r.ask(acquire(name, "another"), within(patient)),
+			r.ask(extend(name, "me"), within(patient)), r.ask(release(name, "me"), pursued, within(patient)))
+	}
+	for i, tk := range all {
+		v := tk.result()
+		assert.Equal(t, i%4 == 1, v.Verdict == node.Denied, "%d: %v", i, v)
+		assert.Equal(t, i%4 != 1, v.Verdict == node.Granted, "%d: %v", i, v)
+	}
+
+	// The servers have just been started.
+	v := r.ask(acquire(names[0], "me"), window(time.Hour), within(patient)).result()
+	assert.Equal(t, node.Unknown, v.Verdict)
+	var young *node.RestartError
+	require.ErrorAs(t, v.Err, &young)
+	assert.Equal(t, 2, strings.Count(v.Server.RunID, "+"), "the identity is that of all: %s", v.Server.RunID)
+	identity := v.Server
+
+	// For its first window the Cluster may not vote; then it may.
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire(fmt.Sprint(names[1], time.Now().UnixNano()), "me"), window(time.Second), within(patient)).result()
+		return v.Verdict == node.Granted
+	}, 30*time.Second, 100*time.Millisecond)
+	assert.Equal(t, identity.RunID, v.Server.RunID)
+
+	// One server restarts, and forgets: whatever it says, and whatever the others say, does not count for a window.
+	require.NoError(t, servers[2].Kill())
+	v = r.ask(acquire(names[2], "me"), window(time.Second), within(patient)).result()
+	assert.NotEqual(t, node.Granted, v.Verdict)
+	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+	v = r.ask(acquire(names[0]+"/2", "me"), window(time.Second), within(patient)).result()
+	assert.NotEqual(t, node.Granted, v.Verdict, "nobody knows whether the Cluster is the same")
+	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+	require.NoError(t, servers[2].Restart(t.Context()))
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire(fmt.Sprint("{", names[0], "}", time.Now().UnixNano()), "me"), window(time.Hour), within(patient)).result()
+		return v.Server.RunID != ""
+	}, 30*time.Second, 100*time.Millisecond)
+	assert.NotEqual(t, identity.RunID, v.Server.RunID)
+	require.ErrorAs(t, v.Err, &young)
+	assert.Greater(t, young.Left, 59*time.Minute)
+}
+
+func TestAClusterThatCannotBeReached(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	c := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: []string{addr}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second, DialTimeout: time.Second,
+	})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n, err := node.Wrap(c)
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, node.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+	assert.True(t, n.Suspect())
+}

@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	// ErrTimeout: the master did not answer by the call's deadline.
+	ErrTimeout = errors.New("no answer in time")
+	// ErrDropped: the asker gave up before the operation was written.
+	ErrDropped = errors.New("not sent: the asker gave up first")
+	// ErrBusy: too many calls wait for this master.
+	ErrBusy = errors.New("not sent: too many calls wait for this master")
+	// ErrClosed: the node was closed.
+	ErrClosed = errors.New("the node is closed")
+	// ErrBound: the node belongs to another locker.
+	ErrBound = errors.New("the node belongs to a locker already: make one node for each locker")
+	// ErrNotRedis: whatever listens there does not speak the Redis protocol.
+	ErrNotRedis = errors.New("this is no Redis server; check the address, and the scheme (rediss:// for TLS)")
+)
+
+// SuspectError is the answer of a node that is not asked because it failed a moment ago.
+type SuspectError struct {
+	// Err is how it failed.
+	Err error
+}
+
+func (e *SuspectError) Error() string { return "not asked, it failed a moment ago: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *SuspectError) Unwrap() error { return e.Err }
+
+// RestartError is a grant that does not count: the server may have forgotten what it had granted before.
+type RestartError struct {
+	// Left is how long until its grants count.
+	Left time.Duration
+}
+
+func (e *RestartError) Error() string {
+	return fmt.Sprintf("restarted a moment ago and may have forgotten locks: it may vote in %v", e.Left.Round(time.Millisecond))
+}
+
+// IdentityError says that a server does not tell who it is, so that a restart would go unnoticed.
+type IdentityError struct {
+	// Err is what INFO was answered with.
+	Err error
+}
+
+func (e *IdentityError) Error() string {
+	return fmt.Sprintf("INFO server does not tell run_id and uptime_in_seconds (%v), so a restart that loses locks would go unnoticed: "+
+		"allow INFO to this user, or switch the guard off with WithoutRestartGuard", e.Err)
+}
+
+// Unwrap returns Err.
+func (e *IdentityError) Unwrap() error { return e.Err }
+
+// Permanent reports whether err is one that a person must mend: a wrong password, a missing right, INFO refused,
+// a certificate that does not verify, or something that is no Redis. Everything else may heal by itself.
+func Permanent(err error) bool {
+	var identity *IdentityError
+	var certificate *tls.CertificateVerificationError
+	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
+		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM")
+}
+
+// hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.
+func hasPrefix(err error, words ...string) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return false
+	}
+	for _, w := range words {
+		if strings.HasPrefix(reply.Error(), w) {
+			return true
+		}
+	}
+	return false
+}
+
+// connectError makes the error of a connection that could not be made readable.
+func connectError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
+		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
+	case timedOut(err):
+		return fmt.Errorf("connecting: %w: %w", ErrTimeout, err)
+	default:
+		return fmt.Errorf("connecting: %w", err)
+	}
+}
+
+// timedOut knows all three faces of a deadline: a context's, a connection's, and a dialer's.
+func timedOut(err error) bool {
+	var nerr net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		(errors.As(err, &nerr) && nerr.Timeout())
+}

@@ -1,0 +1,266 @@
+package node_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+const guarded = 10 * time.Second // the window of these tests
+
+// assertRestarted: the grant does not count yet.
+func assertRestarted(t *testing.T, v node.Vote, left time.Duration) {
+	t.Helper()
+	assert.Equal(t, node.Unknown, v.Verdict, "executed, so it has to be released; but not counted")
+	var young *node.RestartError
+	require.ErrorAs(t, v.Err, &young)
+	assert.Equal(t, left, young.Left)
+	assert.False(t, node.Permanent(v.Err), "it heals by itself")
+}
+
+func TestAYoungServersGrantDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		uptime string
+		after  time.Duration // the call comes that long after the connection
+		left   time.Duration // negative: it counts
+	}{
+		"just started":                        {uptime: "0", left: 11 * time.Second},
+		"as old as the window, in seconds":    {uptime: "10", left: time.Second},
+		"a second older: perhaps just as old": {uptime: "11", left: 0},
+		"older for certain":                   {uptime: "12", left: -1},
+		"a day":                               {uptime: "86400", left: -1},
+		"young when connected, later":         {uptime: "0", after: 4 * time.Second, left: 7 * time.Second},
+		"young when connected, at the border": {uptime: "0", after: 11 * time.Second, left: 0},
+		"young when connected, past the border": {
+			uptime: "0", after: 11*time.Second + time.Nanosecond, left: -1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Info("uptime_in_seconds", c.uptime)
+				r.warm()
+				time.Sleep(c.after)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, "me", r.m.Get("a"))
+				assert.Equal(t, r.m.RunID(), v.Server.RunID)
+				if c.left >= 0 {
+					assertRestarted(t, v, c.left)
+				} else {
+					assert.Equal(t, node.Granted, v.Verdict)
+					require.NoError(t, v.Err)
+				}
+			})
+		})
+	}
+}
+
+func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
+		r.m.Restart()
+		began := time.Now()
+		v := r.ask(acquire("b", "me"), window(guarded)).result()
+		if v.Server.RunID == "" { // the old connection broke under it
+			v = r.ask(acquire("c", "me"), window(guarded)).result()
+		}
+		assert.Equal(t, node.Unknown, v.Verdict)
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		for time.Since(began) <= guarded {
+			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
+			require.NotEqual(t, node.Granted, v.Verdict, "%v after the restart", time.Since(began))
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		assert.Equal(t, node.Granted, r.ask(acquire("d", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+// A promoted replica, say: another process than before, with a long uptime, and it knows nothing.
+func TestAnotherServerThanBeforeMayNotVoteForAWindowWhateverItsUptime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
+		r.m.Info("uptime_in_seconds", "86400")
+		r.m.Restart()
+		time.Sleep(time.Hour) // nobody looked
+		r.ask(acquire("b", "me"), window(guarded)).result()
+		found := time.Now()
+		v := r.ask(acquire("c", "me"), window(guarded)).result()
+		assertRestarted(t, v, guarded-time.Since(found))
+		time.Sleep(guarded)
+		assertRestarted(t, r.ask(acquire("d", "me"), window(guarded)).result(), 0)
+		time.Sleep(time.Nanosecond)
+		assert.Equal(t, node.Granted, r.ask(acquire("e", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 5 {
+			r.m.Reset()
+			r.ask(acquire("stale", token(i))).result()
+			v := r.ask(acquire(token(i), "me"), window(guarded)).result()
+			assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+		}
+		assert.Equal(t, 5, r.m.ConnsEver())
+	})
+}
+
+// The server's wall clock was stepped: its uptime jumps, and the shorter of two uptimes is believed.
+func TestOfTwoUptimesTheShorterIsBelieved(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "3")
+		r.warm()
+		r.m.Info("uptime_in_seconds", "86400")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		assertRestarted(t, r.ask(acquire("a", "me"), window(guarded)).result(), 8*time.Second)
+		r.m.Info("uptime_in_seconds", "1")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		assertRestarted(t, r.ask(acquire("b", "me"), window(guarded)).result(), 10*time.Second)
+	})
+}
+
+func TestOnlyGrantsAreGuarded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "1")
+		r.m.Set("a", "another", ttl)
+		assert.Equal(t, node.Denied, r.ask(acquire("a", "me"), window(guarded)).result().Verdict, "a no is a no")
+		assert.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict, "no window, no guard")
+		assert.Equal(t, node.Granted, r.ask(release("b", "me")).result().Verdict)
+	})
+}
+
+func TestAServerThatDoesNotSayWhoItIsMayNotVote(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]func(r *rig){
+		"forbidden":   func(r *rig) { r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO") },
+		"unknown":     func(r *rig) { r.m.Reply("ERR unknown command 'INFO', with args beginning with: 'server'", "INFO") },
+		"no run_id":   func(r *rig) { r.m.Info("run_id", "") },
+		"no uptime":   func(r *rig) { r.m.Info("uptime_in_seconds", "") },
+		"odd uptime":  func(r *rig) { r.m.Info("uptime_in_seconds", "long") },
+		"less than 0": func(r *rig) { r.m.Info("uptime_in_seconds", "-1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				refuse(r)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, node.Unknown, v.Verdict)
+				var identity *node.IdentityError
+				require.ErrorAs(t, v.Err, &identity)
+				assert.Contains(t, v.Err.Error(), "WithoutRestartGuard")
+				assert.True(t, node.Permanent(v.Err))
+				v = r.ask(acquire("b", "me")).result()
+				assert.Equal(t, node.Granted, v.Verdict, "with the guard off")
+				assert.False(t, r.node.Suspect())
+			})
+		})
+	}
+}
+
+// What keeps INFO from being answered now says nothing of whether it is allowed.
+func TestAServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"ERR max number of clients reached",
+	} {
+		t.Run(strings.Fields(reply)[0]+" "+strings.Fields(reply)[1], func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Reply(reply)
+				v := r.ask(acquire("a", "me"), window(guarded)).result()
+				assert.Equal(t, node.Failed, v.Verdict)
+				assert.True(t, v.Unsent)
+				require.ErrorContains(t, v.Err, reply)
+				assert.False(t, node.Permanent(v.Err))
+				r.m.Recover()
+				r.eventually(510*time.Millisecond, "the node works", func() bool {
+					return r.ask(acquire("a", "me"), window(guarded)).result().Verdict == node.Granted
+				})
+			})
+		})
+	}
+}
+
+func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 100 {
+			require.Equal(t, node.Granted, r.ask(acquire(token(i), "me"), window(guarded)).result().Verdict)
+			time.Sleep(time.Minute)
+		}
+		assert.Equal(t, 1, r.m.Count("INFO"))
+		r.m.Reset()
+		r.ask(acquire("b", "me")).result()
+		r.ask(acquire("c", "me")).result()
+		assert.Equal(t, 2, r.m.ConnsEver())
+		assert.Equal(t, 2, r.m.Count("INFO"))
+	})
+}
+
+// go-redis replaces a connection that it finds closed; nobody would have asked the replacement who it is.
+func TestNoCommandGoesOverAConnectionThatWasNotIdentified(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		// READONLY is a reply at which go-redis closes the connection.
+		r.m.ReplyTimes(1, "READONLY You can't write against a read only replica.", "SET")
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		r.m.Restart()
+		for i := range 5 {
+			v = r.ask(acquire(token(i), "me"), window(guarded)).result()
+			assert.NotEqual(t, node.Granted, v.Verdict)
+			if v.Verdict == node.Unknown {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		assert.Equal(t, r.m.ConnsEver(), r.m.Count("INFO"))
+	})
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("role", "slave")
+		v := r.ask(node.StatusOp()).result()
+		require.Equal(t, node.Granted, v.Verdict)
+		s, ok := v.Data.(node.Status)
+		require.True(t, ok)
+		assert.Equal(t, "slave", s.Role)
+		assert.Equal(t, "7.0.15", s.Version)
+		assert.Equal(t, 24*time.Hour, s.Uptime)
+		assert.Equal(t, r.m.RunID(), v.Server.RunID)
+	})
+}
+
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	refused := &node.IdentityError{Err: errors.New("NOPERM")}
+	require.NoError(t, node.Server{Up: now.Add(-time.Minute)}.Trusted(59*time.Second, now))
+	require.ErrorIs(t, node.Server{Err: refused}.Trusted(time.Second, now), refused)
+	err := node.Server{Up: now.Add(-time.Minute)}.Trusted(time.Minute, now)
+	require.EqualError(t, err, "restarted a moment ago and may have forgotten locks: it may vote in 0s")
+}

@@ -1,0 +1,210 @@
+package node_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+const channel = "released:a"
+
+// publish announces on a channel, as a release does.
+func (r *rig) publish(channel string) {
+	r.t.Helper()
+	said := node.NewScript(`redis.pcall('PUBLISH', KEYS[1], '') return 1`).Op("publish", nil, []string{channel})
+	require.Equal(r.t, node.Granted, r.ask(said, within(time.Second)).result().Verdict)
+}
+
+// listener counts what it hears.
+type listener struct {
+	heard atomic.Int64
+	stop  func()
+}
+
+func (r *rig) listen(channel string) *listener {
+	l := &listener{}
+	l.stop = r.node.Listen(channel, func() { l.heard.Add(1) })
+	return l
+}
+
+func TestAListenerHearsThatItListensAndEveryMessage(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		l := r.listen(channel)
+		assert.Zero(t, l.heard.Load(), "it begins behind the call")
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		assert.Equal(t, 1, r.m.Subscribers(channel))
+		for i := range 5 {
+			r.publish(channel)
+			r.eventually(10*time.Millisecond, "a message", func() bool { return l.heard.Load() == int64(i+2) })
+		}
+		r.publish("another channel")
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 6, l.heard.Load())
+	})
+}
+
+func TestAListenerThatStoppedHearsNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l, other := r.listen(channel), r.listen("other")
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 && other.heard.Load() == 1 })
+		l.stop()
+		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
+		r.publish(channel)
+		r.publish("other")
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 1, l.heard.Load())
+		assert.EqualValues(t, 2, other.heard.Load())
+	})
+}
+
+func TestTwoListenersOnOneChannel(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		a := r.listen(channel)
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.heard.Load() == 1 })
+		b := r.listen(channel)
+		time.Sleep(100 * time.Millisecond)
+		r.publish(channel)
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 2, a.heard.Load())
+		assert.EqualValues(t, 1, b.heard.Load(), "it had been subscribed before, so nothing can have been missed")
+		a.stop()
+		time.Sleep(100 * time.Millisecond)
+		r.publish(channel)
+		time.Sleep(100 * time.Millisecond)
+		assert.EqualValues(t, 2, a.heard.Load())
+		assert.EqualValues(t, 2, b.heard.Load(), "the other's end is not its own")
+		assert.Equal(t, 1, r.m.Subscribers(channel))
+	})
+}
+
+func TestAListenersConnectionIsClosedWhenNobodyListens(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for round := range 3 {
+			a, b := r.listen(channel), r.listen("other")
+			r.eventually(100*time.Millisecond, "they listen", func() bool { return a.heard.Load() == 1 && b.heard.Load() == 1 })
+			assert.Equal(t, 1, r.world.Open(), "one connection for all")
+			a.stop()
+			b.stop()
+			r.eventually(100*time.Millisecond, "the connection is closed", func() bool { return r.world.Open() == 0 })
+			assert.Equal(t, round+1, r.m.ConnsEver())
+		}
+		require.NoError(t, r.group.Wait(), "no goroutine is left")
+	})
+}
+
+func TestAListenerSubscribesAnewAfterALoss(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		begin, end func(r *rig)
+	}{
+		"reset":               {func(r *rig) { r.m.Reset() }, func(*rig) {}},
+		"crash and restart":   {func(r *rig) { r.m.Crash() }, func(r *rig) { r.m.Restart() }},
+		"restart":             {func(r *rig) { r.m.Restart() }, func(*rig) {}},
+		"refused for a while": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				l := r.listen(channel)
+				r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+				for range 3 {
+					before := l.heard.Load()
+					fault.begin(r)
+					time.Sleep(700 * time.Millisecond)
+					fault.end(r)
+					r.eventually(300*time.Millisecond, "the subscription begins anew", func() bool { return l.heard.Load() > before })
+					time.Sleep(time.Second)
+					before = l.heard.Load()
+					r.ask(acquire("stale", "me")).result()
+					r.eventually(time.Second, "the node works", func() bool {
+						return r.ask(acquire("a", "me")).result().Verdict.Answered()
+					})
+					r.publish(channel)
+					time.Sleep(10 * time.Millisecond)
+					assert.Equal(t, before+1, l.heard.Load(), "a message, heard once")
+				}
+			})
+		})
+	}
+}
+
+// The head of a line stops, the next one begins: the subscription must not wait as after a failure.
+func TestWhoeverListensNextNeedNotWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		for i := range 300 {
+			for range i % 20 { // in every phase of the end
+				runtime.Gosched()
+			}
+			l := r.listen(channel)
+			r.eventually(50*time.Millisecond, "a message is heard", func() bool {
+				r.publish(channel)
+				return l.heard.Load() > 0
+			})
+			l.stop()
+		}
+	})
+}
+
+func TestADialThatHangsDoesNotKeepANewListenerOrTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(r *rig){
+		"frozen":  func(r *rig) { r.m.Freeze() },
+		"cut off": func(r *rig) { r.m.BlackHole() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				fault(r)
+				r.listen(channel)
+				time.Sleep(10 * time.Millisecond)
+				began := time.Now()
+				r.listen("other").stop()
+				assert.Zero(t, time.Since(began), "Listen returns at once")
+				r.node.Close(began.Add(time.Second))
+				require.NoError(t, r.group.Wait())
+				assert.Zero(t, time.Since(began), "and so does Close")
+				r.world.Heal()
+			})
+		})
+	}
+}
+
+func TestCloseEndsAListener(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l := r.listen(channel)
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		began := time.Now()
+		r.node.Close(began.Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		assert.Zero(t, time.Since(began))
+		synctest.Wait()
+		assert.Zero(t, r.world.Open())
+		l.stop()
+	})
+}
+
+func TestAListenerOutlivesALongSilence(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		l := r.listen(channel)
+		time.Sleep(3 * time.Hour)
+		r.publish(channel)
+		time.Sleep(10 * time.Millisecond)
+		assert.EqualValues(t, 2, l.heard.Load())
+		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
+	})
+}

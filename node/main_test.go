@@ -1,0 +1,265 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	goleak.VerifyTestMain(m)
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+const (
+	// timeout is the deadline of a call, unless a test says otherwise.
+	timeout = 100 * time.Millisecond
+	// ttl outlives every fault of these tests, so that no key goes away by itself.
+	ttl = 30 * time.Second
+)
+
+// rig is one node, bound as a quorum binds it, and what it told.
+type rig struct {
+	t     *testing.T
+	world *simnet.Net
+	m     *simnet.Master // the node's
+	node  *node.Node
+	clock clock.Clock
+	group errgroup.Group
+	slack time.Duration // how late a vote may be: 0 in a bubble
+
+	mu     sync.Mutex
+	asked  []*ticket
+	told   []error
+	events []simnet.Event // but for the handshakes
+}
+
+// inBubble runs f in a bubble, with one master and a node for it. Afterwards the node must close, every call must have
+// had exactly one vote, and no goroutine and no connection may be left.
+func inBubble(t *testing.T, f func(t *testing.T, r *rig), opts ...node.Option) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		f(t, newRig(t, w, w.Master(0).URL(), append([]node.Option{node.WithDialer(w.Dial)}, opts...)...))
+	})
+}
+
+func newRig(t *testing.T, w *simnet.Net, url string, opts ...node.Option) *rig {
+	t.Helper()
+	n, err := node.Open(url, opts...)
+	require.NoError(t, err)
+	return bind(t, w, n)
+}
+
+func bind(t *testing.T, w *simnet.Net, n *node.Node) *rig {
+	t.Helper()
+	r := &rig{t: t, world: w, node: n, clock: clock.System}
+	if w != nil {
+		r.m = w.Master(0)
+		w.Watch(r.watch)
+	}
+	require.NoError(t, n.Bind(r.group.Go, func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.told = append(r.told, err)
+	}))
+	t.Cleanup(func() {
+		n.Close(r.clock.Now().Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		for _, tk := range r.asked {
+			if n := tk.votes.Load(); n != 1 {
+				t.Errorf("call %d, %s, got %d votes", tk.call.Seat, tk.call.Op.Name, n)
+				break
+			}
+		}
+	})
+	return r
+}
+
+func (r *rig) watch(e simnet.Event) {
+	switch e.Args[0] {
+	case "hello", "info", "client", "subscribe", "unsubscribe":
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
+}
+
+// executed is what the master executed so far, in order, handshakes aside.
+func (r *rig) executed() []simnet.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]simnet.Event(nil), r.events...)
+}
+
+// batches is how many of them came at each moment: with a delay on the wire, a moment is a batch.
+func (r *rig) batches() (sizes []int) {
+	var last time.Time
+	for _, e := range r.executed() {
+		if !e.At.Equal(last) {
+			sizes = append(sizes, 0)
+		}
+		last = e.At
+		sizes[len(sizes)-1]++
+	}
+	return sizes
+}
+
+// tells is what the node said of its standing: "suspect" or "well".
+func (r *rig) tells() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, err := range r.told {
+		if err == nil {
+			all = append(all, "well")
+		} else {
+			all = append(all, "suspect")
+		}
+	}
+	return all
+}
+
+// ticket is one call, and its voter.
+type ticket struct {
+	t     *testing.T
+	call  *node.Call
+	votes atomic.Int64
+	cast  chan struct{} // closed when the vote is there
+	vote  node.Vote
+	at    time.Time // of the vote
+	clock clock.Clock
+	slack time.Duration
+}
+
+// Vote takes the one vote of the call.
+func (tk *ticket) Vote(seat int, v node.Vote) {
+	if n := tk.votes.Add(1); n > 1 {
+		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Seat, tk.call.Op.Name, n, v)
+		return
+	}
+	if seat != tk.call.Seat {
+		tk.t.Errorf("call %d got the vote of %d", tk.call.Seat, seat)
+	}
+	tk.at, tk.vote = tk.clock.Now(), v
+	close(tk.cast)
+}
+
+// ask submits a call that is due after timeout, as adjusted.
+func (r *rig) ask(op *node.Op, adjust ...func(*node.Call)) *ticket {
+	r.t.Helper()
+	now := r.clock.Now()
+	c := &node.Call{Op: op, Asked: now, Deadline: now.Add(timeout)}
+	for _, f := range adjust {
+		f(c)
+	}
+	tk := &ticket{t: r.t, call: c, cast: make(chan struct{}), clock: r.clock, slack: r.slack}
+	c.Voter = tk
+	r.mu.Lock()
+	c.Seat = len(r.asked)
+	r.asked = append(r.asked, tk)
+	r.mu.Unlock()
+	r.node.Submit(c)
+	return tk
+}
+
+// result waits for the vote. It fails if that comes after the call's deadline.
+func (tk *ticket) result() node.Vote {
+	tk.t.Helper()
+	<-tk.cast
+	assert.False(tk.t, tk.at.After(tk.call.Deadline.Add(tk.slack)), "the vote of call %d, %s, came %v after its deadline",
+		tk.call.Seat, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
+	assert.LessOrEqual(tk.t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
+	return tk.vote
+}
+
+// voted reports whether the vote is there.
+func (tk *ticket) voted() bool { return tk.votes.Load() > 0 }
+
+// warm makes the node connect.
+func (r *rig) warm() {
+	r.t.Helper()
+	v := r.ask(acquire("warm", "warm"), within(10*time.Second)).result()
+	require.Equal(r.t, node.Granted, v.Verdict, "%v", v.Err)
+	v = r.ask(release("warm", "warm"), within(10*time.Second)).result()
+	require.Equal(r.t, node.Granted, v.Verdict, "%v", v.Err)
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = nil
+}
+
+// eventually waits for a condition, in the bubble's time.
+func (r *rig) eventually(within time.Duration, what string, cond func() bool) {
+	r.t.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
+		synctest.Wait()
+		if cond() {
+			return
+		}
+		if !time.Now().Before(end) {
+			require.FailNow(r.t, "not within "+within.String()+": "+what)
+		}
+	}
+}
+
+// gone says whether the master holds no key.
+func (r *rig) gone() bool { return len(r.m.Keys()) == 0 }
+
+func within(d time.Duration) func(*node.Call) {
+	return func(c *node.Call) { c.Deadline = c.Asked.Add(d) }
+}
+
+// pursued is how a release is asked whose acquire may be under way.
+func pursued(c *node.Call) { c.Pursue, c.Linger = true, ttl }
+
+func unless(void *atomic.Bool) func(*node.Call) {
+	return func(c *node.Call) { c.Void = void }
+}
+
+func window(d time.Duration) func(*node.Call) {
+	return func(c *node.Call) { c.Window = d }
+}
+
+var (
+	releaseScript = node.NewScript(`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('DEL', KEYS[1]) return 1`)
+	extendScript  = node.NewScript(`local held = redis.call('GET', KEYS[1])
+if held == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end
+if held == false then redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) return -1 end
+return 0`)
+)
+
+func acquire(name, token string) *node.Op {
+	return node.Command("acquire", nil, "set", name, token, "nx", "px", ttl.Milliseconds())
+}
+
+func release(name, token string) *node.Op {
+	return releaseScript.Op("release", nil, []string{name}, token)
+}
+
+func extend(name, token string) *node.Op {
+	return extendScript.Op("extend", nil, []string{name}, token, ttl.Milliseconds())
+}
+
+func token(i int) string { return fmt.Sprintf("token-%d", i) }
+
+// count is an operation of few bytes, so that a batch of it is one write.
+func count() *node.Op { return node.Command("count", nil, "incr", "n") }

@@ -1,0 +1,223 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// A Dialer opens a network connection, as (*net.Dialer).DialContext does.
+type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// An Option configures a [Node].
+type Option func(*settings)
+
+type settings struct {
+	clock  clock.Clock
+	dialer Dialer
+	name   string
+}
+
+// WithClock replaces the system's clock. It is for tests.
+func WithClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
+
+// WithDialer replaces the dialer, for a master behind a tunnel or a proxy. TLS, where the URL asks for it, is spoken
+// over the connection it returns.
+func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
+
+// WithName names the master in errors, traces and logs, in place of its address. Two masters of one locker must not have
+// the same name.
+func WithName(name string) Option { return func(s *settings) { s.name = name } }
+
+func newSettings(opts []Option) settings {
+	s := settings{
+		clock:  clock.System,
+		dialer: (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
+	}
+	for _, o := range opts {
+		o(&s)
+	}
+	return s
+}
+
+// Open makes a node of a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
+// unix://[user:password@]/path/to/socket[?db=n]. Nothing is sent: it connects on first use. The URL's password appears
+// in no error and no log.
+func Open(rawURL string, opts ...Option) (*Node, error) {
+	o, err := parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	s := newSettings(opts)
+	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
+	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
+}
+
+// clientOptions returns a copy of base with what every connection of ours needs. Measured reasons are in
+// docs/internals.md.
+func clientOptions(base *redis.Options) *redis.Options {
+	o := *base
+	o.MaxRetries = -1   // a repeated SET NX would meet its own key
+	o.DialerRetries = 1 // a refused port costs 400 ms otherwise
+	o.PipelinePoolSize = -1
+	o.Protocol = 2 // nothing is pushed, so nothing need be looked for before each batch
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.ContextTimeoutEnabled = false // a vote's deadline must not end the connection
+	o.ConnMaxIdleTime, o.ConnMaxLifetime = -1, 0
+	o.MinIdleConns = 0
+	return &o
+}
+
+const (
+	// connectTimeout bounds a connection attempt: TCP, TLS, HELLO and INFO. A SYN that was lost in a black hole is
+	// repeated by the kernel after a second, so a new attempt is as good.
+	connectTimeout = time.Second
+	// connectTimeoutMax is what it may grow to on a link on which no attempt has succeeded yet.
+	connectTimeoutMax = 8 * time.Second
+	// silence is how long a connection may stay without an answer before it is given up. A frozen master is waited for
+	// that long on the connection that carries what it has not answered.
+	silence = 30 * time.Second
+)
+
+// dialer opens the sessions of one node.
+type dialer struct {
+	options *redis.Options
+	dial    Dialer
+	clock   clock.Clock
+
+	mu      sync.Mutex // a probe may connect beside the driver
+	known   identities
+	patient time.Duration // what the next attempt may take
+}
+
+// connect opens the transport. Closing it discards what the kernel still holds: a SET that waits in a send buffer must
+// not arrive after the release that went over a later connection.
+func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
+	conn, err := d.dial(ctx, d.options.Network, d.options.Addr)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := conn.(interface{ SetLinger(seconds int) error }); ok { // a *net.TCPConn, or a test's
+		_ = tcp.SetLinger(0) // fails only on a connection that is gone already
+	}
+	if d.options.TLSConfig == nil {
+		return conn, nil
+	}
+	secure := tls.Client(conn, d.options.TLSConfig)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+// open makes a connection, proves that Redis is behind it, and learns which process that is.
+func (d *dialer) open(ctx context.Context) (link, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := d.clock.AfterFunc(d.patience(), func() { cancel(context.DeadlineExceeded) })
+	defer timer.Stop()
+	began := d.clock.Now()
+
+	s, err := d.session(ctx)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		d.took(0, err)
+		return nil, connectError(err)
+	}
+	d.took(d.clock.Now().Sub(began), nil)
+	return s, nil
+}
+
+// patience is how long an attempt may take.
+func (d *dialer) patience() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(d.patient, connectTimeout)
+}
+
+// took learns from an attempt: how far the link is; or, while none has ever succeeded, that it may be farther.
+func (d *dialer) took(t time.Duration, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case err == nil:
+		d.patient = 4 * t
+	case timedOut(err) && d.known.last.RunID == "":
+		d.patient = min(2*max(d.patient, connectTimeout), connectTimeoutMax)
+	}
+}
+
+func (d *dialer) session(ctx context.Context) (*session, error) {
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The client reads with a patience of its own; the attempt's end closes the connection under it.
+	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer unwatch()
+
+	s := &session{clock: d.clock, began: d.clock.Now(), conn: conn}
+	o := clientOptions(d.options)
+	o.PoolSize = 1
+	o.ReadTimeout, o.WriteTimeout = silence, silence
+	o.TLSConfig = nil // spoken by connect
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return s.hand(), nil }
+	s.client = redis.NewClient(o)
+	s.pipeline = s.client.Pipeline()
+
+	info, err := s.client.Info(context.Background(), "server").Result()
+	if err != nil && !refusesInfo(err) {
+		s.close()
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.identity = d.known.learn(info, err, d.clock.Now())
+	return s, nil
+}
+
+// refusesInfo tells the replies that concern INFO alone from those that concern the whole connection, which go-redis
+// wraps when it sets one up.
+func refusesInfo(err error) bool {
+	_, reply := err.(redis.Error) //nolint:errorlint // wrapped, it is the connection's
+	return reply && hasPrefix(err, "NOPERM", "ERR unknown", "ERR section")
+}
+
+// subscribe makes a client of its own for subscriptions: their connection cannot carry anything else. It ends with ctx,
+// whatever it is waiting for, or when done is called.
+func (d *dialer) subscribe(ctx context.Context) (_ subscriber, done func()) {
+	o := clientOptions(d.options)
+	o.TLSConfig = nil
+	o.ReadTimeout, o.WriteTimeout = connectTimeout, connectTimeout // of the handshake; messages are waited for
+	var dialed atomic.Bool
+	o.Dialer = func(dialing context.Context, _, _ string) (net.Conn, error) {
+		// One connection, as for a session: go-redis would replace a broken one under the mutex that Close needs.
+		if dialed.Swap(true) {
+			return nil, errSessionOver
+		}
+		dialing, cancel := context.WithCancelCause(dialing)
+		defer cancel(nil)
+		timer := d.clock.AfterFunc(connectTimeout, func() { cancel(context.DeadlineExceeded) })
+		defer timer.Stop()
+		conn, err := d.connect(dialing)
+		if err == nil {
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+		}
+		return conn, err
+	}
+	client := redis.NewClient(o)
+	return client, func() { _ = client.Close() }
+}

@@ -1,0 +1,178 @@
+package node_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestANodeIsNamedByItsAddress(t *testing.T) {
+	t.Parallel()
+	for url, name := range map[string]string{
+		"redis://10.0.0.1:6380":                          "10.0.0.1:6380",
+		"redis://10.0.0.1":                               "10.0.0.1:6379",
+		"redis://10.0.0.1/":                              "10.0.0.1:6379",
+		"redis://10.0.0.1:6380/3":                        "10.0.0.1:6380",
+		"redis://me:hunter2@redis.example.org:6380/0":    "redis.example.org:6380",
+		"redis://:hunter2@redis.example.org":             "redis.example.org:6379",
+		"rediss://me:hunter2@redis.example.org":          "redis.example.org:6379",
+		"redis://[::1]:6380":                             "[::1]:6380",
+		"redis://[2001:db8::1]":                          "[2001:db8::1]:6379",
+		"unix:///run/redis.sock":                         "/run/redis.sock",
+		"unix://me:hunter2@/run/redis.sock?db=2":         "/run/redis.sock",
+		"redis://10.0.0.1?client_name=me&read_timeout=2": "10.0.0.1:6379",
+		"redis://10.0.0.1?max_retries=0":                 "10.0.0.1:6379",
+		"redis://10.0.0.1?max_retries=-1":                "10.0.0.1:6379",
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			n, err := node.Open(url)
+			require.NoError(t, err)
+			assert.Equal(t, name, n.Name())
+			assert.Zero(t, n.Close(time.Now()))
+		})
+	}
+}
+
+func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"":                                   "redis://",
+		"10.0.0.1:6379":                      "redis://",
+		"localhost:6379":                     "redis://",
+		"localhost":                          "redis://",
+		"http://10.0.0.1":                    `"http"`,
+		"redis+tls://10.0.0.1":               `"redis+tls"`,
+		"redis://":                           "no host",
+		"redis://:6379":                      "no host",
+		"redis:///0":                         "no host",
+		"rediss://me@":                       "no host",
+		"unix://":                            "path",
+		"unix://run/redis.sock":              "unix:///",
+		"redis://10.0.0.1#0":                 "%23",
+		"redis://10.0.0.1:port":              "port",
+		"redis://10.0.0.1:6379/zero":         "database",
+		"redis://10.0.0.1:6379/0/1":          "path",
+		"redis://10.0.0.1?max_retries=3":     "max_retries",
+		"redis://10.0.0.1?max_retries=maybe": "max_retries",
+		"redis://10.0.0.1?tpyo=1":            "tpyo",
+		"redis://10.0.0.1?db=two":            "db",
+		"redis://%zz":                        "redis://",
+		"redis://10.0.0.1 ":                  "redis://",
+		"redis://10.0.0.1\n":                 "redis://",
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			n, err := node.Open(url)
+			require.ErrorContains(t, err, want)
+			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+			assert.Nil(t, n)
+		})
+	}
+}
+
+// Passwords come with every character that one forgets to escape, and people forget the scheme.
+func TestAPasswordIsInNoErrorOfABadURL(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"hunter2", "hun/ter2", "hunter2#", "#hunter2", "hun?ter2", "hun%ter2", "hun%zzter2", "hun ter2", "hun:ter2", "hun@ter2", "@hun/ter2",
+		"hun[ter2", "hun]ter2", "hun\\ter2", "hun\nter2", "hun\x7fter2", "hun@/ter2", "hun?@ter2", "hun=1&ter2", "2/hunter?db=ter2",
+	} {
+		for _, pattern := range []string{
+			"redis://:SECRET@10.0.0.1:6379", "redis://me:SECRET@10.0.0.1:6379/0", "rediss://me:SECRET@10.0.0.1:port",
+			"redis://me:SECRET@10.0.0.1/zero", "redis://me:SECRET@10.0.0.1?max_retries=3", "redis://me:SECRET@10.0.0.1?tpyo=1",
+			"redis://me:SECRET@", "http://me:SECRET@10.0.0.1", "me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379", "SECRET@10.0.0.1",
+			"redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1", "unix://me:SECRET@run/redis.sock?db=x",
+			"unix://me:SECRET@/?db=x", "10.0.0.1:6379:SECRET@", "redis//:SECRET@10.0.0.1", "redis://:SECRET%@10.0.0.1",
+		} {
+			url := strings.ReplaceAll(pattern, "SECRET", secret)
+			n, err := node.Open(url)
+			if err == nil {
+				assert.NotContains(t, n.Name(), "ter2", url)
+				assert.NotContains(t, n.Name(), "hun", url)
+				n.Close(time.Now())
+				continue
+			}
+			assert.NotContains(t, err.Error(), "ter2", url)
+			assert.NotContains(t, err.Error(), "hun", url)
+		}
+	}
+}
+
+func TestTheDatabaseOfTheURLIsUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		m := w.Master(0)
+		r := newRig(t, w, m.URL()+"/3", node.WithDialer(w.Dial))
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		assert.Empty(t, m.Keys(), "of database 0")
+		assert.Equal(t, []string{"a"}, m.Redis().DB(3).Keys())
+	})
+}
+
+func TestAUnixSocket(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "redlock") // t.TempDir is too long for a socket's path
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "redis.sock")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	accepted := srv.listen(l)
+	n, err := node.Open("unix://" + path)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-accepted
+	})
+	r := bind(t, nil, n)
+	v := r.ask(acquire("a", "me"), within(10*time.Second)).result()
+	assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+}
+
+// The patience grows on a link on which nothing ever succeeded, and the vote does not wait for it.
+func TestAFarMasterIsReachedBehindTheVote(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(600*time.Millisecond, 0) // connect, HELLO, INFO: 3.6 s, more than the first attempt may take
+		for range 200 {
+			v := r.ask(acquire("a", "me")).result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.LessOrEqual(t, v.Took, timeout)
+			if r.m.Count("INFO") > 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		v := r.ask(acquire("b", "me"), within(2*time.Second)).result()
+		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+	})
+}
+
+func TestADialerThatFailsIsHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n, err := node.Open("redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			return nil, os.ErrPermission
+		}))
+		require.NoError(t, err)
+		v := bind(t, nil, n).ask(acquire("a", "me")).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, os.ErrPermission)
+	})
+}

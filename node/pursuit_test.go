@@ -1,0 +1,250 @@
+package node_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// giveUp is how a release is asked whose key is known to expire.
+func giveUp(d time.Duration) func(*node.Call) {
+	return func(c *node.Call) {
+		pursued(c)
+		c.GiveUp = c.Asked.Add(d)
+	}
+}
+
+func TestAReleaseIsPursuedUntilTheMasterIsBack(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		begin, end func(r *rig)
+	}{
+		"frozen":     {func(r *rig) { r.m.Freeze() }, func(r *rig) { r.m.Thaw() }},
+		"cut off":    {func(r *rig) { r.m.BlackHole() }, func(r *rig) { r.m.Link.Heal() }},
+		"stopped":    {func(r *rig) { r.m.Stop() }, func(r *rig) { r.m.Start() }},
+		"refusing":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
+		"loading":    {func(r *rig) { r.m.Reply("LOADING Redis is loading the dataset in memory") }, func(r *rig) { r.m.Recover() }},
+		"a replica":  {func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA", "SET") }, func(r *rig) { r.m.Recover() }},
+		"in trouble": {func(r *rig) { r.m.Reply("OOM command not allowed when used memory > 'maxmemory'.", "DEL") }, func(r *rig) { r.m.Recover() }},
+		"busy": {
+			func(r *rig) {
+				r.m.Reply("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")
+			}, func(r *rig) { r.m.Recover() },
+		},
+	} {
+		for _, lasting := range []time.Duration{50 * time.Millisecond, 700 * time.Millisecond, 8 * time.Second, 20 * time.Second} {
+			t.Run(name+" "+lasting.String(), func(t *testing.T) {
+				t.Parallel()
+				inBubble(t, func(t *testing.T, r *rig) {
+					r.warm()
+					require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+					fault.begin(r)
+					rel := r.ask(release("a", "me"), pursued)
+					time.Sleep(lasting)
+					assert.NotEmpty(t, r.m.Keys(), "the fault is one")
+					fault.end(r)
+					r.eventually(1100*time.Millisecond, "the release got through", r.gone)
+					rel.result()
+					assert.Zero(t, r.node.Close(time.Now().Add(2*time.Second)), "nothing is left to be confirmed")
+				})
+			})
+		}
+	}
+}
+
+func TestAPursuedReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Refuse()
+		v := r.ask(release("a", "me"), pursued).result()
+		assert.Equal(t, node.Unknown, v.Verdict)
+		assert.False(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assert.Equal(t, timeout, v.Took)
+	})
+}
+
+func TestAPursuedReleaseThatIsRefusedSaysSo(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		v := r.ask(release("a", "me"), pursued).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		require.ErrorContains(t, v.Err, "READONLY")
+		assert.Zero(t, v.Took)
+	})
+}
+
+func TestAPursuitEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault func(r *rig)
+		ask   func(*node.Call)
+	}{
+		"refused, the key known to be there":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, giveUp(ttl)},
+		"cut off, the key known to be there":   {func(r *rig) { r.m.BlackHole() }, giveUp(ttl)},
+		"readonly, the key known to be there":  {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, giveUp(ttl)},
+		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, pursued},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				c.fault(r)
+				r.ask(release("a", "me"), c.ask)
+				time.Sleep(ttl - time.Second)
+				synctest.Wait()
+				sent := r.m.Count("EVALSHA")
+				time.Sleep(30 * time.Second) // the attempt that is under way may take its time
+				dials, later := r.m.Dials(), r.m.Count("EVALSHA")
+				assert.LessOrEqual(t, later-sent, 3)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Equal(t, dials, r.m.Dials(), "nothing is tried any more")
+				assert.Equal(t, later, r.m.Count("EVALSHA"))
+				began := time.Now()
+				assert.Zero(t, r.node.Close(began.Add(time.Hour)))
+				assert.Zero(t, time.Since(began), "nothing waits")
+			})
+		})
+	}
+}
+
+// "The key must have expired by now" is no reason to stop when nobody knows that the acquire was executed.
+func TestAPursuitIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
+	t.Parallel()
+	for _, lasting := range []time.Duration{20 * time.Second, 2 * time.Minute, 10 * time.Minute} {
+		t.Run(lasting.String(), func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.Freeze()
+				require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+				r.ask(release("a", "me"), pursued)
+				time.Sleep(lasting)
+				r.m.Thaw()
+				time.Sleep(1500 * time.Millisecond)
+				assert.True(t, r.gone())
+				sets := 0
+				for _, e := range r.executed() {
+					if e.Args[0] == "set" && e.Reply == "+OK\r\n" {
+						sets++
+					}
+				}
+				assert.Equal(t, 1, sets, "the frozen master had the acquire in its buffer")
+			})
+		})
+	}
+}
+
+// The acquire lies in a buffer of the old connection, the release overtakes it on a new one. So it goes a second time.
+func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
+	t.Parallel()
+	for _, late := range []time.Duration{time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(late.String(), func(t *testing.T) {
+			t.Parallel()
+			var n holes
+			inBubble(t, func(t *testing.T, r *rig) {
+				n.dial = r.world.Dial
+				r.warm()
+				old := n.last()
+				old.hold(late)
+				require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+				rel := r.ask(release("a", "me"), pursued, within(5*time.Second))
+				r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
+				assert.Equal(t, node.Denied, rel.result().Verdict, "it found nothing: it came first")
+				<-old.delivered
+				synctest.Wait()
+				assert.Equal(t, "me", r.m.Get("a"), "there it is")
+				r.eventually(600*time.Millisecond, "the ghost is gone", r.gone)
+				time.Sleep(5 * time.Second)
+				var releases int
+				for _, e := range r.executed() {
+					if e.Args[0] == "evalsha" {
+						releases++
+					}
+				}
+				assert.Equal(t, 2, releases, "and not a third time")
+				assert.Zero(t, r.node.Close(time.Now()))
+			}, node.WithDialer(n.Dial))
+		})
+	}
+}
+
+// The same for a release that was asked only after the new connection was made.
+func TestAReleaseSoonAfterALossIsConfirmedASecondTime(t *testing.T) {
+	t.Parallel()
+	var n holes
+	inBubble(t, func(t *testing.T, r *rig) {
+		n.dial = r.world.Dial
+		r.warm()
+		n.last().hold(800 * time.Millisecond)
+		require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+		r.eventually(time.Second, "the new connection is there", func() bool { return n.first().isClosed() })
+		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
+		time.Sleep(400 * time.Millisecond)
+		require.Equal(t, node.Denied, r.ask(release("a", "me"), pursued).result().Verdict)
+		time.Sleep(time.Second)
+		assert.Equal(t, []string{"b"}, r.m.Keys())
+	}, node.WithDialer(n.Dial))
+}
+
+func TestAfterAnOrderlyLossAReleaseGoesOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		require.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
+		time.Sleep(5 * time.Second)
+		assert.Len(t, r.executed(), 2)
+	})
+}
+
+// Releases that the master refuses, one after the other, must not put off one another: each is sent again, and given
+// up, in its own time.
+func TestRefusedReleasesDoNotPutOffOneAnother(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA")
+		first := r.ask(release("first", "me"), giveUp(2*time.Second))
+		sent := func() (n int) {
+			for _, e := range r.executed() {
+				if len(e.Args) > 3 && e.Args[3] == "first" {
+					n++
+				}
+			}
+			return n
+		}
+		for i := range 100 {
+			time.Sleep(100 * time.Millisecond)
+			r.ask(release(token(i), "me"), giveUp(2*time.Second))
+		}
+		assert.Equal(t, node.Failed, first.result().Verdict)
+		assert.Equal(t, 4, sent(), "at once, and every half second until it was given up")
+		all := len(r.executed())
+		time.Sleep(3 * time.Second)
+		rest := len(r.executed()) - all
+		assert.LessOrEqual(t, rest, 20*4, "only the last ones were left")
+		assert.Zero(t, r.node.Close(time.Now()))
+	})
+}
+
+func TestACallThatIsNotPursuedIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("READONLY You can't write against a read only replica.", "SET", "EVALSHA")
+		for _, op := range []*node.Op{acquire("a", "me"), extend("a", "me"), release("a", "me")} {
+			assert.Equal(t, node.Failed, r.ask(op).result().Verdict)
+		}
+		time.Sleep(5 * time.Second)
+		assert.Len(t, r.executed(), 3)
+	})
+}

@@ -1,0 +1,273 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+// patient is a deadline that only a hang exceeds, also on a busy machine.
+const patient = 10 * time.Second
+
+// realRig is a node for a redis-server, and a client to look into it.
+func realRig(t *testing.T, args ...string) (*rig, *redisproc.Server, *redis.Client) {
+	t.Helper()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context(), args...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n, err := node.Open(s.URL())
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	return r, s, c
+}
+
+// connections returns the ids of the server's connections but the asking one's.
+func connections(t *testing.T, c *redis.Client) (ids []string) {
+	t.Helper()
+	me := c.Conn()
+	defer me.Close()
+	own, err := me.ClientID(t.Context()).Result()
+	require.NoError(t, err)
+	list, err := me.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	for line := range strings.Lines(list) {
+		var id int64
+		if _, err := fmt.Sscanf(line, "id=%d", &id); err == nil && id != own {
+			ids = append(ids, fmt.Sprint(id))
+		}
+	}
+	return ids
+}
+
+func tcp(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, network, addr)
+}
+
+// A connection that the server closed while it was idle was not used for the next call: that goes over a new one.
+func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	for i := range 3 {
+		v := r.ask(acquire(token(i), "me"), within(patient)).result()
+		require.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+		require.NoError(t, c.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err())
+		require.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, time.Millisecond)
+		time.Sleep(1100 * time.Millisecond) // a connection counts as idle after a second
+	}
+	assert.Empty(t, r.tells())
+}
+
+func TestAFrozenServerKeepsNoGhost(t *testing.T) {
+	t.Parallel()
+	r, s, c := realRig(t)
+	require.Equal(t, node.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Freeze())
+	v := r.ask(acquire("a", "me")).result()
+	assert.Equal(t, node.Unknown, v.Verdict)
+	r.ask(release("a", "me"), pursued).result()
+	time.Sleep(500 * time.Millisecond)
+	require.NoError(t, s.Thaw())
+	require.Eventually(t, func() bool { return !r.node.Suspect() }, patient, time.Millisecond)
+	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
+	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
+}
+
+// The client's connection ends while the server is frozen: what lies in the server's buffer is executed all the same.
+func TestAServerThatThawsAfterItsConnectionEndedKeepsNoGhost(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	n := &holes{dial: tcp}
+	nd, err := node.Open(s.URL(), node.WithDialer(n.Dial))
+	require.NoError(t, err)
+	r := bind(t, nil, nd)
+	r.slack = time.Second
+
+	require.Equal(t, node.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Freeze())
+	require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+	r.ask(release("a", "me"), pursued).result()
+	require.NoError(t, n.first().Close())
+	time.Sleep(200 * time.Millisecond)
+	require.NoError(t, s.Thaw())
+	assert.Zero(t, nd.Close(time.Now().Add(patient)), "the release was confirmed, and a second time")
+	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
+}
+
+func TestARestartedServerIsNoticed(t *testing.T) {
+	t.Parallel()
+	r, s, _ := realRig(t)
+	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Restart(t.Context()))
+	var v node.Vote
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire("a", "me"), window(time.Minute), within(patient)).result()
+		return v.Server.RunID != ""
+	}, patient, 10*time.Millisecond)
+	assert.Equal(t, node.Unknown, v.Verdict)
+	var young *node.RestartError
+	require.ErrorAs(t, v.Err, &young)
+	assert.InDelta(t, time.Minute+time.Second, young.Left, float64(2*time.Second))
+}
+
+func TestAKilledServerIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	r, s, _ := realRig(t)
+	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, s.Kill())
+	for range 20 {
+		v := r.ask(acquire("a", "me"), within(patient)).result()
+		assert.NotEqual(t, node.Granted, v.Verdict)
+		assert.Less(t, v.Took, time.Second, "refused at once")
+	}
+	require.NoError(t, s.Restart(t.Context()))
+	assert.Eventually(t, func() bool {
+		return r.ask(acquire("a", "me"), within(patient)).result().Verdict == node.Granted
+	}, patient, 10*time.Millisecond)
+}
+
+func TestWhatAnACLForbids(t *testing.T) {
+	t.Parallel()
+	_, s, c := realRig(t)
+	for name, u := range map[string]struct {
+		rights    string
+		acquire   node.Verdict // without a window
+		guarded   node.Verdict // with one
+		permanent bool
+	}{
+		"everything allowed":   {"+@all", node.Granted, node.Granted, false},
+		"only what is needed":  {"+set +evalsha +eval +get +del +pexpire +info", node.Granted, node.Granted, false},
+		"INFO forbidden":       {"+@all -info", node.Granted, node.Unknown, true},
+		"SET forbidden":        {"+@all -set", node.Failed, node.Failed, true},
+		"the key is forbidden": {"resetkeys ~other +@all", node.Failed, node.Failed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := fmt.Sprintf("user%d", time.Now().UnixNano())
+			args := []any{"ACL", "SETUSER", user, "on", ">hunter2", "~*"}
+			for _, a := range strings.Fields(u.rights) {
+				args = append(args, a)
+			}
+			require.NoError(t, c.Do(t.Context(), args...).Err())
+			n, err := node.Open("redis://" + user + ":hunter2@" + s.Addr())
+			require.NoError(t, err)
+			r := bind(t, nil, n)
+			v := r.ask(acquire(user, "me"), within(patient)).result()
+			assert.Equal(t, u.acquire, v.Verdict, "%v", v.Err)
+			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Nanosecond)).result()
+			if u.guarded == node.Granted {
+				var young *node.RestartError // the server has just been started
+				require.ErrorAs(t, v.Err, &young)
+			} else {
+				assert.Equal(t, u.guarded, v.Verdict)
+				assert.Equal(t, u.permanent, node.Permanent(v.Err), "%v", v.Err)
+			}
+			if v.Err != nil {
+				assert.NotContains(t, v.Err.Error(), "hunter2")
+			}
+		})
+	}
+}
+
+func TestAWrongPasswordForARealServer(t *testing.T) {
+	t.Parallel()
+	_, s, _ := realRig(t)
+	n, err := node.Open("redis://nobody:hunter2@" + s.Addr())
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, node.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+	assert.NotContains(t, v.Err.Error(), "hunter2")
+}
+
+func TestAFullServerFails(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "1").Err())
+	v := r.ask(acquire("b", "me"), within(patient)).result()
+	assert.Equal(t, node.Failed, v.Verdict)
+	require.ErrorContains(t, v.Err, "OOM")
+	assert.False(t, node.Permanent(v.Err))
+	v = r.ask(release("a", "me"), pursued, within(patient)).result()
+	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
+	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
+	assert.Empty(t, c.Keys(t.Context(), "*").Val(), "the release was pursued: %v", v)
+}
+
+func TestAReplicaFails(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	require.NoError(t, c.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
+	for range 3 { // go-redis drops the connection at this reply
+		v := r.ask(acquire("a", "me"), within(patient)).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		require.ErrorContains(t, v.Err, "READONLY")
+		assert.False(t, node.Permanent(v.Err))
+	}
+	assert.False(t, r.node.Suspect())
+}
+
+// For the race detector: Close ends a connection that the driver is about to put aside.
+func TestCloseUnderTraffic(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	s, err := redisproc.Start(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, s.Close()) })
+	for range 50 {
+		n, err := node.Open(s.URL())
+		require.NoError(t, err)
+		r := bind(t, nil, n)
+		r.slack = time.Second
+		var callers sync.WaitGroup
+		for i := range 4 {
+			callers.Go(func() {
+				for v := (node.Vote{}); !errors.Is(v.Err, node.ErrClosed); {
+					v = r.ask(acquire(token(i), "me"), within(patient)).result()
+				}
+			})
+		}
+		r.ask(acquire("a", "me"), within(patient)).result()
+		n.Close(time.Now())
+		callers.Wait()
+		require.NoError(t, r.group.Wait())
+	}
+}
+
+func TestCloseLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	r, _, c := realRig(t)
+	heard := make(chan struct{}, 10)
+	r.node.Listen("channel", func() { heard <- struct{}{} })
+	<-heard
+	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())
+	<-heard
+	before := connections(t, c)
+	r.node.Close(time.Now().Add(patient))
+	require.NoError(t, r.group.Wait())
+	assert.Eventually(t, func() bool { return len(connections(t, c)) == len(before)-2 }, patient, 10*time.Millisecond)
+}

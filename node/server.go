@@ -1,0 +1,121 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Server is the identity of one server process, as INFO tells it.
+type Server struct {
+	// RunID is random and new for every process; "" if it is not known.
+	RunID string
+	// Up is the earliest moment, on this client's clock, from which the process has certainly been running and
+	// watched: nothing it knew before that counts as remembered.
+	Up time.Time
+	// Err says why nobody knows: an *IdentityError if the server does not say who it is.
+	Err error
+}
+
+// Trusted says whether a grant of this server counts at now: nil, Err, or a *RestartError for a server that has not been
+// up for longer than the window.
+//
+// The source is the Redlock page, "Performance, crash recovery and fsync", which asks a restarted instance to stay
+// away for longer than the largest TTL; here the client sees to it.
+func (s Server) Trusted(window time.Duration, now time.Time) error {
+	if s.Err != nil {
+		return s.Err
+	}
+	if left := window - now.Sub(s.Up); left >= 0 {
+		return &RestartError{Left: left}
+	}
+	return nil
+}
+
+// guard turns a grant that does not count into what it is worth: it was executed, so it has to be released. Unknown.
+func (s Server) guard(v Vote, window time.Duration, now time.Time) Vote {
+	if window <= 0 || v.Verdict != Granted {
+		return v
+	}
+	if err := s.Trusted(window, now); err != nil {
+		v.Verdict, v.Err = Unknown, err
+	}
+	return v
+}
+
+// identities remembers who answered at an address, to notice that it is another one.
+type identities struct {
+	last Server
+}
+
+// learn takes a reply of INFO server received at now.
+func (m *identities) learn(info string, err error, now time.Time) Server {
+	if err != nil && !refusesInfo(err) {
+		return Server{Err: fmt.Errorf("who answered is not known: %w", err)} // for this once
+	}
+	if err != nil {
+		return Server{Err: &IdentityError{Err: err}}
+	}
+	fields := parseInfo(info)
+	id := fields["run_id"]
+	uptime, uerr := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	if id == "" || uerr != nil || uptime < 0 {
+		return Server{RunID: id, Err: &IdentityError{Err: errors.New("the fields are missing")}}
+	}
+	// Uptime is the difference of two wall times rounded down to seconds: the process may be up to a second younger.
+	s := Server{RunID: id, Up: now.Add(time.Second - time.Duration(uptime)*time.Second)}
+	switch {
+	case m.last.RunID == id:
+		// The same process. An uptime that shrank means that its clock was set: believe the shorter of the two.
+		if m.last.Up.After(s.Up) {
+			s.Up = m.last.Up
+		}
+	case m.last.RunID != "":
+		// Another process than before. Its uptime may be long (a promoted replica) and still it knows nothing.
+		s.Up = now
+	}
+	m.last = s
+	return s
+}
+
+func parseInfo(info string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(info) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			fields[key] = value
+		}
+	}
+	return fields
+}
+
+// Status is what a server says of itself.
+type Status struct {
+	Role, Version string
+	Server        Server
+	Uptime        time.Duration
+}
+
+// StatusOp asks a server for its [Status]; the vote's Data holds it.
+func StatusOp() *Op {
+	return Command("status", readStatus, "info")
+}
+
+func readStatus(reply any) Vote {
+	text, ok := reply.(string)
+	if !ok {
+		return badReply(reply)
+	}
+	fields := parseInfo(text)
+	seconds, _ := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	version := fields["redis_version"]
+	if fields["valkey_version"] != "" {
+		version = fmt.Sprintf("valkey %s", fields["valkey_version"])
+	}
+	return Vote{Verdict: Granted, Data: Status{
+		Role:    fields["role"],
+		Version: version,
+		Uptime:  time.Duration(seconds) * time.Second,
+	}}
+}

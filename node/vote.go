@@ -1,0 +1,67 @@
+package node
+
+import (
+	"fmt"
+	"time"
+)
+
+// Verdict is the kind of a node's answer.
+type Verdict uint8
+
+// The four answers. The zero value is the careful one.
+const (
+	// Unknown: the operation may have been executed, or may yet be.
+	Unknown Verdict = iota
+	// Failed: it was certainly not executed.
+	Failed
+	// Denied: it was executed, and found somebody else, or nobody, where it needed its own token.
+	Denied
+	// Granted: it was executed and did what it is for.
+	Granted
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Granted:
+		return "granted"
+	case Denied:
+		return "denied"
+	case Failed:
+		return "failed"
+	default:
+		return "unknown"
+	}
+}
+
+// Answered reports whether the master itself said so: it executed the operation and replied.
+func (v Verdict) Answered() bool { return v == Granted || v == Denied }
+
+// Vote is a node's answer to one operation.
+type Vote struct {
+	Verdict
+	// Number is what the operation's script returned with a grant, where it returns one.
+	Number int64
+	// Wait is how long the present holder's key lives on, with Denied; 0 if the operation does not tell.
+	Wait time.Duration
+	// Healed: the key was missing and has been set again. It comes with Denied: the token was gone, so somebody else
+	// may have had the lock meanwhile, and the vote must not count for its old holder.
+	Healed bool
+	// Data is what a reading operation read.
+	Data any
+	// Unsent: the operation was never written to the master. It comes with Failed.
+	Unsent bool
+	// Server is the identity of the process that answered; zero if nobody did.
+	Server Server
+	// Took is the time from asking to this vote.
+	Took time.Duration
+	// Err is why, with Failed and Unknown.
+	Err error
+}
+
+func grant() Vote            { return Vote{Verdict: Granted} }
+func failed(err error) Vote  { return Vote{Verdict: Failed, Err: err} }
+func unsent(err error) Vote  { return Vote{Verdict: Failed, Err: err, Unsent: true} }
+func unknown(err error) Vote { return Vote{Verdict: Unknown, Err: err} }
+func badReply(reply any) Vote {
+	return unknown(fmt.Errorf("the reply %v is not what the operation returns", reply))
+}

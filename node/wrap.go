@@ -1,0 +1,153 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// Wrap makes a node of a ready client: one with a TLS configuration of its own, a Sentinel failover client, or a whole
+// Cluster that serves as one master. The client stays its owner's: the node uses its pool and never closes it.
+//
+// A client whose options break a rule of the lock is refused, with an error that names the option: MaxRetries must be
+// -1 (for a Cluster MaxRedirects too), because a client that repeats SET NX by itself reads its own key as somebody
+// else's; and there must be a ReadTimeout, which bounds how long a silent connection is waited for.
+//
+// Connections of a wrapped client come and go unseen, so the node asks for the server's identity with every batch.
+// That costs a command per batch, and over a Cluster a round trip. Nor can the node end them: closing its Locker may take
+// as long as the client's own timeouts let a silent connection be waited for.
+//
+// A failover client has no address of its own: name it with [WithName], after its Sentinel master.
+func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
+	s := newSettings(opts)
+	w := &wrapped{client: client, clock: s.clock}
+	var label string
+	switch c := client.(type) {
+	case nil:
+		return nil, errNoClient
+	case *redis.Client:
+		if c == nil {
+			return nil, errNoClient
+		}
+		o := c.Options()
+		if err := refuse(o.Addr, o.ReadTimeout, "MaxRetries", o.MaxRetries); err != nil {
+			return nil, err
+		}
+		label = o.Addr
+		if label == failoverAddr && s.name == "" {
+			return nil, errors.New("redlock: a failover client has no address that would tell it from others: name it with node.WithName")
+		}
+	case *redis.ClusterClient:
+		if c == nil {
+			return nil, errNoClient
+		}
+		o := c.Options()
+		label = strings.Join(o.Addrs, "+")
+		if err := errors.Join(refuse(label, o.ReadTimeout, "MaxRetries", o.MaxRetries),
+			refuse(label, o.ReadTimeout, "MaxRedirects", o.MaxRedirects)); err != nil {
+			return nil, err
+		}
+		w.cluster = c
+	default:
+		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: give it a *redis.Client or a *redis.ClusterClient", client)
+	}
+	open := func(ctx context.Context) (link, error) {
+		return w, connectError(w.client.Ping(ctx).Err())
+	}
+	return newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} }), nil
+}
+
+// failoverAddr is what go-redis gives for the address of every failover client.
+const failoverAddr = "FailoverClient"
+
+var errNoClient = errors.New("redlock: Wrap needs a client")
+
+// refuse checks options as a client returns them: by then -1, none, has become 0, but for a Cluster's MaxRetries.
+func refuse(label string, readTimeout time.Duration, name string, retries int) error {
+	if retries > 0 || retries < -1 {
+		return fmt.Errorf("redlock: master %s: %s is %d: set it to -1: a client that repeats SET NX by itself reads its own key as somebody else's",
+			label, name, retries)
+	}
+	if readTimeout <= 0 {
+		return fmt.Errorf("redlock: master %s: ReadTimeout is off: set one, a silent connection would be waited for for ever", label)
+	}
+	return nil
+}
+
+// wrapped is a link over somebody else's client.
+type wrapped struct {
+	client  redis.UniversalClient
+	cluster *redis.ClusterClient // nil: a single server
+	clock   clock.Clock
+
+	mu       sync.Mutex
+	known    identities
+	identity Server
+}
+
+var _ link = (*wrapped)(nil)
+
+func (w *wrapped) exec(cmds []redis.Cmder) error {
+	if w.cluster != nil {
+		err := execPipeline(w.client.Pipeline(), cmds)
+		w.learn(clusterIdentity(w.cluster))
+		return err
+	}
+	// INFO goes first and over the same connection, so it tells of the process that answers the rest.
+	info := redis.NewCmd(context.Background(), "info", "server")
+	err := execPipeline(w.client.Pipeline(), append([]redis.Cmder{info}, cmds...))
+	text, ierr := info.Text()
+	w.learn(text, ierr)
+	return err
+}
+
+func (w *wrapped) learn(info string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.identity = w.known.learn(info, err, w.clock.Now())
+}
+
+func (w *wrapped) server() Server {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.identity
+}
+
+func (w *wrapped) close() {}
+
+// clusterIdentity makes one identity of all masters of a Cluster: when one restarts, the Cluster did.
+func clusterIdentity(c *redis.ClusterClient) (string, error) {
+	var mu sync.Mutex
+	var ids []string
+	youngest, silent := "", false
+	err := c.ForEachMaster(context.Background(), func(ctx context.Context, shard *redis.Client) error {
+		info, err := shard.Info(ctx, "server").Result()
+		if err != nil {
+			return err
+		}
+		fields := parseInfo(info)
+		id, up := fields["run_id"], fields["uptime_in_seconds"]
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, id)
+		silent = silent || id == "" || up == ""
+		if youngest == "" || len(up) < len(youngest) || (len(up) == len(youngest) && up < youngest) {
+			youngest = up
+		}
+		return nil
+	})
+	if err != nil || silent {
+		return "", err
+	}
+	sort.Strings(ids)
+	return fmt.Sprintf("run_id:%s\nuptime_in_seconds:%s\n", strings.Join(ids, "+"), youngest), nil
+}

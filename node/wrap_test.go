@@ -1,0 +1,257 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestWrapTakesAClientWhoseOptionsKeepTheRules(t *testing.T) {
+	t.Parallel()
+	off := time.Duration(-1)
+	for name, c := range map[string]struct {
+		client redis.UniversalClient
+		name   string
+		want   string // in the error; empty: taken
+	}{
+		"a client": {redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1, Password: "hunter2"}), "10.0.0.1:6379", ""},
+		"a failover client": {
+			redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1}),
+			"", "node.WithName",
+		},
+		"a cluster": {
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}, MaxRetries: -1, MaxRedirects: -1}),
+			"10.0.0.1:1+10.0.0.2:1", "",
+		},
+		"a cluster, which does not retry by default": {
+			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRedirects: -1}), "10.0.0.1:1", "",
+		},
+		"retries by default":       {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1"}), want: "MaxRetries is 3"},
+		"retries":                  {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: 1}), want: "MaxRetries is 1"},
+		"fewer than no retries":    {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -2}), want: "MaxRetries is -2"},
+		"no read timeout":          {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: off}), want: "ReadTimeout"},
+		"no deadline at all":       {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: -2}), want: "ReadTimeout"},
+		"a cluster that retries":   {client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: 2, MaxRedirects: -1}), want: "MaxRetries is 2"},
+		"a cluster that redirects": {client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1}), want: "MaxRedirects is 3"},
+		"a cluster that waits": {
+			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1, MaxRedirects: -1, ReadTimeout: off}), want: "ReadTimeout",
+		},
+		"a ring":        {client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), want: "*redis.Ring"},
+		"nil":           {client: nil, want: "needs a client"},
+		"a nil client":  {client: (*redis.Client)(nil), want: "needs a client"},
+		"a nil cluster": {client: (*redis.ClusterClient)(nil), want: "needs a client"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.client != nil && c.want != "needs a client" {
+				defer c.client.Close()
+			}
+			n, err := node.Wrap(c.client)
+			if c.want != "" {
+				require.ErrorContains(t, err, c.want)
+				assert.Nil(t, n)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, c.name, n.Name())
+			assert.Zero(t, n.Close(time.Now()))
+		})
+	}
+}
+
+func TestAFailoverClientGoesByTheNameItIsGiven(t *testing.T) {
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1})
+	defer c.Close()
+	n, err := node.Wrap(c, node.WithName("m"))
+	require.NoError(t, err)
+	assert.Equal(t, "m", n.Name())
+	assert.Zero(t, n.Close(time.Now()))
+}
+
+// inBubbleWrapped is inBubble with a client of somebody else's.
+func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, r *rig, c *redis.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		o := &redis.Options{
+			Addr: w.Addr(0), Dialer: w.Dial, MaxRetries: -1, DialerRetries: 1, PoolSize: 3, PipelinePoolSize: -1,
+			DialTimeout: 500 * time.Millisecond, ReadTimeout: time.Second, WriteTimeout: time.Second,
+			DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		}
+		if adjust != nil {
+			adjust(o)
+		}
+		c := redis.NewClient(o)
+		t.Cleanup(func() { _ = c.Close() })
+		n, err := node.Wrap(c)
+		require.NoError(t, err)
+		f(t, bind(t, w, n), c)
+	})
+}
+
+func TestAWrappedClientVotes(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+		assert.Equal(t, r.m.RunID(), v.Server.RunID)
+		assert.Equal(t, node.Denied, r.ask(acquire("a", "another"), window(guarded)).result().Verdict)
+		assert.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
+		l := r.listen(channel)
+		r.eventually(100*time.Millisecond, "it listens", func() bool { return l.heard.Load() == 1 })
+		r.publish(channel)
+		time.Sleep(time.Millisecond)
+		assert.EqualValues(t, 2, l.heard.Load())
+		r.node.Close(time.Now().Add(time.Second))
+		require.NoError(t, r.group.Wait())
+		require.NoError(t, c.Set(context.Background(), "mine", "still", 0).Err(), "the client stays its owner's")
+	})
+}
+
+// A node that is wrapped, the server process is another, and the client knows nothing of it.
+func TestAWrappedClientNoticesARestart(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
+		r.m.Info("uptime_in_seconds", "86400")
+		r.m.Restart()
+		began := time.Now()
+		for time.Since(began) <= guarded {
+			_ = c.Ping(context.Background()).Err() // its owner uses it: the connection is a new one by now
+			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
+			require.NotEqual(t, node.Granted, v.Verdict, "%v after the restart", time.Since(began))
+			time.Sleep(200 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		assert.Equal(t, node.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+func TestAWrappedClientsFailures(t *testing.T) {
+	t.Parallel()
+	t.Run("refused", func(t *testing.T) {
+		t.Parallel()
+		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+			r.m.Refuse()
+			v := r.ask(acquire("a", "me")).result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			assert.True(t, r.node.Suspect())
+			r.m.Accept()
+			r.eventually(2*time.Second, "the node works", func() bool { return r.ask(acquire("a", "me")).result().Verdict == node.Granted })
+		})
+	})
+	t.Run("frozen", func(t *testing.T) {
+		t.Parallel()
+		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+			r.warm()
+			r.m.Freeze()
+			assert.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+			r.ask(release("a", "me"), pursued).result()
+			for range 50 {
+				assertNotAsked(t, r.ask(acquire("b", "me")).result(), node.ErrTimeout)
+				time.Sleep(100 * time.Millisecond)
+			}
+			r.m.Thaw()
+			r.eventually(2*time.Second, "nothing is left", func() bool { return r.m.Count("SET") > 1 && r.gone() })
+			time.Sleep(5 * time.Second)
+			assert.True(t, r.gone())
+			assert.False(t, r.node.Suspect())
+		})
+	})
+	t.Run("closed under the node", func(t *testing.T) {
+		t.Parallel()
+		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+			r.warm()
+			require.NoError(t, c.Close())
+			v := r.ask(acquire("a", "me")).result()
+			assert.NotEqual(t, node.Granted, v.Verdict)
+			require.ErrorIs(t, v.Err, redis.ErrClosed)
+			r.ask(release("a", "me"), pursued).result()
+			time.Sleep(10 * time.Second)
+		})
+	})
+	t.Run("no password", func(t *testing.T) {
+		t.Parallel()
+		inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+			r.m.RequirePassword("secret")
+			v := r.ask(acquire("a", "me")).result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+		})
+	})
+}
+
+// The password is changed while the client runs: go-redis returns the refusal of the handshake, and leaves the commands
+// of the batch without an error, as if they had been answered.
+func TestARefusedHandshakeIsNoGrant(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, func(o *redis.Options) {
+		o.Password = "old"
+		o.ConnMaxIdleTime = time.Second
+	}, func(t *testing.T, r *rig, c *redis.Client) {
+		r.m.RequirePassword("old")
+		r.warm()
+		r.m.RequirePassword("new")
+		time.Sleep(10 * time.Second) // so that the next batch needs a new connection
+		for _, op := range []*node.Op{acquire("a", "me"), release("a", "me")} {
+			v := r.ask(op).result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			assert.True(t, node.Permanent(v.Err), "%v", v.Err)
+			time.Sleep(10 * time.Second)
+		}
+		assert.Equal(t, 1, r.m.Count("SET"))
+	})
+}
+
+func TestAWrappedClientMayNotAskWhoItIs(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, node.Unknown, v.Verdict)
+		var identity *node.IdentityError
+		require.ErrorAs(t, v.Err, &identity)
+		assert.True(t, node.Permanent(v.Err))
+		assert.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict, "with the guard off")
+	})
+}
+
+// INFO that fails for another reason says nothing of whether it may be asked.
+func TestAWrappedServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		r.m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO")
+		v := r.ask(acquire("a", "me"), window(guarded)).result()
+		assert.Equal(t, node.Unknown, v.Verdict, "who granted it is not known")
+		require.ErrorContains(t, v.Err, "LOADING")
+		assert.False(t, node.Permanent(v.Err))
+		assert.Equal(t, node.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+	})
+}
+
+// Close cannot end a command on a client that is not the node's, but it keeps its own deadline.
+func TestCloseOfAWrappedClientThatBlocks(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		r.warm()
+		r.m.Freeze()
+		a := r.ask(acquire("a", "me"))
+		r.ask(release("a", "me"), pursued)
+		a.result()
+		began := time.Now()
+		assert.Equal(t, 1, r.node.Close(began.Add(300*time.Millisecond)))
+		assert.Equal(t, 300*time.Millisecond, time.Since(began))
+		require.NoError(t, r.group.Wait())
+		assert.LessOrEqual(t, time.Since(began), time.Second+100*time.Millisecond, "the client's ReadTimeout")
+	})
+}
