@@ -1,0 +1,477 @@
+package quorum_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+func TestAcquireDoesNotWaitForStragglers(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 5, 7} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, n)
+				asked := time.Now()
+				out := acquire(t, q, quorum.Everywhere)
+				for i := range n / 2 {
+					fakes[i].vote(t, "acquire", granted())
+					pending(t, out, fmt.Sprintf("at %d of %d", i+1, n))
+				}
+				fakes[n-1].vote(t, "acquire", granted())
+				o := decided(t, out)
+				require.NoError(t, o.err)
+				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until())
+				for _, f := range fakes {
+					require.Len(t, f.asked("acquire"), 1)
+					assert.Equal(t, asked.Add(terms.Timeout), f.asked("acquire")[0].Deadline)
+					assert.Equal(t, terms.Window, f.asked("acquire")[0].Window)
+					assert.Empty(t, f.asked("release"))
+				}
+			})
+		})
+	}
+}
+
+func TestAcquireIsLostWhenNoMajorityIsLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 5)
+		out := acquire(t, q, quorum.Everywhere)
+		fakes[0].vote(t, "acquire", denied())
+		fakes[1].vote(t, "acquire", denied())
+		pending(t, out, "three may still grant")
+		fakes[4].vote(t, "acquire", denied())
+		o := decided(t, out)
+		var d *quorum.DeniedError
+		require.ErrorAs(t, o.err, &d)
+		assert.Zero(t, d.Wait)
+		assert.False(t, d.Alone)
+	})
+}
+
+func TestDenialCarriesHowLongToWait(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 1)
+	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	var d *quorum.DeniedError
+	require.ErrorAs(t, err, &d)
+	assert.Equal(t, 7*time.Second, d.Wait)
+}
+
+// TestHeldOrNoQuorumWhateverTheOrder: whether somebody holds the lock or no majority answered is a fact, and which
+// answer comes first is not.
+func TestHeldOrNoQuorumWhateverTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		votes string
+		held  bool
+	}{
+		{"DDD", true},
+		{"FDD", true},
+		{"UFD", false},
+		{"GDF", true},
+		{"DDDDD", true},
+		{"UFDDD", true},
+		{"UFGDD", true},
+		{"GGDDF", true},
+		{"UFFDD", false},
+		{"UUUGD", false},
+		{"UUUUD", false},
+		{"UUFGG", false},
+	} {
+		t.Run(tt.votes, func(t *testing.T) {
+			t.Parallel()
+			permutations(len(tt.votes), func(order []int) {
+				synctest.Test(t, func(t *testing.T) {
+					q, fakes := council(t, len(tt.votes))
+					out := acquire(t, q, quorum.Everywhere)
+					for _, seat := range order {
+						v := node.Vote{Verdict: verdicts[tt.votes[seat]]}
+						if silence(&v) {
+							v.Err = errDown
+						}
+						fakes[seat].vote(t, "acquire", &v)
+						synctest.Wait()
+					}
+					o := decided(t, out)
+					if tt.held {
+						var d *quorum.DeniedError
+						require.ErrorAs(t, o.err, &d, "order %v", order)
+					} else {
+						require.ErrorIs(t, o.err, quorum.ErrNoQuorum, "order %v", order)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 5)
+		out := acquire(t, q, quorum.Everywhere)
+		fakes[3].vote(t, "acquire", granted())
+		fakes[4].vote(t, "acquire", failed())
+		fakes[0].vote(t, "acquire", unknown())
+		fakes[1].vote(t, "acquire", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{Left: time.Second}})
+		o := decided(t, out)
+		require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
+
+		var all *multierror.Error
+		require.ErrorAs(t, o.err, &all)
+		var text []string
+		for _, err := range all.WrappedErrors() {
+			var one *quorum.NodeError
+			require.ErrorAs(t, err, &one)
+			text = append(text, one.Node+" "+one.Op)
+		}
+		assert.Equal(t, []string{"A acquire", "B acquire", "E acquire"}, text)
+		require.ErrorIs(t, o.err, errDown)
+		require.ErrorIs(t, o.err, node.ErrTimeout)
+		var young *node.RestartError
+		require.ErrorAs(t, o.err, &young)
+		assert.NotContains(t, o.err.Error(), "\n", "one line, for a log")
+	})
+}
+
+func TestVotesThatComeTooLateAreAFailureThoughAllGrant(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		after time.Duration
+		won   bool
+	}{
+		{"with a nanosecond to spare", terms.TTL - terms.Drift - 1, true},
+		{"with nothing left", terms.TTL - terms.Drift, false},
+		{"long after", time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 3)
+				out := acquire(t, q, quorum.Everywhere)
+				time.Sleep(tt.after)
+				for _, f := range fakes {
+					f.vote(t, "acquire", granted())
+				}
+				o := decided(t, out)
+				if tt.won {
+					require.NoError(t, o.err)
+					assert.Equal(t, time.Nanosecond, time.Until(o.lease.Until()))
+					return
+				}
+				require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
+				assert.ErrorContains(t, o.err, "the validity was used up")
+				for _, f := range fakes {
+					assert.Len(t, f.asked("release"), 1)
+				}
+			})
+		})
+	}
+}
+
+// TestAFailureIsReleasedEverywhere: which nodes get a release, and which releases are pursued.
+func TestAFailureIsReleasedEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name             string
+		vote             *node.Vote
+		released, pursue bool
+		giveUp           bool // may be given up when the key has expired
+	}{
+		{"granted", granted(), true, true, true},
+		{"denied", denied(), true, false, false},
+		{"failed", failed(), true, false, false},
+		{"dropped before it was written", unsent(), false, false, false},
+		{"unknown", unknown(), true, true, false},
+		{"granted within the restart window", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{}}, true, true, false},
+		{"not answered yet", nil, true, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 5)
+				out := acquire(t, q, quorum.Everywhere)
+				asked := time.Now()
+				if tt.vote != nil {
+					fakes[0].vote(t, "acquire", tt.vote)
+				}
+				for _, f := range fakes[1:4] {
+					f.vote(t, "acquire", denied())
+				}
+				require.Error(t, decided(t, out).err)
+				releases := fakes[0].asked("release")
+				if !tt.released {
+					assert.Empty(t, releases)
+					return
+				}
+				require.Len(t, releases, 1)
+				r := releases[0]
+				assert.Equal(t, tt.pursue, r.Pursue, "pursued")
+				assert.Nil(t, r.Void, "a release must not be dropped")
+				if tt.giveUp {
+					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.GiveUp)
+				} else {
+					assert.Zero(t, r.GiveUp)
+				}
+				assert.Len(t, fakes[4].asked("release"), 1, "and on the one that did not answer")
+			})
+		})
+	}
+}
+
+func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		out := make(chan outcome, 1)
+		go func() {
+			lease, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere)
+			out <- outcome{lease, err}
+		}()
+		synctest.Wait()
+		fakes[0].vote(t, "acquire", granted())
+		void := fakes[0].asked("acquire")[0].Void
+		assert.False(t, void.Load())
+		cancel(errDown)
+		o := decided(t, out)
+		require.ErrorIs(t, o.err, context.Canceled)
+		assert.True(t, void.Load(), "what was not written is dropped")
+		for _, f := range fakes {
+			require.Len(t, f.asked("release"), 1)
+			assert.True(t, f.asked("release")[0].Pursue)
+		}
+		fakes[1].vote(t, "acquire", granted())
+		fakes[2].vote(t, "acquire", granted()) // a majority, too late: nobody is told
+	})
+}
+
+func TestNothingIsAskedOnAnEndedContext(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = q.Read(ctx, ops{}.Acquire(), terms.Timeout, false)
+	require.ErrorIs(t, err, context.Canceled)
+	for _, f := range fakes {
+		assert.Empty(t, f.calls)
+	}
+}
+
+func TestScoutThatDeniesSparesTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		out := acquire(t, q, 1)
+		assert.Empty(t, fakes[0].calls)
+		fakes[1].vote(t, "acquire", denied())
+		var d *quorum.DeniedError
+		require.ErrorAs(t, decided(t, out).err, &d)
+		assert.True(t, d.Alone)
+		assert.Len(t, fakes[1].asked("release"), 1)
+		assert.Empty(t, fakes[0].calls, "nothing of ours was written there")
+		assert.Empty(t, fakes[2].calls)
+	})
+}
+
+func TestScoutThatGrantsOrFailsIsFollowedByTheOthers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		vote *node.Vote
+		need int // grants of others
+	}{
+		{"granted", granted(), 2},
+		{"failed", failed(), 3},
+		{"unknown", unknown(), 3},
+		{"dropped", unsent(), 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 5)
+				asked := time.Now()
+				out := acquire(t, q, 2)
+				time.Sleep(30 * time.Millisecond)
+				fakes[2].vote(t, "acquire", tt.vote)
+				for _, i := range []int{0, 1, 3, 4} {
+					require.Len(t, fakes[i].asked("acquire"), 1)
+					c := fakes[i].asked("acquire")[0]
+					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each has its own time")
+					assert.Equal(t, asked.Add(30*time.Millisecond), c.Asked)
+				}
+				assert.Len(t, fakes[2].asked("acquire"), 1, "nobody is asked twice")
+				for i := range tt.need {
+					pending(t, out, "too few grants")
+					fakes[[]int{0, 1, 3}[i]].vote(t, "acquire", granted())
+				}
+				o := decided(t, out)
+				require.NoError(t, o.err)
+				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until(), "from the first byte, the scout's")
+			})
+		})
+	}
+}
+
+func TestScoutOfOne(t *testing.T) {
+	t.Parallel()
+	for _, v := range []*node.Vote{granted(), denied(), failed(), unknown()} {
+		synctest.Test(t, func(t *testing.T) {
+			q, fakes := council(t, 1)
+			out := acquire(t, q, 0)
+			fakes[0].vote(t, "acquire", v)
+			assert.Equal(t, v.Verdict == node.Granted, decided(t, out).err == nil, "%v", v.Verdict)
+		})
+	}
+}
+
+func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		out := make(chan outcome, 1)
+		go func() {
+			lease, err := q.Acquire(ctx, ops{}, terms, 0)
+			out <- outcome{lease, err}
+		}()
+		synctest.Wait()
+		cancel()
+		require.ErrorIs(t, decided(t, out).err, context.Canceled)
+		assert.Len(t, fakes[0].asked("release"), 1)
+		fakes[0].vote(t, "acquire", granted()) // late
+		for _, f := range fakes[1:] {
+			for _, c := range f.asked("acquire") {
+				assert.True(t, c.Void.Load(), "asked behind the release, but never written")
+			}
+			assert.Empty(t, f.asked("release"))
+		}
+	})
+}
+
+func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
+	t.Parallel()
+	permutations(3, func(order []int) {
+		synctest.Test(t, func(t *testing.T) {
+			q, fakes := council(t, 3)
+			out := acquire(t, q, quorum.Everywhere)
+			seen := false
+			for _, seat := range order {
+				switch {
+				case seat == 0:
+					fakes[0].vote(t, "acquire", failed())
+				case seen:
+					fakes[seat].vote(t, "acquire", from("twin", denied()))
+				default:
+					seen = true
+					fakes[seat].vote(t, "acquire", from("twin", granted()))
+				}
+			}
+			require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum, "order %v", order)
+		})
+	})
+}
+
+func TestWhatAPersonMustMendEndsTheWaiting(t *testing.T) {
+	t.Parallel()
+	identity := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}} }
+	for _, tt := range []struct {
+		name  string
+		votes []*node.Vote
+		stuck bool
+	}{
+		{"a majority", []*node.Vote{identity(), identity(), granted()}, true},
+		{"a minority", []*node.Vote{identity(), failed(), granted()}, false},
+		{"a majority, with others down", []*node.Vote{failed(), identity(), identity(), failed(), identity()}, true},
+		{"what heals", []*node.Vote{failed(), failed(), unknown()}, false},
+		{"one server under three names", []*node.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			q, fakes := council(t, len(tt.votes))
+			for i, f := range fakes {
+				f.answers(tt.votes[i])
+			}
+			var err error
+			for range 2 { // a round is decided before every node has spoken; the next one knows
+				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+				require.ErrorIs(t, err, quorum.ErrNoQuorum)
+			}
+			var stuck *quorum.StuckError
+			assert.Equal(t, tt.stuck, assertAs(err, &stuck))
+		})
+	}
+}
+
+func TestAMendedNodeIsNotBrokenAnyMore(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	refused := &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}}
+	for _, f := range fakes {
+		f.answers(refused)
+	}
+	var stuck *quorum.StuckError
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	require.ErrorAs(t, err, &stuck)
+	fakes[0].answers(from("a", granted()))
+	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown})) // OOM, say: it tells who it is
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	assert.False(t, assertAs(err, &stuck))
+}
+
+// TestAnAnswerToAReleaseDoesNotMendANode: a node that refuses SET may well answer the release of the failure.
+func TestAnAnswerToAReleaseDoesNotMendANode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 5)
+		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
+		var stuck *quorum.StuckError
+		for round := range 2 {
+			out := acquire(t, q, quorum.Everywhere)
+			for i, f := range fakes {
+				f.vote(t, "acquire", []*node.Vote{failed(), failed(), refused, refused, refused}[i])
+				synctest.Wait()
+			}
+			for _, f := range fakes {
+				f.vote(t, "release", denied())
+			}
+			o := decided(t, out)
+			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
+			assert.Equal(t, round == 1, assertAs(o.err, &stuck), "round %d", round)
+		}
+	})
+}
+
+// TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst: who denied first, and was set right by the one that granted.
+func TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst(t *testing.T) {
+	t.Parallel()
+	for grants := range 3 {
+		q, fakes := council(t, 3)
+		for i, f := range fakes {
+			f.answers(from("x", denied()))
+			if i == grants {
+				f.answers(from("x", granted()))
+			}
+		}
+		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+		var stuck *quorum.StuckError
+		require.ErrorAs(t, err, &stuck, "name %d granted", grants)
+	}
+}

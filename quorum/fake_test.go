@@ -1,0 +1,225 @@
+package quorum_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+var errDown = errors.New("down")
+
+// Votes as masters give them.
+func granted() *node.Vote { return &node.Vote{Verdict: node.Granted} }
+func denied() *node.Vote  { return &node.Vote{Verdict: node.Denied} }
+func healed() *node.Vote  { return &node.Vote{Verdict: node.Denied, Healed: true} }
+func failed() *node.Vote  { return &node.Vote{Verdict: node.Failed, Err: errDown} }
+func unsent() *node.Vote  { return &node.Vote{Verdict: node.Failed, Err: errDown, Unsent: true} }
+func unknown() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: node.ErrTimeout} }
+
+func from(runID string, v *node.Vote) *node.Vote {
+	v.Server.RunID = runID
+	return v
+}
+
+// fake is a quorum.Node that does what a test says: answer at once as script says, or keep calls until vote is called.
+type fake struct {
+	name string
+
+	mu      sync.Mutex
+	script  func(op string) *node.Vote // nil, or a nil vote: keep the call
+	calls   []*node.Call
+	spawn   func(func() error)
+	tell    func(error)
+	suspect bool
+	bindErr error
+	heard   map[string][]func()
+	stopped int
+	left    int // what Close reports
+	closeBy time.Time
+}
+
+var _ quorum.Node = (*fake)(nil)
+
+func (f *fake) Name() string { return f.name }
+
+func (f *fake) Bind(spawn func(func() error), tell func(error)) error {
+	f.spawn, f.tell = spawn, tell
+	return f.bindErr
+}
+
+func (f *fake) Submit(c *node.Call) {
+	f.mu.Lock()
+	f.calls = append(f.calls, c)
+	script := f.script
+	f.mu.Unlock()
+	if script == nil {
+		return
+	}
+	if v := script(c.Op.Name); v != nil {
+		c.Voter.Vote(c.Seat, *v)
+	}
+}
+
+func (f *fake) Suspect() bool { return f.suspect }
+
+func (f *fake) Listen(channel string, heard func()) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.heard[channel] = append(f.heard[channel], heard)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.stopped++
+	}
+}
+
+func (f *fake) Close(deadline time.Time) int {
+	f.closeBy = deadline
+	return f.left
+}
+
+// answers has every call from now on answered at once.
+func (f *fake) answers(v *node.Vote) { f.script = func(string) *node.Vote { return v } }
+
+// asked returns the calls of one operation.
+func (f *fake) asked(op string) []*node.Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var some []*node.Call
+	for _, c := range f.calls {
+		if c.Op.Name == op {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// vote answers the latest call of one operation.
+func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
+	t.Helper()
+	calls := f.asked(op)
+	require.NotEmpty(t, calls, "%s was not asked to %s", f.name, op)
+	c := calls[len(calls)-1]
+	c.Voter.Vote(c.Seat, *v)
+}
+
+// ops are operations with nothing in them: the fakes look at their names only.
+type ops struct{}
+
+func (ops) Acquire() *node.Op     { return node.Command("acquire", nil) }
+func (ops) Extend() *node.Op      { return node.Command("extend", nil) }
+func (ops) Release(bool) *node.Op { return node.Command("release", nil) }
+
+var terms = quorum.Terms{TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second}
+
+// council returns a quorum of n fakes, A, B, C and so on.
+func council(t testing.TB, n int, change ...func(*quorum.Config)) (*quorum.Quorum, []*fake) {
+	t.Helper()
+	cfg := quorum.Config{Clock: clock.System}
+	var fakes []*fake
+	for i := range n {
+		f := &fake{name: string(rune('A' + i)), heard: make(map[string][]func())}
+		fakes = append(fakes, f)
+		cfg.Nodes = append(cfg.Nodes, f)
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	q, err := quorum.New(cfg)
+	require.NoError(t, err)
+	return q, fakes
+}
+
+// outcome is what Acquire returned.
+type outcome struct {
+	lease *quorum.Lease
+	err   error
+}
+
+// acquire calls Acquire behind the test, in a bubble, and returns once everything stands still.
+func acquire(t *testing.T, q *quorum.Quorum, scout int) <-chan outcome {
+	t.Helper()
+	out := make(chan outcome, 1)
+	ctx := t.Context()
+	go func() {
+		lease, err := q.Acquire(ctx, ops{}, terms, scout)
+		out <- outcome{lease, err}
+	}()
+	synctest.Wait()
+	return out
+}
+
+// pending fails the test if there is an outcome already.
+func pending(t *testing.T, out <-chan outcome, why string) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case o := <-out:
+		t.Fatalf("decided too early, %s: %v", why, o.err)
+	default:
+	}
+}
+
+// decided returns the outcome that must be there.
+func decided(t *testing.T, out <-chan outcome) outcome {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case o := <-out:
+		return o
+	default:
+		t.Fatal("not decided yet")
+		return outcome{}
+	}
+}
+
+// held is a lease on all nodes, acquired with their answers to come.
+func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
+	t.Helper()
+	for _, f := range fakes {
+		f.answers(granted())
+	}
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	require.NoError(t, err)
+	for _, f := range fakes {
+		f.script = nil
+	}
+	return lease
+}
+
+func silence(v *node.Vote) bool { return v.Verdict == node.Failed || v.Verdict == node.Unknown }
+
+// permutations calls f with every order of n things.
+func permutations(n int, f func(order []int)) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	var rec func(int)
+	rec = func(k int) {
+		if k == n {
+			f(order)
+			return
+		}
+		for i := k; i < n; i++ {
+			order[k], order[i] = order[i], order[k]
+			rec(k + 1)
+			order[k], order[i] = order[i], order[k]
+		}
+	}
+	rec(0)
+}
+
+func name(i int) string { return fmt.Sprintf("node-%d", i) }
+
+// assertAs is errors.As, for assertions on its result.
+func assertAs(err error, target any) bool { return errors.As(err, target) }

@@ -1,0 +1,189 @@
+// Package quorum asks N nodes at once and decides by their majority.
+//
+// It knows votes, not Redis: what an operation does, how a node is reached and what its answer means are the node's
+// affair, and which operations make a lock is the caller's ([Ops]). What is here is the flow that all locks share, after
+// the Redlock page (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
+//
+//   - ask all, count each server once, and say so at the moment it is decided, never waiting for a straggler;
+//   - take the elapsed time and the drift budget off the validity, and call it a failure if nothing is left;
+//   - after any failure, release on every node;
+//   - an extension needs a majority before the present deadline, and puts the lock back on nodes that lost it, without
+//     counting them yet.
+//
+// The page leaves open what happens to nodes that answer late or not at all; here a release stays with its node until it
+// has been answered (package node).
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// Node is what a quorum needs of a master. [node.Node] is one.
+type Node interface {
+	Name() string
+	Bind(spawn func(func() error), tell func(error)) error
+	Submit(*node.Call)
+	Suspect() bool
+	Listen(channel string, heard func()) (stop func())
+	Close(deadline time.Time) (unconfirmed int)
+}
+
+var _ Node = (*node.Node)(nil)
+
+// Config is what a Quorum is made of.
+type Config struct {
+	// Nodes are the masters: one, or an odd number of at least three, with distinct names.
+	Nodes []Node
+	// Clock is where all times come from.
+	Clock clock.Clock
+	// Voted, if set, is told every vote.
+	Voted func(node, op string, v node.Vote)
+	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
+	Standing func(node string, err error)
+	// Less lowers the majority. It breaks the lock, and is there for the controls of the test harnesses.
+	Less int
+}
+
+// Quorum is a set of nodes that decide together. It owns their goroutines.
+type Quorum struct {
+	cfg   Config
+	nodes []Node
+	need  int
+	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
+	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
+	group errgroup.Group
+	// broken marks, by seat, the nodes whose last word to an acquire was a failure that a person must mend. It outlives
+	// the rounds: they are decided before every node has spoken.
+	broken []atomic.Bool
+}
+
+// New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
+// those before one that belongs to somebody else.
+func New(cfg Config) (*Quorum, error) {
+	n := len(cfg.Nodes)
+	if n == 0 {
+		return nil, errors.New("redlock: no masters: give one, or an odd number of at least three")
+	}
+	if n%2 == 0 {
+		return nil, fmt.Errorf("redlock: %d masters: an even number tolerates no more failures than %d; give one, or an odd number of at least three", n, n-1)
+	}
+	seen := make(map[string]bool, n)
+	for i, nd := range cfg.Nodes {
+		if nd == nil {
+			return nil, fmt.Errorf("redlock: master %d of %d is nil", i+1, n)
+		}
+		if seen[nd.Name()] {
+			return nil, fmt.Errorf("redlock: master %s is given twice: it would have two votes", nd.Name())
+		}
+		seen[nd.Name()] = true
+	}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Less, broken: make([]atomic.Bool, n)}
+	for _, nd := range q.nodes {
+		err := nd.Bind(q.group.Go, func(err error) {
+			if cfg.Standing != nil {
+				cfg.Standing(nd.Name(), err)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("redlock: master %s: %w", nd.Name(), err)
+		}
+	}
+	return q, nil
+}
+
+// Size is the number of nodes, and Majority how many of them decide.
+func (q *Quorum) Size() int { return len(q.nodes) }
+
+// Majority is how many nodes decide.
+func (q *Quorum) Majority() int { return q.need }
+
+// note keeps what the votes of an acquire say of the nodes' state of repair. Other operations say nothing of it: a node
+// that refuses SET may well answer the release.
+func (q *Quorum) note(t *tally, seat int) {
+	if !t.twins {
+		q.mark(seat, t.votes[seat])
+		return
+	}
+	for i, v := range t.votes { // a twin's vote may have changed afterwards
+		if t.cast[i] {
+			q.mark(i, v)
+		}
+	}
+}
+
+func (q *Quorum) mark(seat int, v node.Vote) {
+	broken := false
+	if v.Err != nil {
+		if errors.Is(v.Err, node.ErrDropped) {
+			return
+		}
+		broken = errors.Is(v.Err, ErrSameServer) || node.Permanent(v.Err)
+	}
+	if q.broken[seat].Load() != broken { // read first: this is the hot path, and all rounds share the mark
+		q.broken[seat].Store(broken)
+	}
+}
+
+// stuck reports whether a person must mend so many nodes that the rest is no majority.
+func (q *Quorum) stuck() bool {
+	sound := 0
+	for i := range q.broken {
+		if !q.broken[i].Load() {
+			sound++
+		}
+	}
+	return sound < q.need
+}
+
+// Names are the nodes' names, by seat.
+func (q *Quorum) Names() []string {
+	names := make([]string, len(q.nodes))
+	for i, nd := range q.nodes {
+		names[i] = nd.Name()
+	}
+	return names
+}
+
+// Close waits until the nodes have answered what they were asked, at most until deadline, and ends them. It returns when
+// none of their goroutines runs any more, with the names of nodes on which releases were left unconfirmed.
+func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
+	left := make([]int, len(q.nodes))
+	var closing errgroup.Group
+	for i, nd := range q.nodes {
+		closing.Go(func() error {
+			left[i] = nd.Close(deadline)
+			return nil
+		})
+	}
+	_ = closing.Wait()
+	_ = q.group.Wait()
+	for i, n := range left {
+		if n > 0 {
+			unconfirmed = append(unconfirmed, q.nodes[i].Name())
+		}
+	}
+	return unconfirmed
+}
+
+// Listen has heard called when, since it was last called, a majority of the nodes had a message on the channel or began
+// to listen to it. It returns at once; stop ends it.
+func (q *Quorum) Listen(channel string, heard func()) (stop func()) {
+	c := &chorus{voices: make([]bool, len(q.nodes)), need: q.need, heard: heard}
+	stops := make([]func(), len(q.nodes))
+	for i, nd := range q.nodes {
+		stops[i] = nd.Listen(channel, func() { c.hear(i) })
+	}
+	return func() {
+		for _, s := range stops {
+			s()
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package quorum
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// Answer is one node's answer to a question.
+type Answer struct {
+	Node string
+	Vote node.Vote
+	// Voted: the node has voted, though perhaps only to say that it failed.
+	Voted bool
+}
+
+// Read asks every node op, which reads and changes nothing, and returns the answers by seat once all have voted, at the
+// latest after timeout; with clear, as soon as a majority has granted or a majority has denied. The error is
+// ErrNoQuorum, wrapped, with the answers that came, if fewer than a majority answered; or the context's.
+func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	done := make(chan struct{})
+	r := q.ask(ask{
+		op: op, timeout: timeout, scout: Everywhere,
+		enough:  func(t *tally) bool { return clear && t.clear() },
+		decided: func(*round) { close(done) },
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	answers := make([]Answer, len(q.nodes))
+	answered := false
+	r.look(func(t *tally) {
+		answered = t.answered()
+		for i := range answers {
+			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.cast[i]}
+		}
+	})
+	if !answered {
+		return answers, noQuorum(r.errors())
+	}
+	return answers, nil
+}
+
+// Scout picks the node that contenders for a name ask first: the same one for everybody, by the name's hash, and the
+// next one if it is suspect.
+func (q *Quorum) Scout(hash uint64) int {
+	n := len(q.nodes)
+	first := int(hash % uint64(n))
+	for i := range n {
+		seat := (first + i) % n
+		if !q.nodes[seat].Suspect() {
+			return seat
+		}
+	}
+	return Everywhere
+}

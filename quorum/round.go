@@ -1,0 +1,157 @@
+package quorum
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// round is one operation asked of all nodes: a result slot per node, a tally, and the moment of decision.
+type round struct {
+	q     *Quorum
+	op    *node.Op
+	asked time.Time
+	calls []node.Call
+	// decided is called once, without the round's mutex, as soon as enough is known.
+	decided func(*round)
+	// enough says when that is. Nil, of an acquire: when it is won, or lost and known why.
+	enough func(*tally) bool
+	// scout is the node that is asked first, and the others only if it does not deny; -1: all at once.
+	scout int
+
+	mu    sync.Mutex
+	tally tally
+	over  bool // decided was called
+	rest  bool // the scout has voted, and the others have been asked
+}
+
+// ask is what a round asks.
+type ask struct {
+	op      *node.Op
+	timeout time.Duration
+	window  time.Duration
+	void    *atomic.Bool
+	scout   int
+	enough  func(*tally) bool
+	// each may adjust the call to one node, or veto it by returning a vote.
+	each    func(seat int, c *node.Call) *node.Vote
+	decided func(*round)
+}
+
+func (q *Quorum) ask(a ask) *round {
+	n := len(q.nodes)
+	r := &round{
+		q: q, op: a.op, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n),
+		decided: a.decided, enough: a.enough, scout: a.scout, tally: newTally(n, q.need),
+	}
+	vetoed := make([]*node.Vote, 0, n)
+	for i := range r.calls {
+		r.calls[i] = node.Call{Op: a.op, Window: a.window, Void: a.void, Voter: r, Seat: i, Deadline: r.asked.Add(a.timeout)}
+		var veto *node.Vote
+		if a.each != nil {
+			veto = a.each(i, &r.calls[i])
+		}
+		vetoed = append(vetoed, veto)
+	}
+	if r.scout >= 0 {
+		r.submit(r.scout, r.asked)
+		return r
+	}
+	for i := range r.calls {
+		if vetoed[i] != nil {
+			r.Vote(i, *vetoed[i])
+		} else {
+			r.submit(i, r.asked)
+		}
+	}
+	return r
+}
+
+func (r *round) submit(seat int, now time.Time) {
+	c := &r.calls[seat]
+	c.Deadline = now.Add(c.Deadline.Sub(r.asked))
+	c.Asked = now
+	r.q.nodes[seat].Submit(c)
+}
+
+// Vote counts a node's answer. It is called by the nodes, once for each call.
+func (r *round) Vote(seat int, v node.Vote) {
+	if r.q.cfg.Voted != nil && (v.Err != nil || !v.Unsent) {
+		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op.Name, v)
+	}
+	r.mu.Lock()
+	s := r.tally.add(seat, v)
+	if r.enough == nil {
+		r.q.note(&r.tally, seat)
+	}
+	var done, goOn bool
+	switch {
+	case r.over:
+	case r.scout == seat && !r.rest:
+		// The scout's no is the answer. Its silence is not: the others can make a majority without it.
+		done = v.Verdict == node.Denied || s == lost
+		goOn = !done && len(r.calls) > 1
+		done = done || s == won && !goOn
+		r.rest = goOn
+	case r.enough != nil:
+		done = r.enough(&r.tally) || r.tally.complete()
+	default:
+		done = r.tally.decided()
+	}
+	r.over = r.over || done
+	r.mu.Unlock()
+
+	if goOn {
+		now := r.q.cfg.Clock.Now()
+		for i := range r.calls {
+			if i != r.scout {
+				r.submit(i, now)
+			}
+		}
+	}
+	if done {
+		r.decided(r)
+	}
+}
+
+// vote is a node's vote so far; ok is false while it has not voted, or was not asked.
+func (r *round) vote(seat int) (_ node.Vote, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tally.votes[seat], r.tally.cast[seat]
+}
+
+// wasAsked reports whether the node was asked: with a scout that denied, only the scout was.
+func (r *round) wasAsked(seat int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.scout < 0 || r.scout == seat || r.rest
+}
+
+// look calls f with the tally, under the round's mutex.
+func (r *round) look(f func(*tally)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.tally)
+}
+
+// errors gathers one *NodeError for each node that failed so far; nil if none did.
+func (r *round) errors() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var all *multierror.Error
+	for i, v := range r.tally.votes {
+		if r.tally.cast[i] && v.Err != nil {
+			all = multierror.Append(all, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	all.ErrorFormat = oneLine
+	return all
+}

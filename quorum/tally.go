@@ -1,0 +1,132 @@
+package quorum
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// ErrSameServer: two nodes are one server under two names, whose vote counts once.
+var ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
+
+// state is what a tally says so far.
+type state uint8
+
+const (
+	open state = iota
+	won        // a majority granted
+	lost       // no majority can grant any more
+)
+
+// tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.
+type tally struct {
+	votes []node.Vote // by seat
+	cast  []bool
+	need  int
+
+	granted, denied, silent int // silent: failed or unknown
+
+	twins bool // a server answered under two names
+}
+
+func newTally(seats, need int) tally {
+	return tally{votes: make([]node.Vote, seats), cast: make([]bool, seats), need: need}
+}
+
+// add counts a vote and returns the state after it. A server that has voted already is not counted again.
+func (t *tally) add(seat int, v node.Vote) state {
+	if twin := t.twin(seat, v.Server.RunID); twin >= 0 {
+		t.twins = true
+		// One server got the same SET twice and granted one of them. That one counts, whichever arrived first.
+		if v.Verdict == node.Granted && t.votes[twin].Verdict == node.Denied {
+			t.count(t.votes[twin].Verdict, -1)
+			t.votes[twin] = sameServer(t.votes[twin])
+			t.count(node.Failed, 1)
+		} else {
+			v = sameServer(v)
+		}
+	}
+	t.votes[seat], t.cast[seat] = v, true
+	t.count(v.Verdict, 1)
+	return t.state()
+}
+
+// twin finds the seat from which the server with this run id has voted already, -1 if there is none.
+func (t *tally) twin(seat int, runID string) int {
+	if runID == "" {
+		return -1
+	}
+	for i := range t.votes {
+		if i != seat && t.cast[i] && t.votes[i].Server.RunID == runID && t.votes[i].Verdict.Answered() {
+			return i
+		}
+	}
+	return -1
+}
+
+func sameServer(v node.Vote) node.Vote {
+	v.Verdict, v.Err = node.Failed, ErrSameServer
+	return v
+}
+
+func (t *tally) count(v node.Verdict, by int) {
+	switch v {
+	case node.Granted:
+		t.granted += by
+	case node.Denied:
+		t.denied += by
+	default:
+		t.silent += by
+	}
+}
+
+func (t *tally) state() state {
+	switch {
+	case t.granted >= t.need:
+		return won
+	case len(t.votes)-t.denied-t.silent < t.need:
+		return lost
+	default:
+		return open
+	}
+}
+
+// decided: won; or lost, and also why, to another or for want of answers. A loss is a loss whatever comes, but its reason
+// would otherwise hang on which vote happened to come first.
+func (t *tally) decided() bool {
+	switch t.state() {
+	case won:
+		return true
+	case lost:
+		return t.answered() || len(t.votes)-t.silent < t.need || t.complete()
+	default:
+		return false
+	}
+}
+
+// clear: a majority says one thing.
+func (t *tally) clear() bool { return t.granted >= t.need || t.denied >= t.need }
+
+// wait is when enough of the nodes that denied will be free to make a majority, as far as they told; 0 if unknown.
+func (t *tally) wait() time.Duration {
+	var longest time.Duration
+	for i, v := range t.votes {
+		if t.cast[i] && v.Verdict == node.Denied {
+			longest = max(longest, v.Wait)
+		}
+	}
+	return longest
+}
+
+// complete: every node has voted.
+func (t *tally) complete() bool { return t.granted+t.denied+t.silent == len(t.votes) }
+
+// held: somebody denied, and a majority has answered.
+func (t *tally) held() bool { return t.denied > 0 && t.answered() }
+
+// answered: a majority of the nodes has said so themselves.
+func (t *tally) answered() bool { return t.granted+t.denied >= t.need }
+
+// gone: a majority said no.
+func (t *tally) gone() bool { return t.denied >= t.need }

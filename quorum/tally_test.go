@@ -1,0 +1,254 @@
+package quorum_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// verdicts spells votes, one letter a seat: granted, denied, failed, unknown.
+var verdicts = map[byte]node.Verdict{'G': node.Granted, 'D': node.Denied, 'F': node.Failed, 'U': node.Unknown}
+
+func TestTallyDecidesAtTheVoteThatDecides(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		votes string // in the order they come, from as many seats
+		at    int    // which of them decides, counted from 1
+		as    string
+	}{
+		{"G", 1, "won"},
+		{"D", 1, "lost"},
+		{"F", 1, "lost"},
+		{"U", 1, "lost"},
+		{"GGG", 2, "won"},
+		{"GDG", 3, "won"},
+		{"DGG", 3, "won"},
+		{"UGG", 3, "won"},
+		{"GDF", 3, "lost"},
+		{"DDG", 2, "lost"},
+		{"FUG", 2, "lost"},
+		{"GGGGG", 3, "won"},
+		{"DUGGG", 5, "won"},
+		{"GGDDG", 5, "won"},
+		{"GGDDU", 5, "lost"},
+		{"DFUGG", 3, "lost"},
+		{"GDGFU", 5, "lost"},
+		{"GGGGGGG", 4, "won"},
+		{"DDDGGGG", 7, "won"},
+		{"DFUDGGG", 4, "lost"},
+		{"GGGDFUD", 7, "lost"},
+	} {
+		t.Run(tt.votes, func(t *testing.T) {
+			t.Parallel()
+			n := len(tt.votes)
+			tally := quorum.NewTally(n, n/2+1)
+			for seat := range n {
+				want := "open"
+				if seat+1 >= tt.at {
+					want = tt.as
+				}
+				got := tally.Add(seat, node.Vote{Verdict: verdicts[tt.votes[seat]]})
+				assert.Equal(t, want, got, "after vote %d", seat+1)
+			}
+			assert.True(t, tally.Complete())
+		})
+	}
+}
+
+// TestTallyAgreesWithTheDefinition tries every combination of votes in every order, up to five seats.
+func TestTallyAgreesWithTheDefinition(t *testing.T) {
+	t.Parallel()
+	kinds := []node.Verdict{node.Granted, node.Denied, node.Failed}
+	for _, n := range []int{1, 3, 5} {
+		need := n/2 + 1
+		combinations := 1
+		for range n {
+			combinations *= len(kinds)
+		}
+		permutations(n, func(order []int) {
+			for combo := range combinations {
+				tally := quorum.NewTally(n, need)
+				grants, left := 0, n
+				for _, seat := range order {
+					v := combo
+					for range seat {
+						v /= len(kinds)
+					}
+					kind := kinds[v%len(kinds)]
+					left--
+					if kind == node.Granted {
+						grants++
+					}
+					want := "open"
+					switch {
+					case grants >= need:
+						want = "won"
+					case grants+left < need:
+						want = "lost"
+					}
+					if got := tally.Add(seat, node.Vote{Verdict: kind}); got != want {
+						t.Fatalf("%d seats, combination %d, order %v, seat %d: %s, want %s", n, combo, order, seat, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTallyTellsHeldFromNoQuorum(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		votes          string
+		held, answered bool
+		gone, clear    bool
+	}{
+		{"all denied", "DDD", true, true, true, true},
+		{"one dead, the rest denied", "FDD", true, true, true, true},
+		{"one dead, a split vote", "FDG", true, true, false, false},
+		{"two dead, one denied", "FUD", false, false, false, false},
+		{"all dead", "FFU", false, false, false, false},
+		{"two of five dead, the rest denied", "FUDDD", true, true, true, true},
+		{"two of five dead, a split vote", "FUDGG", true, true, false, false},
+		{"three of five dead, the rest denied", "FFUDD", false, false, false, false},
+		{"three of five dead, the rest granted", "FFUGG", false, false, false, false},
+		{"a split vote of five", "GGDDD", true, true, true, true},
+		{"one master, denied", "D", true, true, true, true},
+		{"one master, dead", "F", false, false, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			n := len(tt.votes)
+			tally := quorum.NewTally(n, n/2+1)
+			for seat := range n {
+				tally.Add(seat, node.Vote{Verdict: verdicts[tt.votes[seat]]})
+			}
+			assert.Equal(t, tt.held, tally.Held(), "held")
+			assert.Equal(t, tt.answered, tally.Answered(), "answered")
+			assert.Equal(t, tt.gone, tally.Gone(), "gone")
+			assert.Equal(t, tt.clear, tally.Clear(), "clear")
+		})
+	}
+}
+
+// TestTallyCountsAServerOnce: one server under two names got the same SET twice, and answers it differently.
+func TestTallyCountsAServerOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                    string
+		first, second           *node.Vote
+		granted, denied, silent int
+	}{
+		{"granted, then denied", granted(), denied(), 1, 0, 1},
+		{"denied, then granted", denied(), granted(), 1, 0, 1},
+		{"denied twice", denied(), denied(), 0, 1, 1},
+		{"granted twice", granted(), granted(), 1, 0, 1},
+		{"granted, then a timeout", granted(), unknown(), 1, 0, 1},
+		{"a timeout, then granted", unknown(), granted(), 1, 0, 1},
+		{"failed twice", failed(), failed(), 0, 0, 2},
+		{"healed, then granted, as an extension is", healed(), granted(), 1, 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tally := quorum.NewTally(3, 2)
+			tally.Add(1, *from("twin", tt.first))
+			state := tally.Add(2, *from("twin", tt.second))
+			assert.NotEqual(t, "won", state, "a false majority")
+			g, d, s := tally.Counts()
+			assert.Equal(t, []int{tt.granted, tt.denied, tt.silent}, []int{g, d, s}, "granted, denied, silent")
+			if tt.first.Verdict.Answered() && tt.second.Verdict.Answered() {
+				failed := 0
+				for _, seat := range []int{1, 2} {
+					if v := tally.VoteOf(seat); v.Verdict == node.Failed {
+						failed++
+						require.ErrorIs(t, v.Err, quorum.ErrSameServer)
+					}
+				}
+				assert.Equal(t, 1, failed)
+			}
+		})
+	}
+}
+
+func TestTallyWinsWithTwinsWhereEnoughServersAreLeft(t *testing.T) {
+	t.Parallel()
+	permutations(5, func(order []int) {
+		tally := quorum.NewTally(5, 3)
+		seen := make(map[string]bool)
+		state := ""
+		for _, seat := range order {
+			id := name(min(seat, 2)) // seats 2, 3 and 4 are one server
+			v := granted()
+			if seen[id] {
+				v = denied() // by its own key
+			}
+			seen[id] = true
+			state = tally.Add(seat, *from(id, v))
+			if state == "won" {
+				assert.Len(t, seen, 3, "order %v", order)
+			}
+		}
+		assert.Equal(t, "won", state, "order %v: three servers granted", order)
+	})
+}
+
+func TestTallyNeverWinsOnOneServerUnderAllNames(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 5, 7} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			for grant := range n { // whichever of them got the key
+				tally := quorum.NewTally(n, n/2+1)
+				for seat := range n {
+					v := denied()
+					if seat == grant {
+						v = granted()
+					}
+					assert.NotEqual(t, "won", tally.Add(seat, *from("the one", v)))
+				}
+				assert.False(t, tally.Held(), "nobody holds it but ourselves")
+			}
+		})
+	}
+}
+
+func TestTallyTakesServersWithoutAnIdentityForDistinct(t *testing.T) {
+	t.Parallel()
+	tally := quorum.NewTally(3, 2)
+	tally.Add(0, *granted())
+	assert.Equal(t, "won", tally.Add(1, *granted()))
+}
+
+func TestTallyWaitsForTheLastOfThoseThatTold(t *testing.T) {
+	t.Parallel()
+	tally := quorum.NewTally(3, 2)
+	assert.Zero(t, tally.Wait())
+	tally.Add(0, node.Vote{Verdict: node.Denied, Wait: time.Second})
+	tally.Add(1, node.Vote{Verdict: node.Denied, Wait: 3 * time.Second})
+	tally.Add(2, node.Vote{Verdict: node.Granted, Wait: time.Minute})
+	assert.Equal(t, 3*time.Second, tally.Wait())
+}
+
+func BenchmarkTally(b *testing.B) {
+	for _, n := range []int{1, 3, 5, 7} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			votes := make([]node.Vote, n)
+			for i := range votes {
+				votes[i] = *from(fmt.Sprintf("%040d", i), granted())
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				tally := quorum.NewTally(n, n/2+1)
+				for i, v := range votes {
+					tally.Add(i, v)
+				}
+			}
+		})
+	}
+}
