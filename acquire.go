@@ -1,0 +1,263 @@
+package redlock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	mathrand "math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Lock takes the lock, and waits for it until ctx ends. Callers of one Locker are served in the order they came.
+//
+// It gives up before ctx does only on what no waiting mends: invalid arguments, [ErrClosed], and, where they leave no
+// majority, a wrong password, a missing right, INFO refused, something that is no Redis, the same server twice.
+// Masters that are down, slow, loading, out of memory, replicas, or within their restart window it waits for. When
+// ctx ends the error matches ctx.Err() and says what Lock was waiting for: [ErrHeld] or [ErrNoQuorum] match too.
+//
+// On an error nothing is held; whatever was placed is being released, on every master.
+func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	return l.lock(ctx, name, false, opts)
+}
+
+// TryLock takes the lock if it can be had in one round, and returns [ErrHeld] or [ErrNoQuorum] otherwise. Callers of one
+// Locker take turns, and do not overtake those who wait in Lock. Between processes a vote may split and nobody win:
+// that is ErrHeld too.
+func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	return l.lock(ctx, name, true, opts)
+}
+
+func (l *Locker) lock(ctx context.Context, name string, try bool, opts []LockOption) (*Lock, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	cfg, err := l.cfg.with(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.begin(); err != nil {
+		return nil, err
+	}
+	defer l.end()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("redlock: lock %q: not asked: %w", name, err)
+	}
+
+	ln, w, err := l.lines.join(name, try)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempts{locker: l, cfg: cfg, name: name, line: ln, began: l.cfg.clock.Now()}
+	lock, err := a.run(ctx, w)
+	if err != nil {
+		l.lines.leave(ln, w)
+		return nil, err
+	}
+	return lock, nil
+}
+
+// attempts is one call of Lock or TryLock.
+type attempts struct {
+	locker *Locker
+	cfg    *config
+	name   string
+	line   *line
+	began  time.Time
+	count  int
+	scout  bool  // the next attempt asks one master first
+	alone  bool  // the last one was denied by that master, and asked no other
+	last   error // what the last attempt was answered; nil: nothing yet
+}
+
+func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
+	select {
+	case err := <-w.turn:
+		if err != nil {
+			return nil, err
+		}
+	case <-ctx.Done():
+		return nil, a.gaveUp(ctx)
+	case <-a.locker.ending:
+		return nil, ErrClosed
+	}
+	for {
+		if a.locker.isEnding() {
+			return nil, ErrClosed
+		}
+		lease, token, err := a.once(ctx)
+		if err == nil {
+			return a.take(ctx, lease, token)
+		}
+		var stuck *quorum.StuckError
+		switch {
+		case a.locker.isEnding():
+			return nil, ErrClosed
+		case ctx.Err() != nil:
+			if !errors.Is(err, ctx.Err()) {
+				a.last = err // the answer came with the end
+			}
+			return nil, a.gaveUp(ctx)
+		case w.try, errors.As(err, &stuck):
+			return nil, err
+		}
+		a.last = err
+		a.locker.lines.told(a.line, err)
+		if err := a.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// once asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
+// then one first, the same one for everybody, so that the contenders do not split the vote.
+func (a *attempts) once(ctx context.Context) (*quorum.Lease, string, error) {
+	scout := quorum.Everywhere
+	if a.scout {
+		scout = a.locker.quorum.Scout(hash(a.name))
+	}
+	a.count++
+	token := newToken(a.cfg.owner)
+	lease, err := a.locker.quorum.Acquire(ctx, mutex{a.name, token, a.cfg.ttl}, a.cfg.terms(), scout)
+	if err != nil {
+		var denied *quorum.DeniedError
+		a.alone = errors.As(err, &denied) && denied.Alone
+		return nil, "", failure("lock", a.name, err)
+	}
+	return lease, token, nil
+}
+
+// take makes a Lock of a lease, and gives it to the keeper.
+func (a *attempts) take(ctx context.Context, lease *quorum.Lease, token string) (*Lock, error) {
+	lock := newLock(ctx, a.locker, a.name, token, a.cfg, lease)
+	// First the line: once the keeper has the lock it may end at any moment, and its end must find the line held.
+	a.locker.lines.won(a.line)
+	if !a.locker.keeper.add(lock) {
+		lock.release(nil)
+		return nil, ErrClosed
+	}
+	if t := a.cfg.trace; t != nil && t.Acquired != nil {
+		t.Acquired(a.name, a.cfg.clock.Now().Sub(a.began), a.count)
+	}
+	return lock, nil
+}
+
+// pause waits until another attempt is worth it: a release was announced, the holder's TTL ends, or the backoff is over.
+func (a *attempts) pause(ctx context.Context) error {
+	l := a.locker
+	delay := a.backoff()
+	if errors.Is(a.last, ErrHeld) {
+		l.lines.listen(a.line)
+		delay = min(delay, a.freeIn(ctx))
+	} else {
+		a.scout = false // it might deny, and that is not what is in the way
+	}
+	if t := a.cfg.trace; t != nil && t.Waiting != nil {
+		t.Waiting(a.name, delay, a.last)
+	}
+	up := make(chan struct{})
+	timer := a.cfg.clock.AfterFunc(delay, func() { close(up) })
+	defer timer.Stop()
+	select {
+	case <-a.line.wake: // nil, and silent, unless the line listens
+	case <-up:
+	case <-ctx.Done():
+		return a.gaveUp(ctx)
+	case <-l.ending:
+		return ErrClosed
+	}
+	return nil
+}
+
+// backoff is how long to wait at most: full jitter below a bound that doubles with each attempt. The source is
+// "Exponential Backoff And Jitter" of the AWS Architecture Blog.
+func (a *attempts) backoff() time.Duration {
+	bound := a.cfg.retryMin << min(a.count, 30)
+	if bound > a.cfg.retryMax || bound <= 0 {
+		bound = a.cfg.retryMax
+	}
+	return max(a.cfg.retryMin, time.Duration(mathrand.Int64N(int64(bound)+1)))
+}
+
+// spread is how far apart those who wait for one moment go for it, so that they do not split the vote.
+const spread = 10 * time.Millisecond
+
+// freeIn asks the masters when enough of them will be free to make a majority if nobody releases or extends, and
+// decides whether the next attempt asks a scout first. A scout that alone says no (it is stale, or another contender has
+// just come through) is gone round at once. A majority that is free, and was asked, and still did not grant has its
+// reasons (the vote was split, it restarted a moment ago, it is out of memory), and waiting is all there is to do.
+func (a *attempts) freeIn(ctx context.Context) time.Duration {
+	a.scout = true
+	need := a.locker.quorum.Majority()
+	answers, err := a.locker.quorum.Read(ctx, inspectOp(a.name), a.cfg.timeout(), true)
+	if err != nil {
+		a.scout = false
+		return math.MaxInt64
+	}
+	var lefts []time.Duration
+	free := 0
+	for _, an := range answers {
+		seen, ok := sightingOf(an)
+		switch {
+		case !ok:
+		case seen.free():
+			free++
+		case seen.left >= 0:
+			lefts = append(lefts, seen.left)
+		}
+	}
+	apart := mathrand.N(min(spread, a.cfg.retryMin))
+	switch {
+	case free < need:
+		return max(nth(lefts, need-free), apart)
+	case a.alone:
+		a.scout = false
+		return apart
+	default:
+		return math.MaxInt64
+	}
+}
+
+// gaveUp makes the error of a caller whose context ended while it waited.
+func (a *attempts) gaveUp(ctx context.Context) error {
+	waited := a.cfg.clock.Now().Sub(a.began).Round(time.Millisecond)
+	if a.last == nil { // it never asked, but others in its line did
+		a.last = a.locker.lines.reason(a.line)
+	}
+	if a.last == nil {
+		return fmt.Errorf("redlock: lock %q: gave up after %v: %w", a.name, waited, ctx.Err())
+	}
+	return fmt.Errorf("redlock: lock %q: gave up after %v: %w; it waited because: %w", a.name, waited, ctx.Err(), a.last)
+}
+
+func (l *Locker) isEnding() bool {
+	select {
+	case <-l.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// terms are a lease's durations.
+func (c *config) terms() quorum.Terms {
+	return quorum.Terms{TTL: c.ttl, Drift: c.driftOf(), Timeout: c.timeout(), Window: c.window(), MaxHold: c.maxHold}
+}
+
+// newToken is the owner, for people, and 16 random bytes, for the masters.
+func newToken(owner string) string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return owner + ":" + hex.EncodeToString(b[:])
+}
+
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}

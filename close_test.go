@@ -1,0 +1,248 @@
+package redlock_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// atMost is how long Close may take.
+const atMost = time.Second + 2*timeout
+
+func TestCloseIsBounded(t *testing.T) {
+	t.Parallel()
+	all := func(do func(w *world, i int)) func(*world) {
+		return func(w *world) {
+			for i := range w.Masters() {
+				do(w, i)
+			}
+		}
+	}
+	for _, fault := range []struct {
+		name string
+		do   func(w *world)
+	}{
+		{"all is well", func(*world) {}},
+		{"one frozen", func(w *world) { w.Master(0).Freeze() }},
+		{"all frozen", all(func(w *world, i int) { w.Master(i).Freeze() })},
+		{"all cut off", all(func(w *world, i int) { w.Master(i).BlackHole() })},
+		{"all down", all(func(w *world, i int) { w.Master(i).Crash() })},
+		{"all slow", all(func(w *world, i int) { w.Master(i).Delay(400*time.Millisecond, 0) })},
+	} {
+		for _, busy := range []struct {
+			name string
+			do   func(t *testing.T, l *redlock.Locker)
+		}{
+			{"idle", func(*testing.T, *redlock.Locker) {}},
+			{"with locks held", func(t *testing.T, l *redlock.Locker) {
+				t.Helper()
+				for i := range 10 {
+					lock(t, l, fmt.Sprint(i))
+				}
+			}},
+		} {
+			for _, then := range []string{"", "with waiters", "in the middle of Lock"} {
+				t.Run(fmt.Sprintf("%s, %s %s", fault.name, busy.name, then), func(t *testing.T) {
+					t.Parallel()
+					inWorld(t, 5, func(t *testing.T, w *world) {
+						l := w.locker(t, "a")
+						w.foreign("x", time.Hour)
+						busy.do(t, l)
+						var outs []<-chan attempt
+						if then == "with waiters" {
+							for range 5 {
+								outs = append(outs, locking(t.Context(), l, "x"))
+							}
+							time.Sleep(2 * time.Second)
+						}
+						fault.do(w)
+						if then == "in the middle of Lock" {
+							for i := range 5 {
+								outs = append(outs, locking(t.Context(), l, fmt.Sprint("y", i)))
+							}
+						}
+						began := time.Now()
+						require.NoError(t, l.Close())
+						assert.LessOrEqual(t, time.Since(began), atMost)
+						for _, out := range outs {
+							a := ended(t, out, 0)
+							if a.err == nil {
+								require.ErrorIs(t, a.lock.Err(), redlock.ErrClosed, "it had won before")
+							} else {
+								require.ErrorIs(t, a.err, redlock.ErrClosed)
+							}
+						}
+						w.Heal()
+						time.Sleep(3 * time.Second)
+						if fault.name == "all is well" {
+							assert.Equal(t, 5, w.keys(), "the foreign ones")
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestEverythingSaysClosedAfterClose(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		held, released, lost := lock(t, l, "held"), lock(t, l, "released"), lock(t, l, "lost", redlock.WithoutKeepalive())
+		unlock(t, released)
+		time.Sleep(ttl)
+		require.ErrorIs(t, lost.Err(), redlock.ErrLost)
+		require.NoError(t, l.Close())
+		require.NoError(t, l.Close(), "a second Close has nothing to do")
+		synctest.Wait()
+		dials := w.Master(0).Dials()
+
+		ctx := t.Context()
+		for what, call := range map[string]func() error{
+			"Lock":    func() error { _, err := l.Lock(ctx, "x"); return err },
+			"TryLock": func() error { _, err := l.TryLock(ctx, "x"); return err },
+			"Do":      func() error { return l.Do(ctx, "x", func(context.Context) error { panic("not to be run") }) },
+			"Attach":  func() error { _, err := l.Attach(ctx, "x", "token"); return err },
+			"Inspect": func() error { _, err := l.Inspect(ctx, "x"); return err },
+			"Nodes":   func() error { _, err := l.Nodes(ctx); return err },
+
+			"Extend of a held lock":     func() error { return held.Extend(ctx) },
+			"Extend of a released lock": func() error { return released.Extend(ctx) },
+			"Extend of a lost lock":     func() error { return lost.Extend(ctx) },
+			"Unlock of a held lock":     func() error { return held.Unlock(ctx) },
+			"Unlock again":              func() error { return held.Unlock(ctx) },
+			"Unlock of a released lock": func() error { return released.Unlock(ctx) },
+			"Unlock of a lost lock":     func() error { return lost.Unlock(ctx) },
+		} {
+			require.ErrorIs(t, call(), redlock.ErrClosed, what)
+		}
+		require.ErrorIs(t, held.Err(), redlock.ErrClosed)
+		require.ErrorIs(t, context.Cause(held.Context()), redlock.ErrClosed)
+		require.ErrorIs(t, released.Err(), redlock.ErrReleased, "why it ended does not change any more")
+		require.ErrorIs(t, lost.Err(), redlock.ErrLost)
+		synctest.Wait()
+		assert.Equal(t, dials, w.Master(0).Dials())
+		assert.Zero(t, w.keys())
+		assert.Zero(t, w.Open(), "connections")
+	})
+}
+
+func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		for i := range 20 {
+			lock(t, a, fmt.Sprint(i))
+		}
+		out := locking(t.Context(), b, "7")
+		began := time.Now()
+		require.NoError(t, a.Close())
+		assert.Zero(t, time.Since(began), "nobody had to be waited for")
+		e := ended(t, out, 20*time.Millisecond)
+		require.NoError(t, e.err)
+		unlock(t, e.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var text bytes.Buffer
+		var mu sync.Mutex
+		l := w.locker(t, "a", redlock.WithLogger(slog.New(slog.NewTextHandler(&lockedWriter{&mu, &text}, nil))))
+		lock(t, l, "x")
+		synctest.Wait()
+		w.Master(1).Freeze()
+		require.NoError(t, l.Close())
+		mu.Lock()
+		defer mu.Unlock()
+		assert.Contains(t, text.String(), "unconfirmed")
+		assert.Contains(t, text.String(), w.Addr(1))
+		assert.NotContains(t, text.String(), w.Addr(0))
+		w.Heal()
+	})
+}
+
+// lockedWriter is a writer for many goroutines.
+type lockedWriter struct {
+	mu *sync.Mutex
+	to *bytes.Buffer
+}
+
+func (w *lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+func TestCloseOfALockerThatWasNeverUsed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		require.NoError(t, l.Close())
+		assert.Zero(t, w.Master(0).Dials())
+	})
+}
+
+// TestCloseAmongEverythingElse: nothing hangs, nothing is left, and every lock is over.
+func TestCloseAmongEverythingElse(t *testing.T) {
+	t.Parallel()
+	for seed := range 20 {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			for _, m := range w.Masters() {
+				m.Delay(0, time.Millisecond)
+			}
+			l := w.locker(t, "a", redlock.WithTTL(time.Second))
+			var wg sync.WaitGroup
+			for i := range 10 {
+				wg.Go(func() {
+					for {
+						lk, err := l.Lock(t.Context(), fmt.Sprint(i%3))
+						if err != nil {
+							assert.ErrorIs(t, err, redlock.ErrClosed)
+							return
+						}
+						if i%2 == 0 {
+							_ = lk.Extend(t.Context())
+						}
+						if err := lk.Unlock(t.Context()); err != nil {
+							assert.ErrorIs(t, err, redlock.ErrClosed)
+						}
+						assert.Error(t, lk.Err())
+					}
+				})
+			}
+			time.Sleep(20*time.Millisecond + time.Duration(seed)*137*time.Microsecond)
+			require.NoError(t, l.Close())
+			wg.Wait()
+			w.Heal()
+			time.Sleep(100 * time.Millisecond)
+			assert.Zero(t, w.keys(), "seed %d", seed)
+		})
+	}
+}
+
+func TestTwoClosesAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lock(t, l, "x")
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { assert.NoError(t, l.Close()) })
+		}
+		wg.Wait()
+	})
+}

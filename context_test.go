@@ -1,0 +1,233 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+type key struct{}
+
+func TestContextKeepsValuesAndNotTheCancellation(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
+		defer cancel()
+		lk, err := l.Lock(ctx, "x")
+		require.NoError(t, err)
+		assert.Equal(t, "value", lk.Context().Value(key{}))
+		_, has := lk.Context().Deadline()
+		assert.False(t, has, "that of the wait is none of the lock's")
+		time.Sleep(5 * time.Second)
+		require.Error(t, ctx.Err())
+		assert.False(t, ends(lk.Context()))
+		require.NoError(t, lk.Err())
+		unlock(t, lk)
+	})
+}
+
+func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
+		want error
+	}{
+		{"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased},
+		{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
+		{"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) }, redlock.ErrClosed},
+	} {
+		for _, asked := range []string{"before", "after"} {
+			t.Run(tt.name+", asked for "+asked, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					l := w.locker(t, "a")
+					lk := lock(t, l, "x", redlock.WithoutKeepalive())
+					var ctx context.Context
+					if asked == "before" {
+						ctx = lk.Context()
+						require.NoError(t, ctx.Err())
+						assert.Same(t, ctx, lk.Context())
+					}
+					tt.end(t, l, lk)
+					if asked == "after" {
+						ctx = lk.Context()
+					}
+					require.True(t, ends(ctx))
+					require.ErrorIs(t, context.Cause(ctx), tt.want)
+					require.ErrorIs(t, lk.Err(), tt.want)
+					require.ErrorIs(t, ctx.Err(), context.Canceled)
+				})
+			})
+		}
+	}
+}
+
+// TestAThawedClientFindsOutAtOnce: it slept through its deadline, and must not believe in the lock for a moment.
+func TestAThawedClientFindsOutAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		ask  func(t *testing.T, lk *redlock.Lock) error
+	}{
+		{"Err", func(_ *testing.T, lk *redlock.Lock) error { return lk.Err() }},
+		{"Extend", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Extend(t.Context()) }},
+		{"Unlock", func(t *testing.T, lk *redlock.Lock) error { t.Helper(); return lk.Unlock(t.Context()) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				lk := lock(t, a, "x")
+				ctx := lk.Context()
+				synctest.Wait()
+				w.Host("a").Freeze()
+				other, err := b.Lock(t.Context(), "x")
+				require.NoError(t, err)
+				w.Host("a").Clock().Thaw() // its timers are due, and have not run yet
+				require.ErrorIs(t, tt.ask(t, lk), redlock.ErrLost)
+				require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
+				w.Host("a").Thaw()
+				time.Sleep(time.Second)
+				require.NoError(t, other.Err(), "what a releases is not b's")
+				synctest.Wait()
+				assert.Equal(t, 3, w.holders("x", other.Token()))
+				unlock(t, other)
+			})
+		})
+	}
+}
+
+func TestDo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ran := false
+		require.NoError(t, l.Do(t.Context(), "x", func(ctx context.Context) error {
+			ran = true
+			synctest.Wait()
+			assert.Equal(t, 3, w.keys())
+			require.NoError(t, ctx.Err())
+			return nil
+		}))
+		assert.True(t, ran)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+
+		require.ErrorIs(t, l.Do(t.Context(), "x", func(context.Context) error { return errOwn }), errOwn)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestDoUnlocksWhenTheFunctionPanics(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		assert.PanicsWithValue(t, "mine", func() {
+			_ = l.Do(t.Context(), "x", func(context.Context) error { panic("mine") })
+		})
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+		unlock(t, lock(t, l, "x"))
+	})
+}
+
+func TestDoTellsWhatEndedItsContext(t *testing.T) {
+	t.Parallel()
+	t.Run("the caller's", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			outer, cancel := context.WithCancelCause(context.WithValue(t.Context(), key{}, "value"))
+			err := l.Do(outer, "x", func(ctx context.Context) error {
+				assert.Equal(t, "value", ctx.Value(key{}))
+				cancel(errOwn)
+				<-ctx.Done()
+				assert.Equal(t, errOwn, context.Cause(ctx))
+				return nil
+			})
+			require.NoError(t, err, "it was unlocked on a context that had ended")
+			synctest.Wait()
+			assert.Zero(t, w.keys())
+		})
+	})
+	t.Run("the lock's", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			err := l.Do(t.Context(), "x", func(ctx context.Context) error {
+				for _, m := range w.Masters() {
+					m.Wipe()
+				}
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), redlock.ErrLost)
+				return errOwn
+			})
+			require.ErrorIs(t, err, redlock.ErrLost, "a lock lost under the function is never silent")
+			require.ErrorIs(t, err, errOwn)
+		})
+	})
+	t.Run("the Locker's", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			err := l.Do(t.Context(), "x", func(ctx context.Context) error {
+				require.NoError(t, l.Close())
+				<-ctx.Done()
+				require.ErrorIs(t, context.Cause(ctx), redlock.ErrClosed)
+				return nil
+			})
+			require.ErrorIs(t, err, redlock.ErrClosed)
+		})
+	})
+}
+
+func TestDoDoesNotHideALossThatNobodyNoticed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		err := l.Do(t.Context(), "x", func(context.Context) error {
+			for _, m := range w.Masters() {
+				m.Wipe()
+			}
+			return nil
+		})
+		require.ErrorIs(t, err, redlock.ErrLost)
+	})
+}
+
+func TestDoDoesNotRunWithoutTheLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.foreign("x", time.Hour)
+		err := l.Do(within(t, time.Second), "x", func(context.Context) error { panic("not to be run") })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+	})
+}
+
+func TestErrorsAreToldApart(t *testing.T) {
+	t.Parallel()
+	all := []error{redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed}
+	for i, a := range all {
+		for j, b := range all {
+			assert.Equal(t, i == j, errors.Is(a, b))
+		}
+		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
+	}
+	assert.Equal(t, `redlock: "x" is held by another`, (&redlock.HeldError{Name: "x"}).Error())
+	assert.Equal(t, `redlock: "x" is held by another for up to 1.5s`, (&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error())
+	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
+	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
+	require.ErrorIs(t, one, errOwn)
+}

@@ -1,0 +1,48 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// What can become of a lock. All are found with errors.Is through whatever wraps them; the text around them names the
+// lock, and says what each master answered.
+var (
+	// ErrHeld: somebody else holds the lock. [HeldError] carries more.
+	ErrHeld = errors.New("redlock: the lock is held by another")
+	// ErrNoQuorum: fewer than a majority of the masters answered in time. Nothing is known about the lock; of an
+	// acquisition, everything that may have been placed is being released.
+	ErrNoQuorum = quorum.ErrNoQuorum
+	// ErrLost: the lock was held and is not any more, though nobody unlocked it. Whatever it protected must stop.
+	ErrLost = errors.New("redlock: the lock was lost")
+	// ErrReleased: this handle was unlocked before and holds nothing.
+	ErrReleased = errors.New("redlock: the lock was released")
+	// ErrClosed: the Locker was closed.
+	ErrClosed = errors.New("redlock: the locker is closed")
+)
+
+// HeldError says that somebody else holds a lock. It matches [ErrHeld], and is always returned as a pointer.
+type HeldError struct {
+	// Name is the name that was held.
+	Name string
+	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release earlier, or
+	// extend.
+	Retry time.Duration
+}
+
+func (e *HeldError) Error() string {
+	if e.Retry > 0 {
+		return fmt.Sprintf("redlock: %q is held by another for up to %v", e.Name, e.Retry.Round(time.Millisecond))
+	}
+	return fmt.Sprintf("redlock: %q is held by another", e.Name)
+}
+
+// Is reports whether target is [ErrHeld].
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// NodeError is one master's failure to answer one operation: which master (its address, never its password), which
+// operation, and why. Every ErrNoQuorum carries one for each master that failed.
+type NodeError = quorum.NodeError

@@ -1,0 +1,439 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestExtendMovesUntilAsAnAcquireDoes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		require.NoError(t, lk.Extend(t.Context())) // the masters learn the script
+		time.Sleep(5 * time.Second)
+		for _, m := range w.Masters() {
+			m.Delay(50*time.Millisecond, 0)
+		}
+		asked := time.Now()
+		require.NoError(t, lk.Extend(t.Context()))
+		assert.Equal(t, 100*time.Millisecond, time.Since(asked))
+		assert.Equal(t, asked.Add(ttl-drift), lk.Until())
+		for _, m := range w.Masters() {
+			assert.Equal(t, ttl-50*time.Millisecond, m.TTL("x").Round(time.Millisecond))
+		}
+		w.Heal()
+		unlock(t, lk)
+	})
+}
+
+func TestExtendWithoutAMajorityLeavesTheLockHeld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		until := lk.Until()
+		for _, m := range w.some(0, 3) {
+			m.BlackHole()
+		}
+		err := lk.Extend(t.Context())
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		assert.Len(t, nodeErrors(t, err), 3)
+		require.NoError(t, lk.Err())
+		assert.Equal(t, until, lk.Until())
+		assert.False(t, ends(lk.Context()))
+		w.Heal()
+		time.Sleep(time.Second)
+		require.NoError(t, lk.Extend(t.Context()), "and can be extended later")
+		unlock(t, lk)
+	})
+}
+
+func TestExtendThatComesTooLateIsALoss(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		time.Sleep(time.Until(lk.Until()) - 10*time.Millisecond)
+		for _, m := range w.Masters() {
+			m.Delay(20*time.Millisecond, 0)
+		}
+		err := lk.Extend(t.Context())
+		require.ErrorIs(t, err, redlock.ErrLost, "granted by all, after the deadline")
+		require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+		time.Sleep(time.Second)
+		assert.Zero(t, w.keys(), "what the extension put there is released")
+	})
+}
+
+func TestExtendOnAnEndedContextSendsNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.forget()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, lk.Extend(ctx), context.Canceled)
+		synctest.Wait()
+		assert.Empty(t, w.asked())
+		require.NoError(t, lk.Err())
+
+		for _, m := range w.Masters() {
+			m.Freeze()
+		}
+		require.ErrorIs(t, lk.Extend(within(t, 10*time.Millisecond)), context.DeadlineExceeded)
+		require.NoError(t, lk.Err(), "the wait ended, not the lock")
+		w.Heal()
+		time.Sleep(time.Second)
+		unlock(t, lk)
+	})
+}
+
+func TestLossIsToldNoLaterThanUntil(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		opts []redlock.LockOption
+		fail func(w *world)
+	}{
+		{"nobody extends it", []redlock.LockOption{redlock.WithoutKeepalive()}, func(*world) {}},
+		{"all masters are frozen", nil, func(w *world) {
+			for _, m := range w.Masters() {
+				m.Freeze()
+			}
+		}},
+		{"a majority is frozen", nil, func(w *world) {
+			for _, m := range w.some(0, 3) {
+				m.Freeze()
+			}
+		}},
+		{"all masters are cut off", nil, func(w *world) {
+			for _, m := range w.Masters() {
+				m.BlackHole()
+			}
+		}},
+		{"all masters refuse", nil, func(w *world) {
+			for _, m := range w.Masters() {
+				m.Refuse()
+				m.Reset()
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				var lost []error
+				var mu sync.Mutex
+				l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Lost: func(_ string, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					lost = append(lost, err)
+				}}))
+				lk := lock(t, l, "x", tt.opts...)
+				synctest.Wait()
+				tt.fail(w)
+				until := lk.Until()
+				<-lk.Context().Done()
+				assert.False(t, time.Now().After(until), "told %v late", time.Since(until))
+				assert.Less(t, time.Until(until), 10*time.Millisecond, "and not much earlier: the lock was held")
+				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+				synctest.Wait()
+				mu.Lock()
+				assert.Len(t, lost, 1)
+				mu.Unlock()
+				w.Heal()
+				time.Sleep(2 * time.Second)
+				assert.Zero(t, w.keys(), "what is left is released without an Unlock")
+				require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
+				time.Sleep(time.Second)
+			})
+		})
+	}
+}
+
+func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		lose func(w *world)
+	}{
+		{"wiped", func(w *world) {
+			for _, m := range w.some(0, 3) {
+				m.Wipe()
+			}
+		}},
+		{"restarted empty", func(w *world) {
+			for _, m := range w.some(0, 3) {
+				m.Restart()
+			}
+		}},
+		{"another's", func(w *world) { w.foreign("x", time.Minute, 0, 1, 2) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				lk := lock(t, l, "x")
+				token := lk.Token()
+				synctest.Wait()
+				time.Sleep(time.Second)
+				tt.lose(w)
+				lost := time.Now()
+				<-lk.Context().Done()
+				assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
+				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+				time.Sleep(time.Second)
+				assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
+			})
+		})
+	}
+}
+
+func TestOneMastersTroubleNeverEndsALock(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		trouble func(w *world, i int)
+	}{
+		{"crashed", func(w *world, i int) { w.Master(i).Crash() }},
+		{"frozen", func(w *world, i int) { w.Master(i).Freeze() }},
+		{"cut off", func(w *world, i int) { w.Master(i).BlackHole() }},
+		{"wiped", func(w *world, i int) { w.Master(i).Wipe() }},
+		{"restarted empty", func(w *world, i int) { w.Master(i).Restart() }},
+		{"a replica", func(w *world, i int) {
+			w.Master(i).Reply("READONLY You can't write against a read only replica.", "SET", "EVALSHA", "EVAL", "PEXPIRE")
+		}},
+		{"out of memory", func(w *world, i int) {
+			w.Master(i).Reply("OOM command not allowed when used memory > 'maxmemory'.", "SET", "EVALSHA", "EVAL", "PEXPIRE")
+		}},
+		{"loading", func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") }},
+		{"another's", func(w *world, i int) { w.Master(i).Set("x", "another's", time.Hour) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				lk := lock(t, l, "x")
+				synctest.Wait()
+				tt.trouble(w, 1)
+				tt.trouble(w, 3)
+				time.Sleep(5 * ttl)
+				require.NoError(t, lk.Err())
+				assert.False(t, ends(lk.Context()))
+				require.NoError(t, lk.Extend(t.Context()))
+				unlock(t, lk)
+			})
+		})
+	}
+}
+
+func TestExtendHealsAndCountsTheHealedFromTheNextOneOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Wipe()
+		w.Master(1).Wipe()
+		time.Sleep(time.Second)
+		require.NoError(t, lk.Extend(t.Context()), "three of five had it")
+		synctest.Wait()
+		assert.Equal(t, 5, w.holders("x", lk.Token()), "healed")
+
+		w.Master(2).Wipe()
+		require.NoError(t, lk.Extend(t.Context()), "the two that were healed count now")
+		synctest.Wait()
+
+		w.Master(0).Wipe()
+		w.Master(1).Wipe()
+		w.Master(2).Crash()
+		require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum, "two had it, two were healed just now")
+		require.NoError(t, lk.Extend(t.Context()), "and count from the next one on")
+		unlock(t, lk)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestAHealedMasterIsReleasedToo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		w.Master(4).Crash()
+		l := w.locker(t, "a", redlock.WithRestartWindow(time.Minute))
+		lk := lock(t, l, "x")
+		time.Sleep(ttl)
+		w.Master(4).Restart()
+		time.Sleep(ttl)
+		assert.Equal(t, 5, w.holders("x", lk.Token()), "healed, though it may not vote yet")
+		unlock(t, lk)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestKeepaliveExtendsEveryThirdOfTheTTL(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var at []time.Time
+		var mu sync.Mutex
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(_ string, until time.Time, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			assert.NoError(t, err)
+			assert.Equal(t, time.Now().Add(ttl-drift), until)
+			at = append(at, time.Now())
+		}}))
+		began := time.Now()
+		lk := lock(t, l, "x")
+		time.Sleep(100 * ttl)
+		require.NoError(t, lk.Err())
+		mu.Lock()
+		distinct := make(map[time.Duration]bool)
+		last := began
+		for _, now := range at {
+			gap := now.Sub(last)
+			assert.InDelta(t, float64(ttl/3), float64(gap), float64(ttl/3)*0.11)
+			distinct[gap] = true
+			last = now
+		}
+		assert.InDelta(t, 300, len(at), 15)
+		assert.Greater(t, len(distinct), 200, "jittered: the locks of a fleet must not beat together")
+		mu.Unlock()
+		unlock(t, lk)
+	})
+}
+
+func TestFailedExtensionIsRepeatedSooner(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		tries := 0
+		var mu sync.Mutex
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(string, time.Time, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			tries++
+		}}))
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		w.Master(0).Freeze()
+		w.Master(1).Freeze()
+		time.Sleep(time.Until(lk.Until()) - time.Second)
+		mu.Lock()
+		assert.GreaterOrEqual(t, tries, 4)
+		mu.Unlock()
+		w.Heal()
+		time.Sleep(time.Second)
+		require.NoError(t, lk.Err(), "masters that came back in the last second were asked in time")
+		unlock(t, lk)
+	})
+}
+
+// TestTheFirstExtensionComesInTime: also when slow votes, or the TTL of a lock attached to, leave less than a third
+// of the TTL.
+func TestTheFirstExtensionComesInTime(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Second), redlock.WithNodeTimeout(900*time.Millisecond))
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(400*time.Millisecond, 0)
+		}
+		lk := lock(t, l, "x")
+		assert.Less(t, time.Until(lk.Until()), 200*time.Millisecond)
+		w.Heal()
+		time.Sleep(10 * time.Second)
+		require.NoError(t, lk.Err())
+		unlock(t, lk)
+	})
+}
+
+func TestLocksOutliveManyTTLsWithAMasterDead(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		locks := make([]*redlock.Lock, 100)
+		for i := range locks {
+			locks[i] = lock(t, l, fmt.Sprint(i))
+		}
+		w.Master(1).Crash()
+		for range 5 {
+			time.Sleep(ttl)
+			for _, lk := range locks {
+				require.NoError(t, lk.Err())
+			}
+		}
+		for _, lk := range locks {
+			unlock(t, lk)
+		}
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestWithoutKeepaliveTheLockEndsAtUntil(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, other := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		until := lk.Until()
+		time.Sleep(time.Until(until))
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		assert.ErrorContains(t, lk.Err(), "TTL of 10s ended")
+		synctest.Wait()
+		unlock(t, lock(t, other, "x"))
+	})
+}
+
+func TestMaxHoldIsALossThatSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		max  time.Duration
+		opts []redlock.LockOption
+		ends time.Duration
+		text string
+	}{
+		{"over several TTLs", 35 * time.Second, nil, 35 * time.Second, "maximum of 35s (WithMaxHold)"},
+		{"below the TTL", 3 * time.Second, nil, 3 * time.Second, "maximum of 3s (WithMaxHold)"},
+		{"without keepalive", 3 * time.Second, []redlock.LockOption{redlock.WithoutKeepalive()}, 3 * time.Second, "WithMaxHold"},
+		{"above the TTL, without keepalive", time.Minute, []redlock.LockOption{redlock.WithoutKeepalive()}, ttl - drift, "was not extended"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l, other := w.locker(t, "a"), w.locker(t, "b")
+				asked := time.Now()
+				lk := lock(t, l, "x", append(tt.opts, redlock.WithMaxHold(tt.max))...)
+				assert.False(t, lk.Until().After(asked.Add(tt.max)), "Until never promises more than the cap")
+				time.Sleep(tt.ends - 2*time.Millisecond)
+				require.NoError(t, lk.Err())
+				time.Sleep(2 * time.Millisecond)
+				err := lk.Err()
+				require.ErrorIs(t, err, redlock.ErrLost)
+				assert.ErrorContains(t, err, tt.text)
+				assert.Equal(t, err, context.Cause(lk.Context()))
+				synctest.Wait()
+				unlock(t, lock(t, other, "x"))
+				require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+			})
+		})
+	}
+}

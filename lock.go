@@ -1,0 +1,241 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Lock is a lock that was taken. It is safe for concurrent use.
+type Lock struct {
+	locker *Locker
+	name   string
+	token  string
+	cfg    *config
+	lease  *quorum.Lease
+	values context.Context // the values of the context given to Lock, nothing else of it
+	kept                   // the keeper's
+
+	mu       sync.Mutex
+	err      error // nil while held
+	unlocked bool  // Unlock was called
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+}
+
+func newLock(ctx context.Context, l *Locker, name, token string, cfg *config, lease *quorum.Lease) *Lock {
+	return &Lock{locker: l, name: name, token: token, cfg: cfg, lease: lease, values: context.WithoutCancel(ctx)}
+}
+
+// Name is what was locked.
+func (l *Lock) Name() string { return l.name }
+
+// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits, new for every lock.
+func (l *Lock) Token() string { return l.token }
+
+// Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's.
+func (l *Lock) Until() time.Time { return l.lease.Until() }
+
+// Context ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]), or its Locker closed
+// ([ErrClosed]), and never later than Until, as far as the scheduler of this process lets it. It keeps the values
+// of the context given to Lock, and neither its cancellation nor its deadline: that one bounded the wait.
+func (l *Lock) Context() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancelCause(l.values)
+		if l.err != nil {
+			l.cancel(l.err)
+		}
+	}
+	return l.ctx
+}
+
+// Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed]. It
+// looks at the clock, so a process that was paused past Until finds out here at the latest.
+func (l *Lock) Err() error {
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	if err == nil && !l.cfg.clock.Now().Before(l.lease.Until()) {
+		l.expire()
+		return l.Err()
+	}
+	return err
+}
+
+// Extend gives the lock a further TTL now. On [ErrNoQuorum] it is held as before, until Until. When a majority of the
+// masters no longer knows the token, or Until has passed, it is lost: [ErrLost]. If ctx ends first, its error is
+// returned, and the extension may still take effect. With keepalive nobody needs to call it.
+func (l *Lock) Extend(ctx context.Context) error {
+	if l.locker.isEnding() {
+		return ErrClosed
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("redlock: extend %q: not asked: %w", l.name, err)
+	}
+	done := make(chan error, 1)
+	l.lease.Extend(func(err error) {
+		l.extended(err)
+		done <- err
+	})
+	select {
+	case err := <-done:
+		if over := l.Err(); over != nil { // whatever the masters said: it is not held as before
+			return over
+		}
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("extend %q: %w", l.name, err)
+	case <-ctx.Done():
+		return fmt.Errorf("redlock: extend %q: %w", l.name, ctx.Err())
+	}
+}
+
+// extended takes note of an extension's end, whoever asked for it.
+func (l *Lock) extended(err error) {
+	if t := l.cfg.trace; t != nil && t.Extended != nil {
+		t.Extended(l.name, l.Until(), err)
+	}
+	switch {
+	case errors.Is(err, quorum.ErrGone):
+		l.lose(fmt.Errorf("%w: %q: %w", ErrLost, l.name, err))
+	case errors.Is(err, quorum.ErrOver):
+		l.expire() // does nothing if it was released
+	case err != nil:
+		l.cfg.logger.Warn("redlock: a lock could not be extended yet", "name", l.name, "until", l.Until(), "error", err)
+	}
+	l.locker.keeper.extended(l, err)
+}
+
+// expired says why a lock whose deadline has come is lost.
+func (l *Lock) expired() error {
+	if l.lease.Capped() {
+		return fmt.Errorf("%w: %q: it was held for its maximum of %v (WithMaxHold)", ErrLost, l.name, l.cfg.maxHold)
+	}
+	return fmt.Errorf("%w: %q: its TTL of %v ended and it was not extended", ErrLost, l.name, l.cfg.ttl)
+}
+
+// Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
+// cancelled already, since that is when one unlocks: ctx gives values only, and the wait is bounded by the node timeout.
+//
+// [ErrLost]: it had been lost before; what was left of it is released all the same. [ErrNoQuorum]: too few masters
+// confirmed; the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
+// [ErrReleased], and after the Locker was closed every Unlock returns [ErrClosed].
+func (l *Lock) Unlock(ctx context.Context) error {
+	err := l.unlock()
+	if t := l.cfg.trace; t != nil && t.Released != nil {
+		t.Released(l.name, err)
+	}
+	return err
+}
+
+func (l *Lock) unlock() error {
+	if l.locker.begin() != nil {
+		return ErrClosed
+	}
+	defer l.locker.end() // Close waits until the release has been submitted
+	l.Err()              // a deadline that has passed is a loss, noticed or not
+	l.mu.Lock()
+	again, was := l.unlocked, l.err
+	l.unlocked = true
+	l.mu.Unlock()
+	switch {
+	case errors.Is(was, ErrClosed):
+		return was
+	case again:
+		return fmt.Errorf("%w: %q: Unlock was called before", ErrReleased, l.name)
+	case was != nil:
+		return was
+	case !l.setErr(fmt.Errorf("%w: %q", ErrReleased, l.name)):
+		return l.Err() // lost, or closed, this very moment
+	}
+	done := make(chan error, 1)
+	l.release(func(err error) { done <- err })
+	err := <-done // comes at the nodes' deadline at the latest
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, quorum.ErrGone):
+		return fmt.Errorf("%w: %q: %w", ErrLost, l.name, err)
+	case errors.Is(err, ErrNoQuorum):
+		return fmt.Errorf("unlock %q: the release goes on in the background: %w", l.name, err)
+	default:
+		return err
+	}
+}
+
+// lose ends the lock because a majority no longer holds it. What is left of it is released behind everything sent
+// before, so that no late extension brings it back.
+func (l *Lock) lose(why error) {
+	if l.tellLoss(why) {
+		l.release(nil)
+	}
+}
+
+// expire ends the lock because its deadline comes. It is told a little early, and kept from others until the deadline:
+// its holder may rely on Until.
+func (l *Lock) expire() {
+	if !l.tellLoss(l.expired()) {
+		return
+	}
+	left := l.Until().Sub(l.cfg.clock.Now())
+	if left <= 0 || l.locker.begin() != nil {
+		l.release(nil)
+		return
+	}
+	l.cfg.clock.AfterFunc(left, func() {
+		defer l.locker.end()
+		l.release(nil)
+	})
+}
+
+// tellLoss ends the lock for its holder. It reports whether this call did.
+func (l *Lock) tellLoss(why error) bool {
+	if !l.setErr(why) {
+		return false
+	}
+	l.cfg.logger.Warn("redlock: a lock was lost", "name", l.name, "error", why)
+	if t := l.cfg.trace; t != nil && t.Lost != nil {
+		t.Lost(l.name, why)
+	}
+	return true
+}
+
+// endWith ends the lock with the Locker.
+func (l *Lock) endWith(why error) {
+	if l.setErr(why) {
+		l.release(nil)
+	}
+}
+
+// setErr ends the lock for its holder. It reports whether this call did.
+func (l *Lock) setErr(err error) bool {
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return false
+	}
+	l.err = err
+	cancel := l.cancel
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel(err)
+	}
+	l.locker.keeper.remove(l)
+	return true
+}
+
+// release gives the keys back, and only then the turn to the next in line: it asks behind the release.
+func (l *Lock) release(done func(error)) {
+	l.lease.Release(done)
+	l.locker.lines.ended(l.name)
+}

@@ -1,0 +1,244 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// An Option configures a [Locker]. Every invalid value is an error of [Open] or [New].
+type Option interface{ applyTo(*config) }
+
+// A LockOption configures one lock. Given to [Open] or [New] it is the default of all.
+type LockOption interface {
+	Option
+	lockOption()
+}
+
+type option func(*config)
+
+func (o option) applyTo(c *config) { o(c) }
+
+type lockOption func(*config)
+
+func (o lockOption) applyTo(c *config) { o(c) }
+func (o lockOption) lockOption()       {}
+
+// config is everything that options set. The lock options of a call are applied to a copy of the Locker's.
+type config struct {
+	ttl       time.Duration
+	keepalive bool
+	maxHold   time.Duration
+	retryMin  time.Duration
+	retryMax  time.Duration
+
+	nodeTimeout   time.Duration // 0: a share of the TTL
+	drift         clock.Drift
+	guard         bool
+	restartWindow time.Duration // 0 until validated: then the TTL plus its drift
+	owner         string
+	logger        *slog.Logger
+	trace         *Trace
+	clock         clock.Clock
+	rules         rules
+}
+
+const (
+	defaultTTL  = 10 * time.Second
+	minTimeout  = 50 * time.Millisecond
+	maxTimeout  = 500 * time.Millisecond
+	timeoutPart = 20 // the default node timeout is this part of the TTL
+)
+
+func defaults() config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return config{
+		ttl:       defaultTTL,
+		keepalive: true,
+		retryMin:  10 * time.Millisecond,
+		retryMax:  time.Second,
+		drift:     clock.DefaultDrift,
+		guard:     true,
+		owner:     fmt.Sprintf("%s:%d", host, os.Getpid()),
+		logger:    slog.New(slog.DiscardHandler),
+		clock:     clock.System,
+	}
+}
+
+// WithTTL sets the time to live of the lock's keys: how long it outlives a holder that died. Default 10 s. A shorter
+// one frees a dead holder's lock sooner, and is lost sooner when the masters cannot be reached to extend it. It must
+// be longer than the drift budget and one node timeout together, a whole number of milliseconds (a finer one is rounded
+// down), and not longer than the restart window.
+func WithTTL(d time.Duration) LockOption {
+	return lockOption(func(c *config) { c.ttl = d })
+}
+
+// WithoutKeepalive leaves the lock to end at its first [Lock.Until] unless [Lock.Extend] is called. By default a lock is
+// extended every third of its TTL until it is unlocked.
+func WithoutKeepalive() LockOption {
+	return lockOption(func(c *config) { c.keepalive = false })
+}
+
+// WithMaxHold caps how long a lock is held, keepalive or not, from the moment it was asked for. Reaching the cap is a
+// loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap.
+func WithMaxHold(d time.Duration) LockOption {
+	return lockOption(func(c *config) { c.maxHold = d })
+}
+
+// WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock], where no release
+// message arrives in between. Default 10 ms and 1 s. A low maximum finds locks of foreign clients (which send no
+// messages) sooner, and asks the masters more often.
+func WithRetry(least, most time.Duration) LockOption {
+	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
+}
+
+// WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
+// 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
+// the slowest master whose vote is wanted. A first connection may take longer: it goes on behind the vote.
+func WithNodeTimeout(d time.Duration) Option {
+	return option(func(c *config) { c.nodeTimeout = d; c.rules.nodeTimeoutSet = true })
+}
+
+// WithDrift sets the drift budget, factor × TTL + least, that is taken off every validity: how much the clocks of
+// this client and of the masters may gain on each other while a TTL runs. Default 0.01 and 2 ms. factor is at least 0 and
+// below 1, least at least 0.
+func WithDrift(factor float64, least time.Duration) Option {
+	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
+}
+
+// WithRestartWindow sets how long a master that restarted may not vote: a master that came back empty would grant again
+// what it had granted before. It must be at least the largest TTL that anybody uses on these masters. Default: the
+// TTL of this Locker plus its drift.
+func WithRestartWindow(d time.Duration) Option {
+	return option(func(c *config) { c.restartWindow = d; c.rules.windowSet = true })
+}
+
+// WithoutRestartGuard counts the votes of masters that just restarted. With masters that forget on a restart, two
+// clients can then hold one lock. It is for masters that persist every write before they answer (AOF, fsync always),
+// and for those that refuse the INFO command.
+func WithoutRestartGuard() Option {
+	return option(func(c *config) { c.guard = false })
+}
+
+// WithOwner sets the readable part of every token, which [Locker.Inspect] and redlock status show. Default host:pid.
+// It must not be empty and carries no meaning: tokens are unique whatever it is.
+func WithOwner(s string) Option {
+	return option(func(c *config) { c.owner = s })
+}
+
+// WithLogger sends what happens behind the caller's back (lost locks, masters that went silent, releases that could
+// not be confirmed) to l. Default: discarded. Passwords are never logged.
+func WithLogger(l *slog.Logger) Option {
+	return option(func(c *config) { c.logger = l })
+}
+
+// WithTrace has t's functions called as things happen. Default nil.
+func WithTrace(t *Trace) Option {
+	return option(func(c *config) { c.trace = t })
+}
+
+// WithClock replaces the clock of the Locker and of the masters that [Open] makes. It is for tests; masters given to
+// [New] keep the clock they were made with.
+func WithClock(clk clock.Clock) Option {
+	return option(func(c *config) { c.clock = clk })
+}
+
+// timeout is how long one master may take over one operation.
+func (c *config) timeout() time.Duration {
+	if c.nodeTimeout > 0 {
+		return c.nodeTimeout
+	}
+	return min(max(c.ttl/timeoutPart, minTimeout), maxTimeout)
+}
+
+// window is how long a restarted master may not vote.
+func (c *config) window() time.Duration {
+	if !c.guard {
+		return 0
+	}
+	return c.restartWindow
+}
+
+func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
+
+// settle checks the options of Open or New and fills in the defaults that depend on others.
+func (c *config) settle() error {
+	var wrong []error
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("redlock: "+format, args...)) }
+	if c.rules.nodeTimeoutSet && c.nodeTimeout <= 0 {
+		bad("node timeout %v: it must be above 0", c.nodeTimeout)
+	}
+	if f := c.drift.Factor; f < 0 || f >= 1 || math.IsNaN(f) {
+		bad("drift factor %v: it must be at least 0 and below 1", f)
+	}
+	if c.drift.Least < 0 {
+		bad("drift of at least %v: it must not be negative", c.drift.Least)
+	}
+	if c.rules.windowSet && c.restartWindow <= 0 {
+		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
+	}
+	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
+		bad("owner %q: it must not be empty or hold control characters", c.owner)
+	}
+	if c.logger == nil {
+		bad("logger nil: leave WithLogger out to discard what it would log")
+	}
+	if c.clock == nil {
+		bad("clock nil: leave WithClock out to use the system's")
+	}
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	if !c.rules.windowSet {
+		c.restartWindow = c.ttl + c.driftOf()
+	}
+	return c.check()
+}
+
+// check looks at the options that a single lock may set.
+func (c *config) check() error {
+	c.ttl = c.ttl.Truncate(time.Millisecond)
+	least := c.driftOf() + c.timeout()
+	switch {
+	case c.ttl <= 0:
+		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", c.ttl)
+	case c.ttl <= least:
+		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) take off it; use a longer TTL or a shorter node timeout",
+			c.ttl, least, c.driftOf(), c.timeout())
+	case c.guard && c.ttl > c.restartWindow:
+		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL that anybody uses on these masters; raise it with WithRestartWindow",
+			c.ttl, c.restartWindow)
+	case c.maxHold < 0:
+		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
+	case c.retryMin <= 0 || c.retryMax < c.retryMin:
+		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second", c.retryMin, c.retryMax)
+	}
+	return nil
+}
+
+// with returns a copy with the options of one lock applied and checked.
+func (c *config) with(opts []LockOption) (*config, error) {
+	if len(opts) == 0 {
+		return c, nil
+	}
+	own := *c
+	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("redlock: a nil LockOption")
+		}
+		o.applyTo(&own)
+	}
+	if err := own.check(); err != nil {
+		return nil, err
+	}
+	return &own, nil
+}

@@ -1,0 +1,111 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// inTest stands in for the t of a test function, which an example does not have.
+type inTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*inTest) Helper()            {}
+func (t *inTest) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
+
+func (t *inTest) end() {
+	for i := len(t.cleanups) - 1; i >= 0; i-- {
+		t.cleanups[i]()
+	}
+}
+
+func ExampleStart() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+
+	masters := redlocktest.Start(t, 3)
+
+	for _, url := range redlocktest.URLs(masters) {
+		opts, err := redis.ParseURL(url)
+		if err != nil {
+			panic(err)
+		}
+		client := redis.NewClient(opts)
+		fmt.Println(client.Ping(context.Background()).Val())
+		_ = client.Close()
+	}
+	// Output:
+	// PONG
+	// PONG
+	// PONG
+}
+
+func ExampleMaster_Wipe() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+	master := redlocktest.Start(t, 1)[0]
+	opts, err := redis.ParseURL(master.URL())
+	if err != nil {
+		panic(err)
+	}
+	client := redis.NewClient(opts)
+	defer client.Close()
+	ctx := context.Background()
+
+	client.SetNX(ctx, "name", "mine", time.Minute)
+	fmt.Println("a second holder:", client.SetNX(ctx, "name", "yours", time.Minute).Val())
+	master.Wipe()
+	fmt.Println("after a wipe:", client.SetNX(ctx, "name", "yours", time.Minute).Val())
+	// Output:
+	// a second holder: false
+	// after a wipe: true
+}
+
+func ExampleNewLocker() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+
+	locker := redlocktest.NewLocker(t, 5)
+
+	err := locker.Do(context.Background(), "orders:42", func(context.Context) error {
+		_, err := locker.TryLock(context.Background(), "orders:42")
+		fmt.Println("meanwhile:", errors.Is(err, redlock.ErrHeld))
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// meanwhile: true
+	// <nil>
+}
+
+func ExampleMaster() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+	masters := redlocktest.Start(t, 5)
+	locker, err := redlock.Open(redlocktest.URLs(masters))
+	if err != nil {
+		panic(err)
+	}
+	defer locker.Close()
+
+	masters[0].Stop()   // crashed
+	masters[1].Freeze() // silent
+	lock, err := locker.TryLock(context.Background(), "orders:42")
+	fmt.Println("three of five:", err)
+
+	masters[2].Freeze()
+	err = lock.Unlock(context.Background())
+	fmt.Println("two of five:", errors.Is(err, redlock.ErrNoQuorum))
+	// Output:
+	// three of five: <nil>
+	// two of five: true
+}

@@ -1,0 +1,31 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// This is the README's, word for word; readme_test.go at the root compares them.
+func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
+	masters := redlocktest.Start(t, 5)
+	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locker.Close()
+	err = locker.Do(t.Context(), "orders:42", func(ctx context.Context) error {
+		for _, m := range masters[:3] {
+			m.Stop() // also Start, Freeze, Thaw, Wipe
+		}
+		<-ctx.Done() // the work
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, redlock.ErrLost) {
+		t.Fatalf("the loss went unnoticed: %v", err)
+	}
+}

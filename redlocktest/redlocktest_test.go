@@ -1,0 +1,182 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+const patience = 5 * time.Second
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // refused connections are what is tested
+	goleak.VerifyTestMain(m)
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func connect(t *testing.T, m *redlocktest.Master) *redis.Client {
+	t.Helper()
+	opts, err := redis.ParseURL(m.URL())
+	require.NoError(t, err)
+	opts.MaxRetries, opts.DialerRetries = -1, 1
+	opts.ContextTimeoutEnabled = true
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func ping(t *testing.T, c *redis.Client, d time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return c.Ping(ctx).Err()
+}
+
+func uptimeAndID(t *testing.T, c *redis.Client) (up, id string) {
+	t.Helper()
+	text, err := c.Info(t.Context(), "server").Result()
+	require.NoError(t, err)
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if v, ok := strings.CutPrefix(line, "uptime_in_seconds:"); ok {
+			up = v
+		}
+		if v, ok := strings.CutPrefix(line, "run_id:"); ok {
+			id = v
+		}
+	}
+	return up, id
+}
+
+func TestMastersAreSeparateAndMayVoteAtOnce(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	require.Len(t, masters, 3)
+	ids := map[string]bool{}
+	for i, m := range masters {
+		c := connect(t, m)
+		won, err := c.SetNX(t.Context(), "name", "token", time.Minute).Result()
+		require.NoError(t, err)
+		assert.True(t, won, "master %d", i)
+		up, id := uptimeAndID(t, c)
+		assert.Equal(t, "2592000", up)
+		ids[id] = true
+		assert.Equal(t, m.URL(), redlocktest.URLs(masters)[i])
+	}
+	assert.Len(t, ids, 3)
+}
+
+func TestStopAndStart(t *testing.T) {
+	t.Parallel()
+	m := redlocktest.Start(t, 1)[0]
+	c := connect(t, m)
+	require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+	_, before := uptimeAndID(t, c)
+
+	m.Stop()
+	require.ErrorContains(t, ping(t, c, patience), "refused")
+
+	m.Start()
+	require.Eventually(t, func() bool { return ping(t, c, patience) == nil }, patience, time.Millisecond)
+	assert.Zero(t, c.DBSize(t.Context()).Val())
+	up, after := uptimeAndID(t, c)
+	assert.Len(t, up, 1, "young again")
+	assert.NotEqual(t, before, after)
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	t.Parallel()
+	m := redlocktest.Start(t, 1)[0]
+	c := connect(t, m)
+	require.NoError(t, ping(t, c, patience))
+
+	m.Freeze()
+	require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.Error(t, c.Set(ctx, "ghost", "token", 0).Err())
+
+	m.Thaw()
+	require.NoError(t, ping(t, c, patience))
+}
+
+func TestWipe(t *testing.T) {
+	t.Parallel()
+	m := redlocktest.Start(t, 1)[0]
+	c := connect(t, m)
+	require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+	_, before := uptimeAndID(t, c)
+
+	m.Wipe()
+
+	assert.Zero(t, c.DBSize(t.Context()).Val())
+	_, after := uptimeAndID(t, c)
+	assert.Equal(t, before, after)
+}
+
+func TestMastersEndWithTheirTest(t *testing.T) {
+	t.Parallel()
+	var running, frozen, stopped *redlocktest.Master
+	t.Run("inner", func(t *testing.T) {
+		m := redlocktest.Start(t, 3)
+		running, frozen, stopped = m[0], m[1], m[2]
+		frozen.Freeze()
+		stopped.Stop()
+	})
+	for _, m := range []*redlocktest.Master{running, frozen, stopped} {
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
+		m.Start() // nothing to start any more, and no failure of a test that has passed
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
+	}
+}
+
+// fails runs f with a testing.TB that only remembers why it failed.
+func fails(t *testing.T, f func(testing.TB)) string {
+	t.Helper()
+	rec := &recorder{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if r := recover(); r != nil && !errors.Is(r.(error), errFailed) {
+				panic(r)
+			}
+		}()
+		f(rec)
+	}()
+	<-done
+	return rec.why
+}
+
+var errFailed = errors.New("failed")
+
+type recorder struct {
+	testing.TB
+	why string
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.why = fmt.Sprintf(format, args...)
+	panic(errFailed)
+}
+
+func (r *recorder) Errorf(format string, args ...any) { r.why = fmt.Sprintf(format, args...) }
+
+func TestNoMastersFailTheTest(t *testing.T) {
+	t.Parallel()
+	why := fails(t, func(tb testing.TB) { redlocktest.Start(tb, 0) })
+	assert.Contains(t, why, "redlocktest: ")
+	assert.Contains(t, why, "0 masters")
+}
