@@ -1,0 +1,83 @@
+package main_test
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestDevRunsMastersUntilItIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string
+		n    int
+		stop os.Signal
+	}{
+		"five":  {nil, 5, os.Interrupt},
+		"three": {[]string{"--nodes", "3"}, 3, syscall.SIGTERM},
+		"one":   {[]string{"--nodes=1"}, 1, syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, nil, append([]string{"dev"}, tc.args...)...)
+			p.says("export REDLOCK_MASTERS=")
+			lines := strings.Split(p.stdout.String(), "\n")
+			urls := lines[:tc.n]
+			for _, u := range urls {
+				assert.Regexp(t, `^redis://127\.0\.0\.1:\d+$`, u)
+			}
+			assert.Contains(t, lines, "export REDLOCK_MASTERS="+strings.Join(urls, ","))
+
+			status := launchWith(t, nil, func(c *exec.Cmd) {
+				c.Env = append(c.Env, "REDLOCK_MASTERS="+strings.Join(urls, ","))
+			}, "status")
+			assert.Equal(t, 0, status.wait(), "all may vote at once")
+
+			p.signal(tc.stop)
+			assert.Equal(t, 0, p.wait())
+			_, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "redis://"))
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		})
+	}
+}
+
+func TestDevOnGivenPorts(t *testing.T) {
+	t.Parallel()
+	first := freePorts(t, 3)
+	p := launch(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
+	p.says("export REDLOCK_MASTERS=redis://127.0.0.1:" + strconv.Itoa(first) + ",redis://127.0.0.1:" + strconv.Itoa(first+1))
+
+	again := redlock(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
+	assert.Equal(t, 1, again.code)
+	assert.Contains(t, again.stderr, strconv.Itoa(first))
+	assert.Contains(t, again.stderr, "--port")
+}
+
+// freePorts returns the first of n neighbouring ports that were free a moment ago.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+search:
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		first := l.Addr().(*net.TCPAddr).Port
+		require.NoError(t, l.Close())
+		for i := range n {
+			l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(first+i))
+			if err != nil {
+				continue search
+			}
+			require.NoError(t, l.Close())
+		}
+		return first
+	}
+	t.Fatal("no neighbouring ports are free")
+	return 0
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Exit statuses of redlock itself, from BSD's sysexits where it has a word for them. Any other is the command's.
+const (
+	exitUsage         = 64  // wrong usage
+	exitNoQuorum      = 69  // no majority of the masters
+	exitLost          = 70  // the lock was lost while the command ran
+	exitNotAcquired   = 75  // somebody else holds the lock
+	exitNotExecutable = 126 // as the shells have it
+	exitNotFound      = 127
+	exitSignal        = 128 // plus the signal's number
+)
+
+// exit is how a command ends: with which status, and with what to say about it (nil: nothing).
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+// outcome returns the exit status for what a command returned, and what to print. Errors that are not an exit come from
+// the parser of flags and arguments.
+func outcome(err error) (int, string) {
+	if err == nil {
+		return 0, ""
+	}
+	var e *exit
+	if !errors.As(err, &e) {
+		e = &exit{exitUsage, err}
+	}
+	if e.err == nil {
+		return e.code, ""
+	}
+	message := inFlags(e.err.Error())
+	if !strings.HasPrefix(message, "redlock: ") {
+		message = "redlock: " + message
+	}
+	return e.code, message
+}
+
+func usage(format string, args ...any) error {
+	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+const noMajority = "no majority of the masters answered"
+
+// failure returns the exit for an error of the library: what to do about it follows from what it matches.
+func failure(err error) *exit {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, redlock.ErrHeld):
+		return &exit{exitNotAcquired, err}
+	case errors.Is(err, redlock.ErrNoQuorum):
+		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
+	case errors.Is(err, redlock.ErrLost):
+		return &exit{exitLost, err}
+	default:
+		return &exit{1, err}
+	}
+}

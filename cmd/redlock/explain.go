@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+)
+
+// reason returns what is wrong with one master in one line, without repeating which one and what it was asked.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	var ne *redlock.NodeError
+	if errors.As(err, &ne) {
+		err = ne.Err
+	}
+	text := err.Error()
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Err != nil {
+		text = dial.Err.Error() // the rest says the address again
+		if dial.Timeout() && errors.Is(err, os.ErrDeadlineExceeded) {
+			text = "no answer in time"
+		}
+	}
+	return inFlags(strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "redlock: "))
+}
+
+// perMaster returns one indented line for each master that err tells of.
+func perMaster(err error) string {
+	var b strings.Builder
+	seen := map[string]bool{}
+	var walk func(error)
+	walk = func(err error) {
+		if ne, ok := err.(*redlock.NodeError); ok { //nolint:errorlint // the tree is walked by hand: there are several
+			if row := "\n  " + ne.Node + "  " + reason(ne); !seen[row] {
+				seen[row] = true
+				b.WriteString(row)
+			}
+			return
+		}
+		switch e := err.(type) { //nolint:errorlint // as above
+		case interface{ WrappedErrors() []error }: // go-multierror, whose Unwrap hides all but one
+			for _, inner := range e.WrappedErrors() {
+				walk(inner)
+			}
+		case interface{ Unwrap() []error }:
+			for _, inner := range e.Unwrap() {
+				walk(inner)
+			}
+		case interface{ Unwrap() error }:
+			if inner := e.Unwrap(); inner != nil {
+				walk(inner)
+			}
+		}
+	}
+	walk(err)
+	return b.String()
+}
+
+// inFlags names the flags of this program where the library names its options.
+func inFlags(text string) string {
+	return strings.NewReplacer(
+		"WithRestartWindow", "--restart-window",
+		"WithoutRestartGuard", "--without-restart-guard",
+		"WithNodeTimeout", "--node-timeout",
+		"WithMaxHold", "--max-hold",
+		"WithTTL", "--ttl",
+	).Replace(text)
+}

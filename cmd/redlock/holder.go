@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+const (
+	nameEnv  = "REDLOCK_NAME"
+	tokenEnv = "REDLOCK_TOKEN"
+)
+
+// holder runs a command under a lock.
+type holder struct {
+	lock    *redlock.Lock
+	grace   time.Duration
+	signals <-chan os.Signal
+	log     *slog.Logger
+}
+
+// status is how a command ended.
+type status struct {
+	code   int            // its exit status; 128+n for a signal
+	signal syscall.Signal // 0 if it exited by itself
+}
+
+func (s status) String() string {
+	if s.signal != 0 {
+		return fmt.Sprintf("was ended by signal %d (%v)", int(s.signal), s.signal)
+	}
+	return fmt.Sprintf("ended with status %d", s.code)
+}
+
+// run runs the command and unlocks. It returns nil if the command ended with 0 and the lock was held to its end.
+func (h *holder) run(path string, argv []string) error {
+	c, err := start(path, argv, h.env(), h.held)
+	if err != nil {
+		h.unlock()
+		code := exitNotExecutable
+		if errors.Is(err, fs.ErrNotExist) {
+			code = exitNotFound
+		}
+		return &exit{code, fmt.Errorf("%s cannot be executed: %w", argv[0], err)}
+	}
+	how, lost := h.wait(c)
+	if lost == nil {
+		lost = h.unlock()
+	}
+	if lost != nil {
+		return &exit{exitLost, fmt.Errorf("%w; %s %s", lost, argv[0], how)}
+	}
+	if how.code != 0 {
+		return &exit{how.code, nil}
+	}
+	return nil
+}
+
+// held reports whether the lock is still ours. Err looks at the clock: a process that was stopped a moment ago may not
+// have been told otherwise yet.
+func (h *holder) held() bool { return h.lock.Err() == nil }
+
+// wait forwards signals until the command ends or the lock does, and then ends the command. It returns how the command
+// ended, and why the lock was lost, if it was.
+func (h *holder) wait(c *child) (how status, lost error) {
+	for {
+		select {
+		case s := <-h.signals:
+			h.log.Info("forwarding", "signal", s.String())
+			c.send(s)
+		case how = <-c.ended:
+			c.close(how.signal == 0)
+			return how, lostError(h.lock)
+		case <-h.lock.Context().Done():
+			lost = lostError(h.lock)
+			fmt.Fprintf(os.Stderr, "redlock: stopping the command: %v\n", strings.TrimPrefix(lost.Error(), "redlock: "))
+			how = h.stop(c)
+			c.close(false)
+			return how, lost
+		}
+	}
+}
+
+// stop ends the whole group of c: SIGTERM, grace, SIGKILL. It returns when nothing of the group is left.
+func (h *holder) stop(c *child) (how status) {
+	c.terminate()
+	grace := time.NewTimer(h.grace)
+	defer grace.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	// What was killed and whose parent does not reap it stays in the group. It does no harm: don't wait for it for ever.
+	const patience = time.Second
+	var giveUp <-chan time.Time
+	for ended := false; ; {
+		select {
+		case how = <-c.ended:
+			ended = true
+		case s := <-h.signals:
+			c.send(s)
+		case <-grace.C:
+			c.kill()
+			giveUp = time.After(patience)
+		case <-giveUp:
+			if ended {
+				return how
+			}
+			giveUp = time.After(patience)
+		case <-look.C:
+		}
+		if ended && c.gone() {
+			return how
+		}
+	}
+}
+
+// unlock releases the lock. It returns an error if the lock was not held any more; anything else is only said.
+func (h *holder) unlock() error {
+	err := h.lock.Unlock(context.Background())
+	switch {
+	case err == nil:
+		h.log.Info("unlocked", "name", h.lock.Name())
+	case errors.Is(err, redlock.ErrLost):
+		return err
+	default:
+		fmt.Fprintf(os.Stderr, "redlock: the release is not confirmed, others may have to wait for the TTL: %s%s\n",
+			noMajority, perMaster(err))
+	}
+	return nil
+}
+
+// lostError returns why the lock is not held any more; nil if it is.
+func lostError(l *redlock.Lock) error {
+	err := l.Err()
+	if err == nil || errors.Is(err, redlock.ErrLost) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", redlock.ErrLost, err)
+}
+
+// env returns the environment of the command. Where a name occurs twice, the last one counts.
+func (h *holder) env() []string {
+	return append(os.Environ(), nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())
+}

@@ -1,0 +1,208 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// binary is the command, built as a user would.
+var binary string
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{}) // refused connections are what is tested
+	dir, err := os.MkdirTemp("", "redlock-test-")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "redlock")
+	build := []string{"build", "-o", binary}
+	if raced() {
+		build = append(build, "-race")
+	}
+	if out, err := exec.Command("go", append(build, ".")...).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
+
+// raced reports whether the test runs with -race; then the command shall, too.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// patience is how long a test waits for what must happen.
+const patience = 15 * time.Second
+
+// output is what a process has written so far.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// process is a running redlock.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdout, stderr output
+	ended          chan struct{}
+	code           int
+}
+
+// launch starts redlock with args over masters (nil: none). It is ended with the test.
+func launch(t *testing.T, masters []*redlocktest.Master, args ...string) *process {
+	t.Helper()
+	return launchWith(t, masters, nil, args...)
+}
+
+func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	p.cmd.WaitDelay = time.Second // what it left behind may hold the pipes
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}
+	if masters != nil {
+		p.cmd.Env = append(p.cmd.Env, "REDLOCK_MASTERS="+strings.Join(redlocktest.URLs(masters), ","))
+	}
+	if change != nil {
+		change(p.cmd)
+	}
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		err := p.cmd.Wait()
+		var exit *exec.ExitError
+		switch {
+		case err == nil || errors.Is(err, exec.ErrWaitDelay):
+			p.code = p.cmd.ProcessState.ExitCode()
+		case errors.As(err, &exit):
+			p.code = exit.ExitCode() // -1 if a signal ended redlock itself
+		default:
+			p.code = -2
+		}
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+// wait returns the exit status.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		p.t.Fatalf("redlock still runs\nstdout: %s\nstderr: %s", p.stdout.String(), p.stderr.String())
+	}
+	return p.code
+}
+
+func (p *process) signal(s os.Signal) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(s))
+}
+
+// says waits until stdout holds text.
+func (p *process) says(text string) {
+	p.t.Helper()
+	ok := func() bool { return strings.Contains(p.stdout.String(), text) }
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("it does not say %q\nstdout: %s\nstderr: %s", text, p.stdout.String(), p.stderr.String())
+		}
+	}
+}
+
+// result is how a redlock ended.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// redlock runs redlock to its end.
+func redlock(t *testing.T, masters []*redlocktest.Master, args ...string) result {
+	t.Helper()
+	p := launch(t, masters, args...)
+	code := p.wait()
+	return result{code, p.stdout.String(), p.stderr.String()}
+}
+
+// votes counts the masters, of those that answer, that hold name; token is what the last of them holds.
+func votes(t *testing.T, masters []*redlocktest.Master, name string) (n int, token string) {
+	t.Helper()
+	for _, m := range masters {
+		opts, err := redis.ParseURL(m.URL())
+		require.NoError(t, err)
+		opts.MaxRetries, opts.DialerRetries = -1, 1
+		c := redis.NewClient(opts)
+		if got, err := c.Get(context.Background(), name).Result(); err == nil {
+			n, token = n+1, got
+		}
+		require.NoError(t, c.Close())
+	}
+	return n, token
+}
+
+// heldEverywhere waits until all masters hold name (a majority is enough to begin), and returns the token.
+func heldEverywhere(t *testing.T, masters []*redlocktest.Master, name string) (token string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		n, got := votes(t, masters, name)
+		token = got
+		return n == len(masters)
+	}, patience, 5*time.Millisecond)
+	return token
+}
+
+// hold starts a redlock that holds name until its stdin is closed by end.
+func hold(t *testing.T, masters []*redlocktest.Master, name string, flags ...string) (p *process, end func()) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	args := append(append([]string{"run"}, flags...), name, "--", "sh", "-c", `echo holding; cat >/dev/null; echo released`)
+	p = launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, args...)
+	require.NoError(t, r.Close())
+	once := sync.OnceFunc(func() { _ = w.Close() })
+	t.Cleanup(once)
+	p.says("holding")
+	return p, once
+}

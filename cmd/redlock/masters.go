@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+const (
+	mastersEnv    = "REDLOCK_MASTERS"
+	embeddedCount = 5
+)
+
+// masters are the flags that say which masters to ask, and how.
+type masters struct {
+	urls     []string
+	embedded bool
+	ttl      time.Duration
+
+	nodeTimeout   time.Duration
+	restartWindow time.Duration
+	withoutGuard  bool
+}
+
+func (m *masters) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&m.urls, "masters", nil,
+		"URLs of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number (default: $"+mastersEnv+")")
+	f.BoolVar(&m.embedded, "embedded", false,
+		fmt.Sprintf("start %d masters in this process instead, to try things out: nobody else sees their locks", embeddedCount))
+	f.DurationVar(&m.ttl, "ttl", 10*time.Second,
+		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
+	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
+		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
+	f.DurationVar(&m.restartWindow, "restart-window", 0,
+		"how long a restarted master may not vote: at least the largest TTL in use on these masters (default: the TTL and its drift)")
+	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
+		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
+}
+
+// options returns what the flags say, of which cmd was given only some.
+func (m *masters) options(cmd *cobra.Command) []redlock.Option {
+	opts := []redlock.Option{redlock.WithTTL(m.ttl)}
+	if cmd.Flags().Changed("node-timeout") {
+		opts = append(opts, redlock.WithNodeTimeout(m.nodeTimeout))
+	}
+	if cmd.Flags().Changed("restart-window") {
+		opts = append(opts, redlock.WithRestartWindow(m.restartWindow))
+	}
+	if m.withoutGuard {
+		opts = append(opts, redlock.WithoutRestartGuard())
+	}
+	return opts
+}
+
+// open returns a Locker over the masters that the flags or the environment name, and what to do when it is not needed any
+// more. Every error is one of usage: nothing has been sent yet.
+func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Locker, func(), error) {
+	urls, stop, err := m.find()
+	if err != nil {
+		return nil, nil, err
+	}
+	locker, err := redlock.Open(urls, append(m.options(cmd), opts...)...)
+	if err != nil {
+		stop()
+		return nil, nil, &exit{exitUsage, err}
+	}
+	return locker, func() {
+		_ = locker.Close() // what could not be confirmed ends with its TTL; Unlock has said so
+		stop()
+	}, nil
+}
+
+func (m *masters) find() (urls []string, stop func(), err error) {
+	stop = func() {}
+	switch {
+	case m.embedded && len(m.urls) > 0:
+		return nil, nil, usage("--embedded starts its own masters: leave out --masters")
+	case m.embedded:
+		all, err := embedded.OpenAll(embeddedCount)
+		if err != nil {
+			return nil, nil, &exit{1, err}
+		}
+		return embedded.URLs(all), func() { embedded.CloseAll(all) }, nil
+	case len(m.urls) > 0:
+		urls = split(strings.Join(m.urls, ","))
+	default:
+		urls = split(os.Getenv(mastersEnv))
+	}
+	if len(urls) == 0 {
+		return nil, nil, &exit{exitUsage, errors.New("no masters given: use --masters URL,URL,URL or set " + mastersEnv +
+			"; to try things out without any, use --embedded, or redlock dev in another terminal")}
+	}
+	return urls, stop, nil
+}
+
+// split returns the URLs of a list with commas, or with white space as in a file of them. A comma within a password is
+// written %2C.
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// The reports are what --json prints. Their field names and units are a contract: add, don't rename.
+
+type mastersReport struct {
+	Votes   int            `json:"votes"`    // how many masters there are
+	Needed  int            `json:"needed"`   // a majority of them
+	MayVote int            `json:"may_vote"` // how many may vote now
+	Quorum  bool           `json:"quorum"`   // that is enough
+	Masters []masterReport `json:"masters"`
+}
+
+type masterReport struct {
+	Node        string   `json:"node"`
+	Reachable   bool     `json:"reachable"`
+	RoundTripMS *float64 `json:"round_trip_ms"` // null if it is not reachable
+	Role        string   `json:"role,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	RunID       string   `json:"run_id,omitempty"`
+	UptimeMS    *float64 `json:"uptime_ms"` // null if unknown
+	MayVote     bool     `json:"may_vote"`
+	VoteInMS    float64  `json:"vote_in_ms"`
+	Error       string   `json:"error,omitempty"`
+}
+
+type locksReport struct {
+	Locks []lockReport `json:"locks"`
+}
+
+type lockReport struct {
+	Name    string         `json:"name"`
+	Kind    string         `json:"kind,omitempty"`
+	Held    bool           `json:"held"`
+	Holders []holderReport `json:"holders"`
+	Nodes   []voteReport   `json:"nodes"`
+	Error   string         `json:"error,omitempty"`
+}
+
+type holderReport struct {
+	Owner  string  `json:"owner"`
+	Token  string  `json:"token"`
+	Votes  int     `json:"votes"`
+	LeftMS float64 `json:"left_ms"`
+}
+
+type voteReport struct {
+	Node   string  `json:"node"`
+	Owner  string  `json:"owner,omitempty"`
+	Token  string  `json:"token,omitempty"`
+	LeftMS float64 `json:"left_ms,omitempty"`
+	Error  string  `json:"error,omitempty"`
+}
+
+func reportMasters(nodes []redlock.NodeStatus) mastersReport {
+	r := mastersReport{Votes: len(nodes), Needed: len(nodes)/2 + 1, Masters: []masterReport{}}
+	for _, n := range nodes {
+		m := masterReport{
+			Node: n.Node, Reachable: n.Reachable, Role: n.Role, Version: n.Version, RunID: n.RunID,
+			MayVote: n.MayVote, VoteInMS: ms(n.VoteIn), Error: reason(n.Err),
+		}
+		if n.Reachable {
+			m.RoundTripMS = ref(ms(n.RoundTrip))
+		}
+		if n.RunID != "" {
+			m.UptimeMS = ref(ms(n.Uptime))
+		}
+		if n.MayVote {
+			r.MayVote++
+		}
+		r.Masters = append(r.Masters, m)
+	}
+	r.Quorum = r.MayVote >= r.Needed
+	return r
+}
+
+func reportLock(h redlock.Holding, err error) lockReport {
+	r := lockReport{
+		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0,
+		Holders: []holderReport{}, Nodes: []voteReport{},
+	}
+	if err != nil {
+		r.Error = noMajority
+	}
+	for _, who := range h.Holders {
+		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Votes, left(who.Left)})
+	}
+	for _, n := range h.Nodes {
+		v := voteReport{Node: n.Node, Token: n.Token, Error: reason(n.Err)}
+		if n.Token != "" {
+			v.Owner, v.LeftMS = owner(n.Token), left(n.Left)
+		}
+		r.Nodes = append(r.Nodes, v)
+	}
+	return r
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// left is the time left in milliseconds; -1 for ever.
+func left(d time.Duration) float64 {
+	if d < 0 {
+		return -1
+	}
+	return ms(d)
+}
+
+func ref[T any](v T) *T { return &v }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+const rootHelp = `redlock locks a name on a majority of independent Redis masters.
+
+The masters come from --masters or from the environment variable REDLOCK_MASTERS, as URLs separated by commas.
+Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost while the command ran, 75 not acquired;
+any other is the command's own.`
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "redlock",
+		Short:         "A quorum lock over independent Redis masters",
+		Long:          rootHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(cmd.ErrOrStderr())
+			_ = cmd.Help()
+			return usage("which command? For example: redlock run NAME -- COMMAND")
+		},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%w\nsee %s --help", err, cmd.CommandPath())
+	})
+	root.AddCommand(runCommand(), statusCommand(), devCommand(), versionCommand())
+	return root
+}
+
+// noArgs is cobra.NoArgs in words that say what to do.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no arguments, but got %q\nsee %s --help", cmd.CommandPath(), args, cmd.CommandPath())
+	}
+	return nil
+}
+
+func printf(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.OutOrStdout(), format, args...)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-go/redlock"
+)
+
+const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends.
+
+COMMAND finds the name in REDLOCK_NAME and the lock's token in REDLOCK_TOKEN. Its exit status is passed through (128+n if
+signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the group. When the
+lock is lost, the group gets SIGTERM, and SIGKILL after --grace: from the moment of the loss somebody else may hold the
+lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0. What COMMAND leaves in the
+background when it ends is not covered by the lock.
+
+Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not acquired,
+126 and 127 when COMMAND cannot be executed or found. It prints nothing unless something is wrong; on a terminal it shows
+what it waits for.`
+
+const runExample = `  redlock run nightly-report -- ./report.sh --all
+  redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
+  redlock run --embedded demo -- echo "no Redis needed to try this"`
+
+// runFlags are the flags of redlock run.
+type runFlags struct {
+	masters
+	try     bool
+	wait    time.Duration
+	maxHold time.Duration
+	grace   time.Duration
+	verbose bool
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:     "run [flags] NAME -- COMMAND [ARG...]",
+		Short:   "Lock a name, run a command, unlock",
+		Long:    runHelp,
+		Example: runExample,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return f.check(cmd, args)
+		},
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp // a name
+			}
+			return nil, cobra.ShellCompDirectiveDefault // a command and its files
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd, &f, args[0], args[1:])
+		},
+	}
+	f.flags(cmd)
+	fl := cmd.Flags()
+	fl.BoolVar(&f.try, "try", false, "do not wait for the lock")
+	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
+	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
+	fl.DurationVar(&f.grace, "grace", 5*time.Second, "how long COMMAND has to end when the lock is lost, until it is killed")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")
+	return cmd
+}
+
+func (f *runFlags) check(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	const form = "redlock run [flags] NAME -- COMMAND [ARG...]"
+	switch {
+	case len(args) == 0 || dash == 0:
+		return usage("a name is missing: %s", form)
+	case dash < 0 && len(args) > 1:
+		return usage("put -- between the name and the command: %s", form)
+	case dash < 0 || dash == len(args):
+		return usage("a command is missing: %s", form)
+	case dash > 1:
+		return usage("%q: there is one name before --: %s", args[:dash], form)
+	case args[0] == "":
+		return usage("the name is empty: %s", form)
+	case f.try && cmd.Flags().Changed("wait"):
+		return usage("--try does not wait, --wait does: use one of them")
+	case cmd.Flags().Changed("wait") && f.wait <= 0:
+		return usage("--wait %v: it must be above 0; --try does not wait at all", f.wait)
+	case f.grace < 0:
+		return usage("--grace %v: it must not be negative", f.grace)
+	}
+	return nil
+}
+
+func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
+	path, err := find(command[0])
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	if f.verbose {
+		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	locker, stop, err := f.open(cmd, redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold))
+	if err != nil {
+		return err
+	}
+	defer stop()
+	signals, release := catch()
+	defer release()
+
+	lock, err := acquire(locker, f, name, signals)
+	if err != nil {
+		return err
+	}
+	log.Info("locked", "name", name, "token", lock.Token(), "until", lock.Until())
+	h := holder{lock: lock, grace: f.grace, signals: signals, log: log}
+	return h.run(path, command)
+}
+
+// find returns the path of a command, before anything is locked for it in vain.
+func find(command string) (string, error) {
+	path, err := exec.LookPath(command)
+	switch {
+	case err == nil:
+		return path, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", &exit{exitNotExecutable, fmt.Errorf("%s cannot be executed: %w", command, err)}
+	case errors.Is(err, exec.ErrDot):
+		return "", &exit{exitNotFound, fmt.Errorf("%s is in the current directory only: run ./%s", command, command)}
+	default:
+		return "", &exit{exitNotFound, fmt.Errorf("%s: command not found", command)}
+	}
+}

@@ -1,0 +1,221 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestRunPassesTheExitStatusThroughAndSaysNothing(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	for script, want := range map[string]int{
+		"true":                          0,
+		"exit 3":                        3,
+		"exit 64":                       64,
+		"exit 255":                      255,
+		"kill -KILL $$":                 128 + 9,
+		"kill -SEGV $$":                 128 + 11,
+		"trap 'exit 7' TERM; kill $$":   7,
+		"echo out; echo err >&2; false": 1,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			got := redlock(t, masters, "run", script, "--", "sh", "-c", script)
+			assert.Equal(t, want, got.code)
+			if strings.Contains(script, "echo") {
+				assert.Equal(t, "out\n", got.stdout)
+				assert.Equal(t, "err\n", got.stderr)
+			} else {
+				assert.Empty(t, got.stdout)
+				assert.Empty(t, got.stderr)
+			}
+			n, _ := votes(t, masters, script)
+			assert.Zero(t, n, "unlocked")
+		})
+	}
+}
+
+func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	p, end := hold(t, masters, "name")
+	heldEverywhere(t, masters, "name")
+
+	tried := redlock(t, masters, "run", "--try", "name", "--", "echo", "must not run")
+	assert.Equal(t, 75, tried.code)
+	assert.Empty(t, tried.stdout)
+	assert.Contains(t, tried.stderr, `"name" is held by another`)
+	assert.Contains(t, tried.stderr, "--try")
+
+	waited := redlock(t, masters, "run", "--wait", "300ms", "name", "--", "echo", "must not run")
+	assert.Equal(t, 75, waited.code)
+	assert.Empty(t, waited.stdout)
+	assert.Contains(t, waited.stderr, `"name" is held by another`)
+	assert.Contains(t, waited.stderr, "300ms")
+
+	other := redlock(t, masters, "run", "--try", "another name", "--", "echo", "runs")
+	assert.Equal(t, 0, other.code)
+	assert.Equal(t, "runs\n", other.stdout)
+
+	end()
+	assert.Equal(t, 0, p.wait())
+	assert.Contains(t, p.stdout.String(), "released")
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n)
+}
+
+func TestRunWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	first, end := hold(t, masters, "name")
+	second := launch(t, masters, "run", "name", "--", "echo", "my turn")
+	third := launch(t, masters, "run", "--wait", "1m", "name", "--", "echo", "my turn")
+	select {
+	case <-second.ended:
+		t.Fatal("it did not wait")
+	case <-third.ended:
+		t.Fatal("it did not wait")
+	case <-time.After(300 * time.Millisecond):
+	}
+	end()
+	for _, p := range []*process{first, second, third} {
+		assert.Equal(t, 0, p.wait())
+		assert.Empty(t, p.stderr.String(), "waiting is silent where stderr is no terminal")
+	}
+	assert.Equal(t, "my turn\n", second.stdout.String())
+	assert.Equal(t, "my turn\n", third.stdout.String())
+}
+
+func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer w.Close()
+	p := launchWith(t, masters, func(c *exec.Cmd) {
+		c.Stdin = r
+		c.Env = append(c.Env, "REDLOCK_NAME=stale", "REDLOCK_TOKEN=stale", "OTHER=kept")
+	}, "run", "orders: 42", "--", "sh", "-c",
+		`echo "name=$REDLOCK_NAME token=$REDLOCK_TOKEN other=$OTHER n=$(env | grep -c REDLOCK_TOKEN)"; read line; echo "read $line"`)
+	require.NoError(t, r.Close())
+	p.says("n=1\n")
+	token := heldEverywhere(t, masters, "orders: 42")
+	assert.Equal(t, "name=orders: 42 token="+token+" other=kept n=1\n", p.stdout.String())
+	_, err = w.WriteString("a line\n")
+	require.NoError(t, err)
+	assert.Equal(t, 0, p.wait())
+	assert.Contains(t, p.stdout.String(), "read a line\n")
+}
+
+func TestRunWorksWithAMinorityDownOrFrozen(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	masters[0].Stop()
+	masters[1].Freeze()
+	got := redlock(t, masters, "run", "name", "--", "echo", "runs")
+	assert.Equal(t, result{0, "runs\n", ""}, got)
+}
+
+func TestRunWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	for _, m := range masters[:3] {
+		m.Stop()
+	}
+	for _, flags := range [][]string{{"--try"}, {"--wait", "300ms"}} {
+		got := redlock(t, masters, append(append([]string{"run"}, flags...), "name", "--", "echo", "must not run")...)
+		assert.Equal(t, 69, got.code, flags)
+		assert.Empty(t, got.stdout)
+		assert.Contains(t, got.stderr, "no majority of the masters answered")
+		assert.Contains(t, got.stderr, "connection refused")
+		assert.Contains(t, got.stderr, "redlock status")
+	}
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n, "what the minority granted is released")
+}
+
+func TestRunWaitsForMastersToComeBack(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	masters[0].Freeze()
+	masters[1].Freeze()
+	p := launch(t, masters, "run", "name", "--", "echo", "runs")
+	time.Sleep(300 * time.Millisecond)
+	assert.Empty(t, p.stdout.String())
+	masters[0].Thaw()
+	assert.Equal(t, 0, p.wait())
+	assert.Equal(t, "runs\n", p.stdout.String())
+}
+
+func TestRunOverEmbeddedMasters(t *testing.T) {
+	t.Parallel()
+	got := redlock(t, nil, "run", "--embedded", "nightly-report", "--", "echo", "one of us runs this")
+	assert.Equal(t, result{0, "one of us runs this\n", ""}, got)
+}
+
+func TestRunTakesMastersFromItsFlagFirst(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	got := redlock(t, redlocktest.Start(t, 1), "run", "--masters", redlocktest.URLs(masters)[0]+","+redlocktest.URLs(masters)[1],
+		"--masters", redlocktest.URLs(masters)[2], "name", "--", binary, "status", "--masters", strings.Join(redlocktest.URLs(masters), ","), "name")
+	assert.Equal(t, 0, got.code, got.stderr)
+	assert.Contains(t, got.stdout, "3 of 3 votes")
+}
+
+func TestRunTellsWhatHappensIfAsked(t *testing.T) {
+	t.Parallel()
+	got := redlock(t, redlocktest.Start(t, 3), "run", "-v", "my name", "--", "true")
+	assert.Equal(t, 0, got.code)
+	assert.Empty(t, got.stdout)
+	assert.Regexp(t, `locked.*my name(?s:.*)unlocked.*my name`, got.stderr)
+}
+
+func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, end := hold(t, masters, "name") // would be waited for
+	defer end()
+	plain := filepath.Join(t.TempDir(), "plain")
+	require.NoError(t, os.WriteFile(plain, []byte("text"), 0o600))
+
+	got := redlock(t, masters, "run", "name", "--", "no-such-command-here")
+	assert.Equal(t, 127, got.code)
+	assert.Contains(t, got.stderr, "no-such-command-here")
+	got = redlock(t, masters, "run", "name", "--", plain)
+	assert.Equal(t, 126, got.code)
+	assert.Contains(t, got.stderr, plain)
+}
+
+// An executable without an interpreter is found, but cannot be started.
+func TestRunUnlocksIfTheCommandCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.WriteFile(broken, []byte("#!/no/such/interpreter\n"), 0o700))
+
+	got := redlock(t, masters, "run", "name", "--", broken)
+	assert.Equal(t, 127, got.code)
+	assert.Contains(t, got.stderr, broken)
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n)
+}
+
+func TestRunSaysThatAReleaseIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p, end := hold(t, masters, "name")
+	masters[0].Freeze()
+	masters[1].Freeze()
+	end()
+	assert.Equal(t, 0, p.wait(), "the command's own")
+	assert.Contains(t, p.stderr.String(), "release is not confirmed")
+}

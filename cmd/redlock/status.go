@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/redlock-go/redlock"
+)
+
+const statusHelp = `status without a name shows the masters: whether each answers, how fast, what it is, and whether it may vote now, or why
+not. With names it shows who holds them, for how long, and what each master says.
+
+With --json, durations are in milliseconds (fields that end in _ms), and -1 is a key without an end.
+The exit status is 69 if no majority of the masters may vote, or answers.`
+
+func statusCommand() *cobra.Command {
+	var m masters
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "status [flags] [NAME...]",
+		Short:             "Show who holds what; without a name, the masters",
+		Long:              statusHelp,
+		Example:           "  redlock status\n  redlock status --json nightly-report | jq '.locks[0].holders[0].left_ms'",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args: func(_ *cobra.Command, names []string) error {
+			for _, n := range names {
+				if n == "" {
+					return usage("a name is empty")
+				}
+			}
+			return nil
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			locker, stop, err := m.open(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			ctx, cancel := untilSignal()
+			defer cancel()
+			show := showMasters
+			if len(names) > 0 {
+				show = showLocks
+			}
+			err = show(ctx, cmd, locker, names, asJSON)
+			if interrupted := context.Cause(ctx); interrupted != nil {
+				return interrupted
+			}
+			return err
+		},
+	}
+	m.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// untilSignal returns a context that ends at the first signal that asks the program to end; its cause is how to.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals, stop := catch()
+	done := make(chan struct{})
+	go func() {
+		defer stop()
+		select {
+		case s := <-signals:
+			cancel(&exit{exitSignal + number(s), nil})
+		case <-done:
+		}
+	}()
+	return ctx, func() { close(done) }
+}
+
+func showMasters(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, _ []string, asJSON bool) error {
+	nodes, err := locker.Nodes(ctx)
+	if err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
+		return failure(err)
+	}
+	report := reportMasters(nodes)
+	if asJSON {
+		printJSON(cmd, report)
+	} else {
+		report.print(cmd.OutOrStdout(), nodes)
+	}
+	if err != nil {
+		return &exit{exitNoQuorum, errors.New("no majority of the masters may vote: nothing can be locked now")}
+	}
+	return nil
+}
+
+func showLocks(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, names []string, asJSON bool) error {
+	var report locksReport
+	var failed error
+	for _, name := range names {
+		holding, err := locker.Inspect(ctx, name)
+		if err != nil {
+			if !errors.Is(err, redlock.ErrNoQuorum) {
+				return failure(err)
+			}
+			failed = err
+		}
+		holding.Name = name
+		report.Locks = append(report.Locks, reportLock(holding, err))
+	}
+	if asJSON {
+		printJSON(cmd, report)
+	} else {
+		report.print(cmd.OutOrStdout())
+	}
+	if failed != nil {
+		return &exit{exitNoQuorum, errors.New(noMajority + ": see redlock status")}
+	}
+	return nil
+}
+
+func printJSON(cmd *cobra.Command, v any) {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // a closed pipe: nobody reads any more
+}

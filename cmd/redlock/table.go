@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+func table(to io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(to, 0, 0, 2, ' ', 0) }
+
+// print writes the masters as a table, and what follows from it.
+func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
+	t := table(to)
+	fmt.Fprintln(t, "MASTER\tREACHABLE\tROUND TRIP\tROLE\tVERSION\tUPTIME\tMAY VOTE")
+	for _, n := range nodes {
+		trip, uptime := "-", "-"
+		if n.Reachable {
+			trip = short(n.RoundTrip)
+		}
+		if n.RunID != "" {
+			uptime = short(n.Uptime.Truncate(time.Second))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Node, yes(n.Reachable), trip, dash(n.Role), dash(n.Version), uptime, vote(n))
+	}
+	_ = t.Flush()
+	fmt.Fprintf(to, "%d of %d may vote, %d are needed\n", r.MayVote, r.Votes, r.Needed)
+}
+
+// vote says whether a master may vote, and why not.
+func vote(n redlock.NodeStatus) string {
+	switch {
+	case n.MayVote:
+		return "yes"
+	case n.VoteIn > 0:
+		return fmt.Sprintf("in %s: %s", short(n.VoteIn), reason(n.Err))
+	default:
+		return "no: " + reason(n.Err)
+	}
+}
+
+// print writes each lock as a line, and below it what each master says.
+func (r locksReport) print(to io.Writer) {
+	for i, l := range r.Locks {
+		if i > 0 {
+			fmt.Fprintln(to)
+		}
+		l.print(to)
+	}
+}
+
+func (r lockReport) print(to io.Writer) {
+	switch {
+	case r.Error != "":
+		fmt.Fprintf(to, "%s: unknown, %s\n", quote(r.Name), r.Error)
+	case !r.Held && r.partly():
+		fmt.Fprintf(to, "%s: free or changing hands, no token has a majority\n", quote(r.Name))
+	case !r.Held:
+		fmt.Fprintf(to, "%s: free\n", quote(r.Name))
+	}
+	for _, h := range r.Holders {
+		fmt.Fprintf(to, "%s: held by %s, %s, %d of %d votes\n", quote(r.Name), h.Owner, remaining(h.LeftMS), h.Votes, len(r.Nodes))
+	}
+	t := table(to)
+	for _, n := range r.Nodes {
+		switch {
+		case n.Error != "":
+			fmt.Fprintf(t, "  %s\t%s\n", n.Node, n.Error)
+		case n.Token == "":
+			fmt.Fprintf(t, "  %s\tfree\n", n.Node)
+		default:
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, n.Owner, remaining(n.LeftMS))
+		}
+	}
+	_ = t.Flush()
+}
+
+// partly reports whether some master knows of a holder.
+func (r lockReport) partly() bool {
+	for _, n := range r.Nodes {
+		if n.Token != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func remaining(leftMS float64) string {
+	if leftMS < 0 {
+		return "no end"
+	}
+	return short(time.Duration(leftMS*float64(time.Millisecond))) + " left"
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

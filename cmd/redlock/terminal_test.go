@@ -1,0 +1,260 @@
+//go:build unix
+
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+const columns = 70
+
+// screen is a program on a terminal of its own, and what it has shown so far.
+type screen struct {
+	t     *testing.T
+	tty   *os.File
+	shown output
+	seen  int // how much of it expect has gone past
+	ended chan struct{}
+	cmd   *exec.Cmd
+}
+
+// onTerminal starts a program, redlock or a shell, on a terminal, with redlock in its path.
+func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) *screen {
+	t.Helper()
+	s := &screen{t: t, ended: make(chan struct{}), cmd: exec.Command(program[0], program[1:]...)}
+	s.cmd.Env = []string{
+		"PATH=" + binary[:strings.LastIndex(binary, "/")] + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb", "PS1=$ ",
+		"REDLOCK_MASTERS=" + strings.Join(redlocktest.URLs(masters), ","),
+	}
+	opened, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: columns})
+	require.NoError(t, err)
+	s.tty = interruptible(t, opened)
+	go func() {
+		defer close(s.ended)
+		buf := make([]byte, 4096)
+		for {
+			n, err := s.tty.Read(buf)
+			_, _ = s.shown.Write(buf[:n])
+			if err != nil { // nobody has the terminal open any more
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		_ = s.tty.Close() // hangs up on whoever is left
+		<-s.ended
+	})
+	return s
+}
+
+// interruptible returns f as a file whose Close ends a Read. The pty package leaves it in blocking mode.
+func interruptible(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	fd, err := unix.Dup(int(f.Fd()))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	unix.CloseOnExec(fd)
+	require.NoError(t, unix.SetNonblock(fd, true))
+	return os.NewFile(uintptr(fd), "terminal")
+}
+
+// expect waits until more is shown, and that matches pattern; it returns it.
+func (s *screen) expect(pattern string) string {
+	s.t.Helper()
+	re := regexp.MustCompile(pattern)
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		if at := re.FindStringIndex(s.shown.String()[s.seen:]); at != nil {
+			found := s.shown.String()[s.seen+at[0] : s.seen+at[1]]
+			s.seen += at[1]
+			return found
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("nothing matches %q after the first %d bytes of:\n%q", pattern, s.seen, s.shown.String())
+		}
+	}
+}
+
+func (s *screen) types(keys string) {
+	s.t.Helper()
+	_, err := s.tty.WriteString(keys)
+	require.NoError(s.t, err)
+}
+
+func (s *screen) status() int {
+	s.t.Helper()
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		s.t.Fatalf("it still runs, having shown:\n%q", s.shown.String())
+	}
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode()
+}
+
+func TestWhoWaitsOnATerminalSeesForWhom(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, end := hold(t, masters, "name")
+	token := heldEverywhere(t, masters, "name")
+	holder := regexp.QuoteMeta(token[:strings.LastIndex(token, ":")])
+
+	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
+	s.expect(`redlock: waiting [\d.]+m?s for name: held by ` + holder)
+	s.expect(`\rredlock: waiting 1\.\ds for name: held by ` + holder + ` for`)
+	end()
+	s.expect(`my turn\r\n`)
+	assert.Equal(t, 0, s.status())
+
+	for drawn := range strings.SplitSeq(s.shown.String(), "\r") {
+		assert.Less(t, len([]rune(drawn)), columns, "a line that wraps cannot be redrawn: %q", drawn)
+	}
+	assert.Regexp(t, `\r +\rmy turn\r\n$`, s.shown.String(), "the line is gone before the command speaks")
+	assert.NotContains(t, strings.TrimSuffix(s.shown.String(), "my turn\r\n"), "\n", "one line is enough")
+}
+
+func TestWhoWaitsOnATerminalCanGiveUp(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	hold(t, masters, "name")
+	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
+	s.expect(`held by`)
+	s.types("\x03")
+	assert.Equal(t, 128+2, s.status())
+	assert.NotContains(t, s.shown.String(), "my turn")
+}
+
+func TestNoMajorityIsShownWhileWaiting(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	masters[0].Freeze()
+	masters[1].Freeze()
+	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
+	s.expect(`waiting .* no majority of the masters answers`)
+	masters[0].Thaw()
+	s.expect(`\r +\rmy turn`)
+	assert.Equal(t, 0, s.status())
+}
+
+func TestTheCommandHasTheTerminal(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	s := onTerminal(t, masters, "sh", "-c", `redlock run name -- sh -c 'echo ask; read x; echo "got $x"'; echo "status $?"; read y; echo "back $y"`)
+	s.expect(`ask`)
+	s.types("one\n")
+	s.expect(`got one`)
+	s.expect(`status 0`)
+	s.types("two\n")
+	s.expect(`back two`) // the shell has it again
+	assert.Equal(t, 0, s.status())
+}
+
+func TestTheCommandGetsTheTerminalIfItAsksLater(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	s := onTerminal(t, masters, "sh", "-c", `redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null; read y; echo "back $y"`)
+	s.expect(`ask`)
+	s.types("one\n")
+	s.expect(`got one`)
+	s.types("two\n")
+	s.expect(`back two`)
+	assert.Equal(t, 0, s.status())
+}
+
+func TestCtrlCReachesTheCommand(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	s := onTerminal(t, masters, binary, "run", "name", "--", "sh", "-c", "trap 'echo heard; exit 5' INT; echo ready; while :; do sleep 0.02; done")
+	s.expect(`ready`)
+	s.types("\x03")
+	s.expect(`heard`)
+	assert.Equal(t, 5, s.status())
+}
+
+// jobShell is an interactive shell with job control.
+func jobShell(t *testing.T, masters []*redlocktest.Master) *screen {
+	t.Helper()
+	s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-i")
+	s.expect(`\$ `)
+	return s
+}
+
+func TestCtrlZSuspendsAndFgGoesOn(t *testing.T) {
+	t.Parallel()
+	s := jobShell(t, redlocktest.Start(t, 3))
+	s.types("redlock run --ttl 1m name -- sh -c 'echo as''k; read x; echo got $x'; echo status $?\n")
+	s.expect(`ask\r\n`)
+	s.types("\x1a")
+	s.expect(`Stopped`)
+	s.expect(`\$ `)
+	s.types("echo the shell is ba''ck\n")
+	s.expect(`the shell is back\r\n`)
+	s.types("fg\n")
+	s.expect(`redlock run`)
+	s.types("one\n")
+	s.expect(`got one\r\n`)
+	s.types("exit\n")
+	s.status()
+}
+
+func TestAJobInTheBackgroundStopsForTheTerminal(t *testing.T) {
+	t.Parallel()
+	s := jobShell(t, redlocktest.Start(t, 3))
+	s.types("redlock run --ttl 1m name -- sh -c 'read x; echo got $x' &\n")
+	s.expect(`\$ `)
+	for deadline := time.Now().Add(patience); !strings.Contains(s.shown.String()[s.seen:], "Stopped"); time.Sleep(50 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "%q", s.shown.String())
+		s.types("jobs\n")
+	}
+	s.types("fg\n")
+	s.expect(`redlock run[^\n]*\n`)
+	s.types("one\n")
+	s.expect(`got one\r\n`)
+	s.types("exit\n")
+	s.status()
+}
+
+// Who suspends a holder lets its lock go: nothing extends it. The command must not go on as if nothing were.
+func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	s := jobShell(t, masters)
+	// It forks nothing: a shell that is stopped while it does so may hang until it is resumed, under any parent.
+	s.types("redlock run --ttl 1s name -- bash -c 'while :; do echo ti''ck; read -t 0.005; done'\n")
+	s.expect(`tick\r\n`)
+	s.types("\x1a")
+	s.expect(`Stopped`)
+	require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 20*time.Millisecond,
+		"the lock ends by itself")
+	s.types("fg\n")
+	s.expect(`fg\r\nredlock run[^\n]*\n`)
+	assert.NotContains(t, s.expect(`(?s).*was lost`), "tick")
+	assert.NotContains(t, s.expect(`(?s).*\$ `), "tick")
+	s.types("echo status $?\n")
+	s.expect(`status 70\r\n`)
+	s.types("exit\n")
+	s.status()
+}
+
+func TestAKilledCommandLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	s := onTerminal(t, masters, "sh", "-c", `redlock run --max-hold 500ms --grace 0 name -- sh -c "stty -echo; stty -a; sleep 100"; stty -a`)
+	s.expect(`[ ;]-echo[ ;]`)
+	s.expect(`was lost`)
+	s.expect(`[ ;]echo[ ;]`)
+	assert.Equal(t, 0, s.status())
+}

@@ -1,0 +1,115 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// terminal is the controlling terminal. Where there is none it is nil, and its methods do nothing.
+//
+// The command runs in a group of its own, and only one group may use the terminal. So ours, when it is in the
+// foreground, lends it to the command: at once if stdin is the terminal, otherwise when the command is stopped for trying
+// to use it. And since the shell that started us waits for us, not for the command, a suspended command (Ctrl-Z)
+// suspends us, too.
+type terminal struct {
+	tty   *os.File
+	group int         // our own
+	mode  *term.State // how the command found it
+}
+
+func openTerminal() *terminal {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	t := &terminal{tty: tty, group: unix.Getpgrp()}
+	t.mode, _ = term.GetState(t.fd())
+	return t
+}
+
+// lendsAtOnce reports whether the command should start in the foreground.
+func (t *terminal) lendsAtOnce() bool {
+	return t != nil && t.foreground() == t.group && term.IsTerminal(int(os.Stdin.Fd()))
+}
+
+func (t *terminal) fd() int { return int(t.tty.Fd()) }
+
+func (t *terminal) foreground() int {
+	group, err := unix.IoctlGetInt(t.fd(), unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// lend makes group the foreground of the terminal. One who is not in the foreground is stopped by SIGTTOU for trying,
+// unless it ignores it.
+func (t *terminal) lend(group int) {
+	signal.Ignore(unix.SIGTTOU)
+	defer signal.Reset(unix.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(t.fd(), unix.TIOCSPGRP, group)
+}
+
+// takeBack makes our own group the foreground again if it was lent to group.
+func (t *terminal) takeBack(group int) {
+	if t != nil && t.foreground() == group {
+		t.lend(t.group)
+	}
+}
+
+// restore brings the terminal back to the mode in which the command found it.
+func (t *terminal) restore() {
+	if t != nil && t.mode != nil && t.foreground() == t.group {
+		_ = term.Restore(t.fd(), t.mode)
+	}
+}
+
+func (t *terminal) close() {
+	if t != nil {
+		_ = t.tty.Close()
+	}
+}
+
+// stopped is called when group was stopped by s. It returns when the group goes on, or must not. Where the terminal has no
+// part in it, it is somebody's own business: the lock is kept, and whoever stopped the command may let it go on.
+func (t *terminal) stopped(group int, s syscall.Signal, mayGoOn func() bool) {
+	if t == nil {
+		return
+	}
+	wantsIt := s == unix.SIGTTIN || s == unix.SIGTTOU
+	front := t.foreground()
+	if front != group && !wantsIt {
+		return
+	}
+	if front != t.group { // Ctrl-Z, or both in the background: the shell shall know
+		t.takeBack(group)
+		suspend()
+		if !mayGoOn() {
+			return
+		}
+	}
+	if t.foreground() == t.group { // not resumed in the background
+		t.lend(group)
+	}
+	_ = unix.Kill(-group, unix.SIGCONT)
+}
+
+// suspend stops our own group, as the terminal would have done, and returns when it goes on. A group that nobody could
+// resume is not stopped by the kernel: then it returns after a moment.
+func suspend() {
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, unix.SIGCONT)
+	defer signal.Stop(resumed)
+	_ = unix.Kill(0, unix.SIGTSTP)
+	select {
+	case <-resumed:
+	case <-time.After(200 * time.Millisecond):
+	}
+}

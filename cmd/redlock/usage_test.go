@@ -1,0 +1,118 @@
+package main_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	const urls = "redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3"
+	for name, tc := range map[string]struct {
+		args string
+		says string
+	}{
+		"no command":               {"", "which command"},
+		"unknown command":          {"lock x", `unknown command "lock"`},
+		"unknown flag":             {"run --lease 3 x -- true", "--lease"},
+		"flag of a later version":  {"run --fence x -- true", "--fence"},
+		"no name":                  {"run -- true", "a name is missing"},
+		"nothing":                  {"run", "a name is missing"},
+		"no dashes":                {"run x true", "put --"},
+		"no command to run":        {"run x --", "a command is missing"},
+		"two names":                {"run x y -- true", "one name"},
+		"bad duration":             {"run --ttl soon x -- true", "soon"},
+		"negative wait":            {"run --wait -1s x -- true", "--wait -1s"},
+		"no wait":                  {"run --wait 0 x -- true", "--try"},
+		"try and wait":             {"run --try --wait 1s x -- true", "one of them"},
+		"negative grace":           {"run --grace -1s x -- true", "--grace -1s"},
+		"negative max hold":        {"run --masters " + urls + " --max-hold -1s x -- true", "-1s"},
+		"TTL zero":                 {"run --masters " + urls + " --ttl 0 x -- true", "TTL 0s"},
+		"TTL below the least":      {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
+		"TTL above the window":     {"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--restart-window"},
+		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "node timeout 0s"},
+		"no masters":               {"run x -- true", "REDLOCK_MASTERS"},
+		"no masters for status":    {"status", "REDLOCK_MASTERS"},
+		"two masters":              {"status --masters redis://127.0.0.1:1,redis://127.0.0.1:2", "2"},
+		"one master twice":         {"status --masters redis://h:1,redis://h:2,redis://h:1", "h:1"},
+		"unknown scheme":           {"status --masters http://h:1", "http"},
+		"masters twice over":       {"run --embedded --masters " + urls + " x -- true", "--embedded"},
+		"even dev":                 {"dev --nodes 4", "--nodes 4"},
+		"no dev":                   {"dev --nodes 0", "--nodes 0"},
+		"dev beyond the last port": {"dev --port 65534", "--port 65534"},
+		"dev takes no arguments":   {"dev 5", "no arguments"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := redlock(t, nil, strings.Fields(tc.args)...)
+			assert.Equal(t, 64, got.code)
+			assert.Contains(t, got.stderr, tc.says)
+			assert.Empty(t, got.stdout)
+			assert.NotContains(t, got.stderr, "With", "it speaks of flags, not of Go")
+		})
+	}
+	for _, args := range [][]string{{"run", "", "--", "true"}, {"status", ""}} {
+		got := redlock(t, nil, args...)
+		assert.Equal(t, 64, got.code)
+		assert.Contains(t, got.stderr, "name is empty")
+	}
+}
+
+// A master that is not there, one that is no URL, one that refuses the password: none may show it.
+func TestAPasswordIsNeverPrinted(t *testing.T) {
+	t.Parallel()
+	host := addr(redlocktest.Start(t, 1)[0])
+	for _, url := range []string{
+		"redis://:s3cret@" + host, "redis://user:s3cret@" + host, "redis://user:s3cret@127.0.0.1:1",
+		"http://user:s3cret@127.0.0.1:1", "redis://user:s3cret@", "redis://user:s3cret@127.0.0.1:port",
+		"redis://user:s3cret@127.0.0.1/db", "redis://user:s3cret@127.0.0.1:1?max_retries=3", "redis://user:s3cret@127.0.0.1 :1",
+		"rediss://user:s3cret@" + host, "unix://user:s3cret@nowhere", "://user:s3cret@" + host,
+	} {
+		for _, args := range [][]string{
+			{"status"}, {"status", "--json"}, {"status", "x"},
+			{"run", "-v", "--try", "x", "--", "true"}, {"run", "-v", "--wait", "100ms", "x", "--", "true"},
+		} {
+			for _, p := range []*process{
+				launch(t, nil, append(args[:1:1], append([]string{"--masters", url}, args[1:]...)...)...),
+				launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS="+url) }, args...),
+			} {
+				p.wait()
+				assert.NotContains(t, p.stdout.String()+p.stderr.String(), "s3cret", "%s %q", url, args)
+			}
+		}
+	}
+	for _, help := range [][]string{{"run", "--help"}, {"status", "--help"}} {
+		p := launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS=redis://:s3cret@h") }, help...)
+		assert.Equal(t, 0, p.wait())
+		assert.NotContains(t, p.stdout.String(), "s3cret")
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	got := redlock(t, nil, "version")
+	assert.Equal(t, 0, got.code)
+	assert.Regexp(t, `^redlock \S+( \(.+\))? go1\.\d+\S* \w+/\w+\n$`, got.stdout)
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		got := redlock(t, nil, "completion", shell)
+		assert.Equal(t, 0, got.code)
+		assert.Contains(t, got.stdout, "redlock")
+	}
+	got := redlock(t, nil, "__complete", "")
+	for _, command := range []string{"run", "status", "dev", "version", "completion"} {
+		assert.Contains(t, got.stdout, command+"\t")
+	}
+	const noFiles, files = ":4", ":0"
+	assert.Contains(t, redlock(t, nil, "__complete", "run", "").stdout, noFiles, "a lock's name is no file")
+	assert.Contains(t, redlock(t, nil, "__complete", "status", "x", "").stdout, noFiles)
+	assert.Contains(t, redlock(t, nil, "__complete", "run", "x", "--", "").stdout, files, "a command's argument may be one")
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/redlock-go/redlock"
+)
+
+const (
+	showAfter = 500 * time.Millisecond // a wait that is shorter shows nothing
+	showEvery = time.Second
+)
+
+// showWait shows on stderr, if that is a terminal, who holds name and for how long, in one line that it draws again and
+// again. hide takes the line away and returns when nothing more is drawn.
+func showWait(locker *redlock.Locker, name string) (hide func()) {
+	fd := int(os.Stderr.Fd())
+	if !term.IsTerminal(fd) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		l := line{to: os.Stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
+		defer l.clear()
+		w := watcher{name: name, since: time.Now()}
+		for next := time.After(showAfter); ; next = time.After(showEvery) {
+			select {
+			case <-next:
+			case <-ctx.Done():
+				return
+			}
+			holding, err := locker.Inspect(ctx, name)
+			if ctx.Err() != nil {
+				return
+			}
+			l.draw(w.text(time.Now(), holding, err))
+		}
+	})
+	return func() {
+		cancel()
+		drawing.Wait()
+	}
+}
+
+// watcher turns what the masters say into a line for a person, and remembers since when it has seen a holder.
+type watcher struct {
+	name  string
+	since time.Time
+
+	token string
+	seen  time.Time
+}
+
+func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string {
+	head := fmt.Sprintf("redlock: waiting %s for %s: ", short(now.Sub(w.since)), quote(w.name))
+	if err != nil || len(holding.Holders) == 0 {
+		w.token = ""
+		if err != nil {
+			return head + "no majority of the masters answers"
+		}
+		return head + "free, or between two holders"
+	}
+	h := holding.Holders[0]
+	if h.Token != w.token {
+		w.token, w.seen = h.Token, now
+	}
+	text := head + "held by " + owner(h.Token)
+	if seen := now.Sub(w.seen); seen >= time.Second {
+		text += " for " + short(seen) + " or longer"
+	}
+	if others := len(holding.Holders) - 1; others > 0 {
+		text += fmt.Sprintf(" and %d more", others)
+	}
+	if h.Left < 0 {
+		return text + ", without an end"
+	}
+	return text + ", " + short(h.Left) + " left unless it is extended"
+}
+
+// line is one line of a terminal.
+type line struct {
+	to    io.Writer
+	width func() int
+	drawn int // columns in use
+}
+
+// draw replaces the line by text, cut to the terminal's width: a line that wraps cannot be drawn again.
+func (l *line) draw(text string) {
+	if w := l.width(); w > 1 && utf8.RuneCountInString(text) >= w {
+		text = string([]rune(text)[:w-2]) + "…"
+	}
+	n := utf8.RuneCountInString(text)
+	fmt.Fprintf(l.to, "\r%s%s", text, strings.Repeat(" ", max(0, l.drawn-n)))
+	l.drawn = n
+}
+
+// clear takes the line away.
+func (l *line) clear() {
+	if l.drawn > 0 {
+		fmt.Fprintf(l.to, "\r%s\r", strings.Repeat(" ", l.drawn))
+		l.drawn = 0
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestOwnerIsTheReadablePartOfAToken(t *testing.T) {
+	t.Parallel()
+	for token, want := range map[string]string{
+		"web-3:8812:c7e712f4b461a02e99cf9ca0c613db0c": "web-3:8812",
+		"deploy bot:c7e712f4b461a02e99cf9ca0c613db0c": `"deploy bot"`,
+		"c7e712f4b461a02e99cf9ca0c613db0c":            "c7e712f4b461a02e99cf9ca0c613db0c",
+		"3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==":        "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==",
+		"host:8812":                                   "host:8812", // another client's: nothing random in it
+		"":                                            `""`,
+		"\x1b[2J":                                     `"\x1b[2J"`,
+		"a\xff":                                       `"a\xff"`,
+	} {
+		assert.Equal(t, want, owner(token))
+	}
+}
+
+func TestShort(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0:                              "0.0ms",
+		450 * time.Microsecond:         "0.4ms",
+		9990 * time.Microsecond:        "9.9ms",
+		12 * time.Millisecond:          "12ms",
+		999999 * time.Microsecond:      "999ms",
+		1500 * time.Millisecond:        "1.5s",
+		9999 * time.Millisecond:        "9.9s",
+		12999 * time.Millisecond:       "12s",
+		time.Minute:                    "1m",
+		185 * time.Second:              "3m5s",
+		26*time.Hour + 5*time.Minute:   "1d2h",
+		30*24*time.Hour + time.Second:  "30d",
+		2*time.Hour + 59*time.Second:   "2h",
+		-1500 * time.Millisecond:       "-1.5s",
+		time.Hour + 30*time.Minute + 1: "1h30m",
+	} {
+		assert.Equal(t, want, short(d), d)
+	}
+}
+
+func TestTheWaitingLine(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
+	held := func(token string, left time.Duration, more ...string) redlock.Holding {
+		h := redlock.Holding{Holders: []redlock.Holder{{Token: token, Left: left}}}
+		for _, m := range more {
+			h.Holders = append(h.Holders, redlock.Holder{Token: m})
+		}
+		return h
+	}
+	w := watcher{name: "my name", since: start}
+	const head = `redlock: waiting `
+	assert.Equal(t, head+`0.5s for "my name": held by a:1, 9.1s left unless it is extended`,
+		strings.Replace(w.text(at(0.5), held("a:1", 9100*time.Millisecond), nil), "500ms", "0.5s", 1))
+	assert.Equal(t, head+`3.0s for "my name": held by a:1 for 2.5s or longer, 9.9s left unless it is extended`,
+		w.text(at(3), held("a:1", 9900*time.Millisecond), nil))
+	assert.Equal(t, head+`4.0s for "my name": held by b:2, without an end`, w.text(at(4), held("b:2", -1), nil))
+	assert.Equal(t, head+`5.0s for "my name": no majority of the masters answers`,
+		w.text(at(5), redlock.Holding{}, redlock.ErrNoQuorum))
+	assert.Equal(t, head+`6.0s for "my name": held by b:2, without an end`, w.text(at(6), held("b:2", -1), nil),
+		"it may have been another meanwhile")
+	assert.Equal(t, head+`7.0s for "my name": free, or between two holders`, w.text(at(7), redlock.Holding{}, nil))
+	assert.Equal(t, head+`8.0s for "my name": held by c and 2 more, 1.0s left unless it is extended`,
+		w.text(at(8), held("c", time.Second, "d", "e"), nil))
+}
+
+func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	width := 12
+	l := line{to: &out, width: func() int { return width }}
+	l.clear()
+	assert.Empty(t, out.String(), "nothing was drawn")
+	l.draw("0123456789äöü")
+	assert.Equal(t, "\r0123456789…", out.String())
+	out.Reset()
+	l.draw("short")
+	assert.Equal(t, "\rshort      ", out.String(), "what was longer is overwritten")
+	out.Reset()
+	l.clear()
+	assert.Equal(t, "\r     \r", out.String())
+	out.Reset()
+	width = 0 // unknown
+	l.draw("as long as it is, it is drawn")
+	assert.Equal(t, "\ras long as it is, it is drawn", out.String())
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	node := &redlock.NodeError{Node: "h:1", Op: "acquire", Err: errors.New("LOADING the data")}
+	for name, tc := range map[string]struct {
+		err  error
+		code int
+		says string
+	}{
+		"nothing":         {nil, 0, ""},
+		"a parser's":      {errors.New("unknown flag: --x"), 64, "redlock: unknown flag: --x"},
+		"a command's own": {&exit{3, nil}, 3, ""},
+		"held":            {failure(&redlock.HeldError{Name: "n"}), 75, `redlock: "n" is held by another`},
+		"lost":            {failure(redlock.ErrLost), 70, "redlock: the lock was lost"},
+		"no quorum": {
+			failure(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(node, node))), 69,
+			"redlock: no majority of the masters answered\n  h:1  LOADING the data\nredlock status shows them all",
+		},
+		"held, with no majority before": {failure(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
+		"anything else":                 {failure(errors.New("odd")), 1, "redlock: odd"},
+		"an option":                     {usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, says := outcome(tc.err)
+			assert.Equal(t, tc.code, code)
+			assert.Contains(t, says, tc.says)
+			assert.Equal(t, tc.says == "", says == "")
+		})
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	t.Parallel()
+	setting := func(k, v string) debug.BuildSetting { return debug.BuildSetting{Key: k, Value: v} }
+	info := &debug.BuildInfo{Settings: []debug.BuildSetting{
+		setting("vcs.revision", "0123456789abcdef0123"), setting("vcs.modified", "true"),
+	}}
+	info.Main.Version = "v1.2.3"
+	assert.Regexp(t, `^redlock v1\.2\.3 \(0123456789ab, modified\) go\S+ \w+/\w+$`, versionLine(info))
+	assert.Regexp(t, `^redlock \(devel\) go\S+ \w+/\w+$`, versionLine(nil))
+}
