@@ -1,0 +1,248 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisbox"
+)
+
+// use does with a lock what one does: it takes it, extends it, keeps another from having it, and gives it back.
+// It returns what the slowest step took.
+func use(t *testing.T, ours, others *redlock.Locker, name string) (slowest time.Duration) {
+	t.Helper()
+	ctx := within(t, patience)
+	timed := func(f func()) {
+		begin := time.Now()
+		f()
+		slowest = max(slowest, time.Since(begin))
+	}
+	var l *redlock.Lock
+	timed(func() { l = lock(t, ours, name, redlock.WithoutKeepalive()) })
+	timed(func() { require.NoError(t, l.Extend(ctx)) })
+	_, err := others.TryLock(ctx, name)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	timed(func() { unlock(t, l) })
+	return slowest
+}
+
+func TestTwoOfFiveKilled(t *testing.T) {
+	masters := masters(t)
+	ours, others := open(t, masters), open(t, masters)
+	before := lock(t, ours, "before")
+	use(t, ours, others, "during")
+
+	all(t, (*redisbox.Master).Kill, masters[0], masters[1])
+	for i := range 5 {
+		assert.Less(t, use(t, ours, others, "during"), soon, "round %d: nothing waits for the dead", i)
+	}
+	_, err := others.Lock(within(t, ttl+ttl/2), "before")
+	require.ErrorIs(t, err, redlock.ErrHeld, "the lock of before lives on, past its TTL")
+	require.NoError(t, before.Err())
+	unlock(t, before)
+
+	// A third: no majority, and it is said at once, with what each of the dead answered.
+	held := lock(t, ours, "held", redlock.WithoutKeepalive())
+	all(t, (*redisbox.Master).Kill, masters[2])
+	begin := time.Now()
+	_, err = ours.TryLock(within(t, patience), "during")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	assert.Less(t, time.Since(begin), 2*nodeTimeout)
+	for _, m := range masters[:3] {
+		assert.ErrorContains(t, err, m.Addr())
+	}
+	_, err = ours.Lock(within(t, time.Second), "during")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, held.Extend(t.Context()), redlock.ErrNoQuorum)
+	assert.NoError(t, held.Err(), "and is held until its deadline")
+
+	// It comes back empty. With it there would be three of five; but it may not vote for as long as a lock may live.
+	back := time.Now()
+	all(t, (*redisbox.Master).Start, masters[2])
+	eventually(t, settled, func() error {
+		rows, err := ours.Nodes(within(t, patience))
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		if row := rows[2]; !row.Reachable || row.MayVote || row.VoteIn <= 0 {
+			return fmt.Errorf("it does not say when it may vote: %+v", row)
+		}
+		return nil
+	})
+	l, err := ours.Lock(within(t, patience), "during")
+	require.NoError(t, err)
+	assert.Greater(t, time.Since(back), largest)
+	unlock(t, l)
+	requireEmpty(t, settled, masters[2:]...)
+}
+
+// A fault lasts for so long that whatever was asked of a silent master has met its deadline; and in that time it is asked
+// for so many locks.
+const (
+	outlast    = 3 * nodeTimeout
+	outlasting = 30
+)
+
+// What a frozen master, or one behind a black hole, does not answer delays nobody, and what it was told is taken back
+// when it answers again. All TTLs are longer than the test, so no key goes away by itself.
+//
+// Behind the black hole are the containers' own addresses. A client takes back what lies unacknowledged on a connection
+// when it abandons it; a proxy, such as Docker's at the published port, goes on repeating it for as long again as
+// the silence lasted, and the master may carry it out after everything else.
+func TestTwoOfFiveSilentOrGone(t *testing.T) {
+	for name, fault := range map[string]struct {
+		begin, end func(*redisbox.Master, context.Context) error
+		needs      func(testing.TB)
+		urls       func([]*redisbox.Master) []string
+	}{
+		"frozen":  {begin: (*redisbox.Master).Pause, end: (*redisbox.Master).Unpause, urls: redisbox.URLs},
+		"cut off": {begin: (*redisbox.Master).Disconnect, end: (*redisbox.Master).Reconnect, urls: redisbox.URLs},
+		"black-holed": {
+			begin: (*redisbox.Master).BlackHole, end: (*redisbox.Master).Heal,
+			needs: redisbox.NeedBlackHole, urls: redisbox.ContainerURLs,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if fault.needs != nil {
+				fault.needs(t)
+			}
+			masters := masters(t)
+			opts := []redlock.Option{redlock.WithTTL(long), redlock.WithoutRestartGuard()}
+			urls := fault.urls(masters)
+			ours, others := openAt(t, urls, opts...), openAt(t, urls, opts...)
+			use(t, ours, others, "during")
+			before := lock(t, ours, "before")
+			for _, m := range masters {
+				requireValue(t, settled, m, "before", before.Token())
+			}
+
+			all(t, fault.begin, masters[3], masters[4])
+			begin := time.Now()
+			unlock(t, before)
+			slowest := time.Since(begin)
+			for i := range outlasting {
+				slowest = max(slowest, use(t, ours, others, fmt.Sprintf("during:%d", i)))
+				time.Sleep(outlast / outlasting)
+			}
+			assert.Less(t, slowest, soon, "nothing waits for the silent")
+			requireEmpty(t, settled, masters[:3]...)
+
+			all(t, fault.end, masters[3], masters[4])
+			requireNoGhosts(t, masters...)
+		})
+	}
+}
+
+// A frozen master carries out, when it wakes up, what was sent to it meanwhile. Two seconds later nothing of that may be
+// left: such a ghost would vote for a lock that nobody holds.
+func TestNoGhostsAfterAPause(t *testing.T) {
+	masters := masters(t)
+	frozen := masters[4]
+	locker := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
+	unlock(t, lock(t, locker, "warm")) // it is connected everywhere
+	requireEmpty(t, settled, masters...)
+	ask(t, frozen, "CONFIG", "RESETSTAT")
+
+	all(t, (*redisbox.Master).Pause, frozen)
+	for i := range outlasting {
+		unlock(t, lock(t, locker, fmt.Sprintf("ghost:%d", i)))
+		time.Sleep(outlast / outlasting)
+	}
+	all(t, (*redisbox.Master).Unpause, frozen)
+	requireNoGhosts(t, masters...)
+	assert.Contains(t, ask(t, frozen, "INFO", "commandstats"), "cmdstat_set:",
+		"the control: it did carry out a SET when it woke, so there was a ghost to lay")
+}
+
+// A lock is held on masters A, B and C only. C crashes and comes back empty; D and E never knew. They would be a
+// majority for somebody else while the lock is valid.
+func TestAMasterThatRestartedEmptyDoesNotVoteTwice(t *testing.T) {
+	masters := masters(t)
+	const name = "twice"
+	opts := []redlock.Option{redlock.WithTTL(largest)}
+	first, second := open(t, masters, opts...), open(t, masters, opts...)
+	control := open(t, masters, append(opts, redlock.WithoutRestartGuard())...)
+	for _, locker := range []*redlock.Locker{first, second, control} {
+		unlock(t, lock(t, locker, "warm"))
+	}
+
+	for _, m := range masters[3:] {
+		ask(t, m, "SET", name, "another", "PX", patience.Milliseconds())
+	}
+	held := lock(t, first, name, redlock.WithoutKeepalive())
+	for _, m := range masters[3:] {
+		ask(t, m, "DEL", name)
+	}
+	votes, _ := holders(t, second, name)
+	require.Equal(t, 3, votes)
+
+	c := masters[2]
+	all(t, (*redisbox.Master).Kill, c)
+	all(t, (*redisbox.Master).Start, c)
+	require.Empty(t, value(c, name), "it has forgotten")
+
+	for time.Until(held.Until()) > 2*time.Second {
+		_, err := second.TryLock(t.Context(), name)
+		require.Error(t, err, "a second holder, %v before the first one's deadline", time.Until(held.Until()))
+	}
+	require.NoError(t, held.Err())
+
+	// The control: the guard it was, and nothing else.
+	var stolen *redlock.Lock
+	eventually(t, time.Until(held.Until()), func() (err error) {
+		stolen, err = control.TryLock(t.Context(), name)
+		return err
+	})
+	assert.NoError(t, held.Err(), "two holders at once")
+	unlock(t, stolen)
+
+	// And when the lock and the window have passed, the second has its turn.
+	l, err := second.Lock(within(t, patience), name)
+	require.NoError(t, err)
+	assert.ErrorIs(t, held.Err(), redlock.ErrLost)
+	unlock(t, l)
+}
+
+// An extension puts the lock back on a master that lost it, and the master's first vote after that does not count yet.
+func TestAnExtensionHealsARestartedMaster(t *testing.T) {
+	masters := masters(t)
+	lost := masters[1]
+	votes := make(chan string, 1000)
+	locker := open(t, masters, redlock.WithTrace(&redlock.Trace{
+		Vote: func(node, op, vote string, _ time.Duration, _ error) {
+			if node == lost.Addr() && op == "extend" {
+				votes <- vote
+			}
+		},
+	}))
+	l := lock(t, locker, "healed")
+	requireValue(t, settled, lost, "healed", l.Token())
+	all(t, (*redisbox.Master).Kill, lost)
+	for len(votes) > 0 {
+		<-votes
+	}
+	all(t, (*redisbox.Master).Start, lost)
+
+	requireValue(t, patience, lost, "healed", l.Token())
+	var answered []string
+	for !slices.Contains(answered, "granted") {
+		select {
+		case vote := <-votes:
+			if vote == "granted" || vote == "denied" {
+				answered = append(answered, vote)
+			}
+		case <-time.After(patience):
+			t.Fatalf("no vote of it counts again: %v", answered)
+		}
+	}
+	assert.Equal(t, []string{"denied", "granted"}, answered, "healed, and only from the next extension on a vote")
+	assert.NoError(t, l.Err())
+	unlock(t, l)
+	requireEmpty(t, settled, masters...)
+}

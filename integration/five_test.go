@@ -1,0 +1,189 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisbox"
+)
+
+const (
+	// ttl is the TTL of the tests' locks, and long the one under which no key ends by itself during a test.
+	ttl  = 2 * time.Second
+	long = 30 * time.Second
+	// largest is the largest TTL of a Locker with its restart guard on. The five may vote when they have been up for it.
+	largest = 5 * time.Second
+	// nodeTimeout is generous: the machine that runs the tests is busy.
+	nodeTimeout = 500 * time.Millisecond
+	// soon bounds what happens without a timeout's help, settled what is cleared up after a fault.
+	soon    = nodeTimeout - 100*time.Millisecond
+	settled = 2 * time.Second
+	// patience bounds the wait for what needs a timeout, a restart window or a busy machine.
+	patience = 20 * time.Second
+)
+
+// The tests share five masters, one test at a time.
+var five = redisbox.Fleet{Size: 5, Window: largest + largest/50}
+
+type tests struct{ *testing.M }
+
+func (m tests) Run() int {
+	status := m.M.Run()
+	if err := five.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = max(status, 1)
+	}
+	return status
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tests{m}) }
+
+// masters returns the five, healthy, empty and allowed to vote. No goroutine of the test may survive it.
+func masters(t *testing.T) []*redisbox.Master {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	return five.Masters(t)
+}
+
+// open returns a Locker over masters that is closed with the test.
+func open(t *testing.T, masters []*redisbox.Master, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	return openAt(t, redisbox.URLs(masters), opts...)
+}
+
+func openAt(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	opts = append([]redlock.Option{
+		redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest + largest/50),
+	}, opts...)
+	locker, err := redlock.Open(urls, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+	return locker
+}
+
+// within is a context that ends after d, or with the test.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// lock takes a lock that can be had.
+func lock(t *testing.T, locker *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	l, err := locker.Lock(within(t, patience), name, opts...)
+	require.NoError(t, err)
+	return l
+}
+
+// unlock gives back a lock that is held.
+func unlock(t *testing.T, l *redlock.Lock) {
+	t.Helper()
+	require.NoError(t, l.Unlock(t.Context()))
+}
+
+// all runs a fault on several masters at once.
+func all(t *testing.T, fault func(*redisbox.Master, context.Context) error, masters ...*redisbox.Master) {
+	t.Helper()
+	ctx := within(t, patience)
+	errs := make([]error, len(masters))
+	var done sync.WaitGroup
+	for i, m := range masters {
+		done.Go(func() { errs[i] = fault(m, ctx) })
+	}
+	done.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+// ask sends one command to a master.
+func ask(t *testing.T, m *redisbox.Master, args ...any) any {
+	t.Helper()
+	reply, err := m.Do(t.Context(), args...)
+	require.NoError(t, err, "%v on %s", args, m)
+	return reply
+}
+
+// value is what a master holds for a key; "" for nothing.
+func value(m *redisbox.Master, key string) string {
+	reply, err := m.Do(context.Background(), "GET", key)
+	if err != nil {
+		return ""
+	}
+	return reply.(string)
+}
+
+// eventually fails the test when check still returns an error after d. It calls it in the test's own goroutine.
+func eventually(t *testing.T, d time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(d)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still after %v: %v", d, err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// requireEmpty waits until no key is left on any of the masters, and fails the test when that takes longer than d.
+func requireEmpty(t *testing.T, d time.Duration, masters ...*redisbox.Master) {
+	t.Helper()
+	eventually(t, d, func() error {
+		for _, m := range masters {
+			if keys := ask(t, m, "KEYS", "*").([]any); len(keys) > 0 {
+				return fmt.Errorf("%s has %v", m, keys)
+			}
+		}
+		return nil
+	})
+}
+
+// requireNoGhosts fails the test if masters that have just come back from a fault have a key two seconds later, or get one
+// after that: what was sent to them before may still be on its way.
+func requireNoGhosts(t *testing.T, masters ...*redisbox.Master) {
+	t.Helper()
+	time.Sleep(settled)
+	for end := time.Now().Add(2 * outlast); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		requireEmpty(t, 0, masters...)
+	}
+}
+
+// requireValue waits until a master holds a value, and fails the test when that takes longer than d.
+func requireValue(t *testing.T, d time.Duration, m *redisbox.Master, key, want string) {
+	t.Helper()
+	eventually(t, d, func() error {
+		if got := value(m, key); got != want {
+			return fmt.Errorf("%s has %q for %s, not %q", m, got, key, want)
+		}
+		return nil
+	})
+}
+
+// holders returns how many masters hold a lock for somebody; 0 when no majority does.
+func holders(t *testing.T, locker *redlock.Locker, name string) (votes int, token string) {
+	t.Helper()
+	seen, err := locker.Inspect(within(t, patience), name)
+	require.NoError(t, err)
+	if len(seen.Holders) == 0 {
+		return 0, ""
+	}
+	require.Len(t, seen.Holders, 1, "%+v", seen)
+	return seen.Holders[0].Votes, seen.Holders[0].Token
+}

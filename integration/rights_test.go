@@ -1,0 +1,127 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisbox"
+)
+
+// rights is the command with which README and docs/operations.md make a user for redlock, word by word.
+func rights(t *testing.T) []any {
+	t.Helper()
+	lines := regexp.MustCompile(`(?m)^\s*(ACL SETUSER redlock .*)$`)
+	var found []string
+	for _, file := range []string{"../README.md", "../docs/operations.md"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		line := lines.FindStringSubmatch(string(text))
+		require.NotNil(t, line, "no ACL SETUSER in %s", file)
+		found = append(found, line[1])
+	}
+	require.Equal(t, found[0], found[1], "README and docs/operations.md differ")
+	var words []any
+	for _, word := range strings.Fields(found[0]) {
+		words = append(words, word)
+	}
+	return words
+}
+
+// restricted makes a user of that name on every master, and returns their URLs with it.
+func restricted(t *testing.T, masters []*redisbox.Master, user string, setuser ...any) []string {
+	t.Helper()
+	setuser = slices.Clone(setuser)
+	setuser[2] = user
+	urls := make([]string, len(masters))
+	for i, m := range masters {
+		ask(t, m, setuser...)
+		t.Cleanup(func() { _, _ = m.Do(context.Background(), "ACL", "DELUSER", user) })
+		urls[i] = "redis://" + user + ":secret@" + m.Addr()
+	}
+	return urls
+}
+
+// denied is how often the masters refused a user.
+func denied(t *testing.T, masters []*redisbox.Master, user string) (n int) {
+	t.Helper()
+	for _, m := range masters {
+		for _, entry := range ask(t, m, "ACL", "LOG", 1000).([]any) {
+			if slices.Contains(entry.([]any), any(user)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// live has a user take, keep, extend, heal, look at, hand over and release a lock, while another waits for it. It returns
+// the first error.
+func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) error {
+	t.Helper()
+	var lockers [2]*redlock.Locker
+	for i := range lockers {
+		locker, err := redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest+largest/50))
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+		lockers[i] = locker
+	}
+	ctx := within(t, patience)
+	held, err := lockers[0].Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	next := make(chan error, 1)
+	go func() { next <- lockers[1].Do(ctx, name, func(context.Context) error { return nil }) }()
+	for _, m := range masters {
+		ask(t, m, "SCRIPT", "FLUSH") // each script goes out as text, too
+	}
+	ask(t, masters[0], "DEL", name) // and is put back
+	time.Sleep(ttl)                 // kept alive, and waited for
+	_, inspected := lockers[0].Inspect(ctx, name)
+	_, nodes := lockers[0].Nodes(ctx)
+	attached, err := lockers[0].Attach(ctx, name, held.Token())
+	if err == nil {
+		err = errors.Join(attached.Extend(ctx), attached.Unlock(ctx))
+	}
+	_ = held.Unlock(ctx) // its lock was handed over
+	return errors.Join(inspected, nodes, err, <-next)
+}
+
+func TestTheDocumentedRightsAreEnough(t *testing.T) {
+	masters := masters(t)
+	urls := restricted(t, masters, "enough", rights(t)...)
+	require.NoError(t, live(t, urls, masters, "orders:42"))
+	assert.Zero(t, denied(t, masters, "enough"), "commands that were refused")
+}
+
+// The controls of the test above: without a right, and outside the pattern, it would notice.
+func TestFewerRightsAreNoticed(t *testing.T) {
+	masters := masters(t)
+	for _, word := range rights(t)[2:] {
+		right, ok := strings.CutPrefix(word.(string), "+")
+		if !ok || right == "hello" || right == "unsubscribe" || right == "ping" || right == "select" {
+			continue // a courtesy, or for what this test does not do
+		}
+		t.Run("without "+right, func(t *testing.T) {
+			t.Parallel()
+			urls := restricted(t, masters, "no-"+right, append(rights(t), "-"+right)...)
+			err := live(t, urls, masters, "orders:"+right)
+			assert.NotZero(t, denied(t, masters, "no-"+right), "%v", err)
+		})
+	}
+	t.Run("another name", func(t *testing.T) {
+		t.Parallel()
+		urls := restricted(t, masters, "elsewhere", rights(t)...)
+		require.ErrorContains(t, live(t, urls, masters, "other"), "NOPERM")
+	})
+}
