@@ -1,0 +1,67 @@
+// Package check judges histories. Each checker is a pure function of the events: it asks no master and no clock, so
+// that a history kept from a failed run gives the same verdict again, and a handmade one can show that the checker is
+// able to say no.
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/history"
+)
+
+// Verdict is what one checker has to say about one history.
+type Verdict struct {
+	// Checker is its name.
+	Checker string
+	// Looked is what it looked at, in a few words, for the reader to see that it was not nothing.
+	Looked string
+	// Findings are what it found wrong; none means that what it checks held.
+	Findings []Finding
+}
+
+// Held reports whether nothing was found.
+func (v Verdict) Held() bool { return len(v.Findings) == 0 }
+
+// Finding is one thing that should not be.
+type Finding struct {
+	// Name is the lock's name, if it is about one.
+	Name string
+	// Text says what is wrong, in one line.
+	Text string
+	// Events prove it.
+	Events []history.Event
+}
+
+func (v *Verdict) find(name string, events []history.Event, format string, args ...any) {
+	text := strings.Join(strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' }), "; ")
+	v.Findings = append(v.Findings, Finding{Name: name, Text: text, Events: events})
+}
+
+func who(id history.ID) string {
+	return fmt.Sprintf("%s.%d/worker %d/op %d", id.Client, id.Life, id.Worker, id.Op)
+}
+
+func secs(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// phase returns when the first event of a phase was, and whether there is one.
+func phase(events []history.Event, name string) (time.Duration, bool) {
+	for _, e := range events {
+		if e.Kind == history.Phase && e.Phase == name {
+			return e.T, true
+		}
+	}
+	return 0, false
+}
+
+// Broken finds what went wrong with the harness itself: no verdict of such a run is worth anything.
+func Broken(events []history.Event) Verdict {
+	v := Verdict{Checker: "harness", Looked: fmt.Sprintf("%d events", len(events))}
+	for _, e := range events {
+		if e.Kind == history.Broken {
+			v.find("", []history.Event{e}, "%s", strings.TrimSpace(e.Err))
+		}
+	}
+	return v
+}

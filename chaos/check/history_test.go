@@ -1,0 +1,65 @@
+package check_test
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/history"
+)
+
+// story writes histories by hand, in milliseconds.
+type story struct{ events []history.Event }
+
+const lockName = "orders"
+
+func at(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func (s *story) add(ms float64, kind history.Kind, client string, op int, more func(*history.Event)) *story {
+	e := history.Event{T: at(ms), Kind: kind, Client: client, Op: op, Name: lockName, TTL: time.Second}
+	if more != nil {
+		more(&e)
+	}
+	s.events = append(s.events, e)
+	history.Sort(s.events)
+	return s
+}
+
+func (s *story) acquired(ms float64, client string, op int, until float64) *story {
+	return s.add(ms, history.Acquired, client, op, func(e *history.Event) {
+		e.Until, e.Token = at(until), client+":token"
+	})
+}
+
+func (s *story) extended(ms float64, client string, op int, until float64) *story {
+	return s.add(ms, history.Extended, client, op, func(e *history.Event) { e.Until = at(until) })
+}
+
+func (s *story) unlocks(ms float64, client string, op int) *story {
+	return s.add(ms, history.ReleaseCalled, client, op, nil).add(ms+0.5, history.Released, client, op, nil)
+}
+
+func (s *story) lost(ms float64, client string, op int) *story {
+	return s.add(ms, history.Lost, client, op, nil)
+}
+
+func (s *story) named(name string) *story {
+	s.events[len(s.events)-1].Name = name
+	return s
+}
+
+func (s *story) phase(ms float64, name string) *story {
+	s.events = append(s.events, history.Event{T: at(ms), Kind: history.Phase, Phase: name})
+	history.Sort(s.events)
+	return s
+}
+
+func (s *story) fault(ms float64, kind history.Kind, name string, targets ...int) *story {
+	s.events = append(s.events, history.Event{T: at(ms), Kind: kind, Fault: name, On: "masters", Targets: targets})
+	history.Sort(s.events)
+	return s
+}
+
+func (s *story) keys(ms float64, master int, held ...history.Key) *story {
+	s.events = append(s.events, history.Event{T: at(ms), Kind: history.Keys, Master: master, Held: held})
+	history.Sort(s.events)
+	return s
+}

@@ -1,0 +1,108 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/history"
+)
+
+func calmly(e *history.Event) { e.Phase, e.Until, e.Token = history.Calm, e.T+time.Second, "t" }
+
+func refusedCalmly(e *history.Event) { e.Phase, e.Err = history.Calm, "held by another" }
+
+func TestLiveness(t *testing.T) {
+	t.Parallel()
+	clients, names := []string{"a", "b"}, []string{lockName}
+	tests := map[string]struct {
+		story *story
+		says  string // "" if it holds
+	}{
+		"each acquires in time": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5000, history.Acquired, "b", 1, calmly), "",
+		},
+		"refused at first, acquired in time": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(200, history.Refused, "b", 1, refusedCalmly).add(5000, history.Acquired, "b", 2, calmly), "",
+		},
+		"one is late by a millisecond": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
+			"b acquired \"orders\" only 5.001 s after",
+		},
+		"one is refused": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
+			"held by another",
+		},
+		"one is never heard of": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly), "nothing says why",
+		},
+		"one acquired during the storm only": {
+			new(story).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000), "nothing says why",
+		},
+		"the storm never ended": {new(story).phase(0, history.Storm), "never came to the calm"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Liveness(tt.story.events, clients, names, 5*time.Second)
+			if tt.says == "" {
+				assert.True(t, v.Held(), "%v", v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	t.Parallel()
+	storm := func() *story {
+		return new(story).phase(0, history.Storm).acquired(1, "a", 1, 900).extended(2, "a", 1, 999).unlocks(3, "a", 1).
+			fault(4, history.Inject, "kill", 1).phase(100, history.Calm)
+	}
+	tests := map[string]struct {
+		story                  *story
+		clients, names, faults []string
+		says                   string // "" if it holds
+	}{
+		"everything happened":        {storm(), []string{"a"}, []string{lockName}, []string{"kill"}, ""},
+		"a client that held nothing": {storm(), []string{"a", "b"}, []string{lockName}, nil, "b never held"},
+		"a name that nobody held":    {storm(), []string{"a"}, []string{lockName, "x"}, nil, `nobody ever held "x"`},
+		"a fault that never came":    {storm(), []string{"a"}, []string{lockName}, []string{"pause"}, "never injected"},
+		"no extension": {
+			new(story).phase(0, history.Storm).acquired(1, "a", 1, 900).phase(100, history.Calm),
+			[]string{"a"}, []string{lockName}, nil, "no lock was extended",
+		},
+		"held after the storm only": {
+			storm().acquired(200, "b", 1, 999), []string{"a", "b"}, []string{lockName}, nil, "b never held",
+		},
+		"no storm": {new(story), nil, nil, nil, "there was no storm"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Coverage(tt.story.events, tt.clients, tt.names, tt.faults)
+			if tt.says == "" {
+				assert.True(t, v.Held(), "%v", v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+func TestBrokenFindsTheHarnessOwnFailures(t *testing.T) {
+	t.Parallel()
+	good := []history.Event{{T: 1, Kind: history.Refused, Err: "held"}}
+	assert.True(t, check.Broken(good).Held())
+	bad := append(good, history.Event{T: 2, Kind: history.Broken, Err: "client c1 exited: status 2"})
+	v := check.Broken(bad)
+	require.Len(t, v.Findings, 1)
+	assert.Equal(t, "client c1 exited: status 2", v.Findings[0].Text)
+}

@@ -1,0 +1,100 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Entry is one line of the timeline.
+type Entry struct {
+	At    time.Duration
+	Where string
+	Text  string
+}
+
+// history is what happened in one run.
+type history struct {
+	start time.Time
+
+	mu       sync.Mutex
+	holds    []Hold
+	entries  []Entry
+	commands []simnet.Event
+	problems []Entry
+	thaws    map[string]time.Duration // when each client thawed last
+	second   time.Duration            // of the present second:
+	asked    map[string]int           // how often each client asked one master for a lock
+	hectic   chan struct{}            // closed when that was too often
+}
+
+// busy is how many acquires a second one client may send to one master. Its lines wait for at least 10 ms between two
+// attempts, unless a lock was released.
+const busy = 1000
+
+func newHistory() *history {
+	return &history{
+		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[string]int), hectic: make(chan struct{}),
+	}
+}
+
+func (h *history) now() time.Duration { return time.Since(h.start) }
+
+func (h *history) note(where, format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.entries = append(h.entries, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
+}
+
+// problem notes something that must not happen, other than two holders.
+func (h *history) problem(where, format string, args ...any) {
+	h.note(where, "PROBLEM: "+format, args...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.problems = append(h.problems, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
+}
+
+// thaw notes that a client thaws.
+func (h *history) thaw(client string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.thaws[client] = h.now()
+}
+
+// thawed returns when the client thawed last; 0 if it never froze.
+func (h *history) thawed(client string) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.thaws[client]
+}
+
+func (h *history) hold(held Hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.holds = append(h.holds, held)
+}
+
+func (h *history) command(e simnet.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.commands = append(h.commands, e)
+	if !strings.EqualFold(e.Args[0], "SET") {
+		return
+	}
+	if now := h.now().Truncate(time.Second); now > h.second {
+		h.second = now
+		clear(h.asked)
+	}
+	who := fmt.Sprintf("%s at master %d", e.Host, e.Master)
+	if h.asked[who]++; h.asked[who] == busy {
+		h.problems = append(h.problems, Entry{At: h.now(), Where: who, Text: fmt.Sprintf("asked %d times within a second", busy)})
+		select {
+		case <-h.hectic:
+		default:
+			close(h.hectic)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package simulation
+
+import (
+	"cmp"
+	"crypto/sha1"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Result is what became of a schedule.
+type Result struct {
+	Schedule   Schedule
+	Holds      []Hold
+	Violations []Violation
+	// Problems are what else went wrong: a waiter that starved, a key left behind, a loss told late.
+	Problems []Entry
+	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
+	Took     time.Duration
+	Commands int
+
+	entries  []Entry
+	commands []simnet.Event
+	start    time.Time
+}
+
+// OK reports whether everything held.
+func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) == 0 }
+
+func (h *history) result(s Schedule) *Result {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &Result{
+		Schedule: s, Holds: h.holds, Violations: Exclusion(h.holds), Problems: h.problems,
+		Took: time.Since(h.start), Commands: len(h.commands),
+		entries: h.entries, commands: h.commands, start: h.start,
+	}
+}
+
+// Report tells a person what went wrong: the seed, how to repeat it, and what happened around the first violation.
+func (r *Result) Report() string {
+	var b strings.Builder
+	b.WriteString(r.Schedule.String())
+	fmt.Fprintf(&b, "%d holds, %d commands in %v of virtual time\n", len(r.Holds), r.Commands, r.Took.Round(time.Millisecond))
+	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
+	few(&b, r.Problems, func(p Entry) string { return fmt.Sprintf("PROBLEM: %s %s: %s", stamp(p.At), p.Where, p.Text) })
+	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
+	fmt.Fprintf(&b, "  go test ./chaos/simulation -run TestSchedules -schedules=1 -seed=%d\n", r.Schedule.Seed)
+	if from, to, names := r.focus(); to > 0 {
+		b.WriteString(r.Timeline(from, to, names))
+	}
+	return b.String()
+}
+
+// few writes the first five of all.
+func few[T any](b *strings.Builder, all []T, text func(T) string) {
+	const enough = 5
+	for i, one := range all {
+		if i == enough {
+			fmt.Fprintf(b, "… and %d more\n", len(all)-enough)
+			return
+		}
+		b.WriteString(text(one) + "\n")
+	}
+}
+
+// most is how many lines of a timeline are shown: its last ones.
+const most = 250
+
+// focus returns the part of the timeline that matters.
+func (r *Result) focus() (from, to time.Duration, names []string) {
+	before := r.Schedule.MaxTTL() + r.Schedule.Window
+	switch {
+	case len(r.Violations) > 0:
+		v := r.Violations[0]
+		return v.First.From - before, v.To, []string{v.First.Name}
+	case len(r.Problems) > 0:
+		return r.Problems[0].At - before, r.Problems[0].At, r.Schedule.Names
+	}
+	return 0, r.Took, r.Schedule.Names
+}
+
+// Timeline renders what happened from from to to: weather, holders, and every command about one of names.
+func (r *Result) Timeline(from, to time.Duration, names []string) string {
+	lines := slices.Clone(r.entries)
+	scripts := labels(r.commands)
+	for _, e := range r.commands {
+		if about(e, names) {
+			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), Text: describe(e, scripts)})
+		}
+	}
+	for _, h := range r.Holds {
+		if slices.Contains(names, h.Name) && h.To > h.From {
+			lines = append(lines, Entry{At: h.From, Where: h.Who, Text: fmt.Sprintf("HOLDS %q", h.Name)},
+				Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf("no longer holds %q: %s", h.Name, h.End)})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b Entry) int { return cmp.Compare(a.At, b.At) })
+	all := len(lines)
+	lines = slices.DeleteFunc(lines, func(l Entry) bool { return l.At > to })
+	after := all - len(lines)
+	lines = slices.DeleteFunc(lines, func(l Entry) bool { return l.At < from })
+	lines = lines[max(0, len(lines)-most):]
+
+	var b strings.Builder
+	fmt.Fprintf(&b, "timeline, its %d lines before and %d after left out:\n", all-after-len(lines), after)
+	for _, l := range lines {
+		fmt.Fprintf(&b, "  %12s  %-12s %s\n", stamp(l.At), l.Where, l.Text)
+	}
+	return b.String()
+}
+
+func about(e simnet.Event, names []string) bool {
+	return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) })
+}
+
+// labels finds what the scripts call themselves: the first words of their text, by their SHA-1.
+func labels(events []simnet.Event) map[string]string {
+	found := make(map[string]string)
+	for _, e := range events {
+		if len(e.Args) > 1 && strings.EqualFold(e.Args[0], "EVAL") {
+			first, _, _ := strings.Cut(strings.TrimLeft(e.Args[1], "- "), "\n")
+			found[fmt.Sprintf("%x", sha1.Sum([]byte(e.Args[1])))] = first
+		}
+	}
+	return found
+}
+
+var random = regexp.MustCompile(`([0-9a-f]{8})[0-9a-f]{24,}`)
+
+// describe words a command and its answer, shortened.
+func describe(e simnet.Event, scripts map[string]string) string {
+	args := slices.Clone(e.Args)
+	switch strings.ToUpper(args[0]) {
+	case "EVAL":
+		args[1] = scripts[fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))]
+		args = slices.Concat([]string{"EVAL <" + args[1] + ">"}, args[min(3, len(args)):])
+	case "EVALSHA":
+		args = slices.Concat([]string{"<" + scripts[args[1]] + ">"}, args[min(3, len(args)):])
+	}
+	text := fmt.Sprintf("%s: %s -> %s", e.Host, strings.Join(args, " "), strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "))
+	text = random.ReplaceAllString(text, "$1…")
+	if len(text) > 160 {
+		text = text[:160] + "…"
+	}
+	return text
+}

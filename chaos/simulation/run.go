@@ -1,0 +1,227 @@
+// Package simulation runs the real lock, through the real client and the real scripts, against simulated masters in
+// virtual time, under a schedule of faults drawn from a seed, and judges what came of it: never two holders at once, no
+// loss told late, nothing left behind, and everybody locks again once the weather is fine.
+//
+//	go test ./chaos/simulation                                             200 schedules, from a random seed on
+//	go test ./chaos/simulation -run TestSchedules -schedules=5000 -seed=1
+//
+// A seed fixes the schedule: masters, clients, clocks, faults, and what the workers mean to do. It does not fix the
+// order in which goroutines run that are ready at the same instant, nor what the lock draws for itself (tokens,
+// jitter); so a rare violation may take several runs of its seed to show again.
+package simulation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Locker is the lock under test, on one host.
+type Locker interface {
+	Lock(ctx context.Context, name string) (Lock, error)
+	TryLock(ctx context.Context, name string) (Lock, error)
+	Close() error
+}
+
+// Lock is what it hands out.
+type Lock interface {
+	Until() time.Time
+	Context() context.Context
+	Extend(ctx context.Context) error
+	Unlock(ctx context.Context) error
+}
+
+// Open makes the Locker of a client.
+type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error)
+
+const (
+	// cost is what one command takes a master.
+	cost = 20 * time.Microsecond
+	// patience is how long, beyond its context or its masters' deadlines, a call may take before it counts as stuck.
+	patience = 3 * time.Second
+	// tidy is how soon after the end nothing may be left on any master.
+	tidy = 2 * time.Second
+)
+
+// run is one schedule at work.
+type run struct {
+	*history
+	schedule Schedule
+	world    *simnet.Net
+	hosts    []*simnet.Host
+	lockers  []Locker
+	over     chan struct{} // closed when the storm is over
+}
+
+// Run runs s within the bubble that it is called from.
+func Run(t simnet.TB, s Schedule, open Open) *Result {
+	t.Helper()
+	r := &run{history: newHistory(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), over: make(chan struct{})}
+	r.world.Watch(r.command)
+	r.world.Cost(cost)
+	for i, rate := range s.Rates {
+		r.world.Master(i).Rate(rate)
+	}
+	for _, c := range s.Clients {
+		h := r.world.Host(c.Name)
+		h.Clock().Rate(c.Rate)
+		l, err := open(r.world, h, s, c)
+		if err != nil {
+			r.problem(c.Name, "cannot open its locker: %v", err)
+			return r.result(s)
+		}
+		r.hosts, r.lockers = append(r.hosts, h), append(r.lockers, l)
+	}
+
+	var workers sync.WaitGroup
+	for i := range s.Clients {
+		for n := range s.Clients[i].Workers {
+			workers.Go(newWorker(r, i, n).work)
+		}
+	}
+	fine := r.weather()
+	close(r.over)
+	for _, h := range r.hosts {
+		if h.Frozen() {
+			r.thaw(h.Name())
+		}
+	}
+	r.world.Heal()
+	if !fine { // nobody could wait for the end: a simulated hour would take real ones
+		for _, m := range r.world.Masters() {
+			m.Crash()
+		}
+	}
+	r.note("weather", "all is well again")
+	if r.await("workers", &workers, s.MaxTTL()+s.Window+10*time.Second) && fine {
+		r.residue("after the storm")
+		r.liveness()
+		r.residue("at the end")
+	}
+	r.close()
+	return r.result(s)
+}
+
+// weather lets the faults happen, until the storm is over. It reports false if it broke off.
+func (r *run) weather() bool {
+	type turn struct {
+		at time.Duration
+		do func()
+	}
+	var turns []turn
+	for _, f := range r.schedule.Faults {
+		turns = append(turns, turn{f.At, func() {
+			r.note(f.where(), "%v", f)
+			f.begin(r.world, r.hosts)
+		}})
+		if f.Until > f.At {
+			turns = append(turns, turn{f.Until, func() {
+				if f.Client >= 0 && f.Kind == Freeze {
+					r.thaw(f.where())
+				}
+				f.end(r.world, r.hosts)
+				r.note(f.where(), "no longer %v", f)
+			}})
+		}
+	}
+	sortBy(turns, func(t turn) time.Duration { return t.at })
+	for _, t := range turns {
+		if t.at > r.schedule.Storm {
+			break
+		}
+		if !r.sleep(t.at) {
+			return false
+		}
+		t.do()
+	}
+	return r.sleep(r.schedule.Storm)
+}
+
+// sleep waits until then. It reports false if the run is not worth going on with.
+func (r *run) sleep(then time.Duration) bool {
+	select {
+	case <-time.After(then - r.now()):
+		return true
+	case <-r.hectic:
+		return false
+	}
+}
+
+// await waits for g, and reports who is stuck.
+func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(most):
+		r.problem(who, "stuck for %v", most)
+		return false
+	}
+}
+
+// residue checks that nothing is left on any master.
+func (r *run) residue(when string) {
+	time.Sleep(tidy)
+	for i, m := range r.world.Masters() {
+		for _, key := range m.Keys() {
+			r.problem(m.Addr(), "key %q = %q left on master %d %s, for %v more", key, m.Get(key), i, when, m.TTL(key))
+		}
+		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
+			r.problem(m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
+		}
+	}
+}
+
+// liveness has every client lock every name, all at once.
+func (r *run) liveness() {
+	bound := r.schedule.Window + r.schedule.MaxTTL() + 10*time.Second
+	var all sync.WaitGroup
+	for i, l := range r.lockers {
+		for _, name := range r.schedule.Names {
+			all.Go(func() {
+				who := r.schedule.Clients[i].Name
+				ctx, cancel := context.WithTimeout(context.Background(), bound)
+				defer cancel()
+				lock, err := l.Lock(ctx, name)
+				if err != nil || lock == nil {
+					r.problem(who, "cannot lock %q %v after all was well: %v", name, bound, err)
+					return
+				}
+				if err := lock.Unlock(ctx); err != nil {
+					r.problem(who, "cannot unlock %q though all is well: %v", name, err)
+				}
+			})
+		}
+	}
+	r.await("liveness", &all, bound+patience)
+}
+
+// close closes all lockers, and checks that they let go of everything.
+func (r *run) close() {
+	var all sync.WaitGroup
+	for i, l := range r.lockers {
+		all.Go(func() {
+			start := r.now()
+			if err := l.Close(); err != nil {
+				r.problem(r.schedule.Clients[i].Name, "Close: %v", err)
+			}
+			if took := r.now() - start; took > patience {
+				r.problem(r.schedule.Clients[i].Name, "Close took %v", took)
+			}
+		})
+	}
+	if r.await("close", &all, time.Minute) {
+		time.Sleep(tidy)
+		for i, m := range r.world.Masters() {
+			if n := m.Conns(); n > 0 {
+				r.problem("close", "%d connections left to master %d", n, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package simulation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestASeedFixesItsSchedule(t *testing.T) {
+	t.Parallel()
+	profiles := make(map[string]int)
+	kinds := make(map[simulation.Kind]int)
+	for seed := range uint64(500) {
+		s := simulation.Draw(seed)
+		require.Equal(t, s, simulation.Draw(seed))
+		profiles[s.Profile]++
+		for _, f := range s.Faults {
+			kinds[f.Kind]++
+		}
+		assert.Contains(t, []int{3, 5}, s.Masters)
+		assert.GreaterOrEqual(t, len(s.Clients), 3)
+		assert.LessOrEqual(t, len(s.Clients), 5)
+		assert.Greater(t, s.Window, s.MaxTTL(), "the window covers every TTL")
+	}
+	assert.Len(t, profiles, 7)
+	assert.Len(t, kinds, 12, "every fault is drawn: %v", kinds)
+	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
+}
+
+func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		if s.Profile == "rolling restarts" {
+			continue // waves may meet
+		}
+		busy := make(map[string]time.Duration)
+		for _, f := range s.Faults {
+			server := map[simulation.Kind]bool{
+				simulation.Freeze: true, simulation.Crash: true, simulation.Restart: true,
+				simulation.Refuse: true, simulation.Reply: true, simulation.ScriptFlush: true,
+			}[f.Kind]
+			lane := fmt.Sprint(f.Master, f.Client, server)
+			assert.GreaterOrEqual(t, f.At, busy[lane], "seed %d, %+v", seed, f)
+			assert.GreaterOrEqual(t, f.Until, f.At)
+			busy[lane] = f.Until
+		}
+	}
+}
+
+func TestAMinorityIsNeverMore(t *testing.T) {
+	t.Parallel()
+	seen := false
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		if s.Profile != "minority" {
+			continue
+		}
+		hurt := make(map[int]bool)
+		for _, f := range s.Faults {
+			hurt[f.Master] = true
+			seen = true
+		}
+		assert.LessOrEqual(t, len(hurt), s.Masters/2)
+	}
+	assert.True(t, seen)
+}
+
+func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
+	t.Parallel()
+	r := run(t, simulation.Draw(1), func(*simnet.Net, *simnet.Host, simulation.Schedule, simulation.Client) (simulation.Locker, error) {
+		return nil, assert.AnError
+	})
+	assert.False(t, r.OK())
+	assert.Contains(t, r.Report(), assert.AnError.Error())
+	assert.Contains(t, r.Report(), "-seed=1")
+}

@@ -1,0 +1,128 @@
+package traffic
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// proc is one life of one client, seen from the harness.
+type proc struct {
+	name    string
+	life    int
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan string   // what is done
+	gone    chan struct{} // closed when the process has ended
+	err     error         // how it ended; valid when gone is closed
+
+	mu     sync.Mutex
+	ending bool // its end is expected
+}
+
+const (
+	readyTimeout = 20 * time.Second
+	quitTimeout  = 10 * time.Second
+)
+
+// listen reads what the client answers until it ends.
+func (p *proc) listen(out io.Reader, held func(int)) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var a Answer
+		if json.Unmarshal(lines.Bytes(), &a) != nil {
+			continue // torn by a kill
+		}
+		if a.Held > 0 {
+			held(a.Held)
+		}
+		if a.Done != "" {
+			p.answers <- a.Done
+		}
+	}
+}
+
+// do sends a command and waits for its answer.
+func (p *proc) do(ctx context.Context, c Command, timeout time.Duration) error {
+	if err := p.send(c); err != nil {
+		return err
+	}
+	return p.await(ctx, c.Do, timeout)
+}
+
+func (p *proc) send(c Command) error {
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("client %s.%d takes no command: %w", p.name, p.life, err)
+	}
+	return nil
+}
+
+func (p *proc) await(ctx context.Context, done string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	select {
+	case got := <-p.answers:
+		if got != done {
+			return fmt.Errorf("client %s.%d answered %q instead of %q", p.name, p.life, got, done)
+		}
+		return nil
+	case <-p.gone:
+		return p.running()
+	case <-ctx.Done():
+		return fmt.Errorf("client %s.%d did not answer %q: %w", p.name, p.life, done, ctx.Err())
+	}
+}
+
+// running returns nil while the process runs.
+func (p *proc) running() error {
+	select {
+	case <-p.gone:
+		return fmt.Errorf("client %s.%d has ended: %v", p.name, p.life, p.cmd.ProcessState)
+	default:
+		return nil
+	}
+}
+
+// kill ends the process at once, frozen or not, and returns when it is gone.
+func (p *proc) kill() error {
+	p.expect()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill client %s.%d: %w", p.name, p.life, err)
+	}
+	<-p.gone
+	return nil
+}
+
+func (p *proc) wait(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	select {
+	case <-p.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("client %s.%d has not ended: %w", p.name, p.life, ctx.Err())
+	}
+}
+
+func (p *proc) expect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ending = true
+}
+
+func (p *proc) expected() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ending
+}
