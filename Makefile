@@ -1,0 +1,88 @@
+# Each line of "make help" is a target with a comment that begins with ##.
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
+FIVE        := -f docker-compose.5node.yml
+REDISIMAGE  := go run ./internal/redisimage/cmd/redisimage
+TESTSUMMARY := go run ./internal/testsummary/cmd/testsummary
+MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
+
+# make test RACE=1 looks for data races too; make test ARGS="-run TestX -v" passes flags to go test.
+TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),-race) $(ARGS)
+# How long make chaos lasts.
+DURATION ?= 40s
+# How many schedules make sim runs.
+SCHEDULES ?= 5000
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race integration sim image up down chaos bench bench-smoke smoke lint fmt-check fmt vet staticcheck cross clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the redlock command, in bin/
+	go build -o bin/redlock ./cmd/redlock
+
+# The image is made beforehand, where one sees what takes a while. Without Docker the summary says what did not run.
+test: ## every test, and at the end what did not run, and why (RACE=1: with the race detector)
+	@$(REDISIMAGE) >/dev/null || true
+	@$(TESTSUMMARY) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) ./...
+
+race: ## make test with the race detector
+	@$(MAKE) --no-print-directory test RACE=1
+
+integration: image ## the tests against five real masters in containers, alone
+	@$(TESTSUMMARY) -- $(TESTFLAGS) ./integration/... ./internal/redisbox/...
+
+sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
+	go test ./chaos/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
+
+image: ## the Redis image that the container tests use: found, pulled, or made of this machine's redis-server
+	@$(REDISIMAGE)
+
+up: ## five masters in containers on 127.0.0.1:6391-6395, to develop against
+	@image=$$($(REDISIMAGE)) && REDLOCK_REDIS_IMAGE=$$image $(COMPOSE) $(FIVE) up -d
+	@echo "export REDLOCK_MASTERS=$(MASTERS)"
+
+down: ## and away with them
+	$(COMPOSE) $(FIVE) down
+
+chaos: image ## kill, freeze and cut off masters under clients that lock, and check that no two hold it at once (DURATION=40s)
+	go run ./chaos -duration $(DURATION)
+
+bench: ## one master against a quorum of five against other clients, in one run; needs redis-server
+	go run ./bench
+
+bench-smoke: ## that it runs at all: its figures mean nothing
+	go run ./bench -smoke
+
+# Two seconds, because masters tell their uptime in whole ones: to a new process they may seem a little younger.
+smoke: build ## README's first command, and then the built command against five masters in containers, two of them killed
+	go run ./cmd/redlock run --embedded nightly-report -- echo "one of us runs this"
+	@trap '$(MAKE) --no-print-directory down' EXIT; set -e; \
+	  $(MAKE) --no-print-directory up; set -x; export REDLOCK_MASTERS=$(MASTERS); \
+	  bin/redlock run --wait 1m nightly-report -- bin/redlock status nightly-report; sleep 2; bin/redlock status; \
+	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
+	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
+
+lint: fmt-check vet staticcheck ## gofmt, go vet and staticcheck; change nothing
+
+fmt-check:
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	  if [ -n "$$files" ]; then echo "not gofmt'ed (make fmt does it):"; echo "$$files"; exit 1; fi
+
+fmt: ## format every Go file
+	git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
+
+vet: ## go vet
+	go vet ./...
+
+staticcheck: ## staticcheck, at a pinned version
+	go run $(STATICCHECK) ./...
+
+cross: ## that it builds for macOS and Windows too
+	GOOS=darwin go build ./...
+	GOOS=windows go build ./...
+
+clean: ## remove what the other targets leave in the tree
+	rm -rf bin chaos-report bench-report coverage.out
