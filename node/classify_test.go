@@ -201,8 +201,10 @@ func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
-		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
+		r.ask(acquire("ahead", "me")) // under way, so that the next two wait, and are one batch
 		time.Sleep(trip / 4)
+		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
+		time.Sleep(trip)
 		r.m.Crash()
 		for _, tk := range []*ticket{a, b} {
 			v := tk.result()
