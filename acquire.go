@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -23,22 +25,27 @@ import (
 //
 // On an error nothing is held; whatever was placed is being released, on every master.
 func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return l.lock(ctx, name, false, opts)
+	return l.lock(ctx, mutexOf(name), false, opts)
 }
 
 // TryLock takes the lock if it can be had in one round, and returns [ErrHeld] or [ErrNoQuorum] otherwise. Callers of one
 // Locker take turns, and do not overtake those who wait in Lock. Between processes a vote may split and nobody win:
 // that is ErrHeld too.
 func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return l.lock(ctx, name, true, opts)
+	return l.lock(ctx, mutexOf(name), true, opts)
 }
 
-func (l *Locker) lock(ctx context.Context, name string, try bool, opts []LockOption) (*Lock, error) {
-	if err := checkName(name); err != nil {
+func mutexOf(name string) target { return target{kind: kindMutex, names: []string{name}} }
+
+func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
+	if err := t.check(); err != nil {
 		return nil, err
 	}
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.placeable(t, cfg); err != nil {
 		return nil, err
 	}
 	if err := l.begin(); err != nil {
@@ -46,28 +53,44 @@ func (l *Locker) lock(ctx context.Context, name string, try bool, opts []LockOpt
 	}
 	defer l.end()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("redlock: lock %q: not asked: %w", name, err)
+		return nil, fmt.Errorf("redlock: lock %q: not asked: %w", t.title(), err)
 	}
 
-	ln, w, err := l.lines.join(name, try)
+	ln, w, err := l.lines.join(t, try)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempts{locker: l, cfg: cfg, name: name, line: ln, began: l.cfg.clock.Now()}
+	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, began: l.cfg.clock.Now()}
+	if t.kind == kindWriter && !try {
+		a.intent = newToken(cfg.owner)
+	}
 	lock, err := a.run(ctx, w)
 	if err != nil {
 		l.lines.leave(ln, w)
+		if a.looked && a.intent != "" {
+			l.quorum.Tell(a.claim("").leave(), cfg.timeout())
+		}
 		return nil, err
 	}
 	return lock, nil
 }
 
-// attempts is one call of Lock or TryLock.
+// placeable refuses keys that a Cluster among the masters could not keep in one place.
+func (l *Locker) placeable(t target, cfg *config) error {
+	if l.cluster == "" || (t.kind == kindMutex && len(t.names) == 1 && !cfg.fencing) {
+		return nil
+	}
+	return oneSlot(l.cluster, t.names)
+}
+
+// attempts is one call of Lock or TryLock, of any kind.
 type attempts struct {
 	locker *Locker
 	cfg    *config
-	name   string
+	target target
 	line   *line
+	intent string // of a writer that waits; the same for all its attempts
+	looked bool   // what is in the way was asked, and the intent left
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
@@ -90,9 +113,10 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 		if a.locker.isEnding() {
 			return nil, ErrClosed
 		}
-		lease, token, err := a.once(ctx)
+		claim := a.claim(newToken(a.owner()))
+		lease, err := a.once(ctx, claim)
 		if err == nil {
-			return a.take(ctx, lease, token)
+			return a.take(ctx, lease, claim)
 		}
 		var stuck *quorum.StuckError
 		switch {
@@ -116,33 +140,47 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 
 // once asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
 // then one first, the same one for everybody, so that the contenders do not split the vote.
-func (a *attempts) once(ctx context.Context) (*quorum.Lease, string, error) {
+func (a *attempts) once(ctx context.Context, c claim) (*quorum.Lease, error) {
 	scout := quorum.Everywhere
 	if a.scout {
-		scout = a.locker.quorum.Scout(hash(a.name))
+		scout = a.locker.quorum.Scout(hash(a.target.names[0]))
 	}
 	a.count++
-	token := newToken(a.cfg.owner)
-	lease, err := a.locker.quorum.Acquire(ctx, mutex{a.name, token, a.cfg.ttl}, a.cfg.terms(), scout)
+	lease, err := a.locker.quorum.Acquire(ctx, c.ops(), a.cfg.terms(), scout)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.alone = errors.As(err, &denied) && denied.Alone
-		return nil, "", failure("lock", a.name, err)
+		return nil, failure("lock", a.target, err)
 	}
-	return lease, token, nil
+	return lease, nil
 }
 
+// claim is what the masters are asked with a token.
+func (a *attempts) claim(token string) claim {
+	return a.locker.claim(a.target, token, a.intent, a.cfg)
+}
+
+func (l *Locker) claim(t target, token, intent string, cfg *config) claim {
+	return claim{
+		target: t, token: token, intent: intent, ttl: cfg.ttl, fencing: cfg.fencing,
+		hint: l.cfg.clock.Now().UnixMicro(), scripts: l.cfg.rules.scripts,
+	}
+}
+
+// owner is whose the lock is to be.
+func (a *attempts) owner() string { return cmp.Or(a.target.owner, a.cfg.owner) }
+
 // take makes a Lock of a lease, and gives it to the keeper.
-func (a *attempts) take(ctx context.Context, lease *quorum.Lease, token string) (*Lock, error) {
-	lock := newLock(ctx, a.locker, a.name, token, a.cfg, lease)
+func (a *attempts) take(ctx context.Context, lease *quorum.Lease, c claim) (*Lock, error) {
+	lock := newLock(ctx, a.locker, c, a.line, a.cfg, lease)
 	// First the line: once the keeper has the lock it may end at any moment, and its end must find the line held.
-	a.locker.lines.won(a.line)
+	a.locker.lines.won(a.line, a.target.kind)
 	if !a.locker.keeper.add(lock) {
 		lock.release(nil)
 		return nil, ErrClosed
 	}
 	if t := a.cfg.trace; t != nil && t.Acquired != nil {
-		t.Acquired(a.name, a.cfg.clock.Now().Sub(a.began), a.count)
+		t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
 	}
 	return lock, nil
 }
@@ -158,13 +196,13 @@ func (a *attempts) pause(ctx context.Context) error {
 		a.scout = false // it might deny, and that is not what is in the way
 	}
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(a.name, delay, a.last)
+		t.Waiting(a.target.title(), delay, a.last)
 	}
 	up := make(chan struct{})
 	timer := a.cfg.clock.AfterFunc(delay, func() { close(up) })
 	defer timer.Stop()
 	select {
-	case <-a.line.wake: // nil, and silent, unless the line listens
+	case <-a.line.wake: // silent unless the line listens
 	case <-up:
 	case <-ctx.Done():
 		return a.gaveUp(ctx)
@@ -192,9 +230,9 @@ const spread = 10 * time.Millisecond
 // just come through) is gone round at once. A majority that is free, and was asked, and still did not grant has its
 // reasons (the vote was split, it restarted a moment ago, it is out of memory), and waiting is all there is to do.
 func (a *attempts) freeIn(ctx context.Context) time.Duration {
-	a.scout = true
+	a.scout, a.looked = true, true
 	need := a.locker.quorum.Majority()
-	answers, err := a.locker.quorum.Read(ctx, inspectOp(a.name), a.cfg.timeout(), true)
+	answers, err := a.locker.quorum.Read(ctx, a.claim(newToken(a.owner())).look(a.intentLife()), a.cfg.timeout(), true)
 	if err != nil {
 		a.scout = false
 		return math.MaxInt64
@@ -202,13 +240,12 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	var lefts []time.Duration
 	free := 0
 	for _, an := range answers {
-		seen, ok := sightingOf(an)
+		way, _ := an.Vote.Data.(obstacle)
 		switch {
-		case !ok:
-		case seen.free():
+		case an.Vote.Verdict == node.Granted:
 			free++
-		case seen.left >= 0:
-			lefts = append(lefts, seen.left)
+		case an.Vote.Verdict == node.Denied && way.left >= 0:
+			lefts = append(lefts, way.left)
 		}
 	}
 	apart := mathrand.N(min(spread, a.cfg.retryMin))
@@ -223,6 +260,9 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	}
 }
 
+// intentLife is how long a waiting writer's intent lives: until its next look at the latest, with a share for slow masters.
+func (a *attempts) intentLife() time.Duration { return a.cfg.retryMax + 3*a.cfg.timeout() }
+
 // gaveUp makes the error of a caller whose context ended while it waited.
 func (a *attempts) gaveUp(ctx context.Context) error {
 	waited := a.cfg.clock.Now().Sub(a.began).Round(time.Millisecond)
@@ -230,9 +270,9 @@ func (a *attempts) gaveUp(ctx context.Context) error {
 		a.last = a.locker.lines.reason(a.line)
 	}
 	if a.last == nil {
-		return fmt.Errorf("redlock: lock %q: gave up after %v: %w", a.name, waited, ctx.Err())
+		return fmt.Errorf("redlock: lock %q: gave up after %v: %w", a.target.title(), waited, ctx.Err())
 	}
-	return fmt.Errorf("redlock: lock %q: gave up after %v: %w; it waited because: %w", a.name, waited, ctx.Err(), a.last)
+	return fmt.Errorf("redlock: lock %q: gave up after %v: %w; it waited because: %w", a.target.title(), waited, ctx.Err(), a.last)
 }
 
 func (l *Locker) isEnding() bool {
@@ -246,8 +286,11 @@ func (l *Locker) isEnding() bool {
 
 // terms are a lease's durations.
 func (c *config) terms() quorum.Terms {
-	return quorum.Terms{TTL: c.ttl, Drift: c.driftOf(), Timeout: c.timeout(), Window: c.window(), MaxHold: c.maxHold}
+	return quorum.Terms{TTL: c.ttl, Drift: c.driftOf(), Timeout: c.timeout(), Window: c.window(), MaxHold: c.maxHold, Fencing: c.fencing}
 }
+
+// tokenTail is the length of what follows a token's owner.
+const tokenTail = 1 + 2*16
 
 // newToken is the owner, for people, and 16 random bytes, for the masters.
 func newToken(owner string) string {

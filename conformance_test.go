@@ -60,11 +60,11 @@ func steps() map[string]step {
 		"acquire: another's, for ever":   {given: [][]any{forever}, op: ops.Acquire(), vote: denied},
 		"acquire: already its own":       {given: [][]any{mine}, op: ops.Acquire(), vote: denied},
 		"acquire: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
-		"extend: its own":                {given: [][]any{mine}, op: ops.Extend(), vote: one, then: held},
-		"extend: its own, for ever":      {given: [][]any{mineForever}, op: ops.Extend(), vote: one, then: held},
-		"extend: missing":                {op: ops.Extend(), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
-		"extend: another's":              {given: [][]any{foreign}, op: ops.Extend(), vote: denied},
-		"extend: another's, for ever":    {given: [][]any{forever}, op: ops.Extend(), vote: denied},
+		"extend: its own":                {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
+		"extend: its own, for ever":      {given: [][]any{mineForever}, op: ops.Extend(0), vote: one, then: held},
+		"extend: missing":                {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
+		"extend: another's":              {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
+		"extend: another's, for ever":    {given: [][]any{forever}, op: ops.Extend(0), vote: denied},
 		"release: its own":               {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
 		"release: its own, silently":     {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
 		"release: its own, for ever":     {given: [][]any{mineForever}, op: ops.Release(true), vote: one, then: free, said: 1},
@@ -85,7 +85,7 @@ func steps() map[string]step {
 	} {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
 		all["acquire: a "+kind] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
-		all["extend: a "+kind] = step{given: expiring, op: ops.Extend(), vote: denied}
+		all["extend: a "+kind] = step{given: expiring, op: ops.Extend(0), vote: denied}
 		all["release: a "+kind] = step{given: expiring, op: ops.Release(true), vote: denied}
 		all["inspect: a "+kind] = step{given: [][]any{given}, op: redlock.InspectOp(lockName), vote: seen(kind, "", -1)}
 		all["inspect: a "+kind+" that expires"] = step{given: expiring, op: redlock.InspectOp(lockName), vote: seen(kind, "", 5*time.Second)}
@@ -96,7 +96,7 @@ func steps() map[string]step {
 		given := []any{"set", name, lockToken, "px", 5000}
 		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
 		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
-		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(), vote: one, then: is}
+		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(0), vote: one, then: is}
 		all[fmt.Sprint("release: odd name ", i)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
 			assert.Zero(t, s.do(t, "exists", name))
 		}}
@@ -199,11 +199,11 @@ func takeLife(t *testing.T, s *server) {
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
 	require.True(t, granted(a.Acquire()))
 	assert.False(t, granted(b.Acquire()))
-	assert.False(t, granted(b.Extend()))
+	assert.False(t, granted(b.Extend(0)))
 	assert.False(t, granted(b.Release(true)))
 	for range 4 { // longer than a TTL
 		time.Sleep(ttl / 3)
-		require.True(t, granted(a.Extend()), "it was extended in time")
+		require.True(t, granted(a.Extend(0)), "it was extended in time")
 	}
 	assert.True(t, granted(a.Release(true)))
 	assert.False(t, granted(a.Release(true)), "there is nothing left to release")
@@ -213,9 +213,9 @@ func takeLife(t *testing.T, s *server) {
 	require.True(t, granted(a.Acquire()))
 	assert.False(t, granted(b.Release(true)), "it is another's by now")
 	time.Sleep(ttl + 50*time.Millisecond)
-	v := s.ask(t, b.Extend())
+	v := s.ask(t, b.Extend(0))
 	assert.True(t, v.Healed)
-	require.True(t, granted(b.Extend()), "healed, it counts from the next time on")
+	require.True(t, granted(b.Extend(0)), "healed, it counts from the next time on")
 }
 
 // do sends a command beside the node.
@@ -297,6 +297,9 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 	sub := s.client.Subscribe(t.Context(), redlock.Channel(lockName))
 	_, err := sub.Receive(t.Context())
 	require.NoError(t, err)
+	for s.do(t, "pubsub", "numsub", redlock.Channel(lockName)).([]any)[1] != int64(1) {
+		time.Sleep(time.Millisecond) // the listener before is still leaving
+	}
 	return func() int {
 		defer sub.Close()
 		require.Equal(t, int64(1), s.do(t, "publish", redlock.Channel(lockName), "end"))
@@ -352,7 +355,7 @@ func onSockets(t *testing.T) place {
 }
 
 // rights is everything that a lock needs to be allowed, in the words of an ACL.
-const rights = "~* &redlock:* +set +evalsha +eval +get +del +pexpire +pttl +type +publish +info"
+const rights = "~* &redlock:* +set +evalsha +eval +get +del +pexpire +pttl +type +hget +hset +hdel +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +pexpireat +time +publish +info"
 
 // real is redis-server. With rights, the node is a user that has these only.
 func real(t *testing.T, name, rights string) place {

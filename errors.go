@@ -26,18 +26,25 @@ var (
 
 // HeldError says that somebody else holds a lock. It matches [ErrHeld], and is always returned as a pointer.
 type HeldError struct {
-	// Name is the name that was held.
+	// Name is the name that was held: of a LockAll's, one that was.
 	Name string
+	// Kind is the kind of the lock that holds it, "mutex", "reader", "writer" or "reentrant", or the type of a key that is
+	// none of ours; "" if unknown (a plain SET NX PX does not tell).
+	Kind string
 	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release earlier, or
 	// extend.
 	Retry time.Duration
 }
 
 func (e *HeldError) Error() string {
-	if e.Retry > 0 {
-		return fmt.Sprintf("redlock: %q is held by another for up to %v", e.Name, e.Retry.Round(time.Millisecond))
+	text := fmt.Sprintf("redlock: %q is held by another", e.Name)
+	if e.Kind != "" {
+		text += " (" + e.Kind + ")"
 	}
-	return fmt.Sprintf("redlock: %q is held by another", e.Name)
+	if e.Retry > 0 {
+		text += fmt.Sprintf(" for up to %v", e.Retry.Round(time.Millisecond))
+	}
+	return text
 }
 
 // Is reports whether target is [ErrHeld].

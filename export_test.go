@@ -7,17 +7,62 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// MutexOps are the operations of a mutex.
-func MutexOps(name, token string, ttl time.Duration) quorum.Ops { return mutex{name, token, ttl} }
-
-// InspectOp reads who holds a name.
-func InspectOp(name string) *node.Op { return inspectOp(name) }
-
-// Sighting is what InspectOp's vote says.
-func Sighting(v node.Vote) (kind, token string, left time.Duration, ok bool) {
-	s, ok := v.Data.(sighting)
-	return s.kind, s.token, s.left, ok
+// Claim is what a Locker asks the masters with, for one token.
+type Claim struct {
+	Kind    string
+	Names   []string
+	Token   string
+	Intent  string
+	TTL     time.Duration
+	Fencing bool
+	Hint    int64
 }
 
-// Channel is where the release of a name is announced.
+func (c Claim) claim() claim {
+	return claim{
+		target: target{kind: c.Kind, names: c.Names}, token: c.Token, intent: c.Intent, ttl: c.TTL, fencing: c.Fencing, hint: c.Hint,
+		scripts: sound,
+	}
+}
+
+// Ops are the claim's operations for the quorum.
+func (c Claim) Ops() quorum.Ops { return c.claim().ops() }
+
+// Look asks what is in the way of the claim; a writer's leaves its intent for life.
+func (c Claim) Look(life time.Duration) *node.Op { return c.claim().look(life) }
+
+// Leave takes a writer's intent back.
+func (c Claim) Leave() *node.Op { return c.claim().leave() }
+
+// MutexOps are the operations of a mutex.
+func MutexOps(name, token string, ttl time.Duration) quorum.Ops {
+	return Claim{Kind: kindMutex, Names: []string{name}, Token: token, TTL: ttl}.Ops()
+}
+
+// InspectOp reads who holds a name.
+func InspectOp(name string) *node.Op { return sound.inspectOp(name) }
+
+// Sighting is what InspectOp's vote says; of several holders it is the one that stays longest.
+func Sighting(v node.Vote) (kind, token string, left time.Duration, ok bool) {
+	s, ok := v.Data.(sighting)
+	longest := s.longest()
+	return s.kind, longest.token, longest.left, ok
+}
+
+// Obstacle is what a denial of acquire or look says of who is in the way.
+func Obstacle(v node.Vote) (kind string, name int, left time.Duration, ok bool) {
+	o, ok := v.Data.(obstacle)
+	return o.kind, o.name, o.left, ok
+}
+
+// Channel is where the release of a name is announced, and FenceKey and IntentKey are the keys beside it.
 func Channel(name string) string { return channel(name) }
+
+// FenceKey is where a name's fencing tokens are counted.
+func FenceKey(name string) string { return fenceKey(name) }
+
+// IntentKey is where the writers wait.
+func IntentKey(name string) string { return intentKey(name) }
+
+// Slot is where a Cluster keeps a key.
+func Slot(key string) uint16 { return slot(key) }

@@ -2,27 +2,27 @@ package redlock
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-var (
-	//go:embed lua/inspect.lua
-	inspectLua string
-
-	inspectScript = node.NewScript(inspectLua)
-)
-
 // sighting is what one master says of one name.
 type sighting struct {
-	kind, token string
-	left        time.Duration // negative: for ever
+	kind  string // "": nobody holds it
+	fence int64
+	holds []hold
+}
+
+// hold is one holder of a name on one master.
+type hold struct {
+	token string
+	left  time.Duration // negative: for ever
 }
 
 // sightingOf is what a master said, if its answer counts: a server under two names answers twice.
@@ -34,10 +34,31 @@ func sightingOf(an quorum.Answer) (_ sighting, ok bool) {
 	return s, ok
 }
 
-func (s sighting) free() bool { return s.kind == "" }
+// by is the hold of a token, if the master holds the name with it.
+func (s sighting) by(token string) (_ hold, ok bool) {
+	for _, h := range s.holds {
+		if h.token == token {
+			return h, true
+		}
+	}
+	return hold{}, false
+}
 
-func inspectOp(name string) *node.Op {
-	return inspectScript.Op("inspect", readSighting, []string{name})
+// longest is the hold that ends last.
+func (s sighting) longest() (most hold) {
+	for _, h := range s.holds {
+		if h.left < 0 {
+			return h
+		}
+		if h.left >= most.left {
+			most = h
+		}
+	}
+	return most
+}
+
+func (s *scripts) inspectOp(name string) *node.Op {
+	return s.inspect.Op("inspect", readSighting, []string{name, fenceKey(name)})
 }
 
 // readSighting grants what is free and denies what is held.
@@ -46,19 +67,22 @@ func readSighting(reply any) node.Vote {
 	if len(fields) == 0 {
 		return node.Vote{Verdict: node.Granted, Data: sighting{}}
 	}
-	if len(fields) != 3 {
+	if len(fields)%2 != 0 {
 		return node.Vote{Err: fmt.Errorf("the reply %v is not what inspect returns", reply)}
 	}
 	s := sighting{}
 	s.kind, _ = fields[0].(string)
-	s.token, _ = fields[1].(string)
-	ms, _ := fields[2].(int64)
-	s.left = time.Duration(ms) * time.Millisecond
+	s.fence, _ = fields[1].(int64)
+	for pair := range slices.Chunk(fields[2:], 2) {
+		token, _ := pair[0].(string)
+		ms, _ := pair[1].(int64)
+		s.holds = append(s.holds, hold{token: token, left: time.Duration(ms) * time.Millisecond})
+	}
 	return node.Vote{Verdict: node.Denied, Data: s}
 }
 
-// Inspect says who holds a name, master by master. It waits for all of them, at most a node timeout. [ErrNoQuorum]:
-// fewer than a majority answered; the Holding says what the others did.
+// Inspect says who holds a name, with a lock of whatever kind, master by master. It waits for all of them, at most a node
+// timeout. [ErrNoQuorum]: fewer than a majority answered; the Holding says what the others did.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
 	answers, err := l.read(ctx, name)
@@ -68,57 +92,98 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	if err != nil {
 		return h, err
 	}
-	need := l.quorum.Majority()
-	lefts := make(map[string][]time.Duration)
+	h.gather(answers, l.quorum.Majority())
+	return h, nil
+}
+
+// gather makes the whole out of what the masters said.
+func (h *Holding) gather(answers []quorum.Answer, need int) {
+	lefts := make(map[string][]time.Duration) // of the holds, by token
+	fences := make(map[int64]int)
 	for _, an := range answers {
-		if seen, ok := sightingOf(an); ok && !seen.free() {
-			lefts[seen.token] = append(lefts[seen.token], seen.left)
-			if len(lefts[seen.token]) == need {
+		seen, ok := sightingOf(an)
+		if !ok {
+			continue
+		}
+		for _, one := range seen.holds {
+			if lefts[one.token] = append(lefts[one.token], one.left); len(lefts[one.token]) == need {
 				h.Kind = seen.kind
 			}
 		}
+		if fences[seen.fence]++; fences[seen.fence] == need {
+			h.Fence = uint64(seen.fence)
+		}
 	}
-	for token, left := range lefts {
-		if len(left) >= need {
+	for _, token := range slices.Sorted(maps.Keys(lefts)) {
+		if left := lefts[token]; len(left) >= need {
 			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: sureUntil(left, need)})
 		}
 	}
-	return h, nil
+	switch {
+	case h.Kind == "":
+		h.Fence = 0
+	case h.Kind == kindReentrant:
+		h.Depth = len(lefts)
+	default:
+		h.Depth = 1
+	}
 }
 
 func nodeHolding(an quorum.Answer) NodeHolding {
 	row := NodeHolding{Node: an.Node}
-	if seen, ok := sightingOf(an); ok {
-		row.Token, row.Left = seen.token, seen.left
-	} else {
+	seen, ok := sightingOf(an)
+	if !ok {
 		row.Err = nodeError(an, "inspect")
+		return row
+	}
+	longest := seen.longest()
+	row.Kind, row.Token, row.Left, row.Fence = seen.kind, longest.token, longest.left, uint64(seen.fence)
+	for _, one := range seen.holds {
+		row.Holders = append(row.Holders, Holder{Token: one.token, Votes: 1, Left: one.left})
 	}
 	return row
 }
 
-// nodeError is a node's failure to answer, whatever it was.
-func nodeError(an quorum.Answer, op string) error {
-	err := an.Vote.Err
-	if err == nil {
-		err = node.ErrTimeout
-	}
-	return &NodeError{Node: an.Node, Op: op, Err: err}
-}
-
 // read asks every master for a name.
 func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error) {
-	if err := checkName(name); err != nil {
+	if err := mutexOf(name).check(); err != nil {
 		return nil, err
+	}
+	if l.cluster != "" {
+		if err := oneSlot(l.cluster, []string{name}); err != nil {
+			return nil, err
+		}
 	}
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
 	defer l.end()
-	answers, err := l.quorum.Read(ctx, inspectOp(name), l.cfg.timeout(), false)
+	answers, err := l.quorum.Read(ctx, l.cfg.rules.scripts.inspectOp(name), l.cfg.timeout(), false)
 	if err != nil {
 		err = fmt.Errorf("inspect %q: %w", name, err)
 	}
 	return answers, err
+}
+
+// depth is how many live holds the owner of a reentrant lock has: those that a majority of the masters know of together.
+// Three holds may each sit on a majority of their own.
+func (l *Locker) depth(ctx context.Context, name, token string) (int, error) {
+	answers, err := l.read(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	owner := token[:len(token)-tokenTail]
+	live := make(map[string]bool)
+	for _, an := range answers {
+		if seen, ok := sightingOf(an); ok && seen.kind == kindReentrant {
+			for _, one := range seen.holds {
+				if strings.HasPrefix(one.token, owner) && len(one.token) == len(token) {
+					live[one.token] = true
+				}
+			}
+		}
+	}
+	return len(live), nil
 }
 
 // sureUntil is how long at least need of the keys live on.
@@ -143,118 +208,4 @@ func nth(ds []time.Duration, n int) time.Duration {
 	}
 	slices.Sort(ds)
 	return ds[n-1]
-}
-
-// Attach makes a handle on a mutex that was taken elsewhere, with the token that is handed over: by a process that
-// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch
-// for. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as the options say. Whoever had the
-// lock before must not unlock it, and must stop extending it.
-func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
-	cfg, err := l.cfg.with(opts)
-	if err != nil {
-		return nil, err
-	}
-	if token == "" {
-		return nil, errors.New("redlock: the token is empty: pass what Lock.Token returned")
-	}
-	asked := l.cfg.clock.Now()
-	answers, err := l.read(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	need := l.quorum.Majority()
-	maybe := make([]bool, len(answers)) // where the token is, or may be
-	var ours, others []time.Duration
-	for i, an := range answers {
-		seen, ok := sightingOf(an)
-		switch {
-		case !ok:
-			maybe[i] = true
-		case seen.free():
-		case seen.kind == "mutex" && seen.token == token:
-			maybe[i] = true
-			if seen.left < 0 { // somebody removed the TTL: rely on no more than one of ours
-				seen.left = cfg.ttl
-			}
-			ours = append(ours, seen.left)
-		default:
-			others = append(others, seen.left)
-		}
-	}
-	switch {
-	case len(ours) >= need:
-	case len(others) >= need:
-		return nil, &HeldError{Name: name, Retry: max(0, sureUntil(others, need))}
-	default:
-		return nil, fmt.Errorf("%w: %q: only %d of %d masters hold the token", ErrLost, name, len(ours), len(answers))
-	}
-	left := sureUntil(ours, need)
-	until := asked.Add(left - cfg.drift.Of(left))
-	if !until.After(l.cfg.clock.Now()) {
-		return nil, fmt.Errorf("%w: %q: its TTL is used up", ErrLost, name)
-	}
-	lease := l.quorum.Adopt(mutex{name, token, cfg.ttl}, cfg.terms(), maybe, until)
-	lock := newLock(ctx, l, name, token, cfg, lease)
-	if !l.keeper.add(lock) {
-		return nil, ErrClosed
-	}
-	return lock, nil
-}
-
-// Nodes returns the state of every master, in the order they were given. It waits for all of them, at most a node
-// timeout. [ErrNoQuorum]: fewer than a majority may vote at the moment, and the rows say why.
-func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
-	if err := l.begin(); err != nil {
-		return nil, err
-	}
-	defer l.end()
-	// Asked twice: the first time pays for the connection, the second measures the round trip.
-	var answers []quorum.Answer
-	for range 2 {
-		answers, _ = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false) // the rows say what went wrong
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("redlock: status: %w", err)
-		}
-	}
-	rows := make([]NodeStatus, len(answers))
-	may := 0
-	for i, an := range answers {
-		rows[i] = l.status(an)
-		if rows[i].MayVote {
-			may++
-		}
-	}
-	if may < l.quorum.Majority() {
-		return rows, fmt.Errorf("%w: %d of %d masters may vote", ErrNoQuorum, may, len(rows))
-	}
-	return rows, nil
-}
-
-func (l *Locker) status(an quorum.Answer) NodeStatus {
-	row := NodeStatus{Node: an.Node}
-	s, ok := an.Vote.Data.(node.Status)
-	if !ok {
-		row.Err = nodeError(an, "status")
-		return row
-	}
-	row.Reachable = true
-	row.RoundTrip = an.Vote.Took
-	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.Server.RunID
-	var err error
-	switch {
-	case an.Vote.Err != nil:
-		err = an.Vote.Err
-	case s.Role != "master":
-		err = fmt.Errorf("its role is %q: give the address of a master", s.Role)
-	case l.cfg.guard:
-		err = an.Vote.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
-		var young *node.RestartError
-		if errors.As(err, &young) {
-			row.VoteIn = young.Left
-		}
-	}
-	if row.MayVote = err == nil; err != nil {
-		row.Err = &NodeError{Node: an.Node, Op: "status", Err: err}
-	}
-	return row
 }

@@ -1,26 +1,30 @@
 package redlock
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// lines holds, per name, the callers of this Locker that want it, in the order they came. Only the head of a line
-// talks to the masters, and only while nobody in this process holds the name.
+// lines holds, per target, the callers of this Locker that want it, in the order they came. Only the head of a line
+// talks to the masters, and only while nobody in this process holds it.
 type lines struct {
 	quorum *quorum.Quorum
 
-	mu     sync.Mutex
-	byName map[string]*line
+	mu    sync.Mutex
+	byKey map[lineKey]*line
 }
 
-// line is the queue for one name. It exists while somebody stands in it or holds the name; lines.mu guards it.
+// line is the queue for one target. It exists while somebody stands in it or holds the target; lines.mu guards it. Who
+// can hold a target beside others of this Locker has a line of its own, in which it is the only one: readers wait for
+// nobody but a writer, and an owner's inner Lock must not stand behind a stranger who waits for that same owner.
 type line struct {
-	name    string
+	target  target
+	shared  bool
 	waiting []*waiter
-	held    bool          // by a lock of this Locker
+	held    string        // by which kind of lock of this Locker; "": not
 	told    error         // what the head was answered last; nil: nothing yet
 	why     error         // what the line was waiting for when somebody last knew
 	wake    chan struct{} // has room for one: a release was announced
@@ -37,20 +41,22 @@ type waiter struct {
 
 func (ls *lines) init(q *quorum.Quorum) {
 	ls.quorum = q
-	ls.byName = make(map[string]*line)
+	ls.byKey = make(map[lineKey]*line)
 }
 
 // join puts a caller at the end of the line. A TryLock that the line can answer gets the answer.
-func (ls *lines) join(name string, try bool) (*line, *waiter, error) {
+func (ls *lines) join(t target, try bool) (*line, *waiter, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ln := ls.byName[name]
-	if ln == nil {
-		ln = &line{name: name}
-		ls.byName[name] = ln
+	ln := ls.byKey[keyOf(t)]
+	if ln == nil || t.shared() {
+		ln = &line{target: t, shared: t.shared(), wake: make(chan struct{}, 1)}
 	}
-	if try && ln.held {
-		return nil, nil, &HeldError{Name: name}
+	if !ln.shared {
+		ls.byKey[keyOf(t)] = ln
+	}
+	if try && ln.held != "" {
+		return nil, nil, ln.taken()
 	}
 	if try && ln.told != nil {
 		return nil, nil, ln.told
@@ -60,6 +66,23 @@ func (ls *lines) join(name string, try bool) (*line, *waiter, error) {
 	ls.advance(ln)
 	return ln, w, nil
 }
+
+// lineKey is the same for all who want one name alone: a mutex and a writer stand in one line. The several names of a
+// LockAll make a line of their own; with others they meet at the masters.
+type lineKey struct {
+	several bool
+	names   string
+}
+
+func keyOf(t target) lineKey {
+	if len(t.names) > 1 {
+		return lineKey{several: true, names: fmt.Sprintf("%q", t.names)}
+	}
+	return lineKey{names: t.names[0]}
+}
+
+// taken is what a TryLock is told while a lock of this Locker holds the target.
+func (ln *line) taken() error { return &HeldError{Name: ln.target.names[0], Kind: ln.held} }
 
 // leave takes a waiter out of its line without the lock.
 func (ls *lines) leave(ln *line, w *waiter) {
@@ -76,13 +99,13 @@ func (ls *lines) leave(ln *line, w *waiter) {
 	ls.advance(ln)
 }
 
-// won takes the head out of the line with the lock. Every TryLock behind it has its answer.
-func (ls *lines) won(ln *line) {
+// won takes the head out of the line with a lock of that kind. Every TryLock behind it has its answer.
+func (ls *lines) won(ln *line, kind string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln.waiting = slices.Delete(ln.waiting, 0, 1)
-	ln.held, ln.told, ln.why = true, nil, nil
-	ls.answerTries(ln, &HeldError{Name: ln.name})
+	ln.held, ln.told, ln.why = kind, nil, nil
+	ls.answerTries(ln, ln.taken())
 	ls.advance(ln)
 }
 
@@ -98,8 +121,8 @@ func (ls *lines) told(ln *line, err error) {
 func (ls *lines) reason(ln *line) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln.held {
-		return &HeldError{Name: ln.name}
+	if ln.held != "" {
+		return ln.taken()
 	}
 	return ln.why
 }
@@ -114,14 +137,13 @@ func (ls *lines) answerTries(ln *line, err error) {
 	})
 }
 
-// ended says that a lock of this Locker is over. Its release must have been submitted: the next in line asks behind it.
-func (ls *lines) ended(name string) {
+// ended says that a lock of this Locker no longer holds its line's target. Its release must have been submitted: the next
+// in line asks behind it.
+func (ls *lines) ended(ln *line) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln := ls.byName[name]; ln != nil {
-		ln.held = false
-		ls.advance(ln)
-	}
+	ln.held = ""
+	ls.advance(ln)
 }
 
 // advance gives the turn to the head if the name is free here, and clears away what nobody needs.
@@ -131,31 +153,36 @@ func (ls *lines) advance(ln *line) {
 			ln.deaf()
 			ln.deaf = nil
 		}
-		if !ln.held && ls.byName[ln.name] == ln {
-			delete(ls.byName, ln.name)
+		if key := keyOf(ln.target); ln.held == "" && ls.byKey[key] == ln {
+			delete(ls.byKey, key)
 		}
 		return
 	}
-	if head := ln.waiting[0]; !ln.held && !head.asked {
+	if head := ln.waiting[0]; ln.held == "" && !head.asked {
 		head.asked = true
 		head.turn <- nil
 	}
 }
 
-// listen begins to listen for releases of the line's name, unless it does already. It reports whether it began.
-func (ls *lines) listen(ln *line) (began bool) {
+// listen begins to listen for releases of the line's names, unless it does already.
+func (ls *lines) listen(ln *line) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ln.deaf != nil {
-		return false
+		return
 	}
-	ln.wake = make(chan struct{}, 1)
-	wake := ln.wake
-	ln.deaf = ls.quorum.Listen(channel(ln.name), func() {
-		select {
-		case wake <- struct{}{}:
-		default:
+	var stops []func()
+	for _, name := range ln.target.names {
+		stops = append(stops, ls.quorum.Listen(channel(name), func() {
+			select {
+			case ln.wake <- struct{}{}:
+			default:
+			}
+		}))
+	}
+	ln.deaf = func() {
+		for _, stop := range stops {
+			stop()
 		}
-	})
-	return true
+	}
 }

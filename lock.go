@@ -15,27 +15,36 @@ type Lock struct {
 	locker *Locker
 	name   string
 	token  string
+	line   *line // nil: attached
 	cfg    *config
 	lease  *quorum.Lease
 	values context.Context // the values of the context given to Lock, nothing else of it
 	kept                   // the keeper's
 
 	mu       sync.Mutex
+	claim    claim // a downgrade changes its kind
 	err      error // nil while held
 	unlocked bool  // Unlock was called
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
 
-func newLock(ctx context.Context, l *Locker, name, token string, cfg *config, lease *quorum.Lease) *Lock {
-	return &Lock{locker: l, name: name, token: token, cfg: cfg, lease: lease, values: context.WithoutCancel(ctx)}
+func newLock(ctx context.Context, l *Locker, c claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
+	return &Lock{
+		locker: l, name: c.title(), token: c.token, claim: c, line: ln, cfg: cfg, lease: lease,
+		values: context.WithoutCancel(ctx),
+	}
 }
 
-// Name is what was locked.
+// Name is what was locked; of a LockAll, the sorted names joined by ",".
 func (l *Lock) Name() string { return l.name }
 
 // Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits, new for every lock.
 func (l *Lock) Token() string { return l.token }
+
+// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. Readers
+// between two writers have the same; so have all holds of a reentrant lock's owner. It is 0 without [WithFencing].
+func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
 // Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's.
 func (l *Lock) Until() time.Time { return l.lease.Until() }
@@ -237,5 +246,10 @@ func (l *Lock) setErr(err error) bool {
 // release gives the keys back, and only then the turn to the next in line: it asks behind the release.
 func (l *Lock) release(done func(error)) {
 	l.lease.Release(done)
-	l.locker.lines.ended(l.name)
+	l.mu.Lock()
+	ln := l.line
+	l.mu.Unlock()
+	if ln != nil {
+		l.locker.lines.ended(ln)
+	}
 }

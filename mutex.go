@@ -1,47 +1,51 @@
 package redlock
 
 import (
-	_ "embed"
-	"time"
-
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-var (
-	//go:embed lua/mutex_extend.lua
-	mutexExtendLua string
-	//go:embed lua/mutex_release.lua
-	mutexReleaseLua string
-
-	mutexExtend  = node.NewScript(mutexExtendLua)
-	mutexRelease = node.NewScript(mutexReleaseLua)
-)
-
-// mutex is the kind of lock that one holds alone: a string key, the name byte for byte, with the token as its value.
-// Every client that does SET NX PX and compare-and-delete excludes it and is excluded.
-type mutex struct {
-	name, token string
-	ttl         time.Duration
-}
+// mutex is the kind of lock that one holds alone: a string key for each name, the name byte for byte, with the token as
+// its value. Every client that does SET NX PX and compare-and-delete excludes it and is excluded.
+type mutex struct{ claim }
 
 var _ quorum.Ops = mutex{}
 
 func (m mutex) Acquire() *node.Op {
-	return node.Command("acquire", nil, "set", m.name, m.token, "nx", "px", m.ttl.Milliseconds())
+	if len(m.names) == 1 && !m.fencing {
+		return node.Command("acquire", nil, "set", m.names[0], m.token, "nx", "px", m.ttl.Milliseconds())
+	}
+	return m.scripts.mutex.acquire.Op("acquire", readClaim, m.keys(),
+		m.token, m.ttl.Milliseconds(), len(m.names), m.least(), m.keepFence())
 }
 
-func (m mutex) Extend() *node.Op {
-	return mutexExtend.Op("extend", nil, []string{m.name}, m.token, m.ttl.Milliseconds())
+func (m mutex) Raise(fence int64) *node.Op {
+	return m.scripts.mutex.raise.Op("raise", readRaise(fence), m.keys(), m.token, len(m.names), fence, m.keepFence())
+}
+
+func (m mutex) Extend(fence int64) *node.Op {
+	return m.scripts.mutex.extend.Op("extend", nil, m.keys(),
+		m.token, m.ttl.Milliseconds(), len(m.names), fenceArg(fence), m.keepFence())
 }
 
 func (m mutex) Release(held bool) *node.Op {
-	announce := ""
+	args := append(make([]any, 0, 1+len(m.names)), m.token)
 	if held {
-		announce = channel(m.name)
+		for _, name := range m.names {
+			args = append(args, channel(name))
+		}
 	}
-	return mutexRelease.Op("release", nil, []string{m.name}, m.token, announce)
+	return m.scripts.mutex.release.Op("release", nil, m.names, args...)
 }
 
-// channel is where the release of a name is announced.
-func channel(name string) string { return "redlock:" + name }
+// keys are the names, and with fencing their fences.
+func (m mutex) keys() []string {
+	if !m.fencing {
+		return m.names
+	}
+	keys := append(make([]string, 0, 2*len(m.names)), m.names...)
+	for _, name := range m.names {
+		keys = append(keys, fenceKey(name))
+	}
+	return keys
+}

@@ -37,6 +37,7 @@ type config struct {
 	maxHold   time.Duration
 	retryMin  time.Duration
 	retryMax  time.Duration
+	fencing   bool
 
 	nodeTimeout   time.Duration // 0: a share of the TTL
 	drift         clock.Drift
@@ -92,6 +93,13 @@ func WithoutKeepalive() LockOption {
 // loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
+}
+
+// WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next, for
+// storage that refuses writes with a smaller one than it has seen. Default off: an acquire is then one plain SET NX PX.
+// With it an acquire costs a script, and a second round trip when the masters' counts differ.
+func WithFencing() LockOption {
+	return lockOption(func(c *config) { c.fencing = true })
 }
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock], where no release

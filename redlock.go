@@ -42,6 +42,8 @@ type Locker struct {
 	quorum *quorum.Quorum
 	lines  lines
 	keeper *keeper
+	// cluster is a master that is a Cluster, "" if none is: keys of one operation must be in one slot there.
+	cluster string
 
 	mu     sync.Mutex
 	closed bool
@@ -95,10 +97,18 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	for i, m := range masters {
 		if m != nil { // a nil *node.Node would not be a nil quorum.Node
 			nodes[i] = m
+			if m.Clustered() {
+				l.cluster = m.Name()
+			}
 		}
 	}
+	l.cfg.rules.scripts = sound
+	if rewrite := cfg.rules.broken.Script; rewrite != nil {
+		l.cfg.rules.scripts = newScripts(rewrite)
+	}
 	q, err := quorum.New(quorum.Config{
-		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Less: cfg.rules.broken.MajorityLess,
+		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing,
+		Less: cfg.rules.broken.MajorityLess, Unraised: cfg.rules.broken.Unraised,
 	})
 	if err != nil {
 		return nil, err
@@ -180,19 +190,12 @@ func (l *Locker) Close() error {
 // closing is what Close leaves of its second for what comes after the deadline of the nodes.
 const closing = 900 * time.Millisecond
 
-// checkName refuses what cannot be a name, before anything is sent.
-func checkName(name string) error {
-	if name == "" {
-		return errors.New("redlock: the lock's name is empty")
-	}
-	return nil
-}
-
-// failure makes the error of an operation on a name out of what the quorum said.
-func failure(op, name string, err error) error {
+// failure makes the error of an operation on a target out of what the quorum said.
+func failure(op string, t target, err error) error {
 	var denied *quorum.DeniedError
-	if errors.As(err, &denied) {
-		return &HeldError{Name: name, Retry: denied.Wait}
+	if !errors.As(err, &denied) {
+		return fmt.Errorf("%s %q: %w", op, t.title(), err)
 	}
-	return fmt.Errorf("%s %q: %w", op, name, err)
+	way, _ := denied.By.(obstacle)
+	return &HeldError{Name: t.names[min(way.name, len(t.names)-1)], Kind: way.kind, Retry: denied.Wait}
 }

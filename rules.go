@@ -6,6 +6,7 @@ import "github.com/redlock-go/redlock/internal/sabotage"
 type rules struct {
 	nodeTimeoutSet, windowSet bool
 	broken                    sabotage.Rules
+	scripts                   *scripts
 }
 
 func init() {

@@ -6,9 +6,15 @@ import "time"
 type Holding struct {
 	// Name is the lock's name.
 	Name string `json:"name"`
-	// Kind is "mutex"; "" if no majority knows of a holder.
+	// Kind is "mutex", "reader", "writer" or "reentrant", or the type of a key that is none of ours; "" if no majority
+	// knows of a holder.
 	Kind string `json:"kind,omitempty"`
-	// Holders are those with a majority of the masters behind them; empty if the lock is free, or undecided.
+	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if nobody holds it.
+	Depth int `json:"depth"`
+	// Fence is the fencing token that a majority of the masters agree on; 0 if there is none.
+	Fence uint64 `json:"fence,omitempty"`
+	// Holders are those with a majority of the masters behind them, by token: all readers, all holds of a reentrant lock's
+	// owner; empty if the lock is free, or undecided.
 	Holders []Holder `json:"holders"`
 	// Nodes holds one row a master, in the order they were given.
 	Nodes []NodeHolding `json:"nodes"`
@@ -29,10 +35,17 @@ type Holder struct {
 type NodeHolding struct {
 	// Node is the master's address.
 	Node string `json:"node"`
-	// Token is the holder's token there; "" if the name is free there, or Err is set.
+	// Kind is the kind of lock that holds the name there; "" if it is free, or Err is set.
+	Kind string `json:"kind,omitempty"`
+	// Token is the holder's token there, of several that of the one that stays longest; "" if the name is free there, or
+	// Err is set.
 	Token string `json:"token,omitempty"`
 	// Left is how long the key lives on; negative for ever.
 	Left time.Duration `json:"left_ns,omitempty"`
+	// Fence is the master's count of fencing tokens for the name; 0 if it has none.
+	Fence uint64 `json:"fence,omitempty"`
+	// Holders are all that hold the name there.
+	Holders []Holder `json:"holders,omitempty"`
 	// Err is set if the master did not answer, a *NodeError.
 	Err error `json:"-"`
 }

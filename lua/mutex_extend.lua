@@ -1,17 +1,35 @@
--- Extends a mutex, or puts it back where it is missing.
---   KEYS[1] the name    ARGV[1] the token    ARGV[2] the TTL in milliseconds
--- Returns 1: extended. -1: it was missing, and is back. 0: it is somebody else's, and unchanged.
--- A key of another type is somebody else's, too; every other error is passed on.
-local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
-	return held
+-- Extends a mutex on one name or several, or puts it back where it is missing.
+--   KEYS     the names, and with fencing their fences behind them
+--   ARGV[1]  the token           ARGV[2]  the TTL in milliseconds
+--   ARGV[3]  how many names      ARGV[4]  the fencing token, or '' for none
+--   ARGV[5]  how long a fence is kept, in milliseconds
+-- Returns 1: extended. -1: something was missing, and is back. 0: something is another's, and nothing is changed.
+-- A key of another type is another's, too; every other error is passed on.
+local n = tonumber(ARGV[3])
+local missing = {}
+local result = 1
+for i = 1, n do
+	local held = redis.pcall('GET', KEYS[i])
+	if held == false then
+		missing[i] = true
+		result = -1
+	elseif held ~= ARGV[1] then
+		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+			return held
+		end
+		return 0
+	end
 end
-if held == ARGV[1] then
-	redis.call('PEXPIRE', KEYS[1], ARGV[2])
-	return 1
+for i = 1, n do
+	if missing[i] then
+		redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
+	else
+		redis.call('PEXPIRE', KEYS[i], ARGV[2])
+	end
 end
-if held == false then
-	redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-	return -1
+if ARGV[4] ~= '' then
+	for i = n + 1, 2 * n do
+		setFence(KEYS[i], 'last', math.max(fence(KEYS[i]), tonumber(ARGV[4])), ARGV[5])
+	end
 end
-return 0
+return result

@@ -10,9 +10,10 @@ import (
 
 // Node is one Redis master. It belongs to at most one locker, which binds and closes it.
 type Node struct {
-	name string
-	pipe *pipe
-	ear  *ear
+	name      string
+	clustered bool
+	pipe      *pipe
+	ear       *ear
 
 	bound  atomic.Bool
 	ctx    context.Context // ends with Close
@@ -64,6 +65,9 @@ func newNode(name string, clk clock.Clock, open func(context.Context) (link, err
 
 // Name is the node's address, without user and password.
 func (n *Node) Name() string { return n.name }
+
+// Clustered reports whether the node is a Cluster, so that the keys of one script must be in one of its slots.
+func (n *Node) Clustered() bool { return n.clustered }
 
 // Bind gives the node what runs its goroutines (an errgroup's Go, so that their owner can wait for them) and whom to
 // tell when it becomes suspect (err says how it failed) and when it is well again (nil). It must be called once, before

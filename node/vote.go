@@ -41,12 +41,14 @@ type Vote struct {
 	Verdict
 	// Number is what the operation's script returned with a grant, where it returns one.
 	Number int64
+	// Owned: the Number was there already, and is what other holds of the same owner have.
+	Owned bool
 	// Wait is how long the present holder's key lives on, with Denied; 0 if the operation does not tell.
 	Wait time.Duration
 	// Healed: the key was missing and has been set again. It comes with Denied: the token was gone, so somebody else
 	// may have had the lock meanwhile, and the vote must not count for its old holder.
 	Healed bool
-	// Data is what a reading operation read.
+	// Data is what a reading operation read, or what a denial says of the holder.
 	Data any
 	// Unsent: the operation was never written to the master. It comes with Failed.
 	Unsent bool

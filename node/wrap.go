@@ -63,7 +63,9 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	open := func(ctx context.Context) (link, error) {
 		return w, connectError(w.client.Ping(ctx).Err())
 	}
-	return newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} }), nil
+	n := newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} })
+	n.clustered = w.cluster != nil
+	return n, nil
 }
 
 // failoverAddr is what go-redis gives for the address of every failover client.

@@ -20,6 +20,8 @@ var (
 type DeniedError struct {
 	// Wait is when the present holder's keys end, where a node told; 0 otherwise.
 	Wait time.Duration
+	// By is what a node that denied said of the holder; nil if none did.
+	By any
 	// Alone: it was the scout that denied, and nobody else was asked.
 	Alone bool
 }

@@ -28,4 +28,4 @@ func (t *Tally) Answered() bool      { return t.answered() }
 func (t *Tally) Gone() bool          { return t.gone() }
 func (t *Tally) Clear() bool         { return t.clear() }
 func (t *Tally) Complete() bool      { return t.complete() }
-func (t *Tally) Wait() time.Duration { return t.wait() }
+func (t *Tally) Wait() time.Duration { return t.denial().Wait }

@@ -115,9 +115,10 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 // ops are operations with nothing in them: the fakes look at their names only.
 type ops struct{}
 
-func (ops) Acquire() *node.Op     { return node.Command("acquire", nil) }
-func (ops) Extend() *node.Op      { return node.Command("extend", nil) }
-func (ops) Release(bool) *node.Op { return node.Command("release", nil) }
+func (ops) Acquire() *node.Op      { return node.Command("acquire", nil) }
+func (ops) Extend(int64) *node.Op  { return node.Command("extend", nil) }
+func (ops) Raise(f int64) *node.Op { return node.Command("raise", nil, f) }
+func (ops) Release(bool) *node.Op  { return node.Command("release", nil) }
 
 var terms = quorum.Terms{TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second}
 

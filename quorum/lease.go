@@ -11,17 +11,6 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Ops are the operations of one lock, for one token: a kind of lock is such a set. Each must be safe to run on a
-// node at any time, in any order after the acquire: extend and release look at the token before they touch a key, and
-// extend puts a missing key back and says so with a healed vote.
-type Ops interface {
-	Acquire() *node.Op
-	Extend() *node.Op
-	// Release takes the keys away. held says that the lock was held, so that those who wait for it are to be told; what a
-	// failed acquire left behind goes silently, or contenders would wake each other for ever.
-	Release(held bool) *node.Op
-}
-
 // Terms are the durations of one lease.
 type Terms struct {
 	// TTL is what the operations set the keys to.
@@ -34,19 +23,22 @@ type Terms struct {
 	Window time.Duration
 	// MaxHold caps the lease, counted from the asking; 0: no cap.
 	MaxHold time.Duration
+	// Fencing: the lease has a fencing token.
+	Fencing bool
 }
 
 // Lease is a lock that a majority granted.
 type Lease struct {
 	q     *Quorum
-	ops   Ops
 	terms Terms
 	cap   time.Time // the lease never outlives it; zero: no cap
+	fence int64     // 0: none
 
 	// over has operations that were not written yet dropped, and is never taken back.
 	over atomic.Bool
 
 	mu      sync.Mutex
+	ops     Ops
 	until   time.Time // zero: it was never held
 	acquire *round
 	seats   []seat // what extensions, or an adoption, learned later than the acquire
@@ -87,7 +79,7 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int) (
 	l := &Lease{q: q, ops: ops, terms: terms, seats: make([]seat, len(q.nodes))}
 	done := make(chan struct{})
 	r := q.ask(ask{
-		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout,
+		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout, fencing: terms.Fencing,
 		decided: func(*round) { close(done) },
 	})
 	l.acquire = r
@@ -95,7 +87,7 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int) (
 	var err error
 	select {
 	case <-done:
-		err = l.won()
+		err = l.won(ctx)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -107,36 +99,45 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int) (
 }
 
 // won decides what a decided acquire round is worth.
-func (l *Lease) won() error {
+func (l *Lease) won(ctx context.Context) error {
 	r := l.acquire
 	var s state
 	var held, alone bool
-	var wait time.Duration
+	var denial node.Vote
 	r.look(func(t *tally) {
 		alone = t.denied > 0 && r.scout >= 0 && !r.rest
-		s, held, wait = t.state(), alone || t.held(), t.wait()
+		s, held, denial = t.state(), alone || t.held(), t.denial()
 	})
 	switch {
 	case s == won:
-		now := l.q.cfg.Clock.Now()
-		elapsed := now.Sub(r.asked)
-		if clock.Validity(l.terms.TTL, elapsed, l.terms.Drift) <= 0 {
-			return noQuorum(errTooLate)
-		}
 		if l.terms.MaxHold > 0 {
 			l.cap = r.asked.Add(l.terms.MaxHold)
 		}
-		if l.until = l.deadline(r.asked); !now.Before(l.until) {
-			return noQuorum(errTooLate)
+		if err := l.inTime(); err != nil {
+			return err
 		}
+		if l.terms.Fencing {
+			if err := l.fenceIn(ctx); err != nil {
+				return err
+			}
+		}
+		l.until = l.deadline(r.asked)
 		return nil
 	case held:
-		return &DeniedError{Wait: wait, Alone: alone}
+		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: alone}
 	case l.q.stuck():
 		return &StuckError{Err: noQuorum(r.errors())}
 	default:
 		return noQuorum(r.errors())
 	}
+}
+
+// inTime says whether anything is left of a lease that was just granted.
+func (l *Lease) inTime() error {
+	if !l.q.cfg.Clock.Now().Before(l.deadline(l.acquire.asked)) {
+		return noQuorum(errTooLate)
+	}
+	return nil
 }
 
 var errTooLate = errors.New("the votes came when the validity was used up")
@@ -151,9 +152,9 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 }
 
 // Adopt makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
-// they did not answer; until when it is known to last.
-func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time) *Lease {
-	l := &Lease{q: q, ops: ops, terms: terms, until: until, seats: make([]seat, len(q.nodes))}
+// they did not answer; until when it is known to last; and fence is its fencing token, 0 for none.
+func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
+	l := &Lease{q: q, ops: ops, terms: terms, until: until, fence: fence, seats: make([]seat, len(q.nodes))}
 	for i, m := range maybe {
 		l.seats[i].place = absent
 		if m {
@@ -167,6 +168,13 @@ func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time) *Lea
 		}
 	}
 	return l
+}
+
+// Become makes the lease one of another kind, which its next extension turns the tokens into. Release takes both away.
+func (l *Lease) Become(ops Ops) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ops = ops
 }
 
 // Until is when the lease ends unless it is extended. From then on the lock may be another's.
@@ -192,14 +200,15 @@ func (l *Lease) Extend(done func(error)) {
 		done(ErrOver)
 		return
 	}
-	// From here on the keys may have no more than a TTL, even if nobody hears of it: an adopted lease may have had more.
+	// From here on the tokens may have no more than a TTL, even if nobody hears of it: an adopted lease may have had more.
 	l.mu.Lock()
 	if soonest := l.deadline(l.q.cfg.Clock.Now()); soonest.Before(l.until) {
 		l.until = soonest
 	}
+	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
 	l.q.ask(ask{
-		op: l.ops.Extend(), timeout: l.terms.Timeout, void: &l.over, scout: Everywhere, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, void: &l.over, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Voter = &extension{l: l, round: c.Voter}
 			l.mu.Lock()
@@ -269,8 +278,11 @@ func (l *Lease) Release(done func(error)) {
 		return
 	}
 	now := l.q.cfg.Clock.Now()
+	l.mu.Lock()
+	op := l.ops.Release(!l.until.IsZero())
+	l.mu.Unlock()
 	l.q.ask(ask{
-		op: l.ops.Release(!l.Until().IsZero()), timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Linger = l.terms.TTL + l.terms.Drift
 			switch l.place(i) {

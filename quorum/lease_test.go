@@ -289,7 +289,7 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		until := time.Now().Add(time.Minute)
-		lease := q.Adopt(ops{}, terms, []bool{true, true, false}, until)
+		lease := q.Adopt(ops{}, terms, []bool{true, true, false}, until, 0)
 		assert.Equal(t, until, lease.Until())
 		lease.Release(nil)
 		for _, f := range fakes[:2] {
@@ -308,7 +308,7 @@ func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 		q, _ := council(t, 3)
 		capped := terms
 		capped.MaxHold = time.Second
-		lease := q.Adopt(ops{}, capped, []bool{true, true, true}, time.Now().Add(5*time.Second))
+		lease := q.Adopt(ops{}, capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
 		assert.Equal(t, time.Second, time.Until(lease.Until()))
 		assert.True(t, lease.Capped())
 	})

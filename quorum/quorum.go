@@ -48,8 +48,10 @@ type Config struct {
 	Voted func(node, op string, v node.Vote)
 	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
 	Standing func(node string, err error)
-	// Less lowers the majority. It breaks the lock, and is there for the controls of the test harnesses.
-	Less int
+	// Less lowers the majority, and Unraised leaves fences as the masters counted them. Both break the lock, and are there
+	// for the controls of the test harnesses.
+	Less     int
+	Unraised bool
 }
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
@@ -141,6 +143,15 @@ func (q *Quorum) stuck() bool {
 		}
 	}
 	return sound < q.need
+}
+
+// Tell asks every node op and waits for none.
+func (q *Quorum) Tell(op *node.Op, timeout time.Duration) {
+	q.ask(ask{
+		op: op, timeout: timeout, scout: Everywhere,
+		enough:  func(*tally) bool { return false },
+		decided: func(*round) {},
+	})
 }
 
 // Names are the nodes' names, by seat.

@@ -36,6 +36,7 @@ type ask struct {
 	window  time.Duration
 	void    *atomic.Bool
 	scout   int
+	fencing bool
 	enough  func(*tally) bool
 	// each may adjust the call to one node, or veto it by returning a vote.
 	each    func(seat int, c *node.Call) *node.Vote
@@ -48,6 +49,7 @@ func (q *Quorum) ask(a ask) *round {
 		q: q, op: a.op, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n),
 		decided: a.decided, enough: a.enough, scout: a.scout, tally: newTally(n, q.need),
 	}
+	r.tally.fencing = a.fencing
 	vetoed := make([]*node.Vote, 0, n)
 	for i := range r.calls {
 		r.calls[i] = node.Call{Op: a.op, Window: a.window, Void: a.void, Voter: r, Seat: i, Deadline: r.asked.Add(a.timeout)}
@@ -95,7 +97,7 @@ func (r *round) Vote(seat int, v node.Vote) {
 		// The scout's no is the answer. Its silence is not: the others can make a majority without it.
 		done = v.Verdict == node.Denied || s == lost
 		goOn = !done && len(r.calls) > 1
-		done = done || s == won && !goOn
+		done = done || s == won && !goOn // of one node
 		r.rest = goOn
 	case r.enough != nil:
 		done = r.enough(&r.tally) || r.tally.complete()

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"errors"
-	"time"
 
 	"github.com/redlock-go/redlock/node"
 )
@@ -27,7 +26,8 @@ type tally struct {
 
 	granted, denied, silent int // silent: failed or unknown
 
-	twins bool // a server answered under two names
+	twins   bool // a server answered under two names
+	fencing bool // grants carry fencing tokens
 }
 
 func newTally(seats, need int) tally {
@@ -97,7 +97,7 @@ func (t *tally) state() state {
 func (t *tally) decided() bool {
 	switch t.state() {
 	case won:
-		return true
+		return !t.fencing || t.settled()
 	case lost:
 		return t.answered() || len(t.votes)-t.silent < t.need || t.complete()
 	default:
@@ -108,12 +108,11 @@ func (t *tally) decided() bool {
 // clear: a majority says one thing.
 func (t *tally) clear() bool { return t.granted >= t.need || t.denied >= t.need }
 
-// wait is when enough of the nodes that denied will be free to make a majority, as far as they told; 0 if unknown.
-func (t *tally) wait() time.Duration {
-	var longest time.Duration
+// denial is the vote of a node that denied; of several, the one whose holder stays longest, as far as they told.
+func (t *tally) denial() (longest node.Vote) {
 	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Denied {
-			longest = max(longest, v.Wait)
+		if t.cast[i] && v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
+			longest = v
 		}
 	}
 	return longest

@@ -6,6 +6,10 @@ package sabotage
 type Rules struct {
 	// MajorityLess is how many votes fewer than a majority win.
 	MajorityLess int
+	// Unraised takes the masters' fencing tokens as they come, without writing the largest back.
+	Unraised bool
+	// Script, if set, may change the text of any script, by its file's name without the ending.
+	Script func(name, text string) string
 }
 
 var option func(Rules) any

@@ -1,0 +1,130 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// The kinds of locks, as masters and people know them.
+const (
+	kindMutex     = "mutex"
+	kindReader    = "reader"
+	kindWriter    = "writer"
+	kindReentrant = "reentrant"
+)
+
+// target is what somebody wants to lock, and how.
+type target struct {
+	kind  string
+	names []string // one; of a LockAll several, sorted
+	owner string   // whose it is to be, where that is not the Locker
+}
+
+// title is what the target is called in errors and by Lock.Name.
+func (t target) title() string { return strings.Join(t.names, ",") }
+
+// check refuses what cannot be locked, before anything is sent.
+func (t target) check() error {
+	if len(t.names) == 0 {
+		return errors.New("redlock: the list of names is empty")
+	}
+	for _, name := range t.names {
+		if name == "" {
+			return errors.New("redlock: the lock's name is empty")
+		}
+	}
+	if t.kind == kindReentrant && t.owner == "" {
+		return errors.New("redlock: the owner is empty: give all that may share the lock one name")
+	}
+	return nil
+}
+
+// shared: one Locker may hold the target more than once at a time, so that its callers need not stand in one line.
+func (t target) shared() bool { return t.kind == kindReader || t.kind == kindReentrant }
+
+// claim is a target with the token that is to hold it: the kind's operations are made of it.
+type claim struct {
+	target
+	token   string
+	intent  string // of a writer that may have to wait; "" otherwise
+	ttl     time.Duration
+	fencing bool
+	hint    int64 // the smallest fencing token to give
+	scripts *scripts
+}
+
+// ops are the claim's operations for the quorum.
+func (c claim) ops() quorum.Ops {
+	if c.kind == kindMutex {
+		return mutex{c}
+	}
+	return entry{c}
+}
+
+// fenceLife is how long a counter of fencing tokens outlives the last lock that used it. When it is gone the next token
+// comes from a clock (the hint), which is larger than all before as long as no client's clock is that much ahead.
+const fenceLife = 24 * time.Hour
+
+func (c claim) keepFence() int64 { return (c.ttl + fenceLife).Milliseconds() }
+
+// least is the hint as the scripts take it: "" without fencing.
+func (c claim) least() any {
+	if c.fencing {
+		return c.hint
+	}
+	return ""
+}
+
+// fenceArg is a fencing token as the scripts take it: "" for none.
+func fenceArg(fence int64) any {
+	if fence == 0 {
+		return ""
+	}
+	return fence
+}
+
+// obstacle is who is in the way of a claim on one master.
+type obstacle struct {
+	kind string        // "" if unknown
+	name int           // which of the names
+	left time.Duration // negative: for ever
+}
+
+// readClaim reads what acquire and look return: a number for a grant, {1, number} for one with the owner's own fencing
+// token, {0, kind, milliseconds left, which name} for a denial.
+func readClaim(reply any) node.Vote {
+	fields, ok := reply.([]any)
+	if !ok {
+		return node.ReadNumber(reply)
+	}
+	var numbers [4]int64
+	for i := range min(len(fields), len(numbers)) {
+		numbers[i], _ = fields[i].(int64)
+	}
+	switch {
+	case len(fields) == 2 && numbers[0] == 1 && numbers[1] > 0:
+		return node.Vote{Verdict: node.Granted, Number: numbers[1], Owned: true}
+	case len(fields) >= 3 && numbers[0] == 0:
+		o := obstacle{left: time.Duration(numbers[2]) * time.Millisecond, name: max(0, int(numbers[3])-1)}
+		o.kind, _ = fields[1].(string)
+		return node.Vote{Verdict: node.Denied, Wait: max(0, o.left), Data: o}
+	default:
+		return node.Vote{Err: fmt.Errorf("the reply %v is not what the script returns", reply)}
+	}
+}
+
+// readRaise grants a fence that is exactly as large as it was to become: where it is larger, another token was given out.
+func readRaise(fence int64) func(any) node.Vote {
+	return func(reply any) node.Vote {
+		v := node.ReadNumber(reply)
+		if v.Verdict == node.Granted && v.Number != fence {
+			v.Verdict = node.Denied
+		}
+		return v
+	}
+}

@@ -1,0 +1,32 @@
+-- Acquires a lock with entries.
+--   ARGV[3]  the TTL in milliseconds    ARGV[4]  the smallest fencing token to give, or '' for none
+--   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the waiting writer's own intent, or ''
+-- Returns the fencing token, 1 without; {1, fencing token} if it is the one that the owner's other holds have; or
+-- {0, kind, milliseconds left} of the holder in the way.
+local now = clock()
+local kind, token, left = holder(KEYS[1], now)
+if not admitted(kind, token) then
+	return {0, kind, left}
+end
+if ARGV[1] == 'reader' and intent(now) > 0 then
+	return {0, 'writer', intent(now)}
+end
+
+disown(kind)
+local reply = 1
+if ARGV[4] ~= '' then
+	local last = fence(KEYS[2])
+	local owned = kind == 'reentrant' and redis.call('HGET', KEYS[2], 'owned')
+	if owned then
+		reply = {1, tonumber(owned)}
+	elseif ARGV[1] == 'reader' and last > 0 then
+		reply = raise(last, ARGV[5]) -- readers share what the last writer left
+	else
+		reply = raise(math.max(last + 1, tonumber(ARGV[4])), ARGV[5])
+	end
+end
+put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
+if ARGV[6] ~= '' then
+	redis.call('ZREM', KEYS[3], ARGV[6])
+end
+return reply

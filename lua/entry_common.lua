@@ -1,0 +1,55 @@
+-- What the scripts of the kinds with entries share beyond that. Their first arguments are always the same:
+--   KEYS[1]  the name    KEYS[2]  its fence    KEYS[3]  the intents of its waiting writers, scored like entries
+--   ARGV[1]  the kind: 'reader', 'writer' or 'reentrant'    ARGV[2]  the token
+
+local function entry(kind)
+	return 'redlock:' .. kind .. ':' .. ARGV[2]
+end
+
+-- A token is its owner, a colon, and 32 digits.
+local function owner(token)
+	return string.sub(token, 1, -34)
+end
+
+-- May a hold stand beside those that are there?
+local function admitted(kind, token)
+	return kind == nil or (kind == ARGV[1] and
+		(kind == 'reader' or (kind == 'reentrant' and owner(token) == owner(ARGV[2]))))
+end
+
+-- Is this very hold there?
+local function held(kind, now)
+	local ends = kind and kind == ARGV[1] and redis.call('ZSCORE', KEYS[1], entry(kind))
+	return ends and tonumber(ends) > now
+end
+
+-- Puts an entry into a sorted set, or lets it end later, and clears away what has ended. The key goes with the last.
+local function put(key, member, now, ttl)
+	redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+	redis.call('ZADD', key, now + ttl, member)
+	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+	redis.call('PEXPIREAT', key, last[2])
+end
+
+-- How much longer a waiting writer keeps new readers out; 0 if none does.
+local function intent(now)
+	local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')
+	return math.max(0, (last[2] or now) - now)
+end
+
+-- Raises the fence to a token, if it is not larger. The token becomes the owner's, unless others came between.
+local function raise(token, keep)
+	local f = math.max(fence(KEYS[2]), tonumber(token))
+	setFence(KEYS[2], 'last', f, keep)
+	if ARGV[1] == 'reentrant' and f == tonumber(token) then
+		setFence(KEYS[2], 'owned', f, keep)
+	end
+	return f
+end
+
+-- What an earlier owner had is not the next one's.
+local function disown(kind)
+	if kind == nil and ARGV[1] == 'reentrant' then
+		redis.call('HDEL', KEYS[2], 'owned')
+	end
+end

@@ -1,0 +1,22 @@
+-- Raises the fences of a mutex's names to the token that the quorum settled on, while the mutex is held.
+--   KEYS     the names, and their fences behind them
+--   ARGV[1]  the token    ARGV[2]  how many names    ARGV[3]  the fencing token
+--   ARGV[4]  how long a fence is kept, in milliseconds
+-- Returns the largest fence there is now; 0 if the mutex is not held with this token, and nothing is changed.
+local n = tonumber(ARGV[2])
+for i = 1, n do
+	local held = redis.pcall('GET', KEYS[i])
+	if held ~= ARGV[1] then
+		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+			return held
+		end
+		return 0
+	end
+end
+local most = tonumber(ARGV[3])
+for i = n + 1, 2 * n do
+	local f = math.max(fence(KEYS[i]), tonumber(ARGV[3]))
+	setFence(KEYS[i], 'last', f, ARGV[4])
+	most = math.max(most, f)
+end
+return most

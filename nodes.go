@@ -1,0 +1,77 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Nodes returns the state of every master, in the order they were given. It waits for all of them, at most a node
+// timeout. [ErrNoQuorum]: fewer than a majority may vote at the moment, and the rows say why.
+func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
+	if err := l.begin(); err != nil {
+		return nil, err
+	}
+	defer l.end()
+	// Asked twice: the first time pays for the connection, the second measures the round trip.
+	var answers []quorum.Answer
+	for range 2 {
+		answers, _ = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false) // the rows say what went wrong
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("redlock: status: %w", err)
+		}
+	}
+	rows := make([]NodeStatus, len(answers))
+	may := 0
+	for i, an := range answers {
+		rows[i] = l.status(an)
+		if rows[i].MayVote {
+			may++
+		}
+	}
+	if may < l.quorum.Majority() {
+		return rows, fmt.Errorf("%w: %d of %d masters may vote", ErrNoQuorum, may, len(rows))
+	}
+	return rows, nil
+}
+
+func (l *Locker) status(an quorum.Answer) NodeStatus {
+	row := NodeStatus{Node: an.Node}
+	s, ok := an.Vote.Data.(node.Status)
+	if !ok {
+		row.Err = nodeError(an, "status")
+		return row
+	}
+	row.Reachable = true
+	row.RoundTrip = an.Vote.Took
+	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.Server.RunID
+	var err error
+	switch {
+	case an.Vote.Err != nil:
+		err = an.Vote.Err
+	case s.Role != "master":
+		err = fmt.Errorf("its role is %q: give the address of a master", s.Role)
+	case l.cfg.guard:
+		err = an.Vote.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
+		var young *node.RestartError
+		if errors.As(err, &young) {
+			row.VoteIn = young.Left
+		}
+	}
+	if row.MayVote = err == nil; err != nil {
+		row.Err = &NodeError{Node: an.Node, Op: "status", Err: err}
+	}
+	return row
+}
+
+// nodeError is a node's failure to answer, whatever it was.
+func nodeError(an quorum.Answer, op string) error {
+	err := an.Vote.Err
+	if err == nil {
+		err = node.ErrTimeout
+	}
+	return &NodeError{Node: an.Node, Op: op, Err: err}
+}
