@@ -95,6 +95,7 @@ type attempts struct {
 	count  int
 	scout  bool  // the next attempt asks one master first
 	alone  bool  // the last one was denied by that master, and asked no other
+	splits int   // how often in a row nobody held the name, and still a majority did not grant
 	last   error // what the last attempt was answered; nil: nothing yet
 }
 
@@ -227,8 +228,9 @@ const spread = 10 * time.Millisecond
 
 // freeIn asks the masters when enough of them will be free to make a majority if nobody releases or extends, and
 // decides whether the next attempt asks a scout first. A scout that alone says no (it is stale, or another contender has
-// just come through) is gone round at once. A majority that is free, and was asked, and still did not grant has its
-// reasons (the vote was split, it restarted a moment ago, it is out of memory), and waiting is all there is to do.
+// just come through) is gone round at once. A majority that is free, and was asked, and still did not grant, was split
+// between contenders, who have given it back without a message: they come again soon, and apart. It may have other reasons
+// too (some restarted a moment ago, or are out of memory), so that soon becomes later from time to time.
 func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	a.scout, a.looked = true, true
 	need := a.locker.quorum.Majority()
@@ -251,12 +253,14 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	apart := mathrand.N(min(spread, a.cfg.retryMin))
 	switch {
 	case free < need:
+		a.splits = 0
 		return max(nth(lefts, need-free), apart)
 	case a.alone:
 		a.scout = false
 		return apart
 	default:
-		return math.MaxInt64
+		a.splits++
+		return apart << min(a.splits, 30)
 	}
 }
 

@@ -327,12 +327,15 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		name  string
 		delay time.Duration // and as much jitter
 		dead  int
+		apart time.Duration // each process is nearer to masters of its own, so that votes split
 	}{
-		{"no delay", 0, 0},
-		{"delay", 2 * time.Millisecond, 0},
-		{"no delay, one dead", 0, 1},
-		{"delay, one dead", 2 * time.Millisecond, 1},
-		{"delay, two dead", 2 * time.Millisecond, 2},
+		{"no delay", 0, 0, 0},
+		{"delay", 2 * time.Millisecond, 0, 0},
+		{"no delay, one dead", 0, 1, 0},
+		{"delay, one dead", 2 * time.Millisecond, 1, 0},
+		{"delay, two dead", 2 * time.Millisecond, 2, 0},
+		{"split votes", 0, 0, 5 * time.Millisecond},
+		{"split votes, one dead", 0, 1, 5 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -345,6 +348,9 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				}
 				var lockers []*redlock.Locker
 				for i := range 3 {
+					for j := range w.Masters() {
+						w.Host(fmt.Sprint(i)).To(j).Delay(time.Duration((i+j)%5)*tt.apart, 0)
+					}
 					lockers = append(lockers, w.locker(t, fmt.Sprint(i), patient, redlock.WithTTL(time.Hour)))
 				}
 				var released time.Time
