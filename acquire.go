@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	mathrand "math/rand/v2"
 	"time"
 
@@ -193,6 +192,9 @@ func (a *attempts) pause(ctx context.Context) error {
 	if errors.Is(a.last, ErrHeld) {
 		l.lines.listen(a.line)
 		delay = min(delay, a.freeIn(ctx))
+		if a.intent != "" {
+			delay = min(delay, intentGap)
+		}
 	} else {
 		a.scout = false // it might deny, and that is not what is in the way
 	}
@@ -237,9 +239,10 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	answers, err := a.locker.quorum.Read(ctx, a.claim(newToken(a.owner())).look(a.intentLife()), a.cfg.timeout(), true)
 	if err != nil {
 		a.scout = false
-		return math.MaxInt64
+		return never
 	}
 	var lefts []time.Duration
+	var longest obstacle
 	free := 0
 	for _, an := range answers {
 		way, _ := an.Vote.Data.(obstacle)
@@ -249,12 +252,20 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 		case an.Vote.Verdict == node.Denied && way.left >= 0:
 			lefts = append(lefts, way.left)
 		}
+		if way.left >= longest.left && way.kind != "" {
+			longest = way
+		}
 	}
 	apart := mathrand.N(min(spread, a.cfg.retryMin))
 	switch {
 	case free < need:
 		a.splits = 0
-		return max(nth(lefts, need-free), apart)
+		soonest := nth(lefts, need-free)
+		a.last = &HeldError{Name: a.target.names[longest.name], Kind: longest.kind, Retry: soonest}
+		if soonest == never {
+			a.last.(*HeldError).Retry = 0
+		}
+		return max(soonest, apart)
 	case a.alone:
 		a.scout = false
 		return apart
@@ -264,8 +275,12 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	}
 }
 
-// intentLife is how long a waiting writer's intent lives: until its next look at the latest, with a share for slow masters.
-func (a *attempts) intentLife() time.Duration { return a.cfg.retryMax + 3*a.cfg.timeout() }
+// intentGap is how long a waiting writer leaves its intent without looking again.
+const intentGap = time.Second
+
+// intentLife is how long the intent lives: until the writer looks again, and a little longer for slow masters. A writer that
+// dies keeps readers out for no longer.
+func (a *attempts) intentLife() time.Duration { return min(a.cfg.retryMax, intentGap) + 3*a.cfg.timeout() }
 
 // gaveUp makes the error of a caller whose context ended while it waited.
 func (a *attempts) gaveUp(ctx context.Context) error {
