@@ -12,16 +12,10 @@ import (
 
 // round is one operation asked of all nodes: a result slot per node, a tally, and the moment of decision.
 type round struct {
+	ask
 	q     *Quorum
-	op    *node.Op
 	asked time.Time
 	calls []node.Call
-	// decided is called once, without the round's mutex, as soon as enough is known.
-	decided func(*round)
-	// enough says when that is. Nil, of an acquire: when it is won, or lost and known why.
-	enough func(*tally) bool
-	// scout is the node that is asked first, and the others only if it does not deny; -1: all at once.
-	scout int
 
 	mu    sync.Mutex
 	tally tally
@@ -35,48 +29,42 @@ type ask struct {
 	timeout time.Duration
 	window  time.Duration
 	void    *atomic.Bool
-	scout   int
+	// scout is the node that is asked first, and the others only if it does not deny; -1: all at once.
+	scout int
+	// fencing: the grants carry fencing tokens.
 	fencing bool
-	enough  func(*tally) bool
-	// each may adjust the call to one node, or veto it by returning a vote.
-	each    func(seat int, c *node.Call) *node.Vote
+	// enough says when enough is known. Nil, of an acquire: when it is won, or lost and known why.
+	enough func(*tally) bool
+	// each may adjust the call to one node, or answer it by returning a vote.
+	each func(seat int, c *node.Call) *node.Vote
+	// decided is called once, without the round's mutex, as soon as enough is known.
 	decided func(*round)
 }
 
 func (q *Quorum) ask(a ask) *round {
 	n := len(q.nodes)
-	r := &round{
-		q: q, op: a.op, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n),
-		decided: a.decided, enough: a.enough, scout: a.scout, tally: newTally(n, q.need),
-	}
+	r := &round{ask: a, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n), tally: newTally(n, q.need)}
 	r.tally.fencing = a.fencing
-	vetoed := make([]*node.Vote, 0, n)
-	for i := range r.calls {
-		r.calls[i] = node.Call{Op: a.op, Window: a.window, Void: a.void, Voter: r, Seat: i, Deadline: r.asked.Add(a.timeout)}
-		var veto *node.Vote
-		if a.each != nil {
-			veto = a.each(i, &r.calls[i])
-		}
-		vetoed = append(vetoed, veto)
-	}
 	if r.scout >= 0 {
 		r.submit(r.scout, r.asked)
 		return r
 	}
 	for i := range r.calls {
-		if vetoed[i] != nil {
-			r.Vote(i, *vetoed[i])
-		} else {
-			r.submit(i, r.asked)
-		}
+		r.submit(i, r.asked)
 	}
 	return r
 }
 
+// submit asks one node, unless each answers for it.
 func (r *round) submit(seat int, now time.Time) {
 	c := &r.calls[seat]
-	c.Deadline = now.Add(c.Deadline.Sub(r.asked))
-	c.Asked = now
+	*c = node.Call{Op: r.op, Window: r.window, Void: r.void, Voter: r, Seat: seat, Asked: now, Deadline: now.Add(r.timeout)}
+	if r.each != nil {
+		if v := r.each(seat, c); v != nil {
+			r.Vote(seat, *v)
+			return
+		}
+	}
 	r.q.nodes[seat].Submit(c)
 }
 
