@@ -221,7 +221,7 @@ func (p *pipe) load() (dropped []*Call) {
 		n++
 		switch {
 		case c.voted && !c.Pursue, c.overdue(p.began):
-		case c.Void != nil && c.Void.Load():
+		case c.Void != nil && c.Void.Load(), !c.Pursue && !c.Deadline.After(p.began):
 			c.voted = true
 			dropped = append(dropped, c)
 		default:
