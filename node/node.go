@@ -44,6 +44,9 @@ type Call struct {
 	// GiveUp, if set, is when a pursued call may be given up whatever the master does: when the keys that it removes
 	// have certainly expired.
 	GiveUp time.Time
+	// Wrote, if set, is set to true when the call is about to be written. Needs, if set, has a pursued call dropped that
+	// would go out while it is still false: what it is to undo was never written.
+	Wrote, Needs *atomic.Bool
 	// Voter gets the vote, with Seat.
 	Voter Voter
 	Seat  int

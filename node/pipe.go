@@ -198,7 +198,7 @@ func (p *pipe) abandon(now time.Time) (failed []*Call) {
 	kept := p.queue[:0]
 	for _, c := range p.queue {
 		switch {
-		case c.Pursue && !c.overdue(now):
+		case c.Pursue && !c.overdue(now) && !c.idle():
 			kept = append(kept, c)
 		case !c.voted:
 			c.voted = true
@@ -226,6 +226,9 @@ func (p *pipe) load() (dropped []*Call) {
 			dropped = append(dropped, c)
 		default:
 			c.written = true
+			if c.Wrote != nil {
+				c.Wrote.Store(true)
+			}
 			p.wire = append(p.wire, c)
 		}
 	}
@@ -353,7 +356,7 @@ func (p *pipe) close(deadline time.Time) int {
 	var open []*Call
 	for _, calls := range [][]*Call{p.queue, p.wire} {
 		for _, c := range calls {
-			if c.Pursue {
+			if c.Pursue && !c.idle() {
 				unconfirmed++
 			}
 			if !c.voted {
@@ -387,6 +390,9 @@ func (c *Call) cast(v Vote, now time.Time) {
 	v.Took = now.Sub(c.Asked)
 	c.Voter.Vote(c.Seat, v)
 }
+
+// idle: a call that has nothing to undo.
+func (c *Call) idle() bool { return c.Needs != nil && !c.Needs.Load() }
 
 // overdue: a pursued call whose keys have certainly expired.
 func (c *Call) overdue(now time.Time) bool {

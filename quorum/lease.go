@@ -47,7 +47,8 @@ type Lease struct {
 // seat is what a lease knows of one node.
 type seat struct {
 	place  place
-	asking uint16 // extensions that the node has not answered yet
+	wrote  atomic.Bool // an operation that sets keys was written there, or may have been before
+	asking uint16      // extensions that the node has not answered yet
 }
 
 // place is what is known of a node's keys.
@@ -80,6 +81,10 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int) (
 	done := make(chan struct{})
 	r := q.ask(ask{
 		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout, fencing: terms.Fencing,
+		each: func(i int, c *node.Call) *node.Vote {
+			c.Wrote = &l.seats[i].wrote
+			return nil
+		},
 		decided: func(*round) { close(done) },
 	})
 	l.acquire = r
@@ -158,6 +163,7 @@ func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fenc
 	for i, m := range maybe {
 		l.seats[i].place = absent
 		if m {
+			l.seats[i].wrote.Store(true)
 			l.seats[i].place = doubtful // with what TTL, who knows
 		}
 	}
@@ -210,7 +216,7 @@ func (l *Lease) Extend(done func(error)) {
 	l.q.ask(ask{
 		op: op, timeout: l.terms.Timeout, void: &l.over, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Voter = &extension{l: l, round: c.Voter}
+			c.Voter, c.Wrote = &extension{l: l, round: c.Voter}, &l.seats[i].wrote
 			l.mu.Lock()
 			l.seats[i].asking++
 			l.mu.Unlock()
@@ -291,7 +297,7 @@ func (l *Lease) Release(done func(error)) {
 			case placed:
 				c.Pursue, c.GiveUp = true, now.Add(c.Linger)
 			case doubtful:
-				c.Pursue = true
+				c.Pursue, c.Needs = true, &l.seats[i].wrote
 			}
 			return nil
 		},
@@ -318,13 +324,13 @@ func released(r *round) error {
 // place says what is known of a node's keys now. An extension under way would put them back, however late it arrives.
 func (l *Lease) place(i int) place {
 	l.mu.Lock()
-	later := l.seats[i]
+	asking, later := l.seats[i].asking, l.seats[i].place
 	l.mu.Unlock()
 	switch {
-	case later.asking > 0:
+	case asking > 0:
 		return doubtful
-	case later.place != asAcquired:
-		return later.place
+	case later != asAcquired:
+		return later
 	}
 	v, voted := l.acquire.vote(i)
 	switch {
