@@ -97,8 +97,7 @@ func (k *keeper) tick() {
 	now := k.clock.Now()
 	for len(k.locks) > 0 && !k.locks[0].due.After(now) {
 		l := k.locks[0]
-		end := l.lease.Until().Add(-lead)
-		if !end.After(now) {
+		if l.lease.End(lead) {
 			expired = append(expired, l)
 			heap.Pop(&k.locks)
 			continue
@@ -108,7 +107,7 @@ func (k *keeper) tick() {
 			l.renewAt = time.Time{}
 			renew = append(renew, l)
 		}
-		l.due = end
+		l.due = l.lease.Until().Add(-lead)
 		heap.Fix(&k.locks, 0)
 	}
 	if len(k.locks) > 0 {

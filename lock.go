@@ -70,7 +70,7 @@ func (l *Lock) Err() error {
 	l.mu.Lock()
 	err := l.err
 	l.mu.Unlock()
-	if err == nil && !l.cfg.clock.Now().Before(l.lease.Until()) {
+	if err == nil && l.lease.End(0) {
 		l.expire()
 		return l.Err()
 	}
@@ -118,7 +118,7 @@ func (l *Lock) extended(err error) {
 	case errors.Is(err, quorum.ErrGone):
 		l.lose(fmt.Errorf("%w: %q: %w", ErrLost, l.name, err))
 	case errors.Is(err, quorum.ErrOver):
-		l.expire() // does nothing if it was released
+		l.Err() // its deadline has passed, unless it was released
 	case err != nil:
 		l.cfg.logger.Warn("redlock: a lock could not be extended yet", "name", l.name, "until", l.Until(), "error", err)
 	}
@@ -190,8 +190,8 @@ func (l *Lock) lose(why error) {
 	}
 }
 
-// expire ends the lock because its deadline comes. It is told a little early, and kept from others until the deadline:
-// its holder may rely on Until.
+// expire ends the lock because its deadline comes, and is fixed (Lease.End). It is told a little early, and kept from others
+// until the deadline: its holder may rely on Until.
 func (l *Lock) expire() {
 	if !l.tellLoss(l.expired()) {
 		return

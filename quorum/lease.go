@@ -40,6 +40,7 @@ type Lease struct {
 	mu      sync.Mutex
 	ops     Ops
 	until   time.Time // zero: it was never held
+	ended   bool      // until moves no more
 	acquire *round
 	seats   []seat // what extensions, or an adoption, learned later than the acquire
 }
@@ -190,6 +191,15 @@ func (l *Lease) Until() time.Time {
 	return l.until
 }
 
+// End fixes the deadline if it is no more than lead away, and reports whether it did: an extension that succeeds later is
+// too late.
+func (l *Lease) End(lead time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = l.ended || !l.q.cfg.Clock.Now().Before(l.until.Add(-lead))
+	return l.ended
+}
+
 // Capped reports whether the lease has reached its cap, so that extending it gains nothing.
 func (l *Lease) Capped() bool {
 	return !l.cap.IsZero() && !l.Until().Before(l.cap)
@@ -257,7 +267,7 @@ func (l *Lease) extended(r *round) error {
 	case s == won:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.over.Load() || !l.q.cfg.Clock.Now().Before(l.until) {
+		if l.over.Load() || l.ended || !l.q.cfg.Clock.Now().Before(l.until) {
 			return ErrOver // too late: meanwhile it may have been another's
 		}
 		if until := l.deadline(r.asked); until.After(l.until) {
