@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	mathrand "math/rand/v2"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -184,103 +182,6 @@ func (a *attempts) take(ctx context.Context, lease *quorum.Lease, c claim) (*Loc
 	}
 	return lock, nil
 }
-
-// pause waits until another attempt is worth it: a release was announced, the holder's TTL ends, or the backoff is over.
-func (a *attempts) pause(ctx context.Context) error {
-	l := a.locker
-	delay := a.backoff()
-	if errors.Is(a.last, ErrHeld) {
-		l.lines.listen(a.line)
-		delay = min(delay, a.freeIn(ctx))
-		if a.intent != "" {
-			delay = min(delay, intentGap)
-		}
-	} else {
-		a.scout = false // it might deny, and that is not what is in the way
-	}
-	if t := a.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(a.target.title(), delay, a.last)
-	}
-	up := make(chan struct{})
-	timer := a.cfg.clock.AfterFunc(delay, func() { close(up) })
-	defer timer.Stop()
-	select {
-	case <-a.line.wake: // silent unless the line listens
-	case <-up:
-	case <-ctx.Done():
-		return a.gaveUp(ctx)
-	case <-l.ending:
-		return ErrClosed
-	}
-	return nil
-}
-
-// backoff is how long to wait at most: full jitter below a bound that doubles with each attempt. The source is
-// "Exponential Backoff And Jitter" of the AWS Architecture Blog.
-func (a *attempts) backoff() time.Duration {
-	bound := a.cfg.retryMin << min(a.count, 30)
-	if bound > a.cfg.retryMax || bound <= 0 {
-		bound = a.cfg.retryMax
-	}
-	return max(a.cfg.retryMin, time.Duration(mathrand.Int64N(int64(bound)+1)))
-}
-
-// spread is how far apart those who wait for one moment go for it, so that they do not split the vote.
-const spread = 10 * time.Millisecond
-
-// freeIn asks the masters when enough of them will be free to make a majority if nobody releases or extends, and
-// decides whether the next attempt asks a scout first. A scout that alone says no (it is stale, or another contender has
-// just come through) is gone round at once. A majority that is free, and was asked, and still did not grant, was split
-// between contenders, who have given it back without a message: they come again soon, and apart. It may have other reasons
-// too (some restarted a moment ago, or are out of memory), so that soon becomes later from time to time.
-func (a *attempts) freeIn(ctx context.Context) time.Duration {
-	a.scout, a.looked = true, true
-	need := a.locker.quorum.Majority()
-	answers, err := a.locker.quorum.Read(ctx, a.claim(newToken(a.owner())).look(a.intentLife()), a.cfg.timeout(), true)
-	if err != nil {
-		a.scout = false
-		return never
-	}
-	var lefts []time.Duration
-	var longest obstacle
-	free := 0
-	for _, an := range answers {
-		way, _ := an.Vote.Data.(obstacle)
-		switch {
-		case an.Vote.Verdict == node.Granted:
-			free++
-		case an.Vote.Verdict == node.Denied && way.left >= 0:
-			lefts = append(lefts, way.left)
-		}
-		if way.left >= longest.left && way.kind != "" {
-			longest = way
-		}
-	}
-	apart := mathrand.N(min(spread, a.cfg.retryMin))
-	switch {
-	case free < need:
-		a.splits = 0
-		soonest := nth(lefts, need-free)
-		a.last = &HeldError{Name: a.target.names[longest.name], Kind: longest.kind, Retry: soonest}
-		if soonest == never {
-			a.last.(*HeldError).Retry = 0
-		}
-		return max(soonest, apart)
-	case a.alone:
-		a.scout = false
-		return apart
-	default:
-		a.splits++
-		return apart << min(a.splits, 30)
-	}
-}
-
-// intentGap is how long a waiting writer leaves its intent without looking again.
-const intentGap = time.Second
-
-// intentLife is how long the intent lives: until the writer looks again, and a little longer for slow masters. A writer that
-// dies keeps readers out for no longer.
-func (a *attempts) intentLife() time.Duration { return min(a.cfg.retryMax, intentGap) + 3*a.cfg.timeout() }
 
 // gaveUp makes the error of a caller whose context ended while it waited.
 func (a *attempts) gaveUp(ctx context.Context) error {

@@ -200,15 +200,3 @@ func sureUntil(lefts []time.Duration, need int) time.Duration {
 	})
 	return lefts[need-1]
 }
-
-// never is longer than anybody waits.
-const never = time.Duration(1<<63 - 1)
-
-// nth is the n-th smallest of ds, counted from 1; never if there are fewer.
-func nth(ds []time.Duration, n int) time.Duration {
-	if n > len(ds) {
-		return never
-	}
-	slices.Sort(ds)
-	return ds[n-1]
-}
