@@ -57,7 +57,7 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	if err != nil {
 		return nil, err
 	}
-	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, began: l.cfg.clock.Now()}
+	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
 	if t.kind == kindWriter && !try {
 		a.intent = newToken(cfg.owner)
 	}
@@ -88,6 +88,7 @@ type attempts struct {
 	line   *line
 	intent string // of a writer that waits; the same for all its attempts
 	looked bool   // what is in the way was asked, and the intent left
+	faults *quorum.Faults
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
@@ -144,7 +145,7 @@ func (a *attempts) once(ctx context.Context, c claim) (*quorum.Lease, error) {
 		scout = a.locker.quorum.Scout(hash(a.target.names[0]))
 	}
 	a.count++
-	lease, err := a.locker.quorum.Acquire(ctx, c.ops(), a.cfg.terms(), scout)
+	lease, err := a.locker.quorum.Acquire(ctx, c.ops(), a.cfg.terms(), scout, a.faults)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.alone = errors.As(err, &denied) && denied.Alone

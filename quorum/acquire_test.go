@@ -64,7 +64,7 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
 	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
 	var d *quorum.DeniedError
 	require.ErrorAs(t, err, &d)
 	assert.Equal(t, 7*time.Second, d.Wait)
@@ -240,7 +240,7 @@ func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere)
+			lease, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere, q.NewFaults())
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -265,7 +265,7 @@ func TestNothingIsAskedOnAnEndedContext(t *testing.T) {
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere)
+	_, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere, q.NewFaults())
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = q.Read(ctx, ops{}.Acquire(), terms.Timeout, false)
 	require.ErrorIs(t, err, context.Canceled)
@@ -348,7 +348,7 @@ func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, 0)
+			lease, err := q.Acquire(ctx, ops{}, terms, 0, q.NewFaults())
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -409,8 +409,9 @@ func TestWhatAPersonMustMendEndsTheWaiting(t *testing.T) {
 				f.answers(tt.votes[i])
 			}
 			var err error
+			faults := q.NewFaults()
 			for range 2 { // a round is decided before every node has spoken; the next one knows
-				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 			}
 			var stuck *quorum.StuckError
@@ -427,13 +428,32 @@ func TestAMendedNodeIsNotBrokenAnyMore(t *testing.T) {
 		f.answers(refused)
 	}
 	var stuck *quorum.StuckError
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	faults := q.NewFaults()
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
 	require.ErrorAs(t, err, &stuck)
 	fakes[0].answers(from("a", granted()))
 	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown})) // OOM, say: it tells who it is
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &stuck))
+}
+
+// TestOneCallersFaultsAreNotAnothers: a right may be missing for the names of one of them only.
+func TestOneCallersFaultsAreNotAnothers(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	for _, f := range fakes {
+		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+	}
+	var stuck *quorum.StuckError
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	require.ErrorAs(t, err, &stuck)
+	for _, f := range fakes {
+		f.answers(failed())
+	}
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	assert.False(t, assertAs(err, &stuck), "they are down, no more")
 }
 
 // TestAnAnswerToAReleaseDoesNotMendANode: a node that refuses SET may well answer the release of the failure.
@@ -443,8 +463,9 @@ func TestAnAnswerToAReleaseDoesNotMendANode(t *testing.T) {
 		q, fakes := council(t, 5)
 		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
 		var stuck *quorum.StuckError
+		faults := q.NewFaults()
 		for round := range 2 {
-			out := acquire(t, q, quorum.Everywhere)
+			out := acquireAgain(t, q, quorum.Everywhere, faults)
 			for i, f := range fakes {
 				f.vote(t, "acquire", []*node.Vote{failed(), failed(), refused, refused, refused}[i])
 				synctest.Wait()
@@ -470,7 +491,7 @@ func TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst(t *testing.T) {
 				f.answers(from("x", granted()))
 			}
 		}
-		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
 		var stuck *quorum.StuckError
 		require.ErrorAs(t, err, &stuck, "name %d granted", grants)
 	}

@@ -149,10 +149,15 @@ type outcome struct {
 // acquire calls Acquire behind the test, in a bubble, and returns once everything stands still.
 func acquire(t *testing.T, q *quorum.Quorum, scout int) <-chan outcome {
 	t.Helper()
+	return acquireAgain(t, q, scout, q.NewFaults())
+}
+
+func acquireAgain(t *testing.T, q *quorum.Quorum, scout int, faults *quorum.Faults) <-chan outcome {
+	t.Helper()
 	out := make(chan outcome, 1)
 	ctx := t.Context()
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, terms, scout)
+		lease, err := q.Acquire(ctx, ops{}, terms, scout, faults)
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()
@@ -189,7 +194,7 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
 	require.NoError(t, err)
 	for _, f := range fakes {
 		f.script = nil

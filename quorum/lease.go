@@ -74,14 +74,17 @@ const Everywhere = -1
 // are on their way, behind everything else sent to the node, and need nobody to wait for them. The error is a
 // *DeniedError if somebody else holds it; ErrNoQuorum, wrapped with a *NodeError for each node that failed; a
 // *StuckError if no waiting will help; or the context's.
-func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int) (*Lease, error) {
+//
+// A caller who tries again passes the same faults, of [Quorum.NewFaults], each time.
+func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, faults *Faults) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, seats: make([]seat, len(q.nodes))}
 	done := make(chan struct{})
 	r := q.ask(ask{
-		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout, fencing: terms.Fencing,
+		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout,
+		fencing: terms.Fencing, faults: faults, enough: (*tally).decided,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Wrote = &l.seats[i].wrote
 			return nil
@@ -131,7 +134,7 @@ func (l *Lease) won(ctx context.Context) error {
 		return nil
 	case held:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: alone}
-	case l.q.stuck():
+	case r.faults.stuck():
 		return &StuckError{Err: noQuorum(r.errors())}
 	default:
 		return noQuorum(r.errors())

@@ -166,7 +166,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 15 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere)
+		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere, q.NewFaults())
 		require.NoError(t, err)
 		assert.False(t, lease.Capped())
 		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
@@ -176,7 +176,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		assert.True(t, lease.Capped())
 
 		capped.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere)
+		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere, q.NewFaults())
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())
@@ -262,7 +262,7 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 			fakes[0].answers(tt.acquire)
 			fakes[1].answers(granted())
 			fakes[2].answers(granted())
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere)
+			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
 			require.NoError(t, err)
 			fakes[0].script = nil
 			lease.Extend(func(err error) { require.NoError(t, err) })

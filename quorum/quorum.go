@@ -17,7 +17,6 @@ package quorum
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,9 +61,6 @@ type Quorum struct {
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
-	// broken marks, by seat, the nodes whose last word to an acquire was a failure that a person must mend. It outlives
-	// the rounds: they are decided before every node has spoken.
-	broken []atomic.Bool
 }
 
 // New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
@@ -87,7 +83,7 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Less, broken: make([]atomic.Bool, n)}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Less}
 	for _, nd := range q.nodes {
 		err := nd.Bind(q.group.Go, func(err error) {
 			if cfg.Standing != nil {
@@ -101,49 +97,8 @@ func New(cfg Config) (*Quorum, error) {
 	return q, nil
 }
 
-// Size is the number of nodes, and Majority how many of them decide.
-func (q *Quorum) Size() int { return len(q.nodes) }
-
 // Majority is how many nodes decide.
 func (q *Quorum) Majority() int { return q.need }
-
-// note keeps what the votes of an acquire say of the nodes' state of repair. Other operations say nothing of it: a node
-// that refuses SET may well answer the release.
-func (q *Quorum) note(t *tally, seat int) {
-	if !t.twins {
-		q.mark(seat, t.votes[seat])
-		return
-	}
-	for i, v := range t.votes { // a twin's vote may have changed afterwards
-		if t.cast[i] {
-			q.mark(i, v)
-		}
-	}
-}
-
-func (q *Quorum) mark(seat int, v node.Vote) {
-	broken := false
-	if v.Err != nil {
-		if errors.Is(v.Err, node.ErrDropped) {
-			return
-		}
-		broken = errors.Is(v.Err, ErrSameServer) || node.Permanent(v.Err)
-	}
-	if q.broken[seat].Load() != broken { // read first: this is the hot path, and all rounds share the mark
-		q.broken[seat].Store(broken)
-	}
-}
-
-// stuck reports whether a person must mend so many nodes that the rest is no majority.
-func (q *Quorum) stuck() bool {
-	sound := 0
-	for i := range q.broken {
-		if !q.broken[i].Load() {
-			sound++
-		}
-	}
-	return sound < q.need
-}
 
 // Tell asks every node op and waits for none.
 func (q *Quorum) Tell(op *node.Op, timeout time.Duration) {
@@ -152,15 +107,6 @@ func (q *Quorum) Tell(op *node.Op, timeout time.Duration) {
 		enough:  func(*tally) bool { return false },
 		decided: func(*round) {},
 	})
-}
-
-// Names are the nodes' names, by seat.
-func (q *Quorum) Names() []string {
-	names := make([]string, len(q.nodes))
-	for i, nd := range q.nodes {
-		names[i] = nd.Name()
-	}
-	return names
 }
 
 // Close waits until the nodes have answered what they were asked, at most until deadline, and ends them. It returns when

@@ -33,7 +33,9 @@ type ask struct {
 	scout int
 	// fencing: the grants carry fencing tokens.
 	fencing bool
-	// enough says when enough is known. Nil, of an acquire: when it is won, or lost and known why.
+	// faults take note of the votes, if set.
+	faults *Faults
+	// enough says when enough is known.
 	enough func(*tally) bool
 	// each may adjust the call to one node, or answer it by returning a vote.
 	each func(seat int, c *node.Call) *node.Vote
@@ -75,8 +77,8 @@ func (r *round) Vote(seat int, v node.Vote) {
 	}
 	r.mu.Lock()
 	s := r.tally.add(seat, v)
-	if r.enough == nil {
-		r.q.note(&r.tally, seat)
+	if r.faults != nil {
+		r.faults.note(&r.tally, seat)
 	}
 	var done, goOn bool
 	switch {
@@ -87,10 +89,8 @@ func (r *round) Vote(seat int, v node.Vote) {
 		goOn = !done && len(r.calls) > 1
 		done = done || s == won && !goOn // of one node
 		r.rest = goOn
-	case r.enough != nil:
-		done = r.enough(&r.tally) || r.tally.complete()
 	default:
-		done = r.tally.decided()
+		done = r.enough(&r.tally) || r.tally.complete()
 	}
 	r.over = r.over || done
 	r.mu.Unlock()
