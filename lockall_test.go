@@ -1,0 +1,138 @@
+package redlock_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestLockAllIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		all, err := a.LockAll(t.Context(), []string{"c", "a", "b", "a"})
+		require.NoError(t, err)
+		assert.Equal(t, "a,b,c", all.Name())
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c"} {
+			assert.Equal(t, 5, w.holders(name, all.Token()))
+			_, err := b.TryLock(t.Context(), name)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		_, err = b.TryLockAll(t.Context(), []string{"z", "b", "y"})
+		var he *redlock.HeldError
+		require.ErrorAs(t, err, &he)
+		assert.Equal(t, "b", he.Name, "the one that was held")
+		assert.Equal(t, "mutex", he.Kind)
+		time.Sleep(3 * ttl)
+		require.NoError(t, all.Err(), "one keepalive for all")
+		unlock(t, all)
+		synctest.Wait()
+		assert.Zero(t, w.keys(), "nothing of the refused ones either")
+	})
+}
+
+func TestLockAllWaitsForTheLastOfItsNames(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		one, two := lock(t, a, "one"), rlock(t, a, "two")
+		all := inBackground(func() (*redlock.Lock, error) { return b.LockAll(t.Context(), []string{"two", "one", "free"}) })
+		time.Sleep(time.Minute)
+		waiting(t, all)
+		unlock(t, one)
+		time.Sleep(time.Minute)
+		waiting(t, all)
+		unlock(t, lock(t, a, "free")) // it holds nothing meanwhile
+		unlock(t, two)
+		got := ended(t, all, 100*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
+}
+
+func TestOverlappingLockAllsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		inside := make(map[string]bool)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i, names := range [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}, {"c", "b", "a"}} {
+			l := w.locker(t, string(rune('p'+i)))
+			wg.Go(func() {
+				for range 20 {
+					lk, err := l.LockAll(t.Context(), names)
+					if !assert.NoError(t, err) {
+						return
+					}
+					mu.Lock()
+					for _, name := range names {
+						assert.False(t, inside[name], name)
+						inside[name] = true
+					}
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					for _, name := range names {
+						inside[name] = false
+					}
+					mu.Unlock()
+					assert.NoError(t, lk.Unlock(t.Context()))
+				}
+			})
+		}
+		wg.Wait()
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestLockAllLostWithOneOfItsNames(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		all, err := l.LockAll(t.Context(), []string{"a", "b"})
+		require.NoError(t, err)
+		w.foreign("b", time.Minute)
+		time.Sleep(ttl)
+		require.ErrorIs(t, all.Err(), redlock.ErrLost)
+		require.ErrorIs(t, all.Unlock(t.Context()), redlock.ErrLost)
+		assert.Zero(t, w.holders("a", all.Token()), "what was left of it is released")
+		assert.Equal(t, 3, w.holders("b", "foreign"))
+	})
+}
+
+// TestNamesThatJoinAlikeAreNotOneLine: who holds "a" and "b" may lock "a,b" and "a\x00b".
+func TestNamesThatJoinAlikeAreNotOneLine(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		all, err := l.LockAll(t.Context(), []string{"a", "b"})
+		require.NoError(t, err)
+		for _, name := range []string{"a,b", "a\x00b", `["a" "b"]`} {
+			unlock(t, lock(t, l, name))
+		}
+		unlock(t, all)
+	})
+}
+
+func TestAnEmptyListIsRefused(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, names := range [][]string{nil, {}, {"a", ""}} {
+			_, err := l.LockAll(t.Context(), names)
+			require.ErrorContains(t, err, "empty")
+			_, err = l.TryLockAll(t.Context(), slices.Clone(names))
+			require.ErrorContains(t, err, "empty")
+		}
+		assert.Empty(t, w.asked())
+	})
+}

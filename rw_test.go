@@ -1,0 +1,202 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func rlock(t testing.TB, l *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lk, err := l.RW(name).TryRLock(t.Context(), opts...)
+	require.NoError(t, err)
+	return lk
+}
+
+// leftovers are the keys on all masters but for the fences, which are meant to stay.
+func (w *world) leftovers(name string) (keys []string) {
+	synctest.Wait() // an Unlock returns at the majority
+	for _, m := range w.Masters() {
+		for _, key := range m.Keys() {
+			if key != redlock.FenceKey(name) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+func TestReadersShareAndAWriterWaitsForTheLast(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c", patient)
+		one, two, three := rlock(t, a, "x"), rlock(t, a, "x"), rlock(t, b, "x")
+		writer := inBackground(func() (*redlock.Lock, error) { return c.RW("x").Lock(t.Context()) })
+		for _, lk := range []*redlock.Lock{one, three, two} {
+			time.Sleep(20 * time.Second) // keepalive holds them
+			waiting(t, writer)
+			unlock(t, lk)
+		}
+		got := ended(t, writer, 100*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}
+
+func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		in := rlock(t, a, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(ctx) })
+		for range 10 { // longer than an intent lives, at every point of the writer's retry gap
+			time.Sleep(700 * time.Millisecond)
+			waiting(t, writer)
+			for _, l := range []*redlock.Locker{a, b} {
+				_, err := l.RW("x").TryRLock(t.Context())
+				var he *redlock.HeldError
+				require.ErrorAs(t, err, &he)
+				assert.Equal(t, "writer", he.Kind)
+			}
+		}
+		require.NoError(t, in.Extend(t.Context()), "who is in stays in")
+		reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context()) })
+		time.Sleep(2 * time.Second)
+		waiting(t, reader)
+		cancel()
+		require.ErrorIs(t, ended(t, writer, 0).err, redlock.ErrHeld)
+		got := ended(t, reader, 50*time.Millisecond)
+		require.NoError(t, got.err, "the writer gave up")
+		unlock(t, got.lock)
+		unlock(t, in)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}
+
+func TestAnIntentDiesWithTheWriterThatSetIt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		in := rlock(t, a, "x")
+		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(t.Context()) })
+		time.Sleep(5 * time.Second)
+		w.Host("b").Freeze()
+		began := time.Now()
+		got, err := a.RW("x").RLock(within(t, time.Minute))
+		require.NoError(t, err)
+		assert.Greater(t, time.Since(began), 10*time.Millisecond, "the intent was there")
+		assert.LessOrEqual(t, time.Since(began), 4*time.Second)
+		unlock(t, got)
+		unlock(t, in)
+		w.Host("b").Thaw()
+		late := ended(t, writer, time.Minute)
+		require.NoError(t, late.err)
+		unlock(t, late.lock)
+	})
+}
+
+func TestARefusedTryLockKeepsNobodyOut(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		in := rlock(t, a, "x")
+		_, err := b.RW("x").TryLock(t.Context())
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		unlock(t, rlock(t, b, "x"))
+		unlock(t, in)
+	})
+}
+
+func TestAReaderThatDiesBlocksAWriterForItsOwnTTLOnly(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b, c := w.locker(t, "a"), w.locker(t, "b"), w.locker(t, "c")
+		lives := rlock(t, a, "x")
+		rlock(t, b, "x")
+		w.Host("b").Freeze() // it dies
+		time.Sleep(2 * ttl)  // the other one goes on
+		unlock(t, lives)
+		writer, err := c.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, writer)
+	})
+}
+
+func TestADowngradeLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing(), patient)
+		lk, err := a.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		fence := lk.Fence()
+		reader := inBackground(func() (*redlock.Lock, error) { return b.RW("x").RLock(t.Context()) })
+		time.Sleep(time.Second)
+		waiting(t, reader)
+		w.Master(0).Crash()
+		require.NoError(t, lk.Downgrade(t.Context()))
+		got := ended(t, reader, 100*time.Millisecond)
+		require.NoError(t, got.err, "it was told")
+		assert.Equal(t, fence, got.lock.Fence(), "readers share what the writer left")
+		assert.Equal(t, fence, lk.Fence())
+
+		for _, l := range []*redlock.Locker{a, b} {
+			_, err = l.RW("x").TryLock(t.Context())
+			require.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		unlock(t, got.lock)
+		time.Sleep(3 * ttl)
+		require.NoError(t, lk.Err(), "it is kept alive as a reader")
+		next := inBackground(func() (*redlock.Lock, error) { return a.RW("x").Lock(t.Context()) })
+		time.Sleep(time.Second)
+		waiting(t, next, "a writer of the same process")
+		unlock(t, lk)
+		writer := ended(t, next, time.Second)
+		require.NoError(t, writer.err)
+		assert.Greater(t, writer.lock.Fence(), fence)
+		unlock(t, writer.lock)
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
+	})
+}
+
+func TestADowngradeThatNobodyConfirmsIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk, err := a.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		for _, m := range w.some(0, 2) {
+			m.BlackHole()
+		}
+		require.ErrorIs(t, lk.Downgrade(t.Context()), redlock.ErrNoQuorum)
+		require.NoError(t, lk.Err())
+		for _, m := range w.some(0, 2) {
+			m.Heal()
+		}
+		time.Sleep(ttl / 2) // an extension came through
+		unlock(t, rlock(t, b, "x"))
+		unlock(t, lk)
+		time.Sleep(time.Second)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}
+
+func TestOnlyAWriterCanBeDowngraded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, lk := range []*redlock.Lock{lock(t, l, "m"), rlock(t, l, "r"), reenter(t, l, "o", "me")} {
+			require.ErrorContains(t, lk.Downgrade(t.Context()), "downgrade")
+			require.NoError(t, lk.Err())
+			unlock(t, lk)
+			require.ErrorIs(t, lk.Downgrade(t.Context()), redlock.ErrReleased)
+		}
+	})
+}
