@@ -158,7 +158,7 @@ func TestManyOwnersTakeTurns(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		inside := ""
+		holds := make(map[string]int) // by owner
 		for _, host := range []string{"a", "b"} {
 			l := w.locker(t, host)
 			for _, owner := range []string{"one", "two", "three"} {
@@ -169,8 +169,10 @@ func TestManyOwnersTakeTurns(t *testing.T) {
 							return
 						}
 						mu.Lock()
-						assert.Contains(t, []string{"", owner}, inside)
-						inside = owner
+						holds[owner]++
+						for other, n := range holds {
+							assert.True(t, other == owner || n == 0, "%s beside %s", owner, other)
+						}
 						mu.Unlock()
 						inner, err := l.Reentrant("x", owner).Lock(t.Context())
 						if assert.NoError(t, err) {
@@ -178,9 +180,7 @@ func TestManyOwnersTakeTurns(t *testing.T) {
 							assert.NoError(t, inner.Unlock(t.Context()))
 						}
 						mu.Lock()
-						if outer.Depth() == 1 {
-							inside = ""
-						}
+						holds[owner]--
 						mu.Unlock()
 						assert.NoError(t, outer.Unlock(t.Context()))
 					}

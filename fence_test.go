@@ -1,0 +1,289 @@
+package redlock_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// fenced is a mutex with a fencing token.
+func fenced(t testing.TB, l *redlock.Locker, name string) *redlock.Lock {
+	t.Helper()
+	return lock(t, l, name, redlock.WithFencing())
+}
+
+// count sets what a master has counted for a name.
+func count(m *simnet.Master, name, fence string) {
+	m.Redis().HSet(redlock.FenceKey(name), "last", fence)
+}
+
+func counted(m *simnet.Master, name string) string {
+	return m.Redis().HGet(redlock.FenceKey(name), "last")
+}
+
+// rounds is how many operations of a lock the first master was asked, releases aside.
+func (w *world) rounds() (n int) {
+	for _, e := range w.asked() {
+		if e.Master == 0 && strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && !strings.Contains(e.Reply, "NOSCRIPT") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWithoutFencingThereIsNoToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		assert.Zero(t, lk.Fence())
+		unlock(t, lk)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		const trip = 20 * time.Millisecond
+		for _, m := range w.Masters() {
+			m.Delay(trip/2, 0)
+		}
+		w.Master(1).Delay(trip/4, 0) // so that it is of every majority
+		timed := func() (lk *redlock.Lock, took time.Duration, rounds int) {
+			w.forget()
+			began := time.Now()
+			lk = fenced(t, l, "x")
+			took = time.Since(began)
+			time.Sleep(time.Second)
+			return lk, took, w.rounds()
+		}
+		count(w.Master(1), "x", "2000000000000000") // ahead of every clock
+		lk, _, _ := timed()                         // connects, and the masters learn the scripts
+		unlock(t, lk)
+
+		lk, took, rounds := timed()
+		assert.Equal(t, trip, took)
+		assert.Equal(t, 1, rounds)
+		unlock(t, lk)
+
+		count(w.Master(1), "x", "3000000000000000")
+		ahead, took, rounds := timed()
+		assert.Equal(t, 2*trip, took)
+		assert.Equal(t, 2, rounds)
+		assert.Equal(t, uint64(3000000000000001), ahead.Fence())
+		n := 0
+		for _, m := range w.Masters() {
+			if counted(m, "x") == "3000000000000001" {
+				n++
+			}
+		}
+		assert.Equal(t, 5, n, "it was written back")
+		unlock(t, ahead)
+		assert.Greater(t, fenced(t, l, "x").Fence(), ahead.Fence())
+	})
+}
+
+// TestTheTokenGrowsThoughEveryMajorityIsAnother: only the write-back carries it from one to the next.
+func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for i, m := range w.Masters() {
+			count(m, "x", []string{"5", "9000000000000000", "7", "8", "8000000000000000"}[i])
+		}
+		var last uint64
+		for _, away := range [][]int{{0, 2}, {1, 3}, {2, 4}, {1, 4}, {0, 1}, {3, 4}} {
+			for _, i := range away {
+				w.Master(i).BlackHole()
+			}
+			lk := fenced(t, l, "x")
+			assert.Greater(t, lk.Fence(), last, "without %v", away)
+			last = lk.Fence()
+			unlock(t, lk)
+			for _, i := range away {
+				w.Master(i).Heal()
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+func TestAfterTotalLossTheClockCarriesTheTokenOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := fenced(t, l, "x")
+		for _, m := range w.Masters() {
+			m.Crash()
+			m.Restart()
+		}
+		time.Sleep(2 * ttl)
+		next, err := l.Lock(within(t, time.Minute), "x", redlock.WithFencing())
+		require.NoError(t, err)
+		assert.Greater(t, next.Fence(), lk.Fence())
+	})
+}
+
+func TestCountersEndADayAfterTheirLastLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithTTL(time.Hour))
+		lk := fenced(t, l, "x")
+		time.Sleep(30 * time.Hour)
+		require.NoError(t, lk.Err())
+		for _, m := range w.Masters() {
+			assert.NotEmpty(t, counted(m, "x"), "an extension keeps it")
+		}
+		unlock(t, lk)
+		time.Sleep(24*time.Hour + 2*time.Hour)
+		assert.Zero(t, w.keys())
+		assert.Greater(t, fenced(t, l, "x").Fence(), lk.Fence())
+	})
+}
+
+func TestAHealedMasterGetsTheTokenToo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, lk := range []*redlock.Lock{
+			fenced(t, l, "x"), rlock(t, l, "y", redlock.WithFencing()), reenter(t, l, "z", "me", redlock.WithFencing()),
+		} {
+			synctest.Wait()
+			w.Master(0).Redis().FlushAll()
+			require.NoError(t, lk.Extend(t.Context()))
+			synctest.Wait()
+			for _, m := range w.Masters() {
+				assert.Equal(t, counted(w.Master(1), lk.Name()), counted(m, lk.Name()))
+			}
+			unlock(t, lk)
+		}
+	})
+}
+
+func TestReadersDoNotRaiseTheToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		before, err := a.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, before)
+		one, two := rlock(t, a, "x"), rlock(t, b, "x")
+		assert.Equal(t, before.Fence(), one.Fence())
+		assert.Equal(t, before.Fence(), two.Fence())
+		unlock(t, one)
+		unlock(t, two)
+		after, err := b.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		assert.Greater(t, after.Fence(), two.Fence())
+	})
+}
+
+func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		for _, m := range w.Masters() {
+			count(m, "b", "4000000000000000")
+		}
+		all, err := l.TryLockAll(t.Context(), []string{"a", "b", "c"})
+		require.NoError(t, err)
+		assert.Equal(t, uint64(4000000000000001), all.Fence())
+		unlock(t, all)
+		for _, name := range []string{"a", "b", "c"} {
+			assert.Greater(t, lock(t, l, name).Fence(), all.Fence(), name)
+		}
+	})
+}
+
+// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: new ones among those that answer first count anew; the majority
+// that knows the owner's token is waited for.
+func TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		outer := reenter(t, a, "x", "me")
+		synctest.Wait()
+		for i, m := range w.Masters() {
+			if i < 2 {
+				m.Redis().FlushAll()
+			} else {
+				w.Host("b").To(i).Delay(10*time.Millisecond, 0)
+			}
+		}
+		inner := reenter(t, b, "x", "me")
+		assert.Equal(t, outer.Fence(), inner.Fence())
+		unlock(t, inner)
+		unlock(t, outer)
+	})
+}
+
+// TestTheFirstHoldThatAsksGetsTheToken: an earlier ownership's is not read from the counter.
+func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		earlier := reenter(t, l, "x", "me", redlock.WithFencing())
+		unlock(t, earlier)
+		synctest.Wait()
+		outer := reenter(t, l, "x", "me")
+		assert.Zero(t, outer.Fence())
+		one, two := reenter(t, l, "x", "me", redlock.WithFencing()), reenter(t, l, "x", "me", redlock.WithFencing())
+		assert.Greater(t, one.Fence(), earlier.Fence())
+		assert.Equal(t, one.Fence(), two.Fence())
+	})
+}
+
+func TestAttachKnowsTheFence(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := fenced(t, a, "x")
+		got, err := b.Attach(t.Context(), "x", lk.Token(), redlock.WithFencing())
+		require.NoError(t, err)
+		assert.Equal(t, lk.Fence(), got.Fence())
+		plain := lock(t, a, "y")
+		_, err = b.Attach(t.Context(), "y", plain.Token(), redlock.WithFencing())
+		require.ErrorContains(t, err, "fencing token")
+	})
+}
+
+func TestInspectShowsEveryKind(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		r1, r2 := rlock(t, a, "r"), rlock(t, b, "r")
+		o1, _ := reenter(t, a, "o", "me"), reenter(t, b, "o", "me")
+		writer, err := a.RW("w").TryLock(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		for name, want := range map[string]struct {
+			kind    string
+			holders int
+			depth   int
+			fence   uint64
+		}{"r": {"reader", 2, 1, r1.Fence()}, "o": {"reentrant", 2, 2, o1.Fence()}, "w": {"writer", 1, 1, writer.Fence()}, "free": {}} {
+			h, err := b.Inspect(t.Context(), name)
+			require.NoError(t, err)
+			assert.Equal(t, want.kind, h.Kind)
+			assert.Len(t, h.Holders, want.holders, name)
+			assert.Equal(t, want.depth, h.Depth, name)
+			assert.Equal(t, want.fence, h.Fence, name)
+			for _, n := range h.Nodes {
+				assert.Equal(t, want.kind, n.Kind)
+				assert.Len(t, n.Holders, want.holders)
+			}
+		}
+		h, err := b.Inspect(t.Context(), "r")
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{r1.Token(), r2.Token()}, []string{h.Holders[0].Token, h.Holders[1].Token})
+	})
+}
