@@ -25,8 +25,8 @@ if ARGV[4] ~= '' then
 		reply = raise(math.max(last + 1, tonumber(ARGV[4])), ARGV[5])
 	end
 end
-put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
 if ARGV[6] ~= '' then
 	redis.call('ZREM', KEYS[3], ARGV[6])
 end
+put(KEYS[1], entry(ARGV[1]), now, ARGV[3]) -- last, behind all that a foreign key beside the name can make fail
 return reply
