@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/node"
 )
@@ -175,7 +178,7 @@ func intentSteps() map[string]step {
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				entries{mine: long}.are(t, s, redlock.IntentKey(lockName))
-				s.do(t, "zscore", lockName, "somebody's")
+				assert.Equal(t, "1", s.do(t, "zscore", lockName, "somebody's"))
 			},
 		},
 		"look: a reader, while writers wait": {
@@ -247,4 +250,39 @@ func intentSteps() map[string]step {
 		steps[name+", a foreign key where the intents are"] = st
 	}
 	return steps
+}
+
+// takeSharedLife goes through the lives of holds that stand together: each ends by itself, however many others renew.
+func takeSharedLife(t *testing.T, s *server) {
+	const ttl = 300 * time.Millisecond
+	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
+	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+		claim := func(kind, token string) redlock.Claim {
+			return redlock.Claim{Kind: kind, Names: []string{lockName}, Token: token, TTL: ttl}
+		}
+		a, b, writer := claim(kind, holdToken), claim(kind, beside), claim("writer", tokenOf("host:3", "9"))
+		mutex := redlock.MutexOps(lockName, lockToken, ttl)
+		require.True(t, granted(a.Ops().Acquire()))
+		require.True(t, granted(b.Ops().Acquire()))
+		for range 4 { // longer than a TTL
+			assert.False(t, granted(writer.Ops().Acquire()))
+			time.Sleep(ttl / 3)
+			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
+		}
+		sighting{kind: kind, holds: entries{holdToken: ttl}}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
+		require.True(t, granted(b.Ops().Acquire()))
+		time.Sleep(ttl / 2)
+		require.True(t, granted(a.Ops().Extend(0)))
+		require.True(t, granted(a.Ops().Release(true)))
+		time.Sleep(ttl/2 + 50*time.Millisecond)
+		require.True(t, granted(mutex.Acquire()), "nobody holds it, and a plain SET NX sees it so")
+		assert.False(t, granted(b.Ops().Extend(0)))
+		require.True(t, granted(mutex.Release(true)))
+		require.True(t, granted(b.Ops().Acquire()))
+		time.Sleep(ttl + 50*time.Millisecond)
+		require.True(t, granted(writer.Ops().Acquire()), "it ended by itself")
+		assert.False(t, granted(b.Ops().Release(true)))
+		require.True(t, granted(writer.Ops().Release(true)))
+	}
 }

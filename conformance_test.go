@@ -90,6 +90,7 @@ func TestConformance(t *testing.T) {
 				t.Run(name, func(t *testing.T) { p.with(t, st.take) })
 			}
 			t.Run("a life", func(t *testing.T) { p.with(t, takeLife) })
+			t.Run("shared lives", func(t *testing.T) { p.with(t, takeSharedLife) })
 		})
 	}
 }
