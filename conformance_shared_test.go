@@ -102,7 +102,7 @@ func addFences(all map[string]step) {
 	all["reentrant: acquire: the owner has a fencing token"] = step{
 		given: inner.with("last", "1007", "owned", "1005").made(), op: acquire("reentrant"),
 		vote: node.Vote{Verdict: node.Granted, Number: 1005, Owned: true},
-		then: beside("reentrant", innerToken).untouched("last", "1007", "owned", "1005").is,
+		then: beside("reentrant", innerToken).with("last", "1007", "owned", "1005").is,
 	}
 	all["reentrant: acquire: the owner has none yet"] = step{
 		given: inner.with("last", "1007").made(), op: acquire("reentrant"), vote: grant(1008),
