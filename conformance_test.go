@@ -3,7 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -41,82 +41,20 @@ type step struct {
 	then func(t *testing.T, s *server)
 	// said is how many messages the operation publishes on the name's channel.
 	said int
+	// refused is the error, if it fails.
+	refused string
 }
 
+// steps are the operations of every kind.
 func steps() map[string]step {
-	ops := redlock.MutexOps(lockName, lockToken, lockTTL)
-	mine := []any{"set", lockName, lockToken, "px", 5000}
-	foreign := []any{"set", lockName, "another", "px", 5000}
-	forever := []any{"set", lockName, "another"}
-	mineForever := []any{"set", lockName, lockToken}
-	granted, denied := node.Vote{Verdict: node.Granted}, node.Vote{Verdict: node.Denied}
-	one := node.Vote{Verdict: node.Granted, Number: 1}
-	held := func(t *testing.T, s *server) { s.holds(t, lockName, lockToken, lockTTL) }
-	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
-
-	all := map[string]step{
-		"acquire: free":                  {op: ops.Acquire(), vote: granted, then: held},
-		"acquire: another's":             {given: [][]any{foreign}, op: ops.Acquire(), vote: denied},
-		"acquire: another's, for ever":   {given: [][]any{forever}, op: ops.Acquire(), vote: denied},
-		"acquire: already its own":       {given: [][]any{mine}, op: ops.Acquire(), vote: denied},
-		"acquire: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
-		"extend: its own":                {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
-		"extend: its own, for ever":      {given: [][]any{mineForever}, op: ops.Extend(0), vote: one, then: held},
-		"extend: missing":                {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
-		"extend: another's":              {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
-		"extend: another's, for ever":    {given: [][]any{forever}, op: ops.Extend(0), vote: denied},
-		"release: its own":               {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: its own, silently":     {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
-		"release: its own, for ever":     {given: [][]any{mineForever}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: missing":               {op: ops.Release(true), vote: denied, then: free},
-		"release: another's":             {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
-		"release: another's, silently":   {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
-		"inspect: free":                  {op: redlock.InspectOp(lockName), vote: seen("", "", 0), then: free},
-		"inspect: a mutex":               {given: [][]any{mine}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, -1)},
-		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: redlock.InspectOp(lockName), vote: seen("mutex", "", -1)},
-		"status":                         {op: node.StatusOp(), vote: granted},
-		"acquire: the script is unknown": {given: [][]any{{"script", "flush"}}, op: ops.Acquire(), vote: granted, then: held},
+	all := mutexSteps()
+	maps.Copy(all, fencedSteps())
+	for _, kind := range []string{"reader", "writer", "reentrant"} {
+		maps.Copy(all, entrySteps(kind))
 	}
-	// A key that is none of ours is somebody else's, whatever it is, and stays unharmed.
-	for kind, given := range map[string][]any{
-		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken}, "set": {"sadd", lockName, lockToken},
-		"zset": {"zadd", lockName, "1", lockToken}, "stream": {"xadd", lockName, "1-1", lockToken, "1"},
-	} {
-		expiring := [][]any{given, {"pexpire", lockName, 5000}}
-		all["acquire: a "+kind] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
-		all["extend: a "+kind] = step{given: expiring, op: ops.Extend(0), vote: denied}
-		all["release: a "+kind] = step{given: expiring, op: ops.Release(true), vote: denied}
-		all["inspect: a "+kind] = step{given: [][]any{given}, op: redlock.InspectOp(lockName), vote: seen(kind, "", -1)}
-		all["inspect: a "+kind+" that expires"] = step{given: expiring, op: redlock.InspectOp(lockName), vote: seen(kind, "", 5*time.Second)}
-	}
-	// Names are any bytes.
-	for i, name := range []string{" ", "\x00", "\xff\xfe\r\n", "{a}b{c}", "käse 🧀", "*?[a-z]", strings.Repeat("x", 10_000)} {
-		ops := redlock.MutexOps(name, lockToken, lockTTL)
-		given := []any{"set", name, lockToken, "px", 5000}
-		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
-		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
-		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(0), vote: one, then: is}
-		all[fmt.Sprint("release: odd name ", i)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
-			assert.Zero(t, s.do(t, "exists", name))
-		}}
-		all[fmt.Sprint("inspect: odd name ", i)] = step{given: [][]any{given}, op: redlock.InspectOp(name), vote: seen("mutex", lockToken, 5*time.Second)}
-	}
+	maps.Copy(all, sharedSteps())
+	maps.Copy(all, intentSteps())
 	return all
-}
-
-// seen is the vote of an inspection: granted if the name is free. A negative left is for ever.
-func seen(kind, token string, left time.Duration) node.Vote {
-	v := node.Vote{Verdict: node.Denied, Data: sighting{kind, token, left}}
-	if kind == "" {
-		v.Verdict = node.Granted
-	}
-	return v
-}
-
-type sighting struct {
-	kind, token string
-	left        time.Duration
 }
 
 // server is a master under test: a node for it, and a client beside the node.
@@ -152,6 +90,7 @@ func TestConformance(t *testing.T) {
 				t.Run(name, func(t *testing.T) { p.with(t, st.take) })
 			}
 			t.Run("a life", func(t *testing.T) { p.with(t, takeLife) })
+			t.Run("shared lives", func(t *testing.T) { p.with(t, takeSharedLife) })
 		})
 	}
 }
@@ -164,32 +103,38 @@ func (st step) take(t *testing.T, s *server) {
 	before := s.snapshot(t)
 	messages := s.listen(t)
 	v := s.ask(t, st.op)
-	require.Equal(t, st.vote.Verdict, v.Verdict, "%v", v.Err)
-	require.NoError(t, v.Err)
-	assert.Equal(t, st.vote.Number, v.Number)
-	assert.Equal(t, st.vote.Healed, v.Healed)
-	assert.NotEmpty(t, v.Server.RunID)
-	if want, ok := st.vote.Data.(sighting); ok {
-		kind, token, left, ok := redlock.Sighting(v)
-		require.True(t, ok)
-		assert.Equal(t, want.kind, kind)
-		assert.Equal(t, want.token, token)
-		if want.left < 0 {
-			assert.Negative(t, left)
-		} else {
-			assertLeft(t, want.left, left)
-		}
-	}
-	if status, ok := v.Data.(node.Status); ok {
-		assert.Equal(t, "master", status.Role)
-		assert.NotEmpty(t, status.Version)
-	}
+	st.judge(t, v)
 	if st.then != nil {
 		st.then(t, s)
 	} else {
 		assert.Equal(t, before, s.snapshot(t), "unharmed")
 	}
 	assert.Equal(t, st.said, messages(), "messages")
+}
+
+// judge compares the vote.
+func (st step) judge(t *testing.T, v node.Vote) {
+	t.Helper()
+	require.Equal(t, st.vote.Verdict, v.Verdict, "%v", v.Err)
+	if st.refused != "" {
+		assert.ErrorContains(t, v.Err, st.refused)
+		return
+	}
+	require.NoError(t, v.Err)
+	assert.NotEmpty(t, v.Server.RunID)
+	assert.Equal(t, st.vote.Number, v.Number)
+	assert.Equal(t, st.vote.Owned, v.Owned)
+	assert.Equal(t, st.vote.Healed, v.Healed)
+	switch want := st.vote.Data.(type) {
+	case sighting:
+		want.is(t, v)
+	case obstacle:
+		want.is(t, v)
+	}
+	if status, ok := v.Data.(node.Status); ok {
+		assert.Equal(t, "master", status.Role)
+		assert.NotEmpty(t, status.Version)
+	}
 }
 
 // takeLife goes through a lock's life on one master.
@@ -216,79 +161,6 @@ func takeLife(t *testing.T, s *server) {
 	v := s.ask(t, b.Extend(0))
 	assert.True(t, v.Healed)
 	require.True(t, granted(b.Extend(0)), "healed, it counts from the next time on")
-}
-
-// do sends a command beside the node.
-func (s *server) do(t *testing.T, args ...any) any {
-	t.Helper()
-	v, err := s.client.Do(t.Context(), args...).Result()
-	if err != redis.Nil { //nolint:errorlint // the client returns it as it is
-		require.NoError(t, err, "%v", args)
-	}
-	return v
-}
-
-// ask asks the node, and waits for its vote.
-func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
-	t.Helper()
-	now := time.Now()
-	votes := make(ballot, 1)
-	s.node.Submit(&node.Call{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes})
-	return <-votes
-}
-
-type ballot chan node.Vote
-
-// Vote takes a vote.
-func (b ballot) Vote(_ int, v node.Vote) { b <- v }
-
-// holds asserts that a name is held with a token, for so long.
-func (s *server) holds(t *testing.T, name, token string, ttl time.Duration) {
-	t.Helper()
-	assert.Equal(t, token, s.do(t, "get", name))
-	ms, _ := s.do(t, "pttl", name).(int64)
-	assertLeft(t, ttl, time.Duration(ms)*time.Millisecond)
-}
-
-// assertLeft allows for the time that a busy machine takes.
-func assertLeft(t *testing.T, want, got time.Duration) {
-	t.Helper()
-	assert.LessOrEqual(t, got, want)
-	if want > 0 {
-		assert.Greater(t, got, want-4*time.Second)
-	}
-}
-
-// snapshot is the name's key, with its TTL to be compared roughly.
-func (s *server) snapshot(t *testing.T) string {
-	t.Helper()
-	var value any
-	kind := s.do(t, "type", lockName)
-	switch kind {
-	case "string":
-		value = s.do(t, "get", lockName)
-	case "hash":
-		value = s.do(t, "hgetall", lockName)
-	case "list":
-		value = s.do(t, "lrange", lockName, 0, -1)
-	case "set":
-		value = s.do(t, "smembers", lockName)
-	case "zset":
-		value = s.do(t, "zrange", lockName, 0, -1, "withscores")
-	case "stream":
-		value = s.do(t, "xlen", lockName)
-	}
-	ms, _ := s.do(t, "pttl", lockName).(int64)
-	life := "for ever"
-	switch {
-	case ms == -2:
-		life = "missing"
-	case ms > 5000:
-		life = "extended"
-	case ms >= 0:
-		life = "expires"
-	}
-	return fmt.Sprint(kind, " ", value, " ", life)
 }
 
 // listen counts the messages on the name's channel, until the returned function is called.

@@ -42,11 +42,14 @@ func MutexOps(name, token string, ttl time.Duration) quorum.Ops {
 // InspectOp reads who holds a name.
 func InspectOp(name string) *node.Op { return sound.inspectOp(name) }
 
-// Sighting is what InspectOp's vote says; of several holders it is the one that stays longest.
-func Sighting(v node.Vote) (kind, token string, left time.Duration, ok bool) {
+// Sighting is what InspectOp's vote says: the kind, the fencing token, and how long each token has left.
+func Sighting(v node.Vote) (kind string, fence int64, lefts map[string]time.Duration, ok bool) {
 	s, ok := v.Data.(sighting)
-	longest := s.longest()
-	return s.kind, longest.token, longest.left, ok
+	lefts = make(map[string]time.Duration)
+	for _, h := range s.holds {
+		lefts[h.token] = h.left
+	}
+	return s.kind, s.fence, lefts, ok
 }
 
 // Obstacle is what a denial of acquire or look says of who is in the way.

@@ -41,7 +41,10 @@ local function fence(key)
 	return tonumber(redis.call('HGET', key, 'last') or 0)
 end
 
+-- It is kept for as long as asked, or longer if somebody with a longer TTL asked for that.
 local function setFence(key, field, f, keep)
 	redis.call('HSET', key, field, string.format('%.0f', f))
-	redis.call('PEXPIRE', key, keep)
+	if redis.call('PTTL', key) < tonumber(keep) then
+		redis.call('PEXPIRE', key, keep)
+	end
 end

@@ -18,6 +18,7 @@ if ARGV[4] ~= '' then
 	local last = fence(KEYS[2])
 	local owned = kind == 'reentrant' and redis.call('HGET', KEYS[2], 'owned')
 	if owned then
+		setFence(KEYS[2], 'owned', tonumber(owned), ARGV[5])
 		reply = {1, tonumber(owned)}
 	elseif ARGV[1] == 'reader' and last > 0 then
 		reply = raise(last, ARGV[5]) -- readers share what the last writer left
@@ -25,8 +26,8 @@ if ARGV[4] ~= '' then
 		reply = raise(math.max(last + 1, tonumber(ARGV[4])), ARGV[5])
 	end
 end
-put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
 if ARGV[6] ~= '' then
 	redis.call('ZREM', KEYS[3], ARGV[6])
 end
+put(KEYS[1], entry(ARGV[1]), now, ARGV[3]) -- last, behind all that a foreign key beside the name can make fail
 return reply

@@ -23,12 +23,19 @@ local function held(kind, now)
 	return ends and tonumber(ends) > now
 end
 
--- Puts an entry into a sorted set, or lets it end later, and clears away what has ended. The key goes with the last.
+-- Lets a key end with the last of its entries: a plain SET NX must not find it when nobody holds the lock any more.
+local function endWithLast(key)
+	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+	if last[2] then
+		redis.call('PEXPIREAT', key, last[2])
+	end
+end
+
+-- Puts an entry into a sorted set, or gives it another end, and clears away what has ended.
 local function put(key, member, now, ttl)
 	redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
 	redis.call('ZADD', key, now + ttl, member)
-	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-	redis.call('PEXPIREAT', key, last[2])
+	endWithLast(key)
 end
 
 -- How much longer a waiting writer keeps new readers out; 0 if none does.

@@ -6,18 +6,19 @@
 local now = clock()
 local kind, token = holder(KEYS[1], now)
 local result = -1
-if held(kind, now) then
-	result = 1
-elseif ARGV[1] == 'reader' and kind == 'writer' and token == ARGV[2] then
-	redis.call('ZREM', KEYS[1], entry('writer'))
-	redis.pcall('PUBLISH', ARGV[6], '')
+local downgraded = ARGV[1] == 'reader' and kind == 'writer' and token == ARGV[2]
+if downgraded or held(kind, now) then
 	result = 1
 elseif not admitted(kind, token) then
 	return 0
 end
 disown(kind)
-put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
 if ARGV[4] ~= '' then
 	raise(ARGV[4], ARGV[5])
 end
+if downgraded then
+	redis.call('ZREM', KEYS[1], entry('writer'))
+	redis.pcall('PUBLISH', ARGV[6], '')
+end
+put(KEYS[1], entry(ARGV[1]), now, ARGV[3])
 return result

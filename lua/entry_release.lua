@@ -15,6 +15,7 @@ if kind ~= was then
 end
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], entry(was)) or now)
 redis.call('ZREM', KEYS[1], entry(was))
+endWithLast(KEYS[1])
 if ends <= now then
 	return 0
 end

@@ -20,16 +20,16 @@ for i = 1, n do
 		return 0
 	end
 end
+if ARGV[4] ~= '' then
+	for i = n + 1, 2 * n do
+		setFence(KEYS[i], 'last', math.max(fence(KEYS[i]), tonumber(ARGV[4])), ARGV[5])
+	end
+end
 for i = 1, n do
 	if missing[i] then
 		redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
 	else
 		redis.call('PEXPIRE', KEYS[i], ARGV[2])
-	end
-end
-if ARGV[4] ~= '' then
-	for i = n + 1, 2 * n do
-		setFence(KEYS[i], 'last', math.max(fence(KEYS[i]), tonumber(ARGV[4])), ARGV[5])
 	end
 end
 return result

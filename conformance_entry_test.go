@@ -1,0 +1,225 @@
+package redlock_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// Tokens as Lockers make them: an owner, and 32 digits.
+var (
+	holdToken  = tokenOf("host:1", "c")
+	innerToken = tokenOf("host:1", "d") // of the same owner
+	otherToken = tokenOf("host:2", "e")
+)
+
+func tokenOf(owner, digit string) string { return owner + ":" + strings.Repeat(digit, 32) }
+
+// entryOf is a hold in the sorted set.
+func entryOf(kind, token string) string { return "redlock:" + kind + ":" + token }
+
+// held is a state in which a lock is held by one, for five seconds.
+func held(kind, token string) state {
+	return state{entries: entries{entryOf(kind, token): 5 * time.Second}}
+}
+
+// with is the state with a fence.
+func (st state) with(fields ...string) state {
+	st.fence = make(map[string]string)
+	for i := 0; i < len(fields); i += 2 {
+		st.fence[fields[i]] = fields[i+1]
+	}
+	return st
+}
+
+// untouched is the state with a fence that nobody touched.
+func (st state) untouched(fields ...string) state {
+	st = st.with(fields...)
+	st.idle = true
+	return st
+}
+
+// entryClaim is a claim on the name, as the tests make them.
+func entryClaim(kind, token string, fencing bool) redlock.Claim {
+	return redlock.Claim{Kind: kind, Names: []string{lockName}, Token: token, TTL: lockTTL, Fencing: fencing, Hint: hint}
+}
+
+// entrySteps are those that readers, writers and the holds of a reentrant lock have in common: what one hold does where
+// there is none, where it is itself, and where something else is.
+func entrySteps(kind string) map[string]step {
+	all := make(map[string]step)
+	add := func(name string, st step) { all[kind+": "+name] = st }
+	ops, fenced := entryClaim(kind, holdToken, false).Ops(), entryClaim(kind, holdToken, true).Ops()
+	mine, long := held(kind, holdToken), state{entries: entries{entryOf(kind, holdToken): lockTTL}}
+	ended := state{entries: entries{entryOf(kind, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
+	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
+	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+	first := func(n string) []string { // the fence of a first hold
+		if kind == "reentrant" {
+			return []string{"last", n, "owned", n}
+		}
+		return []string{"last", n}
+	}
+	more := int64(1) // than the last that was given out
+	if kind == "reader" {
+		more = 0 // they share what the last writer left
+	}
+
+	add("acquire: free", step{op: ops.Acquire(), vote: one, then: long.is})
+	add("acquire: free, with fencing", step{op: fenced.Acquire(), vote: grant(hint), then: long.with(first("1000")...).is})
+	add("acquire: more was given out", step{
+		given: state{}.with("last", "1007").made(), op: fenced.Acquire(), vote: grant(1007 + more),
+		then: long.with(first(fmt.Sprint(1007 + more))...).is,
+	})
+	add("acquire: so much that it is not to be rounded", step{
+		given: state{}.with("last", fmt.Sprint(most)).made(), op: fenced.Acquire(),
+		vote: grant(most + more), then: long.with(first(fmt.Sprint(most + more))...).is,
+	})
+	add("acquire: others ended there", step{given: ended.made(), op: ops.Acquire(), vote: one, then: long.is})
+	add("acquire: what an earlier owner had", step{
+		given: ended.with("last", "7", "owned", "6").made(), op: ops.Acquire(), vote: one,
+		then: func(t *testing.T, s *server) {
+			if kind == "reentrant" {
+				long.untouched("last", "7").is(t, s)
+			} else {
+				long.untouched("last", "7", "owned", "6").is(t, s)
+			}
+		},
+	})
+
+	add("raise: its own", step{given: mine.made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is})
+	add("raise: less was given out", step{given: mine.with("last", "4").made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is})
+	add("raise: more was given out", step{
+		given: mine.with("last", "6").made(), op: fenced.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6}, then: mine.with("last", "6").is,
+	})
+	add("raise: so much that it is not to be rounded", step{
+		given: mine.made(), op: fenced.Raise(most), vote: grant(most), then: mine.with(first(fmt.Sprint(most))...).is,
+	})
+
+	add("extend: its own", step{given: mine.made(), op: ops.Extend(0), vote: one, then: long.is})
+	add("extend: its own, with fencing", step{given: mine.with("last", "4").made(), op: fenced.Extend(5), vote: one, then: long.with(first("5")...).is})
+	add("extend: more was given out", step{given: mine.with("last", "6").made(), op: fenced.Extend(5), vote: one, then: long.with("last", "6").is})
+	add("extend: missing", step{op: ops.Extend(0), vote: healed, then: long.is})
+	add("extend: missing, with fencing", step{op: fenced.Extend(5), vote: healed, then: long.with(first("5")...).is})
+	add("extend: ended", step{given: ended.made(), op: ops.Extend(0), vote: healed, then: long.is})
+
+	add("release: its own", step{given: mine.with("last", "6").made(), op: ops.Release(true), vote: one, said: 1, then: state{}.untouched("last", "6").is})
+	add("release: its own, silently", step{given: mine.made(), op: ops.Release(false), vote: one, then: state{}.is})
+	add("release: missing", step{op: ops.Release(true), vote: denied})
+	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
+		t.Helper()
+		sighting{}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+	}})
+	add("look: free", step{op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
+	add("look: ended", step{given: ended.made(), op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
+	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: redlock.InspectOp(lockName), vote: node.Vote{
+		Verdict: node.Denied,
+		Data: sighting{kind: kind, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
+			"reader": 7, "writer": 7, "reentrant": 6,
+		}[kind]},
+	}})
+	add("inspect: ended", step{given: ended.made(), op: redlock.InspectOp(lockName), vote: seen("", "", 0)})
+
+	maps.Copy(all, strangers(kind))
+	for i, name := range oddNames() {
+		c := redlock.Claim{Kind: kind, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint}
+		if i%2 == 0 { // by turns, so that acquire and release meet both
+			add(fmt.Sprint("acquire: odd name ", i), step{op: c.Ops().Acquire(), vote: grant(hint), then: life(c, kind)})
+		} else {
+			add(fmt.Sprint("extend: odd name ", i), step{op: c.Ops().Extend(hint), vote: healed, then: life(c, kind)})
+		}
+	}
+	return all
+}
+
+// life asserts that a hold is seen, raised and extended under its name, in the way of others, and goes with a release.
+func life(c redlock.Claim, kind string) func(t *testing.T, s *server) {
+	return func(t *testing.T, s *server) {
+		t.Helper()
+		name := c.Names[0]
+		sighting{kind: kind, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, redlock.InspectOp(name)))
+		other := c
+		other.Token = otherToken
+		if kind == "reader" {
+			other.Kind = "writer"
+		}
+		obstacle{kind: kind, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
+		obstacle{kind: kind, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
+		assert.Equal(t, int64(hint+1), s.ask(t, c.Ops().Raise(hint+1)).Number)
+		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
+		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
+		assert.Equal(t, node.Granted, s.ask(t, redlock.InspectOp(name)).Verdict)
+		s.counts(t, name, fenceOf(kind, hint+1), lockTTL+fenceLife)
+		assert.EqualValues(t, 1, s.do(t, "dbsize"), "nothing is left but the fence")
+	}
+}
+
+func fenceOf(kind string, n int64) map[string]string {
+	fields := map[string]string{"last": fmt.Sprint(n)}
+	if kind == "reentrant" {
+		fields["owned"] = fmt.Sprint(n)
+	}
+	return fields
+}
+
+// strangers are what stands in the way of a hold, and is not harmed by anything it does.
+func strangers(kind string) map[string]step {
+	all := make(map[string]step)
+	c, fenced := entryClaim(kind, holdToken, false), entryClaim(kind, holdToken, true)
+	stranger := func(name string, given [][]any, kindThere string, left time.Duration) {
+		none := node.Vote{Verdict: node.Denied}
+		for _, st := range []step{
+			{op: c.Ops().Acquire(), vote: hindered(kindThere, left)},
+			{op: fenced.Ops().Acquire(), vote: hindered(kindThere, left)},
+			{op: c.Look(time.Second), vote: hindered(kindThere, left)},
+			{op: fenced.Ops().Raise(99), vote: none},
+			{op: c.Ops().Extend(0), vote: none},
+			{op: fenced.Ops().Extend(99), vote: none},
+			{op: c.Ops().Release(true), vote: none},
+		} {
+			st.given = given
+			fencing := ""
+			if all[kind+": "+st.op.Name+": "+name].op != nil {
+				fencing = ", with fencing"
+			}
+			all[kind+": "+st.op.Name+": "+name+fencing] = st
+		}
+	}
+	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", 5*time.Second)
+	stranger("a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", 5*time.Second)
+	stranger("a mutex for ever", [][]any{{"set", lockName, ""}}, "mutex", -1)
+	for foreign, key := range foreignKeys() {
+		stranger("a "+foreign, [][]any{key}, foreign, -1)
+		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, 5*time.Second)
+	}
+	for _, there := range []string{"reader", "writer", "reentrant"} {
+		if there == kind && kind == "reader" {
+			continue
+		}
+		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, 5*time.Second)
+		if there != kind {
+			token := holdToken
+			if there == "writer" && kind == "reader" {
+				token = innerToken // with its own it would be a downgrade
+			}
+			stranger("a "+there+" of the same owner", held(there, token).made(), there, 5*time.Second)
+		}
+	}
+	st := step{
+		given: [][]any{{"set", redlock.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
+		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
+	}
+	all[kind+": acquire: a foreign key where the fence is"] = st
+	st.given, st.op = append(st.given, held(kind, holdToken).made()...), fenced.Ops().Raise(5)
+	all[kind+": raise: a foreign key where the fence is"] = st
+	st.op = fenced.Ops().Extend(5)
+	all[kind+": extend: a foreign key where the fence is"] = st
+	return all
+}

@@ -1,0 +1,213 @@
+package redlock_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	hint = 1000 // the smallest fencing token that is given
+	// most is a fencing token that a double just holds: to print it as one is to lose digits.
+	most     = 1<<53 - 2
+	otherKey = "orders:43" // beside lockName, of a lock of both
+)
+
+// fencedSteps are those of a mutex with fencing, on one name, and of a mutex on two, with and without.
+func fencedSteps() map[string]step {
+	all := make(map[string]step)
+	for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
+		for _, fencing := range []bool{true, false} {
+			if fencing || len(names) > 1 {
+				several{names, fencing}.add(all)
+			}
+		}
+	}
+	c := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
+	mine := []any{"set", lockName, lockToken, "px", 5000}
+	fence := redlock.FenceKey(lockName)
+	foreign := []any{"rpush", fence, "somebody's"}
+	for name, op := range map[string]*node.Op{"acquire": c.Ops().Acquire(), "inspect": redlock.InspectOp(lockName)} {
+		st := step{given: [][]any{foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE"}
+		if name == "inspect" {
+			st.given = append(st.given, mine)
+		}
+		all[name+": a foreign key where the fence is"] = st
+	}
+	for _, op := range []*node.Op{c.Ops().Raise(hint), c.Ops().Extend(hint)} {
+		all[op.Name+": a foreign key where the fence is"] = step{
+			given: [][]any{mine, foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
+		}
+	}
+	all["acquire: a fence that is to be kept longer"] = step{
+		given: [][]any{{"hset", fence, "last", 7}, {"pexpire", fence, (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
+		vote: node.Vote{Verdict: node.Granted, Number: hint},
+		then: func(t *testing.T, s *server) {
+			t.Helper()
+			s.holds(t, lockName, lockToken, lockTTL)
+			s.counts(t, lockName, map[string]string{"last": "1000"}, 2*fenceLife)
+		},
+	}
+	all["inspect: a mutex with a fence"] = step{
+		given: [][]any{mine, {"hset", fence, "last", most, "owned", 7}}, op: redlock.InspectOp(lockName),
+		vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
+	}
+	all["look: of two the one that stays longest"] = step{
+		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
+		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
+		vote:  node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", name: 1, left: 9 * time.Second}},
+	}
+	all["look: of two the one that stays for ever"] = step{
+		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
+		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
+		vote:  hindered("mutex", -1),
+	}
+	for i, name := range oddNames() {
+		c.Names = []string{name, "beside " + name}
+		all[fmt.Sprint("acquire of two: odd name ", i)] = step{
+			op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint}, then: several{c.Names, true}.held(hint),
+		}
+	}
+	return all
+}
+
+// several makes the steps of a mutex on names.
+type several struct {
+	names   []string
+	fencing bool
+}
+
+func (m several) add(all map[string]step) {
+	ops := redlock.Claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
+	last := m.names[len(m.names)-1]
+	denied := node.Vote{Verdict: node.Denied}
+	one := node.Vote{Verdict: node.Granted, Number: 1}
+	fence := int64(0) // for an extension
+	grant := func(int64) node.Vote { return one }
+	if m.fencing {
+		fence = 5
+		grant = func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+	}
+	add := func(name string, st step) {
+		all[fmt.Sprintf("%s, %d names, fencing %v", name, len(m.names), m.fencing)] = st
+	}
+
+	add("acquire: free", step{op: ops.Acquire(), vote: grant(hint), then: m.held(hint)})
+	add("acquire: more was given out", step{given: m.count(hint + 7), op: ops.Acquire(), vote: grant(hint + 8), then: m.held(hint + 8)})
+	add("acquire: so much that it is not to be rounded", step{given: m.count(most), op: ops.Acquire(), vote: grant(most + 1), then: m.held(most + 1)})
+	add("acquire: its own", step{given: m.mine(), op: ops.Acquire(), vote: hindered("mutex", 5*time.Second)})
+	add("acquire: a reader ended there", step{
+		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint), then: m.held(hint),
+	})
+	inTheWay := node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second}}
+	add("acquire: the last is another's", step{given: [][]any{{"set", last, "another", "px", 5000}}, op: ops.Acquire(), vote: inTheWay})
+
+	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})
+	add("extend: missing", step{op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5)})
+	add("extend: more was given out", step{given: append(m.mine(), m.count(9)...), op: ops.Extend(fence), vote: one, then: m.is(lockTTL, 9, 1)})
+	add("extend: the last is another's", step{
+		given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Extend(fence), vote: denied,
+	})
+
+	add("release: its own", step{given: append(m.mine(), m.count(9)...), op: ops.Release(true), vote: one, said: 1, then: m.free(9)})
+	add("release: its own, silently", step{given: m.mine(), op: ops.Release(false), vote: one, then: m.free(0)})
+	add("release: missing", step{given: m.count(9), op: ops.Release(true), vote: denied})
+
+	if len(m.names) > 1 {
+		add("extend: one is missing", step{
+			given: m.mine()[1:], op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5),
+		})
+		add("release: the last is another's", step{
+			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Release(true), vote: denied, said: 1,
+			then: func(t *testing.T, s *server) {
+				assert.Zero(t, s.do(t, "exists", lockName), "what it held is released")
+				s.holds(t, last, "another", 5*time.Second)
+			},
+		})
+	}
+	if m.fencing {
+		add("raise: its own", step{given: m.mine(), op: ops.Raise(5), vote: grant(5), then: m.raised(5)})
+		add("raise: less was given out", step{given: append(m.mine(), m.count(4)...), op: ops.Raise(5), vote: grant(5), then: m.raised(5)})
+		add("raise: more was given out", step{
+			given: append(m.mine(), m.count(6)...), op: ops.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6}, then: m.is(5*time.Second, 6, 1),
+		})
+		add("raise: so much that it is not to be rounded", step{given: m.mine(), op: ops.Raise(most), vote: grant(most), then: m.raised(most)})
+		add("raise: missing", step{given: m.count(4), op: ops.Raise(5), vote: denied})
+		add("raise: the last is another's", step{
+			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Raise(5), vote: denied,
+		})
+		for kind, key := range foreignKeys() {
+			add("raise: a "+kind, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})
+		}
+	}
+	for kind, key := range foreignKeys() {
+		add("acquire: a "+kind, step{given: [][]any{key}, op: ops.Acquire(), vote: hindered(kind, -1)})
+		add("extend: a "+kind, step{given: [][]any{key, {"pexpire", lockName, 5000}}, op: ops.Extend(fence), vote: denied})
+	}
+}
+
+// mine are the commands that make the mutex held.
+func (m several) mine() (commands [][]any) {
+	for _, name := range m.names {
+		commands = append(commands, []any{"set", name, lockToken, "px", 5000})
+	}
+	return commands
+}
+
+// count are those that make n the last fencing token of the last name. The others have given less.
+func (m several) count(n int64) (commands [][]any) {
+	for i := range m.names {
+		key := redlock.FenceKey(m.names[len(m.names)-1-i])
+		commands = append(commands, []any{"hset", key, "last", n - int64(i)}, []any{"pexpire", key, 5000})
+	}
+	if !m.fencing {
+		return nil
+	}
+	return commands
+}
+
+// held asserts that the mutex is held, with a fence.
+func (m several) held(fence int64) func(t *testing.T, s *server) {
+	return m.is(lockTTL, fence, 0)
+}
+
+// raised asserts that it is held for as long as it was given, with a fence.
+func (m several) raised(fence int64) func(t *testing.T, s *server) {
+	return m.is(5*time.Second, fence, 0)
+}
+
+// is asserts that the mutex is held, that the last name has the fence, and each one before it so much less.
+func (m several) is(ttl time.Duration, fence, less int64) func(t *testing.T, s *server) {
+	return func(t *testing.T, s *server) {
+		t.Helper()
+		keys := len(m.names)
+		for i, name := range m.names {
+			s.holds(t, name, lockToken, ttl)
+			if m.fencing {
+				keys++
+				n := fence - less*int64(len(m.names)-1-i)
+				s.counts(t, name, map[string]string{"last": fmt.Sprint(n)}, lockTTL+fenceLife)
+			}
+		}
+		assert.EqualValues(t, keys, s.do(t, "dbsize"), "nothing else is there")
+	}
+}
+
+// free asserts that nobody holds the mutex, and the fence is as it was given.
+func (m several) free(fence int64) func(t *testing.T, s *server) {
+	return func(t *testing.T, s *server) {
+		t.Helper()
+		for i, name := range m.names {
+			assert.Zero(t, s.do(t, "exists", name))
+			if m.fencing && fence > 0 {
+				n := fence - int64(len(m.names)-1-i)
+				s.counts(t, name, map[string]string{"last": fmt.Sprint(n)}, 5*time.Second)
+			}
+		}
+	}
+}

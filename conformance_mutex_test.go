@@ -1,0 +1,93 @@
+package redlock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// mutexSteps are those of a mutex on one name, as every client knows it.
+func mutexSteps() map[string]step {
+	ops := redlock.MutexOps(lockName, lockToken, lockTTL)
+	look := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Look(time.Second)
+	mine := []any{"set", lockName, lockToken, "px", 5000}
+	foreign := []any{"set", lockName, "another", "px", 5000}
+	forever := []any{"set", lockName, "another"}
+	mineForever := []any{"set", lockName, lockToken}
+	granted, denied := node.Vote{Verdict: node.Granted}, node.Vote{Verdict: node.Denied}
+	one := node.Vote{Verdict: node.Granted, Number: 1}
+	held := func(t *testing.T, s *server) { s.holds(t, lockName, lockToken, lockTTL) }
+	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
+
+	all := map[string]step{
+		"acquire: free":                 {op: ops.Acquire(), vote: granted, then: held},
+		"acquire: another's":            {given: [][]any{foreign}, op: ops.Acquire(), vote: denied},
+		"acquire: another's, for ever":  {given: [][]any{forever}, op: ops.Acquire(), vote: denied},
+		"acquire: already its own":      {given: [][]any{mine}, op: ops.Acquire(), vote: denied},
+		"acquire: an empty value":       {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
+		"extend: its own":               {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
+		"extend: its own, for ever":     {given: [][]any{mineForever}, op: ops.Extend(0), vote: one, then: held},
+		"extend: missing":               {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
+		"extend: another's":             {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
+		"extend: another's, for ever":   {given: [][]any{forever}, op: ops.Extend(0), vote: denied},
+		"release: its own":              {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"release: its own, silently":    {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
+		"release: its own, for ever":    {given: [][]any{mineForever}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"release: missing":              {op: ops.Release(true), vote: denied, then: free},
+		"release: another's":            {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
+		"release: another's, silently":  {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
+		"inspect: free":                 {op: redlock.InspectOp(lockName), vote: seen("", "", 0), then: free},
+		"inspect: a mutex":              {given: [][]any{mine}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, for ever":    {given: [][]any{mineForever}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, -1)},
+		"inspect: an empty value":       {given: [][]any{{"set", lockName, ""}}, op: redlock.InspectOp(lockName), vote: seen("mutex", "", -1)},
+		"status":                        {op: node.StatusOp(), vote: granted},
+		"extend: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held},
+		"look: free":                    {op: look, vote: one, then: free},
+		"look: its own":                 {given: [][]any{mine}, op: look, vote: hindered("mutex", 5*time.Second)},
+		"look: another's, for ever":     {given: [][]any{forever}, op: look, vote: hindered("mutex", -1)},
+	}
+	for kind, given := range foreignKeys() {
+		expiring := [][]any{given, {"pexpire", lockName, 5000}}
+		all["acquire: a "+kind] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
+		all["extend: a "+kind] = step{given: expiring, op: ops.Extend(0), vote: denied}
+		all["release: a "+kind] = step{given: expiring, op: ops.Release(true), vote: denied}
+		all["look: a "+kind] = step{given: expiring, op: look, vote: hindered(kind, 5*time.Second)}
+		all["inspect: a "+kind] = step{given: [][]any{given}, op: redlock.InspectOp(lockName), vote: seen(kind, "", -1)}
+		all["inspect: a "+kind+" that expires"] = step{given: expiring, op: redlock.InspectOp(lockName), vote: seen(kind, "", 5*time.Second)}
+	}
+	// Names are any bytes.
+	for i, name := range oddNames() {
+		ops := redlock.MutexOps(name, lockToken, lockTTL)
+		given := []any{"set", name, lockToken, "px", 5000}
+		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
+		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
+		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(0), vote: one, then: is}
+		all[fmt.Sprint("release: odd name ", i)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
+			assert.Zero(t, s.do(t, "exists", name))
+		}}
+		all[fmt.Sprint("inspect: odd name ", i)] = step{given: [][]any{given}, op: redlock.InspectOp(name), vote: seen("mutex", lockToken, 5*time.Second)}
+	}
+	return all
+}
+
+// foreignKeys are keys at the name that are none of ours. They are somebody else's, whatever they are, and stay unharmed.
+func foreignKeys() map[string][]any {
+	return map[string][]any{
+		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken}, "set": {"sadd", lockName, lockToken},
+		"zset": {"zadd", lockName, "1", lockToken, "2", holdToken, "-5", "reader", "0", "redlock"}, "stream": {"xadd", lockName, "1-1", lockToken, "1"},
+	}
+}
+
+// oddNames are names of any bytes, and any braces.
+func oddNames() []string {
+	return []string{
+		" ", "\x00", "\xff\xfe\r\n", "käse 🧀", "*?[a-z]", "%a.%", strings.Repeat("x", 10_000),
+		"{", "}", "{}", "{}x{y}", "a{b", "a}b{c}", "{a}b{c}", "{{a}}",
+	}
+}

@@ -1,0 +1,288 @@
+package redlock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// sharedSteps are those of several holds that stand together, and of the one step from a writer to a reader.
+func sharedSteps() map[string]step {
+	all := make(map[string]step)
+	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
+	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+		add := func(name string, st step) { all[kind+": "+name] = st }
+		c, fenced := entryClaim(kind, holdToken, false), entryClaim(kind, holdToken, true)
+		mine, others, third := entryOf(kind, holdToken), entryOf(kind, beside), entryOf(kind, beside+"'")
+		if kind == "reentrant" {
+			third = entryOf(kind, tokenOf("host:1", "9"))
+		}
+		of := func(e entries) state { return state{entries: e} }
+		const short, long = 5 * time.Second, time.Hour
+
+		add("acquire: beside another", step{
+			given: of(entries{others: short}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
+		})
+		add("acquire: beside one that stays longer", step{
+			given: of(entries{others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+		})
+		add("acquire: beside another, and one that ended", step{
+			given: of(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{others: short, mine: lockTTL}).is,
+		})
+		add("acquire: its own, again", step{
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+		})
+		add("extend: beside one that stays longer", step{
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+		})
+		add("extend: to less than it had", step{
+			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
+		})
+		add("extend: missing beside another", step{
+			given: of(entries{others: short}).made(), op: c.Ops().Extend(0), vote: healed, then: of(entries{others: short, mine: lockTTL}).is,
+		})
+		add("extend: ended beside another", step{
+			given: of(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
+			then: of(entries{others: short, mine: lockTTL}).is,
+		})
+		add("raise: ended beside another", step{given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
+		add("raise: missing beside another", step{given: of(entries{others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
+		add("release: another stays", step{
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Release(true), vote: one, then: of(entries{others: long}).is,
+		})
+		add("release: one stays that ends sooner", step{
+			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Release(true), vote: one, then: of(entries{others: short}).is,
+		})
+		add("release: one stays that has ended", step{
+			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1, then: state{}.is,
+		})
+		add("release: missing beside another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
+		add("look: beside another", step{given: of(entries{others: short}).made(), op: c.Look(time.Second), vote: one})
+		add("inspect: two, and one that ended", step{
+			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: redlock.InspectOp(lockName),
+			vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: kind, fence: 6, holds: entries{holdToken: short, beside: long}}},
+		})
+		add("inspect: without a fence", step{
+			given: held(kind, holdToken).made(), op: redlock.InspectOp(lockName), vote: seen(kind, holdToken, short),
+		})
+	}
+	addFences(all)
+	addDowngrade(all)
+
+	both := held("reentrant", innerToken)
+	both.entries[entryOf("reentrant", holdToken)] = time.Second
+	all["writer: acquire: several in the way"] = step{
+		given: both.made(), op: entryClaim("writer", otherToken, false).Ops().Acquire(), vote: hindered("reentrant", 5*time.Second),
+	}
+	again := held("writer", holdToken)
+	all["writer: acquire: its own, again"] = step{
+		given: again.made(), op: entryClaim("writer", holdToken, false).Ops().Acquire(), vote: hindered("writer", 5*time.Second),
+	}
+	return all
+}
+
+// addFences: readers share one fencing token, and so do the holds of an owner.
+func addFences(all map[string]step) {
+	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
+	beside := func(kind, there string) state {
+		return state{entries: entries{entryOf(kind, there): 5 * time.Second, entryOf(kind, holdToken): lockTTL}}
+	}
+	acquire := func(kind string) *node.Op { return entryClaim(kind, holdToken, true).Ops().Acquire() }
+	inner := held("reentrant", innerToken)
+	all["reader: acquire: beside another, with fencing"] = step{
+		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
+		then: beside("reader", otherToken).with("last", "1007").is,
+	}
+	all["reentrant: acquire: the owner has a fencing token"] = step{
+		given: inner.with("last", "1007", "owned", "1005").made(), op: acquire("reentrant"),
+		vote: node.Vote{Verdict: node.Granted, Number: 1005, Owned: true},
+		then: beside("reentrant", innerToken).with("last", "1007", "owned", "1005").is,
+	}
+	all["reentrant: acquire: the owner has none yet"] = step{
+		given: inner.with("last", "1007").made(), op: acquire("reentrant"), vote: grant(1008),
+		then: beside("reentrant", innerToken).with("last", "1008", "owned", "1008").is,
+	}
+	all["reentrant: acquire: the owner has a fencing token, and does not ask"] = step{
+		given: inner.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Acquire(),
+		vote: grant(1), then: beside("reentrant", innerToken).untouched("last", "1007", "owned", "1007").is,
+	}
+	all["reentrant: extend: what an earlier owner had"] = step{
+		given: state{}.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Extend(0),
+		vote: node.Vote{Verdict: node.Denied, Healed: true},
+		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
+	}
+}
+
+// addDowngrade: a reader's operations, where its token is there as a writer's still.
+func addDowngrade(all map[string]step) {
+	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
+	reader, fenced := entryClaim("reader", holdToken, false).Ops(), entryClaim("reader", holdToken, true).Ops()
+	writer := held("writer", holdToken)
+	become := state{entries: entries{entryOf("reader", holdToken): lockTTL}}
+	ended := state{entries: entries{entryOf("writer", holdToken): -time.Second}}
+	for name, st := range map[string]step{
+		"reader: extend: it is a writer":              {given: writer.made(), op: reader.Extend(0), vote: one, said: 1, then: become.is},
+		"reader: extend: it is a writer with a fence": {given: writer.with("last", "5").made(), op: fenced.Extend(5), vote: one, said: 1, then: become.with("last", "5").is},
+		"reader: extend: it was a writer, and ended": {
+			given: ended.made(), op: reader.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: become.is,
+		},
+		"reader: release: it is a writer": {given: writer.made(), op: reader.Release(true), vote: one, said: 1, then: state{}.is},
+		"reader: raise: it is a writer":   {given: writer.made(), op: fenced.Raise(5), vote: denied},
+		"reader: acquire: it is a writer": {given: writer.made(), op: reader.Acquire(), vote: hindered("writer", 5*time.Second)},
+		"writer: extend: it became a reader": {
+			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Extend(0), vote: denied,
+		},
+		"writer: release: it became a reader": {
+			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Release(true), vote: denied,
+		},
+	} {
+		all[name] = st
+	}
+}
+
+// intentSteps are those of the writers that wait.
+func intentSteps() map[string]step {
+	const mine, others, third = "writer 1", "writer 2", "writer 3"
+	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
+	writer := entryClaim("writer", holdToken, false)
+	writer.Intent = mine
+	reader := entryClaim("reader", holdToken, false)
+	waits := func(e entries) state { return state{intents: e} }
+	under := func(st state, e entries) state {
+		st.intents = e
+		return st
+	}
+	read, wrote := entries{entryOf("reader", holdToken): lockTTL}, entries{entryOf("writer", holdToken): lockTTL}
+	const short, long = 5 * time.Second, 8 * time.Second
+	steps := map[string]step{
+		"look: a writer waits": {op: writer.Look(long), vote: one, then: waits(entries{mine: long}).is},
+		"look: a writer waits for a reader": {
+			given: held("reader", otherToken).made(), op: writer.Look(long), vote: hindered("reader", short),
+			then: under(held("reader", otherToken), entries{mine: long}).is,
+		},
+		"look: a writer waits on": {
+			given: waits(entries{mine: short, others: short, third: -time.Second}).made(), op: writer.Look(long), vote: one,
+			then: waits(entries{mine: long, others: short}).is,
+		},
+		"look: a writer waits, another longer": {
+			given: waits(entries{others: time.Minute}).made(), op: writer.Look(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
+		},
+		"look: a writer waits for a foreign key": {
+			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Look(long), vote: hindered("zset", -1),
+			then: func(t *testing.T, s *server) {
+				t.Helper()
+				entries{mine: long}.are(t, s, redlock.IntentKey(lockName))
+				assert.Equal(t, "1", s.do(t, "zscore", lockName, "somebody's"))
+			},
+		},
+		"look: a reader, while writers wait": {
+			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Look(long), vote: hindered("writer", short),
+		},
+		"look: a reader beside one, while a writer waits": {
+			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Look(long), vote: hindered("writer", short),
+		},
+		"look: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Look(long), vote: one},
+		"look: a reentrant lock does not mind the writers": {
+			given: waits(entries{mine: short}).made(), op: entryClaim("reentrant", holdToken, false).Look(long), vote: one,
+		},
+
+		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: hindered("writer", short)},
+		"acquire: a reader beside one, while a writer waits": {
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: hindered("writer", short),
+		},
+		"acquire: a reader, when the writer's intent has ended": {
+			given: waits(entries{mine: -time.Second}).made(), op: reader.Ops().Acquire(), vote: one, then: func(t *testing.T, s *server) {
+				t.Helper()
+				read.are(t, s, lockName)
+			},
+		},
+		"acquire: the writer that waits": {given: waits(entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote}.is},
+		"acquire: one of the writers that wait": {
+			given: waits(entries{mine: short, others: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote, intents: entries{others: short}}.is,
+		},
+		"acquire: a writer is denied, and waits on": {
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: hindered("reader", short),
+		},
+		"extend: a reader, while a writer waits": {
+			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Extend(0), vote: one,
+			then: state{entries: read, intents: entries{mine: short}}.is,
+		},
+		"release: the last reader, while a writer waits": {
+			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Release(true), vote: one, said: 1,
+			then: waits(entries{mine: short}).is,
+		},
+		"release: a writer, and its intent": {
+			given: under(held("writer", holdToken), entries{mine: short, others: short}).made(), op: writer.Ops().Release(true), vote: one, said: 1,
+			then: waits(entries{others: short}).is,
+		},
+		"release: a failed writer, that waits on": {
+			given: under(held("writer", holdToken), entries{mine: short}).made(), op: writer.Ops().Release(false), vote: one,
+			then: waits(entries{mine: short}).is,
+		},
+
+		"leave: alone": {given: waits(entries{mine: short}).made(), op: writer.Leave(), vote: one, said: 1, then: state{}.is},
+		"leave: the last": {given: waits(entries{mine: short, others: -time.Second}).made(), op: writer.Leave(), vote: one, said: 1, then: func(t *testing.T, s *server) {
+			t.Helper()
+			sighting{}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+			if s.ask(t, reader.Look(long)).Verdict != node.Granted {
+				t.Error("a reader is kept out")
+			}
+		}},
+		"leave: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Leave(), vote: one, then: waits(entries{others: short}).is},
+		"leave: twice":         {given: waits(entries{others: short}).made(), op: writer.Leave(), vote: denied},
+		"leave: nobody waits":  {op: writer.Leave(), vote: denied},
+	}
+	foreign := [][]any{{"set", redlock.IntentKey(lockName), "somebody's"}}
+	for name, st := range map[string]step{
+		"acquire: a reader": {op: reader.Ops().Acquire()},
+		"acquire: a writer": {op: writer.Ops().Acquire()},
+		"look: a reader":    {op: reader.Look(long)},
+		"look: a writer":    {op: writer.Look(long)},
+		"leave: a writer":   {op: writer.Leave()},
+	} {
+		st.given, st.vote, st.refused = foreign, node.Vote{Verdict: node.Failed}, "WRONGTYPE"
+		steps[name+", a foreign key where the intents are"] = st
+	}
+	return steps
+}
+
+// takeSharedLife goes through the lives of holds that stand together: each ends by itself, however many others renew.
+func takeSharedLife(t *testing.T, s *server) {
+	const ttl = 300 * time.Millisecond
+	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
+	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+		claim := func(kind, token string) redlock.Claim {
+			return redlock.Claim{Kind: kind, Names: []string{lockName}, Token: token, TTL: ttl}
+		}
+		a, b, writer := claim(kind, holdToken), claim(kind, beside), claim("writer", tokenOf("host:3", "9"))
+		mutex := redlock.MutexOps(lockName, lockToken, ttl)
+		require.True(t, granted(a.Ops().Acquire()))
+		require.True(t, granted(b.Ops().Acquire()))
+		for range 4 { // longer than a TTL
+			assert.False(t, granted(writer.Ops().Acquire()))
+			time.Sleep(ttl / 3)
+			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
+		}
+		sighting{kind: kind, holds: entries{holdToken: ttl}}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
+		require.True(t, granted(b.Ops().Acquire()))
+		time.Sleep(ttl / 2)
+		require.True(t, granted(a.Ops().Extend(0)))
+		require.True(t, granted(a.Ops().Release(true)))
+		time.Sleep(ttl/2 + 50*time.Millisecond)
+		require.True(t, granted(mutex.Acquire()), "nobody holds it, and a plain SET NX sees it so")
+		assert.False(t, granted(b.Ops().Extend(0)))
+		require.True(t, granted(mutex.Release(true)))
+		require.True(t, granted(b.Ops().Acquire()))
+		time.Sleep(ttl + 50*time.Millisecond)
+		require.True(t, granted(writer.Ops().Acquire()), "it ended by itself")
+		assert.False(t, granted(b.Ops().Release(true)))
+		require.True(t, granted(writer.Ops().Release(true)))
+	}
+}

@@ -1,0 +1,264 @@
+package redlock_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// fenceLife is how long a counter outlives the last lock that used it.
+const fenceLife = 24 * time.Hour
+
+// in is a time so far from now, among the arguments of a command.
+type in time.Duration
+
+// entries are those of a sorted set, and how long each lives; one that lives for less than nothing has ended.
+type entries map[string]time.Duration
+
+// state is what a lock with entries has on a master.
+type state struct {
+	entries entries
+	fence   map[string]string // nil: there is none
+	idle    bool              // the fence is as it was given: nobody prolonged its life
+	intents entries
+}
+
+// made are the commands that make the state. The keys are such as the last of the entries leaves them, the fence lives for
+// five seconds.
+func (st state) made() (commands [][]any) {
+	commands = append(st.entries.made(lockName), st.intents.made(redlock.IntentKey(lockName))...)
+	if st.fence != nil {
+		key := redlock.FenceKey(lockName)
+		for field, n := range st.fence {
+			commands = append(commands, []any{"hset", key, field, n})
+		}
+		commands = append(commands, []any{"pexpire", key, 5000})
+	}
+	return commands
+}
+
+// is asserts that the master has the state, and nothing else.
+func (st state) is(t *testing.T, s *server) {
+	t.Helper()
+	st.entries.are(t, s, lockName)
+	st.intents.are(t, s, redlock.IntentKey(lockName))
+	if st.fence == nil {
+		assert.Zero(t, s.do(t, "exists", redlock.FenceKey(lockName)), "there is no fence")
+		return
+	}
+	life := lockTTL + fenceLife
+	if st.idle {
+		life = 5 * time.Second
+	}
+	s.counts(t, lockName, st.fence, life)
+}
+
+// counts asserts what a name's fence is, and how long it is kept.
+func (s *server) counts(t *testing.T, name string, want map[string]string, life time.Duration) {
+	t.Helper()
+	key := redlock.FenceKey(name)
+	fields, err := s.client.HGetAll(t.Context(), key).Result()
+	require.NoError(t, err)
+	assert.Equal(t, want, fields, "the fence of %q", name)
+	assertLeft(t, life, s.left(t, key))
+}
+
+func (e entries) made(key string) (commands [][]any) {
+	for member, left := range e {
+		commands = append(commands, []any{"zadd", key, in(left), member})
+	}
+	if len(e) > 0 {
+		last := slices.Max(slices.Collect(maps.Values(e)))
+		if last <= 0 { // they have ended, but the key is there still
+			last = 5 * time.Second
+		}
+		commands = append(commands, []any{"pexpire", key, last.Milliseconds()})
+	}
+	return commands
+}
+
+// are asserts that the entries are there, and no other, and that the key goes with the last of them.
+func (e entries) are(t *testing.T, s *server, key string) {
+	t.Helper()
+	if len(e) == 0 {
+		assert.Zero(t, s.do(t, "exists", key), "there is no %s", key)
+		return
+	}
+	there, err := s.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
+	require.NoError(t, err)
+	now := time.Now()
+	lefts := make(entries)
+	for _, one := range there {
+		lefts[fmt.Sprint(one.Member)] = time.UnixMilli(int64(one.Score)).Sub(now)
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(lefts)), "the entries of %s", key)
+	for member, left := range e {
+		assertLeft(t, left, lefts[member])
+	}
+	if last := slices.Max(slices.Collect(maps.Values(e))); last > 0 {
+		assertLeft(t, last, s.left(t, key))
+	}
+}
+
+// seen is the vote of an inspection that finds one holder: granted if the name is free. A negative left is for ever.
+func seen(kind, token string, left time.Duration) node.Vote {
+	if kind == "" {
+		return node.Vote{Verdict: node.Granted, Data: sighting{}}
+	}
+	return node.Vote{Verdict: node.Denied, Data: sighting{kind: kind, holds: entries{token: left}}}
+}
+
+// sighting is what an inspection sees.
+type sighting struct {
+	kind  string
+	fence int64
+	holds entries // by token; a negative one for ever
+}
+
+func (want sighting) is(t *testing.T, v node.Vote) {
+	t.Helper()
+	kind, fence, holds, ok := redlock.Sighting(v)
+	require.True(t, ok)
+	assert.Equal(t, want.kind, kind)
+	assert.Equal(t, want.fence, fence)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(want.holds)), slices.Collect(maps.Keys(holds)), "the holders")
+	for token, left := range want.holds {
+		assertLife(t, left, holds[token])
+	}
+}
+
+// hindered is the vote of a denial that says who is in the way. A negative left is for ever.
+func hindered(kind string, left time.Duration) node.Vote {
+	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: kind, left: left}}
+}
+
+// obstacle is what a denial says.
+type obstacle struct {
+	kind string
+	name int // which of the names
+	left time.Duration
+}
+
+func (want obstacle) is(t *testing.T, v node.Vote) {
+	t.Helper()
+	kind, name, left, ok := redlock.Obstacle(v)
+	require.True(t, ok)
+	assert.Equal(t, want.kind, kind)
+	assert.Equal(t, want.name, name)
+	assertLife(t, want.left, left)
+	assertLeft(t, max(0, want.left), v.Wait)
+}
+
+// do sends a command beside the node.
+func (s *server) do(t *testing.T, args ...any) any {
+	t.Helper()
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if d, ok := arg.(in); ok {
+			args[i] = time.Now().Add(time.Duration(d)).UnixMilli()
+		}
+	}
+	v, err := s.client.Do(t.Context(), args...).Result()
+	if err != redis.Nil { //nolint:errorlint // the client returns it as it is
+		require.NoError(t, err, "%v", args)
+	}
+	return v
+}
+
+// ask asks the node, and waits for its vote.
+func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
+	t.Helper()
+	now := time.Now()
+	votes := make(ballot, 1)
+	s.node.Submit(&node.Call{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes})
+	return <-votes
+}
+
+type ballot chan node.Vote
+
+// Vote takes a vote.
+func (b ballot) Vote(_ int, v node.Vote) { b <- v }
+
+// holds asserts that a name is held with a token, for so long.
+func (s *server) holds(t *testing.T, name, token string, ttl time.Duration) {
+	t.Helper()
+	assert.Equal(t, token, s.do(t, "get", name))
+	assertLeft(t, ttl, s.left(t, name))
+}
+
+// left is a key's TTL: negative if it has none.
+func (s *server) left(t *testing.T, key string) time.Duration {
+	t.Helper()
+	ms, _ := s.do(t, "pttl", key).(int64)
+	return time.Duration(ms) * time.Millisecond
+}
+
+// assertLeft allows for the time that a busy machine takes.
+func assertLeft(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	assert.LessOrEqual(t, got, want)
+	if want > 0 {
+		assert.Greater(t, got, want-4*time.Second)
+	}
+}
+
+// assertLife is assertLeft where a negative life is for ever.
+func assertLife(t *testing.T, want, got time.Duration) {
+	t.Helper()
+	if want < 0 {
+		assert.Negative(t, got, "for ever")
+	} else {
+		assertLeft(t, want, got)
+	}
+}
+
+// snapshot is every key, with its TTL to be compared roughly.
+func (s *server) snapshot(t *testing.T) string {
+	t.Helper()
+	keys, err := s.client.Keys(t.Context(), "*").Result()
+	require.NoError(t, err)
+	slices.Sort(keys)
+	var all strings.Builder
+	for _, key := range keys {
+		fmt.Fprintln(&all, s.look(t, key))
+	}
+	return all.String()
+}
+
+func (s *server) look(t *testing.T, key string) string {
+	t.Helper()
+	var value any
+	kind := s.do(t, "type", key)
+	switch kind {
+	case "string":
+		value = s.do(t, "get", key)
+	case "hash":
+		value = s.do(t, "hgetall", key)
+	case "list":
+		value = s.do(t, "lrange", key, 0, -1)
+	case "set":
+		value = s.do(t, "smembers", key)
+	case "zset":
+		value = s.do(t, "zrange", key, 0, -1, "withscores")
+	case "stream":
+		value = s.do(t, "xrange", key, "-", "+")
+	}
+	life := "for ever"
+	switch left := s.left(t, key); {
+	case left > 5*time.Second:
+		life = "extended"
+	case left >= 0:
+		life = "expires"
+	}
+	return fmt.Sprintf("%q %s %v %s", key, kind, value, life)
+}

@@ -1,0 +1,256 @@
+package redlock_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// model is one master as the locks see it, in the fewest words: what a name has, and what each operation makes of it. The
+// scripts must agree with it, whatever is asked, however often, and in whatever order. Times are milliseconds of the
+// master's clock.
+type model struct {
+	now   int64
+	names map[string]*record
+}
+
+// record is what a master knows of one name.
+type record struct {
+	kind    string           // of the holds; "" if there are none
+	holds   map[string]int64 // when each token's ends
+	intents map[string]int64 // when each waiting writer's ends
+	last    int64            // the largest fencing token given out
+	owned   int64            // that which the owner of a reentrant lock has
+	kept    int64            // until when the fencing tokens are remembered
+}
+
+// answer is what an operation returns, and how many messages it publishes.
+type answer struct {
+	granted, owned, healed bool
+	number                 int64
+	obstacle               *obstacle
+	said                   int
+}
+
+func granted(n int64) answer { return answer{granted: true, number: n} }
+
+func denied(by obstacle) answer { return answer{obstacle: &by} }
+
+// at is the record of a name, without what has ended.
+func (m *model) at(name string) *record {
+	r := m.names[name]
+	if r == nil {
+		r = &record{holds: make(map[string]int64), intents: make(map[string]int64)}
+		m.names[name] = r
+	}
+	ended := func(_ string, ends int64) bool { return ends <= m.now }
+	maps.DeleteFunc(r.holds, ended)
+	maps.DeleteFunc(r.intents, ended)
+	if len(r.holds) == 0 {
+		r.kind, r.owned = "", 0
+	}
+	if r.kept <= m.now {
+		r.last, r.owned = 0, 0
+	}
+	return r
+}
+
+// count gives out a fencing token on a name.
+func (m *model) count(c redlock.Claim, r *record, n int64) {
+	r.last = max(r.last, n)
+	m.keep(c, r)
+}
+
+func (m *model) keep(c redlock.Claim, r *record) {
+	r.kept = max(r.kept, m.now+(c.TTL+fenceLife).Milliseconds())
+}
+
+// hold puts a claim's hold beside those that are there.
+func (m *model) hold(c redlock.Claim, r *record) {
+	r.kind = c.Kind
+	r.holds[c.Token] = m.now + c.TTL.Milliseconds()
+}
+
+// has: the record has the claim's very hold.
+func (r *record) has(c redlock.Claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 }
+
+// downgrades: a reader has its token there as a writer's.
+func (r *record) downgrades(c redlock.Claim) bool {
+	return c.Kind == "reader" && r.kind == "writer" && r.holds[c.Token] > 0
+}
+
+// admits: a claim's hold may stand beside those that are there.
+func (r *record) admits(c redlock.Claim) bool {
+	switch {
+	case r.kind == "":
+		return true
+	case r.kind != c.Kind:
+		return false
+	case c.Kind == "reader":
+		return true
+	case c.Kind == "reentrant":
+		for token := range r.holds {
+			return ownerOf(token) == ownerOf(c.Token) // they are all of one
+		}
+	}
+	return false
+}
+
+func ownerOf(token string) string { return token[:strings.LastIndexByte(token, ':')] }
+
+// hinders is who is in the way of a claim on the i-th of its names.
+func (m *model) hinders(c redlock.Claim, i int) (by obstacle, ok bool) {
+	r := m.at(c.Names[i])
+	if !r.admits(c) {
+		return obstacle{kind: r.kind, name: i, left: m.longest(r.holds)}, true
+	}
+	if c.Kind == "reader" && len(r.intents) > 0 {
+		return obstacle{kind: "writer", left: m.longest(r.intents)}, true
+	}
+	return obstacle{}, false
+}
+
+func (m *model) longest(ends map[string]int64) time.Duration {
+	return time.Duration(slices.Max(slices.Collect(maps.Values(ends)))-m.now) * time.Millisecond
+}
+
+func (m *model) acquire(c redlock.Claim) answer {
+	token := int64(0)
+	for i, name := range c.Names {
+		if by, ok := m.hinders(c, i); ok {
+			return denied(by)
+		}
+		token = max(token, m.at(name).last)
+	}
+	r := m.at(c.Names[0])
+	a := granted(max(token+1, c.Hint))
+	switch {
+	case !c.Fencing:
+		a.number = 1
+	case c.Kind == "reentrant" && r.owned > 0:
+		a.number, a.owned = r.owned, true
+	case c.Kind == "reader" && token > 0:
+		a.number = token
+	}
+	for _, name := range c.Names {
+		r := m.at(name)
+		m.hold(c, r)
+		if c.Fencing {
+			m.count(c, r, a.number)
+		}
+		if c.Fencing && c.Kind == "reentrant" {
+			r.owned = a.number
+		}
+	}
+	delete(r.intents, c.Intent)
+	return a
+}
+
+func (m *model) raise(c redlock.Claim, fence int64) answer {
+	for _, name := range c.Names {
+		if !m.at(name).has(c) {
+			return answer{}
+		}
+	}
+	most := fence
+	for _, name := range c.Names {
+		m.lift(c, m.at(name), fence)
+		most = max(most, m.at(name).last)
+	}
+	return answer{granted: most == fence, number: most}
+}
+
+// lift raises a fence. Where it is not larger already, it becomes the owner's.
+func (m *model) lift(c redlock.Claim, r *record, fence int64) {
+	m.count(c, r, fence)
+	if c.Kind == "reentrant" && r.last == fence {
+		r.owned = fence
+	}
+}
+
+func (m *model) extend(c redlock.Claim, fence int64) answer {
+	a := granted(1)
+	for _, name := range c.Names {
+		switch r := m.at(name); {
+		case r.has(c):
+		case r.downgrades(c):
+			a.said++
+		case r.admits(c):
+			a = answer{healed: true}
+		default:
+			return answer{}
+		}
+	}
+	for _, name := range c.Names {
+		r := m.at(name)
+		m.hold(c, r)
+		if fence > 0 {
+			m.lift(c, r, fence)
+		}
+	}
+	return a
+}
+
+func (m *model) release(c redlock.Claim, held bool) answer {
+	a := granted(1)
+	for _, name := range c.Names {
+		r := m.at(name)
+		if held {
+			delete(r.intents, c.Intent)
+		}
+		if !r.has(c) && !r.downgrades(c) {
+			a.granted, a.number = false, 0
+			continue
+		}
+		delete(r.holds, c.Token)
+		if held && len(r.holds) == 0 {
+			a.said++
+		}
+	}
+	return a
+}
+
+func (m *model) look(c redlock.Claim, life time.Duration) answer {
+	if c.Intent != "" {
+		m.at(c.Names[0]).intents[c.Intent] = m.now + life.Milliseconds()
+	}
+	a := granted(1)
+	for i := range c.Names {
+		if by, ok := m.hinders(c, i); ok && (a.granted || by.left > a.obstacle.left) {
+			a = denied(by)
+		}
+	}
+	return a
+}
+
+func (m *model) leave(c redlock.Claim) answer {
+	r := m.at(c.Names[0])
+	if _, ok := r.intents[c.Intent]; !ok {
+		return answer{}
+	}
+	delete(r.intents, c.Intent)
+	a := granted(1)
+	if len(r.intents) == 0 {
+		a.said = 1
+	}
+	return a
+}
+
+// inspect is what is to be seen of a name.
+func (m *model) inspect(name string) sighting {
+	r := m.at(name)
+	if r.kind == "" {
+		return sighting{}
+	}
+	s := sighting{kind: r.kind, fence: r.last, holds: make(entries)}
+	if r.kind == "reentrant" {
+		s.fence = r.owned
+	}
+	for token, ends := range r.holds {
+		s.holds[token] = time.Duration(ends-m.now) * time.Millisecond
+	}
+	return s
+}

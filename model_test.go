@@ -1,0 +1,254 @@
+package redlock_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/node"
+)
+
+// TestScriptsDoAsTheModelSays sends random operations of a few claims on one name, of whatever kinds, to a master: in any
+// order, any number of times, while its clock goes on. Each vote, and what is to be seen afterwards, is as in [model].
+func TestScriptsDoAsTheModelSays(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	met := make(map[string]int)
+	rapid.Check(t, func(t *rapid.T) {
+		s.begin()
+		parts := rapid.Permutation(pool()).Draw(t, "claims")[:rapid.IntRange(1, 4).Draw(t, "parts")]
+		claims := slices.Concat(parts...)
+		for i := range claims {
+			claims[i].TTL = rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}).Draw(t, "TTL")
+			claims[i].Fencing = rapid.Bool().Draw(t, "fencing")
+			claims[i].Hint = rapid.Int64Range(0, 20).Draw(t, "hint")
+		}
+		p := play{subject: s, met: met, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
+		for range 4 { // each is about 30 steps
+			t.Repeat(map[string]func(*rapid.T){
+				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "look": p.look, "leave": p.leave,
+				"wait": p.wait, "": p.compare,
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	for _, kind := range []string{"mutex", "reader", "writer", "reentrant"} {
+		for _, op := range []string{"acquire", "raise", "extend", "release", "look"} {
+			for _, verdict := range []string{"granted", "denied"} {
+				require.Positive(t, met[kind+" "+op+" "+verdict], "%s %s %s: it has met too little", kind, op, verdict)
+			}
+		}
+	}
+	for _, rare := range []string{"leave granted", "leave denied", "healed", "owned", "downgraded", "forgotten"} {
+		require.Positive(t, met[rare], "%s: it has met too little", rare)
+	}
+	t.Log(met)
+}
+
+const first, second = "x", "y" // the names
+
+// pool are the claims to choose from; what belongs together comes together. The owner of one is what the token of another
+// begins with. A writer's token is a reader's, too: to extend that is a downgrade.
+func pool() [][]redlock.Claim {
+	one := func(kind, owner, digit string) redlock.Claim {
+		return redlock.Claim{Kind: kind, Names: []string{first}, Token: tokenOf(owner, digit)}
+	}
+	of := func(c redlock.Claim, names ...string) redlock.Claim {
+		c.Names = names
+		return c
+	}
+	waiting := func(c redlock.Claim, intent string) redlock.Claim {
+		c.Intent = intent
+		return c
+	}
+	long := tokenOf("one", "4")
+	return [][]redlock.Claim{
+		{one("mutex", "m", "1")},
+		{one("mutex", "m", "2")},
+		{of(one("mutex", "m", "3"), first, second), of(one("mutex", "m", "4"), second)},
+		{one("reader", "r", "1")},
+		{one("reader", "r", "2"), one("reader", "r", "3")},
+		{waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1")},
+		{waiting(one("writer", "w", "2"), "intent 2"), one("reader", "w", "2")},
+		{one("writer", "w", "3")},
+		{one("reentrant", "one", "1")},
+		{one("reentrant", "one", "2"), one("reentrant", "one", "3")},
+		{one("reentrant", "one", "4"), one("reentrant", long, "1"), one("reentrant", long, "2")},
+	}
+}
+
+// play is one sequence of operations.
+type play struct {
+	*subject
+	met     map[string]int
+	claims  []redlock.Claim
+	highest map[string]int64 // by name: the largest fencing token that anybody was given
+	given   map[string]int64 // by claim: the last one
+}
+
+func (p play) any(t *rapid.T) redlock.Claim { return rapid.SampledFrom(p.claims).Draw(t, "claim") }
+
+func (p play) acquire(t *rapid.T) {
+	c := p.any(t)
+	want := p.model.acquire(c)
+	if c.Kind == "mutex" && len(c.Names) == 1 && !c.Fencing {
+		want.obstacle = nil // SET NX does not tell
+	}
+	p.ask(t, c, c.Ops().Acquire(), want)
+	if want.granted && c.Fencing {
+		p.given[c.Kind+c.Token] = want.number
+		p.mustGrow(t, c, want)
+	}
+}
+
+func (p play) raise(t *rapid.T) {
+	c := p.any(t)
+	if !c.Fencing {
+		t.Skip("nobody raises what is not there")
+	}
+	fence := p.fence(t, c)
+	p.ask(t, c, c.Ops().Raise(fence), p.model.raise(c, fence))
+}
+
+func (p play) extend(t *rapid.T) {
+	c := p.any(t)
+	fence := int64(0)
+	if c.Fencing {
+		fence = p.fence(t, c)
+	}
+	p.ask(t, c, c.Ops().Extend(fence), p.model.extend(c, fence))
+}
+
+// fence is what a claim may come with: what it was given, here or elsewhere.
+func (p play) fence(t *rapid.T, c redlock.Claim) int64 {
+	given, last := p.given[c.Kind+c.Token], p.model.at(first).last
+	return max(1, rapid.OneOf(rapid.SampledFrom([]int64{given, last, last + 1}), rapid.Int64Range(1, 30)).Draw(t, "fence"))
+}
+
+func (p play) release(t *rapid.T) {
+	c, held := p.any(t), rapid.Bool().Draw(t, "held")
+	p.ask(t, c, c.Ops().Release(held), p.model.release(c, held))
+}
+
+func (p play) look(t *rapid.T) {
+	c, life := p.any(t), time.Duration(rapid.IntRange(1, 200).Draw(t, "life"))*time.Millisecond
+	p.ask(t, c, c.Look(life), p.model.look(c, life))
+}
+
+func (p play) leave(t *rapid.T) {
+	c := p.any(t)
+	if c.Intent == "" {
+		t.Skip("it has no intent")
+	}
+	p.ask(t, c, c.Leave(), p.model.leave(c))
+}
+
+func (p play) wait(t *rapid.T) {
+	p.pass(rapid.OneOf(rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends())).Draw(t, "milliseconds"))
+}
+
+// ends are how long it is until something ends; and a day, for the fences.
+func (p play) ends() []int64 {
+	waits := []int64{1, (25 * time.Hour).Milliseconds()}
+	for _, name := range []string{first, second} {
+		r := p.model.at(name)
+		for _, ends := range []map[string]int64{r.holds, r.intents} {
+			for _, end := range ends {
+				waits = append(waits, end-p.model.now)
+			}
+		}
+	}
+	slices.Sort(waits) // rapid replays what comes in the same order
+	return waits
+}
+
+// mustGrow: whoever holds alone was given more than everybody before, as long as the counters live.
+func (p play) mustGrow(t *rapid.T, c redlock.Claim, a answer) {
+	for _, name := range c.Names {
+		shared := c.Kind == "reader" || a.owned
+		if a.number < p.highest[name] || (a.number == p.highest[name] && !shared) {
+			t.Fatalf("%s got the fencing token %d of %q, when %d was given out before", c.Token, a.number, name, p.highest[name])
+		}
+		p.highest[name] = a.number
+	}
+}
+
+// ask asks the master, and compares its vote.
+func (p play) ask(t *rapid.T, c redlock.Claim, op *node.Op, want answer) {
+	v := p.subject.ask(op)
+	got := answer{granted: v.Verdict == node.Granted, owned: v.Owned, healed: v.Healed, number: v.Number, said: p.messages()}
+	if kind, name, left, ok := redlock.Obstacle(v); ok {
+		got.obstacle = &obstacle{kind, name, left}
+	}
+	if op.Name == "acquire" && want.granted && !c.Fencing {
+		want.number = v.Number // SET NX and scripts tell different things, and mean nothing
+	}
+	if v.Err != nil || fmt.Sprint(got.flat()) != fmt.Sprint(want.flat()) {
+		t.Fatalf("%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now, got.flat(), v.Err, want.flat())
+	}
+	verdict := v.Verdict.String()
+	p.met[c.Kind+" "+op.Name+" "+verdict]++
+	p.met[op.Name+" "+verdict]++
+	for rare, is := range map[string]bool{"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0} {
+		if is {
+			p.met[rare]++
+		}
+	}
+}
+
+// flat is the answer to be printed and compared.
+func (a answer) flat() []any {
+	by := obstacle{}
+	if a.obstacle != nil {
+		by = *a.obstacle
+	}
+	return []any{a.granted, a.number, a.owned, a.healed, by, a.said}
+}
+
+// compare compares what is to be seen.
+func (p play) compare(t *rapid.T) {
+	names := []string{first}
+	if slices.ContainsFunc(p.claims, func(c redlock.Claim) bool { return slices.Contains(c.Names, second) }) {
+		names = append(names, second)
+	}
+	for _, name := range names {
+		v := p.subject.ask(redlock.InspectOp(name))
+		kind, fence, lefts, ok := redlock.Sighting(v)
+		if got, want := (sighting{kind, fence, lefts}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("inspect %q at %d:\n got %v, error %v\nwant %v", name, p.model.now, got, v.Err, want)
+		}
+		r := p.model.at(name)
+		if there := p.redis.Exists(name); there != (r.kind != "") {
+			t.Fatalf("at %d there is a key at %q: %v; the holds are %v", p.model.now, name, there, r.holds)
+		}
+		if last := p.redis.HGet(redlock.FenceKey(name), "last"); last != "" || r.last > 0 {
+			if last != strconv.FormatInt(r.last, 10) {
+				t.Fatalf("the fence of %q at %d: got %q, want %d", name, p.model.now, last, r.last)
+			}
+		} else if p.highest[name] > 0 {
+			p.highest[name] = 0
+			p.met["forgotten"]++
+		}
+		intents := make(map[string]int64)
+		if p.redis.Exists(redlock.IntentKey(name)) {
+			all, err := p.redis.SortedSet(redlock.IntentKey(name))
+			require.NoError(t, err)
+			for intent, ends := range all {
+				if ends := int64(ends) - p.epoch.UnixMilli(); ends > p.model.now {
+					intents[intent] = ends
+				}
+			}
+		}
+		if fmt.Sprint(intents) != fmt.Sprint(r.intents) {
+			t.Fatalf("the intents of %q at %d: got %v, want %v", name, p.model.now, intents, r.intents)
+		}
+	}
+}
