@@ -174,7 +174,7 @@ func TestWhatAnACLForbids(t *testing.T) {
 			r := bind(t, nil, n)
 			v := r.ask(acquire(user, "me"), within(patient)).result()
 			assert.Equal(t, u.acquire, v.Verdict, "%v", v.Err)
-			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Nanosecond)).result()
+			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Hour)).result()
 			if u.guarded == node.Granted {
 				var young *node.RestartError // the server has just been started
 				require.ErrorAs(t, v.Err, &young)

@@ -273,6 +273,9 @@ func (l *Lease) Release(done func(error)) {
 		op: l.ops.Release(!l.Until().IsZero()), timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Linger = l.terms.TTL + l.terms.Drift
+			if l.acquire != nil {
+				c.Since = l.acquire.asked
+			}
 			switch l.place(i) {
 			case never:
 				return &node.Vote{Verdict: node.Failed, Unsent: true}
