@@ -1,10 +1,8 @@
 package redlock_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -159,32 +157,18 @@ func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
 func TestCloseSaysWhatItCouldNotConfirm(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		var text bytes.Buffer
-		var mu sync.Mutex
-		l := w.locker(t, "a", redlock.WithLogger(slog.New(slog.NewTextHandler(&lockedWriter{&mu, &text}, nil))))
+		var log record
+		l := w.locker(t, "a", redlock.WithLogger(log.logger()))
 		lock(t, l, "x")
 		synctest.Wait()
 		w.Master(1).Freeze()
 		require.NoError(t, l.Close())
-		mu.Lock()
-		defer mu.Unlock()
-		assert.Contains(t, text.String(), "unconfirmed")
-		assert.Contains(t, text.String(), w.Addr(1))
-		assert.NotContains(t, text.String(), w.Addr(0))
+		said := log.lines("unconfirmed")
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], w.Addr(1))
+		assert.NotContains(t, said[0], w.Addr(0))
 		w.Heal()
 	})
-}
-
-// lockedWriter is a writer for many goroutines.
-type lockedWriter struct {
-	mu *sync.Mutex
-	to *bytes.Buffer
-}
-
-func (w *lockedWriter) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.to.Write(p)
 }
 
 func TestCloseOfALockerThatWasNeverUsed(t *testing.T) {

@@ -98,7 +98,8 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		}
 	}
 	q, err := quorum.New(quorum.Config{
-		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Less: cfg.rules.broken.MajorityLess,
+		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
+		Less: cfg.rules.broken.MajorityLess,
 	})
 	if err != nil {
 		return nil, err
@@ -118,6 +119,10 @@ func (l *Locker) standing(master string, err error) {
 	if t := l.cfg.trace; t != nil && t.Node != nil {
 		t.Node(master, err)
 	}
+}
+
+func (l *Locker) twins(master, twin string) {
+	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "twin", twin)
 }
 
 // begin counts a call that may talk to the masters; end takes it back.

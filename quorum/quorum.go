@@ -17,6 +17,7 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,8 @@ type Config struct {
 	Voted func(node, op string, v node.Vote)
 	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
 	Standing func(node string, err error)
+	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
+	Twins func(node, twin string)
 	// Less lowers the majority. It breaks the lock, and is there for the controls of the test harnesses.
 	Less int
 }
@@ -63,6 +66,7 @@ type Quorum struct {
 	// broken marks, by seat, the nodes whose last word to an acquire was a failure that a person must mend. It outlives
 	// the rounds: they are decided before every node has spoken.
 	broken []atomic.Bool
+	twins  sync.Map // pairs of seats that Twins was told of
 }
 
 // New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
@@ -108,7 +112,7 @@ func (q *Quorum) Majority() int { return q.need }
 // note keeps what the votes of an acquire say of the nodes' state of repair. Other operations say nothing of it: a node
 // that refuses SET may well answer the release.
 func (q *Quorum) note(t *tally, seat int) {
-	if !t.twins {
+	if len(t.twins) == 0 {
 		q.mark(seat, t.votes[seat])
 		return
 	}
@@ -129,6 +133,16 @@ func (q *Quorum) mark(seat int, v node.Vote) {
 	}
 	if q.broken[seat].Load() != broken { // read first: this is the hot path, and all rounds share the mark
 		q.broken[seat].Store(broken)
+	}
+}
+
+// tellTwins tells of a pair of nodes that are one server, if nobody has yet.
+func (q *Quorum) tellTwins(pair [2]int) {
+	if q.cfg.Twins == nil {
+		return
+	}
+	if _, told := q.twins.LoadOrStore(pair, true); !told {
+		q.cfg.Twins(q.nodes[pair[0]].Name(), q.nodes[pair[1]].Name())
 	}
 }
 
