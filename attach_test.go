@@ -306,19 +306,20 @@ func TestInspectChangesNothing(t *testing.T) {
 
 func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 	t.Parallel()
-	inWorld(t, 7, func(t *testing.T, w *world) {
+	inWorld(t, 9, func(t *testing.T, w *world) {
 		w.Master(1).Delay(5*time.Millisecond, 0)
 		w.Master(2).Crash()
 		w.Master(3).Info("role", "slave")
 		w.Master(4).Info("uptime_in_seconds", "4")
+		w.Master(5).Info("loading", "1")
 		l := w.locker(t, "a")
 		rows, err := l.Nodes(t.Context())
 		require.NoError(t, err)
-		require.Len(t, rows, 7)
+		require.Len(t, rows, 9)
 		for i, row := range rows {
 			assert.Equal(t, w.Addr(i), row.Node)
 			assert.Equal(t, i != 2, row.Reachable)
-			assert.Equal(t, i < 2 || i > 4, row.MayVote)
+			assert.Equal(t, i < 2 || i > 5, row.MayVote)
 			assert.Equal(t, row.MayVote, row.Err == nil)
 			if row.Err != nil {
 				var one *redlock.NodeError
@@ -337,14 +338,16 @@ func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 		assert.ErrorContains(t, rows[3].Err, "slave")
 		assert.ErrorContains(t, rows[4].Err, "restarted")
 		assert.InDelta(t, float64(ttl+drift-3*time.Second), float64(rows[4].VoteIn), float64(time.Second))
+		assert.ErrorContains(t, rows[5].Err, "loading its dataset")
+		assert.Zero(t, rows[5].VoteIn, "nobody knows")
 		assert.Zero(t, rows[0].VoteIn)
 
-		w.Master(5).Crash()
+		w.Master(6).Crash()
 		rows, err = l.Nodes(t.Context())
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.ErrorContains(t, err, "3 of 7")
-		require.Len(t, rows, 7)
-		assert.False(t, rows[5].Reachable)
+		assert.ErrorContains(t, err, "4 of 9")
+		require.Len(t, rows, 9)
+		assert.False(t, rows[6].Reachable)
 	})
 }
 

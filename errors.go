@@ -13,8 +13,9 @@ import (
 var (
 	// ErrHeld: somebody else holds the lock. [HeldError] carries more.
 	ErrHeld = errors.New("redlock: the lock is held by another")
-	// ErrNoQuorum: fewer than a majority of the masters answered in time. Nothing is known about the lock; of an
-	// acquisition, everything that may have been placed is being released.
+	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. Of an acquisition, everything that
+	// may have been placed is being released; a lock that was to be extended is held as before; one that was to be
+	// unlocked is spent, and its release is pursued.
 	ErrNoQuorum = quorum.ErrNoQuorum
 	// ErrLost: the lock was held and is not any more, though nobody unlocked it. Whatever it protected must stop.
 	ErrLost = errors.New("redlock: the lock was lost")

@@ -224,6 +224,30 @@ func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
 	}
 }
 
+func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 2, func(t *testing.T, w *world) {
+		w.Alias("10.9.9.9:6379", 1)
+		for _, m := range w.Masters() {
+			m.RequirePassword("secret")
+		}
+		var log logbook
+		l := w.over(t, "a", w.nodes(t, "a", append(w.passwords(), "redis://:secret@10.9.9.9")...), redlock.WithLogger(log.logger()))
+		for range 3 {
+			unlock(t, lock(t, l, "x"))
+			synctest.Wait()
+		}
+		_, err := l.Nodes(t.Context())
+		require.NoError(t, err)
+		said := log.lines("one server")
+		require.Len(t, said, 1)
+		assert.Contains(t, said[0], "level=WARN")
+		assert.Contains(t, said[0], "master="+w.Addr(1))
+		assert.Contains(t, said[0], "twin=10.9.9.9:6379")
+		assert.NotContains(t, said[0], "secret")
+	})
+}
+
 func TestTheSameServerTwiceEndsTheWaiting(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {

@@ -143,8 +143,8 @@ func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
 
-// WithLogger sends what happens behind the caller's back (lost locks, masters that went silent, releases that could
-// not be confirmed) to l. Default: discarded. Passwords are never logged.
+// WithLogger sends what happens behind the caller's back (lost locks, masters that went silent, two masters that are one
+// server, releases that could not be confirmed) to l. Default: discarded. Passwords are never logged.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger = l })
 }

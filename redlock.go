@@ -107,7 +107,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		l.cfg.rules.scripts = newScripts(rewrite)
 	}
 	q, err := quorum.New(quorum.Config{
-		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing,
+		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
 		Less: cfg.rules.broken.MajorityLess, Unraised: cfg.rules.broken.Unraised,
 	})
 	if err != nil {
@@ -128,6 +128,10 @@ func (l *Locker) standing(master string, err error) {
 	if t := l.cfg.trace; t != nil && t.Node != nil {
 		t.Node(master, err)
 	}
+}
+
+func (l *Locker) twins(master, twin string) {
+	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "twin", twin)
 }
 
 // begin counts a call that may talk to the masters; end takes it back.
@@ -165,8 +169,10 @@ func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) e
 
 // Close releases what is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of the Locker
 // runs any more. It takes at most a second and two node timeouts, whatever the masters do: a release that could not be
-// confirmed by then is logged, and its keys end with their TTL. A second Close returns nil; every other method
-// returns ErrClosed from then on.
+// confirmed by then is logged, and its keys end with their TTL. Over clients that were wrapped ([node.Wrap]) it may take
+// as much longer as their own timeouts have a silent connection waited for, since it cannot end their connections. A
+// second Close returns nil; every other method, also of its Locks, returns ErrClosed from then on, but for those that
+// say what was ([Lock.Err], [Lock.Until] and the like).
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -261,3 +262,29 @@ func ends(ctx context.Context) bool {
 }
 
 var errOwn = errors.New("the caller's own")
+
+// logbook is what a Locker logged.
+type logbook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (r *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(r, nil)) }
+
+func (r *logbook) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+// lines returns the lines that contain what.
+func (r *logbook) lines(what string) (some []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for line := range strings.Lines(r.text.String()) {
+		if strings.Contains(line, what) {
+			some = append(some, line)
+		}
+	}
+	return some
+}

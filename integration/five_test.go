@@ -155,11 +155,11 @@ func requireEmpty(t *testing.T, d time.Duration, masters ...*redisbox.Master) {
 	})
 }
 
-// requireNoGhosts fails the test if masters that have just come back from a fault have a key two seconds later, or get one
-// after that: what was sent to them before may still be on its way.
-func requireNoGhosts(t *testing.T, masters ...*redisbox.Master) {
+// requireNoGhosts fails the test if masters that have just come back from a fault have a key after d, or get one after
+// that: what was sent to them before may still be on its way.
+func requireNoGhosts(t *testing.T, d time.Duration, masters ...*redisbox.Master) {
 	t.Helper()
-	time.Sleep(settled)
+	time.Sleep(d)
 	for end := time.Now().Add(2 * outlast); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		requireEmpty(t, 0, masters...)
 	}

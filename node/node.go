@@ -39,8 +39,11 @@ type Call struct {
 	// connections. It is for releases, which may be repeated.
 	Pursue bool
 	// Linger is how long a key that the call is to remove can live on after the master was last heard. A pursued call
-	// that gets an error reply is given up after that.
+	// that gets an error reply is given up after that, and one that was confirmed is repeated for no longer.
 	Linger time.Duration
+	// Since is when the first of the operations was asked that a pursued call is to undo. If a connection ended without
+	// an answer and they may lie there, the call is repeated after it was confirmed. The zero time: nobody knows.
+	Since time.Time
 	// GiveUp, if set, is when a pursued call may be given up whatever the master does: when the keys that it removes
 	// have certainly expired.
 	GiveUp time.Time
@@ -51,11 +54,11 @@ type Call struct {
 	Voter Voter
 	Seat  int
 
-	voted     bool // guarded by the pipe's mutex, as all below
-	asText    bool // goes out with its script's text
-	repeated  bool // an earlier sending may have been executed
-	confirmed bool // a pursued call that was answered once and is sent a second time
-	written   bool // may have reached the master
+	voted     bool      // guarded by the pipe's mutex, as all below
+	asText    bool      // goes out with its script's text
+	repeated  bool      // an earlier sending may have been executed
+	written   bool      // may have reached the master
+	confirmed time.Time // when a pursued call was answered that is sent again all the same
 }
 
 func newNode(name string, clk clock.Clock, open func(context.Context) (link, error), subscribe func(context.Context) (subscriber, func())) *Node {
@@ -98,8 +101,8 @@ func (n *Node) Listen(channel string, heard func()) (stop func()) {
 }
 
 // Close waits until the master has answered everything that was submitted, at most until the deadline, and ends the
-// connections. Calls that are still open get their vote. It returns how many pursued calls were not confirmed. The
-// goroutines have ended when their owner's Wait returns.
+// connections. Calls that are still open get their vote. It returns how many pursued calls were not confirmed, or were
+// to be repeated after the deadline. The goroutines have ended when their owner's Wait returns.
 func (n *Node) Close(deadline time.Time) (unconfirmed int) {
 	unconfirmed = n.pipe.close(deadline)
 	n.cancel()

@@ -39,7 +39,8 @@ type pipe struct {
 	work    chan struct{} // wakes it; closed with the pipe
 	link    link          // nil: none
 	closed  bool
-	closing chan struct{} // non-nil while close waits; closed when nothing waits any more
+	closing chan struct{} // non-nil while close waits; closed when there is nothing more to wait for
+	closeBy time.Time     // when close waits no longer
 	suspicion
 	doubt
 }
@@ -142,7 +143,7 @@ func (p *pipe) turn() bool {
 // rest says that the driver has nothing to do.
 func (p *pipe) rest() {
 	p.driving = false
-	if p.closing != nil && len(p.queue) == 0 && len(p.later) == 0 {
+	if p.closing != nil && len(p.queue) == 0 && !p.dueBy(p.closeBy) {
 		close(p.closing)
 		p.closing = nil
 		p.shut()
@@ -168,7 +169,7 @@ func (p *pipe) connect() bool {
 		return true
 	}
 	if err == nil {
-		p.take(l, now)
+		p.take(l)
 		p.mu.Unlock()
 		return true
 	}
@@ -279,7 +280,7 @@ func (p *pipe) exchange(l link) {
 	p.cast = out.cast
 }
 
-// tick looks after deadlines: of votes, of suspects, and of what is to be confirmed a second time.
+// tick looks after deadlines: of votes, of suspects, and of what is to be sent again.
 func (p *pipe) tick() {
 	now := p.clock.Now()
 	p.mu.Lock()
@@ -290,7 +291,7 @@ func (p *pipe) tick() {
 	late, next := p.expire(p.wire, now, time.Time{})
 	waiting, next := p.expire(p.queue, now, next)
 	changed := p.watch(append(late, waiting...), now)
-	p.confirmLater(now)
+	p.sendDue(now)
 	p.drive(now)
 	p.mu.Unlock()
 
@@ -334,7 +335,7 @@ func (p *pipe) close(deadline time.Time) int {
 		return 0
 	}
 	drained := make(chan struct{})
-	p.closing = drained
+	p.closing, p.closeBy = drained, deadline
 	if !p.driving {
 		p.rest()
 	}

@@ -50,7 +50,9 @@ func TestAReleaseIsPursuedUntilTheMasterIsBack(t *testing.T) {
 					fault.end(r)
 					r.eventually(1100*time.Millisecond, "the release got through", r.gone)
 					rel.result()
-					assert.Zero(t, r.node.Close(time.Now().Add(2*time.Second)), "nothing is left to be confirmed")
+					began := time.Now()
+					assert.Zero(t, r.node.Close(began.Add(time.Minute)), "nothing is left to be confirmed")
+					assert.Less(t, time.Since(began), lasting+2*time.Second)
 				})
 			})
 		}
@@ -170,7 +172,7 @@ func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
 						releases++
 					}
 				}
-				assert.Equal(t, 2, releases, "and not a third time")
+				assert.LessOrEqual(t, releases, 4, "half a second later, a second later, and when nothing can come any more")
 				assert.Zero(t, r.node.Close(time.Now()))
 			}, node.WithDialer(n.Dial))
 		})

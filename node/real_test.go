@@ -147,6 +147,40 @@ func TestAKilledServerIsFoundAgain(t *testing.T) {
 	}, patient, 10*time.Millisecond)
 }
 
+// A server that reads its dataset answers INFO, says that it is a master, and refuses everything else.
+func TestAServerThatIsLoadingSaysSo(t *testing.T) {
+	t.Parallel()
+	r, s, c := realRig(t, "--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024")
+	status := func() node.Status {
+		v := r.ask(node.StatusOp(), within(patient)).result()
+		require.NoError(t, v.Err)
+		return v.Data.(node.Status)
+	}
+	assert.False(t, status().Loading)
+	fill := c.Pipeline()
+	for i := range 2000 { // a second's worth, at half a millisecond each
+		fill.Set(t.Context(), token(i), strings.Repeat("x", 100), 0)
+	}
+	_, err := fill.Exec(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, c.Save(t.Context()).Err())
+	require.NoError(t, s.Kill())
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	require.NotEqual(t, node.Granted, v.Verdict)
+	require.NoError(t, s.Restart(t.Context()))
+
+	require.Eventually(t, func() bool {
+		v = r.ask(acquire("a", "me"), within(patient)).result()
+		return !v.Unsent
+	}, patient, time.Millisecond)
+	require.ErrorContains(t, v.Err, "LOADING", "the control: it is")
+	now := status()
+	assert.True(t, now.Loading)
+	assert.Equal(t, "master", now.Role)
+	require.Eventually(t, func() bool { return !status().Loading }, patient, 10*time.Millisecond)
+	assert.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
+}
+
 func TestWhatAnACLForbids(t *testing.T) {
 	t.Parallel()
 	_, s, c := realRig(t)
@@ -174,7 +208,7 @@ func TestWhatAnACLForbids(t *testing.T) {
 			r := bind(t, nil, n)
 			v := r.ask(acquire(user, "me"), within(patient)).result()
 			assert.Equal(t, u.acquire, v.Verdict, "%v", v.Err)
-			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Nanosecond)).result()
+			v = r.ask(acquire(user+"/guarded", "me"), within(patient), window(time.Hour)).result()
 			if u.guarded == node.Granted {
 				var young *node.RestartError // the server has just been started
 				require.ErrorAs(t, v.Err, &young)

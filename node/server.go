@@ -95,6 +95,8 @@ type Status struct {
 	Role, Version string
 	Server        Server
 	Uptime        time.Duration
+	// Loading: it reads its dataset, and refuses commands until it has.
+	Loading bool
 }
 
 // StatusOp asks a server for its [Status]; the vote's Data holds it.
@@ -117,5 +119,6 @@ func readStatus(reply any) Vote {
 		Role:    fields["role"],
 		Version: version,
 		Uptime:  time.Duration(seconds) * time.Second,
+		Loading: fields["loading"] == "1",
 	}}
 }

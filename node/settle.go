@@ -29,7 +29,10 @@ type cast struct {
 func (s *settlement) settle(c *Call, cmd *redis.Cmd, execErr error) {
 	result, err := classify(cmd, execErr)
 	if result == answered {
-		s.heard = true
+		if !s.heard {
+			s.heard = true
+			s.pipe.heard(s.server.RunID, s.pipe.suspect != nil, s.now)
+		}
 		s.answer(c, cmd, err)
 		return
 	}
@@ -39,7 +42,6 @@ func (s *settlement) settle(c *Call, cmd *redis.Cmd, execErr error) {
 	switch {
 	case c.Pursue, result == notSent && fresh && !c.voted:
 		// A session that ended before it was used says nothing about the master: the next one carries the call.
-		c.confirmed = false
 		c.repeated = c.repeated || result == inDoubt
 		s.again = append(s.again, c)
 	case result == notSent:
@@ -68,7 +70,7 @@ func (s *settlement) answer(c *Call, cmd *redis.Cmd, err error) {
 			c.GiveUp = s.now.Add(c.Linger)
 		}
 		s.vote(c, failed(err))
-		s.pipe.resend(c, s.now)
+		s.pipe.resend(c, s.now.Add(secondLook))
 	default:
 		s.vote(c, failed(err))
 	}
@@ -80,9 +82,11 @@ func (s *settlement) accept(c *Call, v Vote) {
 		v.Verdict = Granted // what it was to remove is gone; the sending whose reply was lost did it, or nobody needed to
 	}
 	s.vote(c, s.server.guard(v, c.Window, s.now))
-	if c.Pursue && !c.confirmed && s.now.Before(s.pipe.doubtUntil) {
-		c.confirmed = true
-		s.pipe.resend(c, s.now)
+	if !c.Pursue {
+		return
+	}
+	if at, again := s.pipe.lookAgain(c, s.now); again {
+		s.pipe.resend(c, at)
 	}
 }
 
@@ -99,7 +103,9 @@ func (s *settlement) conclude() (changed bool) {
 	p := s.pipe
 	if s.broken {
 		p.link = nil
-		p.inDoubt = p.inDoubt || s.lost
+		if s.lost {
+			p.lose(s.server.RunID, p.began)
+		}
 		if !p.proven && !s.heard {
 			return p.fail(s.err, s.now) // one after the other would go the same way
 		}

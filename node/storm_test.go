@@ -21,7 +21,7 @@ import (
 //   - every call has one vote, by its deadline;
 //   - what failed was never executed, what was granted or denied was;
 //   - every pursued release is answered: no key is left, soon after the weather has cleared;
-//   - the node finds back by itself, closes at once, and leaves neither goroutine nor connection.
+//   - the node finds back by itself, closes when nothing can come late any more, and leaves neither goroutine nor connection.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)
@@ -96,7 +96,7 @@ func (s *storm) run() {
 	began := time.Now()
 	assert.Zero(t, s.node.Close(began.Add(time.Minute)))
 	require.NoError(t, s.group.Wait())
-	assert.Less(t, time.Since(began), 1500*time.Millisecond)
+	assert.Less(t, time.Since(began), lasting+4*time.Second, "what may be on its way is waited for no longer than the storm lasted")
 	synctest.Wait()
 	assert.Zero(t, s.world.Open(), "connections")
 	s.judge(attempts)
@@ -118,7 +118,7 @@ func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 		}
 	}
 	over.Store(true)
-	a.released = s.ask(release("a", token), due, pursued)
+	a.released = s.ask(release("a", token), due, pursued, since(a.acquire.call.Asked))
 	if random.IntN(2) == 0 {
 		a.released.result()
 	}

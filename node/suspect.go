@@ -1,9 +1,6 @@
 package node
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 const (
 	// A suspect is tried again after retryMin, then at doubling intervals up to retryMax.
@@ -11,10 +8,6 @@ const (
 	retryMax = 500 * time.Millisecond
 	// grace is how long a thawed master may take over its old connection once a new one has answered.
 	grace = 100 * time.Millisecond
-	// doubtful is how long after the loss of a connection with unanswered calls the releases on the next one are
-	// confirmed twice, and secondLook how much later the second time is.
-	doubtful   = time.Second
-	secondLook = 500 * time.Millisecond
 )
 
 // suspicion is a pipe's opinion of its master. All of it is guarded by the pipe's mutex.
@@ -121,48 +114,9 @@ func (p *pipe) adopt() bool {
 	}
 	l := p.spare
 	p.spare = nil
-	p.take(l, p.clock.Now())
+	p.take(l)
 	return true
 }
 
 // take makes l the pipe's connection.
-func (p *pipe) take(l link, now time.Time) {
-	p.link, p.proven = l, false
-	if p.inDoubt {
-		p.inDoubt, p.doubtUntil = false, now.Add(doubtful)
-	}
-}
-
-// doubt is about what may still lie in the buffers of a connection that ended without an answer: a release on the
-// next connection may overtake the acquire in the old one's. So it is confirmed a second time, a little later.
-type doubt struct {
-	inDoubt    bool      // the last connection ended with calls unanswered
-	doubtUntil time.Time // until then releases are confirmed twice
-	later      []pending // those, and those that an error reply kept from being done, in the order they are due
-}
-
-// pending is a pursued call that is to be sent again.
-type pending struct {
-	call *Call
-	due  time.Time
-}
-
-// resend has a pursued call sent again a little later.
-func (p *pipe) resend(c *Call, now time.Time) {
-	again := pending{c, now.Add(secondLook)}
-	p.later = append(p.later, again)
-	p.alarm.By(again.due)
-}
-
-// confirmLater queues again what is due.
-func (p *pipe) confirmLater(now time.Time) {
-	n := 0
-	for n < len(p.later) && !now.Before(p.later[n].due) {
-		p.queue = append(p.queue, p.later[n].call)
-		n++
-	}
-	p.later = slices.Delete(p.later, 0, n)
-	if len(p.later) > 0 {
-		p.alarm.By(p.later[0].due)
-	}
-}
+func (p *pipe) take(l link) { p.link, p.proven = l, false }

@@ -24,7 +24,7 @@ import (
 //
 // Connections of a wrapped client come and go unseen, so the node asks for the server's identity with every batch.
 // That costs a command per batch, and over a Cluster a round trip. Nor can the node end them: closing its Locker may take
-// as long as the client's own timeouts let a silent connection be waited for.
+// as much longer as the client's own timeouts have a silent connection waited for.
 //
 // A failover client has no address of its own: name it with [WithName], after its Sentinel master.
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {

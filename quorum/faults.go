@@ -23,7 +23,7 @@ func (q *Quorum) NewFaults() *Faults {
 // note takes a vote of an acquire. Other operations say nothing of it: a node that refuses SET may well answer the release.
 func (f *Faults) note(t *tally, seat int) {
 	f.mark(seat, t.votes[seat])
-	if t.twins { // the other's vote may have changed
+	if len(t.twins) > 0 { // the other's vote may have changed
 		for i, v := range t.votes {
 			if t.cast[i] {
 				f.mark(i, v)

@@ -304,6 +304,9 @@ func (l *Lease) Release(done func(error)) {
 		op: op, timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Linger = l.terms.TTL + l.terms.Drift
+			if l.acquire != nil {
+				c.Since = l.acquire.asked
+			}
 			switch l.place(i) {
 			case never:
 				return &node.Vote{Verdict: node.Failed, Unsent: true}

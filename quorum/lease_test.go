@@ -302,6 +302,24 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	})
 }
 
+// A node needs to know which of its connections may hold something of ours.
+func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		asked := time.Now()
+		lease := held(t, q, fakes)
+		time.Sleep(time.Second)
+		lease.Extend(func(error) {})
+		time.Sleep(time.Second)
+		lease.Release(nil)
+		assert.Equal(t, asked, fakes[0].asked("release")[0].Since)
+
+		q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(nil)
+		assert.Zero(t, fakes[0].asked("release")[1].Since, "nobody knows")
+	})
+}
+
 func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,6 +17,7 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,6 +48,8 @@ type Config struct {
 	Voted func(node, op string, v node.Vote)
 	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
 	Standing func(node string, err error)
+	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
+	Twins func(node, twin string)
 	// Less lowers the majority, and Unraised leaves fences as the masters counted them. Both break the lock, and are there
 	// for the controls of the test harnesses.
 	Less     int
@@ -61,6 +64,7 @@ type Quorum struct {
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
+	twins sync.Map // pairs of seats that Twins was told of
 }
 
 // New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
@@ -99,6 +103,16 @@ func New(cfg Config) (*Quorum, error) {
 
 // Majority is how many nodes decide.
 func (q *Quorum) Majority() int { return q.need }
+
+// tellTwins tells of a pair of nodes that are one server, if nobody has yet.
+func (q *Quorum) tellTwins(pair [2]int) {
+	if q.cfg.Twins == nil {
+		return
+	}
+	if _, told := q.twins.LoadOrStore(pair, true); !told {
+		q.cfg.Twins(q.nodes[pair[0]].Name(), q.nodes[pair[1]].Name())
+	}
+}
 
 // Tell asks every node op and waits for none.
 func (q *Quorum) Tell(op *node.Op, timeout time.Duration) {

@@ -84,6 +84,26 @@ func TestEveryVoteIsTraced(t *testing.T) {
 		"the straggler that came after the decision too")
 }
 
+func TestTwinsAreToldOfOnce(t *testing.T) {
+	t.Parallel()
+	permutations(3, func(order []int) {
+		synctest.Test(t, func(t *testing.T) {
+			var told []string
+			q, fakes := council(t, 3, func(c *quorum.Config) {
+				c.Twins = func(node, twin string) { told = append(told, node+" "+twin) }
+			})
+			for range 3 {
+				out := acquire(t, q, quorum.Everywhere)
+				for _, i := range order {
+					fakes[i].vote(t, "acquire", from([]string{"x", "y", "x"}[i], granted()))
+				}
+				require.NoError(t, decided(t, out).err)
+			}
+			assert.Equal(t, []string{"A C"}, told, "votes in the order %v", order)
+		})
+	})
+}
+
 func TestCloseWaitsForGoroutinesAndNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -76,7 +76,9 @@ func (r *round) Vote(seat int, v node.Vote) {
 		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op.Name, v)
 	}
 	r.mu.Lock()
+	known := len(r.tally.twins)
 	s := r.tally.add(seat, v)
+	twins := r.tally.twins[known:]
 	if r.faults != nil {
 		r.faults.note(&r.tally, seat)
 	}
@@ -95,6 +97,9 @@ func (r *round) Vote(seat int, v node.Vote) {
 	r.over = r.over || done
 	r.mu.Unlock()
 
+	for _, pair := range twins {
+		r.q.tellTwins(pair)
+	}
 	if goOn {
 		now := r.q.cfg.Clock.Now()
 		for i := range r.calls {

@@ -26,8 +26,8 @@ type tally struct {
 
 	granted, denied, silent int // silent: failed or unknown
 
-	twins   bool // a server answered under two names
-	fencing bool // grants carry fencing tokens
+	twins   [][2]int // the seats from which one server answered
+	fencing bool     // grants carry fencing tokens
 }
 
 func newTally(seats, need int) tally {
@@ -37,7 +37,7 @@ func newTally(seats, need int) tally {
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
 func (t *tally) add(seat int, v node.Vote) state {
 	if twin := t.twin(seat, v.Server.RunID); twin >= 0 {
-		t.twins = true
+		t.twins = append(t.twins, [2]int{min(twin, seat), max(twin, seat)})
 		// One server got the same SET twice and granted one of them. That one counts, whichever arrived first.
 		if v.Verdict == node.Granted && t.votes[twin].Verdict == node.Denied {
 			t.count(t.votes[twin].Verdict, -1)

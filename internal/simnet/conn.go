@@ -16,6 +16,7 @@ type conn struct {
 	link   *Link
 	up     *half // to the master
 	down   *half // to the client
+	proxy  bool  // a proxy is in between
 
 	mu     sync.Mutex
 	closed bool
@@ -35,7 +36,7 @@ func newConn(h *Host, m *Master, serial int) *conn {
 	}
 	cut := func(d Direction) func() bool { return func() bool { return m.cut(d) || link.cut(d) } }
 	return &conn{
-		host: h, master: m, link: link,
+		host: h, master: m, link: link, proxy: m.proxied() || link.proxied(),
 		up:   newHalf(Buffer, dice("/up"), cut(ToMaster), always, running),
 		down: newHalf(0, dice("/down"), cut(FromMaster), running, always),
 	}
@@ -59,7 +60,7 @@ func (c *conn) SetLinger(sec int) error {
 	return nil
 }
 
-// Close ends the connection behind everything that was written.
+// Close ends the connection behind everything that was written, see SetLinger.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -70,7 +71,7 @@ func (c *conn) Close() error {
 	abrupt := c.abrupt
 	c.mu.Unlock()
 	c.down.kill(net.ErrClosed, syscall.EPIPE)
-	if abrupt {
+	if abrupt && !c.proxy {
 		c.up.discard()
 	}
 	c.up.end(io.EOF)

@@ -30,12 +30,13 @@ type half struct {
 
 // segment is what one write sent, or, with err, the end of the stream.
 type segment struct {
-	sent time.Time // when it leaves for the last time; the times before it gets lost
-	at   time.Time // when it arrives, unless the path is cut then
-	here bool      // it had arrived before the path was cut
-	held bool      // its sender did not run
-	data []byte
-	err  error
+	first time.Time // when it leaves for the first time
+	sent  time.Time // when it leaves for the last time; the times before it gets lost
+	at    time.Time // when it arrives, unless the path is cut then
+	here  bool      // it had arrived before the path was cut
+	held  bool      // its sender did not run
+	data  []byte
+	err   error
 }
 
 func newHalf(limit int, draw func() trip, cut, reading, writing func() bool) *half {
@@ -129,7 +130,8 @@ func (h *half) write(p []byte) (int, error) {
 
 // push queues s behind what is on the way. The caller holds mu.
 func (h *half) push(s segment, t trip) {
-	s.sent = time.Now().Add(t.lost)
+	s.first = time.Now()
+	s.sent = s.first.Add(t.lost)
 	s.at = s.sent.Add(t.way)
 	s.held = !h.writing()
 	if s.at.Before(h.last) {
@@ -228,6 +230,37 @@ func (h *half) settle() {
 			break
 		}
 	}
+}
+
+// repeat puts off what waited for the end of a cut, which is now, until it is sent again.
+func (h *half) repeat() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	var begins time.Time // what waited arrives from then on, in order
+	for i := range h.segs {
+		s := &h.segs[i]
+		if s.here {
+			continue
+		}
+		if begins.IsZero() {
+			way := s.at.Sub(s.sent)
+			s.sent = s.first
+			for wait := rto; !s.sent.After(now); wait = min(2*wait, rtoMax) {
+				s.sent = s.sent.Add(wait)
+			}
+			begins = s.sent.Add(way)
+		}
+		s.at = later(s.at, begins)
+	}
+	h.last = later(h.last, begins)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (h *half) isDead() bool {

@@ -18,6 +18,9 @@ const (
 // rto is how long a sender waits before it sends a lost segment for the second time; twice as long before the third.
 const rto = 200 * time.Millisecond
 
+// rtoMax is the longest it waits.
+const rtoMax = 2 * time.Minute
+
 // A Link is the path between hosts and a master: all hosts ([Master]), or one ([Host.To]). Both apply, one behind the
 // other.
 type Link struct {
@@ -28,6 +31,7 @@ type Link struct {
 	jitter time.Duration
 	loss   float64
 	cuts   [2]bool
+	proxy  bool
 	dials  int
 }
 
@@ -64,6 +68,21 @@ func (l *Link) Cut(ds ...Direction) {
 			l.cuts[d] = true
 		}
 	})
+}
+
+// Proxy puts a TCP proxy into the path, as Docker's at a published port, for all connections from now on. What a client
+// has written is the proxy's to deliver, whatever the client does with its connection meanwhile. And what waited for
+// the end of a cut does not arrive at once but when TCP sends it again: 200 ms, 600 ms, 1.4 s and so on after the first time.
+func (l *Link) Proxy() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.proxy = true
+}
+
+func (l *Link) proxied() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.proxy
 }
 
 // Heal ends delay, loss and cuts.

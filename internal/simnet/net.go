@@ -19,7 +19,9 @@
 //   - Towards a master a connection holds at most [Buffer] unread bytes, then Write blocks, as with a full socket
 //     buffer. Towards a client it holds any number.
 //   - A client's Close does not take back what it wrote: the master still reads it, late if it is frozen or cut off. After
-//     SetLinger(0) it discards what has still to be sent, for the first time or again, as a kernel does.
+//     SetLinger(0) it discards what has still to be sent, for the first time or again, as a kernel does. A proxy in
+//     between ([Link.Proxy]) discards nothing.
+//   - What waits for the end of a cut arrives when that ends; with a proxy in between, when TCP sends it again.
 //   - A frozen master accepts connections (its kernel does) and answers nothing; thawed, it works off what came in.
 //   - A master executes one command at a time, which takes no time; with [Net.Cost], the answer takes its time.
 //   - Blocking commands (BLPOP, WAIT) must not be used: they would stop the master for good.
@@ -222,11 +224,21 @@ func (w *Net) change(f func()) {
 		conns = append(conns, c)
 	}
 	w.mu.Unlock()
+	var waiting []*half
 	for _, c := range conns { // what has arrived by now has arrived, also if the change is a cut
-		c.up.settle()
-		c.down.settle()
+		for _, h := range []*half{c.up, c.down} {
+			h.settle()
+			if c.proxy && h.cut() {
+				waiting = append(waiting, h)
+			}
+		}
 	}
 	f()
+	for _, h := range waiting {
+		if !h.cut() {
+			h.repeat()
+		}
+	}
 	w.mu.Lock()
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -392,6 +392,38 @@ func TestCloseDiscardsWhatWasNotSentIfAsked(t *testing.T) {
 	}
 }
 
+func TestAProxyDeliversWhatTheClientWouldDiscard(t *testing.T) {
+	t.Parallel()
+	for healed, arrives := range map[time.Duration]time.Duration{
+		100 * time.Millisecond: 200 * time.Millisecond,
+		time.Second:            1400 * time.Millisecond,
+		5 * time.Second:        6200 * time.Millisecond,
+		10 * time.Minute:       204600*time.Millisecond + 4*2*time.Minute, // at most two minutes apart
+	} {
+		inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+			m := w.Master(0)
+			m.Proxy()
+			conn, err := w.Dial(t.Context(), "tcp", m.Addr())
+			require.NoError(t, err)
+			require.NoError(t, conn.(interface{ SetLinger(int) error }).SetLinger(0))
+			m.BlackHole()
+			for _, key := range []string{"a", "b"} {
+				_, err = conn.Write([]byte("*3\r\n$3\r\nSET\r\n$1\r\n" + key + "\r\n$1\r\nx\r\n"))
+				require.NoError(t, err)
+			}
+			require.NoError(t, conn.Close())
+			time.Sleep(healed)
+			m.Heal()
+			time.Sleep(arrives - healed - time.Millisecond)
+			assert.Empty(t, m.Keys(), "healed after %v", healed)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			assert.Equal(t, []string{"a", "b"}, m.Keys(), "healed after %v", healed)
+			assert.Zero(t, m.Conns())
+		})
+	}
+}
+
 func TestRefusedMasterKeepsItsConnections(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
