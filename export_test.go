@@ -21,3 +21,9 @@ func Sighting(v node.Vote) (kind, token string, left time.Duration, ok bool) {
 
 // Channel is where the release of a name is announced.
 func Channel(name string) string { return channel(name) }
+
+// StopLines keeps every line of the Locker as it is until the returned function is called.
+func (l *Locker) StopLines() (goOn func()) {
+	l.lines.mu.Lock()
+	return l.lines.mu.Unlock
+}
