@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,6 +47,7 @@ func steps() map[string]step {
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	foreign := []any{"set", lockName, "another", "px", 5000}
 	forever := []any{"set", lockName, "another"}
+	flush := []any{"script", "flush"}
 	mineForever := []any{"set", lockName, lockToken}
 	granted, denied := node.Vote{Verdict: node.Granted}, node.Vote{Verdict: node.Denied}
 	one := node.Vote{Verdict: node.Granted, Number: 1}
@@ -76,7 +76,12 @@ func steps() map[string]step {
 		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, -1)},
 		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: redlock.InspectOp(lockName), vote: seen("mutex", "", -1)},
 		"status":                         {op: node.StatusOp(), vote: granted},
-		"acquire: the script is unknown": {given: [][]any{{"script", "flush"}}, op: ops.Acquire(), vote: granted, then: held},
+		"extend: the script is unknown":  {given: [][]any{mine, flush}, op: ops.Extend(), vote: one, then: held},
+		"extend: an empty value":         {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(), vote: denied},
+		"release: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
+		"release: another's, for ever":   {given: [][]any{forever}, op: ops.Release(true), vote: denied},
+		"release: the script is unknown": {given: [][]any{mine, flush}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"inspect: the script is unknown": {given: [][]any{mine, flush}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
 	}
 	// A key that is none of ours is somebody else's, whatever it is, and stays unharmed.
 	for kind, given := range map[string][]any{
@@ -123,6 +128,7 @@ type sighting struct {
 type server struct {
 	node   *node.Node
 	client *redis.Client
+	master *simnet.Master // nil: it is not simulated
 }
 
 // place is where the steps are taken.
@@ -130,8 +136,17 @@ type place struct {
 	name string
 	// mute: a release cannot be announced.
 	mute bool
-	// with calls f with a server that is empty.
+	// with calls f with a server that is empty. Nil: it needs a redis-server, and there is none.
 	with func(t *testing.T, f func(t *testing.T, s *server))
+}
+
+// need skips the test, or fails it if so asked, where the place cannot be had.
+func (p place) need(t *testing.T) {
+	t.Helper()
+	if p.with == nil {
+		redisproc.Need(t)
+		require.NotNil(t, p.with)
+	}
 }
 
 func TestConformance(t *testing.T) {
@@ -142,9 +157,7 @@ func TestConformance(t *testing.T) {
 		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights), mute,
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			if p.with == nil {
-				redisproc.Need(t)
-			}
+			p.need(t)
 			for name, st := range steps() {
 				if p.mute {
 					st.said = 0
@@ -299,7 +312,8 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 	require.NoError(t, err)
 	return func() int {
 		defer sub.Close()
-		require.Equal(t, int64(1), s.do(t, "publish", redlock.Channel(lockName), "end"))
+		// There may be more than one: a server notices a moment later that the one before has gone.
+		require.Positive(t, s.do(t, "publish", redlock.Channel(lockName), "end"))
 		for n := 0; ; n++ {
 			msg, err := sub.ReceiveMessage(t.Context())
 			require.NoError(t, err)
@@ -334,7 +348,10 @@ func virtual() place {
 	return place{name: "virtual time", with: func(t *testing.T, f func(t *testing.T, s *server)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := simnet.New(t, 1, 1)
-			enter(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, f, node.WithDialer(w.Dial))
+			enter(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, func(t *testing.T, s *server) {
+				s.master = w.Master(0)
+				f(t, s)
+			}, node.WithDialer(w.Dial))
 		})
 	}}
 }
@@ -359,7 +376,7 @@ func real(t *testing.T, name, rights string) place {
 	t.Helper()
 	p := place{name: name}
 	s, err := redisproc.Start(t.Context())
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+	if errors.Is(err, redisproc.ErrNotInstalled) {
 		return p
 	}
 	require.NoError(t, err)
