@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // handOver takes x and returns its token, as a process does that starts another and ends.
@@ -94,6 +95,59 @@ func TestAttachObeysItsOptions(t *testing.T) {
 		assert.Equal(t, 5*time.Second-52*time.Millisecond, time.Until(lk.Until()), "the keys have its TTL now")
 		unlock(t, lk)
 	})
+}
+
+// TestAttachWithAShorterTTLNeverOutlivesItsKeys: the masters carry the extension out, and the answers get lost. From then
+// on the keys have the shorter TTL, and whoever takes the lock at its end must be its only holder.
+func TestAttachWithAShorterTTLNeverOutlivesItsKeys(t *testing.T) {
+	t.Parallel()
+	const short = 3 * time.Second
+	for _, tt := range []struct {
+		name   string
+		opts   []redlock.LockOption
+		extend func(t *testing.T, lk *redlock.Lock)
+	}{
+		{"Extend", []redlock.LockOption{redlock.WithoutKeepalive()}, func(t *testing.T, lk *redlock.Lock) {
+			t.Helper()
+			require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrNoQuorum)
+		}},
+		{"the keepalive", nil, func(*testing.T, *redlock.Lock) { time.Sleep(short / 2) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				token := handOver(t, w)
+				child, other := w.locker(t, "child"), w.locker(t, "other", redlock.WithTTL(short), patient)
+				warm := lock(t, other, "warm up")
+				require.NoError(t, warm.Extend(t.Context()))
+				synctest.Wait() // all masters know the script
+				unlock(t, warm)
+				synctest.Wait()
+				lk, err := child.Attach(t.Context(), "x", token, append(tt.opts, redlock.WithTTL(short))...)
+				require.NoError(t, err)
+				require.Greater(t, time.Until(lk.Until()), 9*time.Second)
+				for i := range w.Masters() {
+					w.Host("child").To(i).Cut(simnet.FromMaster)
+				}
+				w.forget()
+				tt.extend(t, lk)
+				extended := w.asked()
+				require.NotEmpty(t, extended)
+				assert.False(t, lk.Until().After(extended[0].At.Add(short)), "Until is %v after the extension", lk.Until().Sub(extended[0].At))
+				require.NoError(t, lk.Err(), "held until then")
+
+				a := ended(t, locking(t.Context(), other, "x"), 2*short)
+				require.NoError(t, a.err)
+				require.ErrorIs(t, lk.Err(), redlock.ErrLost, "two holders")
+				w.Heal()
+				for i := range w.Masters() {
+					w.Host("child").To(i).Heal()
+				}
+				time.Sleep(2 * time.Second)
+				unlock(t, a.lock)
+			})
+		})
+	}
 }
 
 func TestAttachNeedsAMajorityWithTheToken(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -207,6 +209,63 @@ func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
 		require.NoError(t, e.err)
 		unlock(t, e.lock)
 		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+// stoppingClock stops whoever reads it first after a lock has ended, until it may go on.
+type stoppingClock struct {
+	clock.Clock
+	over    atomic.Pointer[context.Context] // the lock's
+	stopped atomic.Bool
+	reached chan struct{}
+	goOn    chan struct{}
+}
+
+func (c *stoppingClock) Now() time.Time {
+	if over := c.over.Load(); over != nil && (*over).Err() != nil && c.stopped.CompareAndSwap(false, true) {
+		close(c.reached)
+		<-c.goOn
+	}
+	return c.Clock.Now()
+}
+
+// TestCloseWaitsForAnUnlockThatHasNotSentItsRelease: the lock is not the Locker's to release any more, and the masters
+// must not be gone when the Unlock comes to it.
+func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		clk := &stoppingClock{Clock: w.Host("a").Clock(), reached: make(chan struct{}), goOn: make(chan struct{})}
+		l := w.locker(t, "a", redlock.WithClock(clk))
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		require.Equal(t, 5, w.keys())
+		ctx := lk.Context()
+		clk.over.Store(&ctx)
+		unlocked, closed := make(chan error, 1), make(chan error, 1)
+		go func() { unlocked <- lk.Unlock(context.Background()) }()
+		<-clk.reached
+		go func() { closed <- l.Close() }()
+		synctest.Wait()
+		assert.Empty(t, closed, "a Close that does not wait")
+		assert.Equal(t, 5, w.keys(), "the release is still to come")
+		close(clk.goOn)
+		require.NoError(t, <-unlocked)
+		require.NoError(t, <-closed)
+		assert.Zero(t, w.keys())
+	})
+}
+
+// TestCloseWaitsForALostLockThatIsKeptUntilItsEnd: it was told a little early, and its release comes at Until.
+func TestCloseWaitsForALostLockThatIsKeptUntilItsEnd(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		<-lk.Context().Done()
+		require.Positive(t, time.Until(lk.Until()))
+		assert.Equal(t, 5, w.keys())
+		require.NoError(t, l.Close())
 		assert.Zero(t, w.keys())
 	})
 }

@@ -254,7 +254,7 @@ func intentSteps() map[string]step {
 
 // takeSharedLife goes through the lives of holds that stand together: each ends by itself, however many others renew.
 func takeSharedLife(t *testing.T, s *server) {
-	const ttl = 300 * time.Millisecond
+	const ttl = 900 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
 	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
 		claim := func(kind, token string) redlock.Claim {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,6 +60,7 @@ func steps() map[string]step {
 type server struct {
 	node   *node.Node
 	client *redis.Client
+	master *simnet.Master // nil: it is not simulated
 }
 
 // place is where the steps are taken.
@@ -68,8 +68,17 @@ type place struct {
 	name string
 	// mute: a release cannot be announced.
 	mute bool
-	// with calls f with a server that is empty.
+	// with calls f with a server that is empty. Nil: it needs a redis-server, and there is none.
 	with func(t *testing.T, f func(t *testing.T, s *server))
+}
+
+// need skips the test, or fails it if so asked, where the place cannot be had.
+func (p place) need(t *testing.T) {
+	t.Helper()
+	if p.with == nil {
+		redisproc.Need(t)
+		require.NotNil(t, p.with)
+	}
 }
 
 func TestConformance(t *testing.T) {
@@ -80,9 +89,7 @@ func TestConformance(t *testing.T) {
 		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights), mute,
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			if p.with == nil {
-				redisproc.Need(t)
-			}
+			p.need(t)
 			for name, st := range steps() {
 				if p.mute {
 					st.said = 0
@@ -139,7 +146,7 @@ func (st step) judge(t *testing.T, v node.Vote) {
 
 // takeLife goes through a lock's life on one master.
 func takeLife(t *testing.T, s *server) {
-	const ttl = 200 * time.Millisecond
+	const ttl = 900 * time.Millisecond
 	a, b := redlock.MutexOps(lockName, "a", ttl), redlock.MutexOps(lockName, "b", ttl)
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
 	require.True(t, granted(a.Acquire()))
@@ -174,7 +181,8 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 	}
 	return func() int {
 		defer sub.Close()
-		require.Equal(t, int64(1), s.do(t, "publish", redlock.Channel(lockName), "end"))
+		// There may be more than one: a server notices a moment later that the one before has gone.
+		require.Positive(t, s.do(t, "publish", redlock.Channel(lockName), "end"))
 		for n := 0; ; n++ {
 			msg, err := sub.ReceiveMessage(t.Context())
 			require.NoError(t, err)
@@ -209,7 +217,10 @@ func virtual() place {
 	return place{name: "virtual time", with: func(t *testing.T, f func(t *testing.T, s *server)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := simnet.New(t, 1, 1)
-			enter(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, f, node.WithDialer(w.Dial))
+			enter(t, w.Master(0).URL(), &redis.Options{Addr: w.Addr(0), Dialer: w.Dial}, func(t *testing.T, s *server) {
+				s.master = w.Master(0)
+				f(t, s)
+			}, node.WithDialer(w.Dial))
 		})
 	}}
 }
@@ -234,7 +245,7 @@ func real(t *testing.T, name, rights string) place {
 	t.Helper()
 	p := place{name: name}
 	s, err := redisproc.Start(t.Context())
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+	if errors.Is(err, redisproc.ErrNotInstalled) {
 		return p
 	}
 	require.NoError(t, err)

@@ -69,3 +69,9 @@ func IntentKey(name string) string { return intentKey(name) }
 
 // Slot is where a Cluster keeps a key.
 func Slot(key string) uint16 { return slot(key) }
+
+// StopLines keeps every line of the Locker as it is until the returned function is called.
+func (l *Locker) StopLines() (goOn func()) {
+	l.lines.mu.Lock()
+	return l.lines.mu.Unlock
+}

@@ -167,6 +167,45 @@ func TestLossIsToldNoLaterThanUntil(t *testing.T) {
 	}
 }
 
+// TestALostLockIsNobodysBeforeUntil: its end is told a little early, and its holder may rely on Until all the same.
+func TestALostLockIsNobodysBeforeUntil(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		opt  redlock.LockOption
+	}{
+		{"nobody extends it", redlock.WithoutKeepalive()},
+		{"it was held for its maximum", redlock.WithMaxHold(3 * time.Second)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a", patient), w.locker(t, "b")
+				w.warm(t, b)
+				lk := lock(t, a, "x", tt.opt)
+				until := lk.Until()
+				next := locking(t.Context(), a, "x")
+				<-lk.Context().Done()
+				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+				waiting(t, next, "the next of this process")
+				_, err := b.TryLock(t.Context(), "x")
+				require.ErrorIs(t, err, redlock.ErrHeld, "another process")
+				synctest.Wait()
+				assert.Equal(t, 3, w.holders("x", lk.Token()))
+				assert.True(t, time.Now().Before(until), "all of this was before Until")
+
+				w.forget()
+				time.Sleep(time.Until(until))
+				n := ended(t, next, 0)
+				require.NoError(t, n.err)
+				assert.False(t, w.asked()[0].At.Before(until), "nothing is sent before Until")
+				unlock(t, n.lock)
+			})
+		})
+	}
+}
+
 func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -458,6 +459,31 @@ func TestUnlockOfALockThatAMajorityForgotIsLost(t *testing.T) {
 		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrReleased)
 		synctest.Wait()
 		assert.Zero(t, w.keys())
+	})
+}
+
+// TestUnlockWhoseAnswersWereLostIsNoLoss: the masters released the lock, their answers went down with the connections, and
+// the releases that are sent again find nothing.
+func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		lk := lock(t, l, "x")
+		synctest.Wait()
+		for _, m := range w.some(0, 4) {
+			m.Cut(simnet.FromMaster)
+		}
+		out := make(chan error, 1)
+		go func() { out <- lk.Unlock(t.Context()) }()
+		synctest.Wait()
+		require.Zero(t, w.keys(), "carried out")
+		require.Empty(t, out)
+		for _, m := range w.some(0, 4) {
+			m.Reset()
+			m.Heal()
+		}
+		require.NoError(t, <-out)
 	})
 }
 

@@ -179,3 +179,41 @@ func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
 		assert.Zero(t, lost.Load())
 	})
 }
+
+// TestALockThatEndsAtOnceGivesItsLineUp: whoever looks after a lock may end it at any moment, and its end must find the
+// line held by it. Found the other way round, it would leave the name taken for ever.
+func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
+	t.Parallel()
+	const longest = 500 * time.Millisecond
+	var l *redlock.Locker
+	var goOn func()
+	voted, lost := make(chan struct{}), make(chan struct{})
+	l, _ = yesLocker(t, 1, redlock.WithTrace(&redlock.Trace{
+		Vote: func(_, op, _ string, _ time.Duration, _ error) {
+			if op == "acquire" && goOn == nil {
+				goOn = l.StopLines() // the caller has won, and cannot tell its line yet
+				close(voted)
+			}
+		},
+		Lost: func(string, error) { close(lost) },
+	}))
+	out := make(chan error, 1)
+	go func() {
+		_, err := l.TryLock(t.Context(), "x", redlock.WithMaxHold(longest))
+		out <- err
+	}()
+	<-voted
+	select {
+	case <-lost:
+		assert.Fail(t, "the lock ended before its line knew of it")
+	case <-time.After(longest * 6 / 5):
+	}
+	goOn()
+	require.NoError(t, <-out)
+	<-lost
+	ctx, cancel := context.WithTimeout(t.Context(), ttl)
+	defer cancel()
+	lk, err := l.Lock(ctx, "x")
+	require.NoError(t, err, "the name is free")
+	unlock(t, lk)
+}

@@ -3,7 +3,6 @@ package node_test
 import (
 	"context"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +60,8 @@ func TestErrorReplies(t *testing.T) {
 		{"NOPERM this user has no permissions to run the 'set' command", true},
 		{"NOAUTH Authentication required.", true},
 		{"WRONGPASS invalid username-password pair or user is disabled.", true},
+		{"ERR The user executing the script can't run this command or subcommand script: 0b6a, on @user_script:4.", true},
+		{"ERR ACL failure in script: User me has no permissions to run the 'get' command script: 0b6a, on @user_script:4.", true},
 		{"READONLY You can't write against a read only replica.", false},
 		{"LOADING Redis is loading the dataset in memory", false},
 		{"OOM command not allowed when used memory > 'maxmemory'.", false},
@@ -72,7 +73,7 @@ func TestErrorReplies(t *testing.T) {
 		{"ERR something else", false},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", false},
 	} {
-		t.Run(strings.Fields(c.reply)[0], func(t *testing.T) {
+		t.Run(c.reply, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				r.warm()
@@ -98,8 +99,7 @@ func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
-		r.ask(acquire("first", "me"))
-		synctest.Wait()
+		r.occupy()
 		r.m.ReplyTimes(1, "OOM command not allowed when used memory > 'maxmemory'.", "EVALSHA")
 		before, bad, behind := r.ask(acquire("a", "me")), r.ask(release("a", "me")), r.ask(acquire("b", "me"))
 		assert.Equal(t, node.Granted, before.result().Verdict)
@@ -167,9 +167,12 @@ func TestAConnectionThatBreaksInTheMiddleOfABatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				srv := &scripted{}
+				srv, goOn := &scripted{}, make(chan struct{})
 				srv.answer = func(args []string) (string, bool) {
 					switch args[1] {
+					case "ahead":
+						<-goOn
+						return "+OK\r\n", false
 					case "broken":
 						return last, true
 					case "held":
@@ -181,8 +184,11 @@ func TestAConnectionThatBreaksInTheMiddleOfABatch(t *testing.T) {
 				n, err := node.Open("redis://10.9.9.9", node.WithDialer(srv.dial))
 				require.NoError(t, err)
 				r := bind(t, nil, n)
+				r.ask(acquire("ahead", "me"))
+				synctest.Wait() // it is under way, so that the others wait, and are one batch
 				free, held := r.ask(acquire("free", "me")), r.ask(acquire("held", "me"))
 				broken, behind := r.ask(acquire("broken", "me")), r.ask(acquire("behind", "me"))
+				close(goOn)
 				assert.Contains(t, []node.Verdict{node.Granted, node.Unknown}, free.result().Verdict)
 				assert.Contains(t, []node.Verdict{node.Denied, node.Unknown}, held.result().Verdict)
 				for _, tk := range []*ticket{broken, behind} {
@@ -201,10 +207,9 @@ func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
-		r.ask(acquire("ahead", "me")) // under way, so that the next two wait, and are one batch
-		time.Sleep(trip / 4)
+		r.occupy()
 		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
-		time.Sleep(trip)
+		time.Sleep(trip * 5 / 4) // they are on their way
 		r.m.Crash()
 		for _, tk := range []*ticket{a, b} {
 			v := tk.result()

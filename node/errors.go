@@ -69,7 +69,16 @@ func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
-		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM")
+		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM") ||
+		refusedInScript(err)
+}
+
+// refusedInScript reports whether err says that a script may not run one of its commands: it has no code of its own, and
+// Redis words it in one way up to 7.0 and in another since.
+func refusedInScript(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) &&
+		(strings.Contains(reply.Error(), "The user executing the script can't") || strings.Contains(reply.Error(), "ACL failure in script"))
 }
 
 // hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.

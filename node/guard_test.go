@@ -4,11 +4,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -198,6 +200,30 @@ func TestAServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A refusal that meets the first command of a connection need not be one of that command: whoever may not SELECT the
+// database has no connection, and nothing to do with INFO.
+func TestARightThatConnectingNeedsIsNotTakenForINFORefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		r := newRig(t, w, w.Master(0).URL()+"/3", node.WithDialer(w.Dial))
+		r.m.Reply("NOPERM this user has no permissions to run the 'select' command", "SELECT")
+		for _, guard := range []time.Duration{0, guarded} {
+			v := r.ask(acquire("a", "me"), window(guard)).result()
+			assert.Equal(t, node.Failed, v.Verdict)
+			assert.True(t, v.Unsent)
+			require.ErrorContains(t, v.Err, "'select'")
+			assert.True(t, node.Permanent(v.Err), "a person must mend it")
+			var identity *node.IdentityError
+			assert.NotErrorAs(t, v.Err, &identity)
+		}
+		r.m.Recover()
+		r.eventually(510*time.Millisecond, "the node works", func() bool {
+			return r.ask(acquire("a", "me"), window(guarded)).result().Verdict == node.Granted
+		})
+	})
 }
 
 func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {

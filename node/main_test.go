@@ -207,6 +207,15 @@ func (r *rig) warm() {
 	r.events = nil
 }
 
+// occupy keeps the driver at work for a round trip, so that what is asked next waits, and goes out as one batch. A driver that
+// rests may take the first of several calls alone. There must be a delay on the wire.
+func (r *rig) occupy() {
+	r.t.Helper()
+	ahead := r.ask(node.Command("echo", nil, "echo", "ahead"), within(10*time.Second))
+	synctest.Wait()
+	require.False(r.t, ahead.voted(), "there is no delay")
+}
+
 // eventually waits for a condition, in the bubble's time.
 func (r *rig) eventually(within time.Duration, what string, cond func() bool) {
 	r.t.Helper()

@@ -175,11 +175,17 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	o.ReadTimeout, o.WriteTimeout = silence, silence
 	o.TLSConfig = nil // spoken by connect
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return s.hand(), nil }
+	// A refusal before this is called is one of the handshake (SELECT, say). go-redis returns it as if it were INFO's.
+	connected := false
+	o.OnConnect = func(context.Context, *redis.Conn) error {
+		connected = true
+		return nil
+	}
 	s.client = redis.NewClient(o)
 	s.pipeline = s.client.Pipeline()
 
 	info, err := s.client.Info(context.Background(), "server").Result()
-	if err != nil && !refusesInfo(err) {
+	if err != nil && (!connected || !refusesInfo(err)) {
 		s.close()
 		return nil, err
 	}
@@ -189,12 +195,8 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// refusesInfo tells the replies that concern INFO alone from those that concern the whole connection, which go-redis
-// wraps when it sets one up.
-func refusesInfo(err error) bool {
-	_, reply := err.(redis.Error) //nolint:errorlint // wrapped, it is the connection's
-	return reply && hasPrefix(err, "NOPERM", "ERR unknown", "ERR section")
-}
+// refusesInfo tells a reply that refuses INFO from one that refuses everything for now.
+func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }
 
 // subscribe makes a client of its own for subscriptions: their connection cannot carry anything else. It ends with ctx,
 // whatever it is waiting for, or when done is called.

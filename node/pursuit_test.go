@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -206,6 +207,49 @@ func TestAfterAnOrderlyLossAReleaseGoesOnce(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		assert.Len(t, r.executed(), 2)
 	})
+}
+
+// The master carries a release out, and the reply is lost with the connection. Sent again it finds nothing, or somebody
+// else, and that is what it was for: the asker must not take it for a loss of its lock.
+func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		lost  bool // the reply to the first sending
+		then  func(r *rig)
+		want  node.Verdict
+		after string // what is there in the end
+	}{
+		{"it finds nothing", true, func(*rig) {}, node.Granted, ""},
+		{"it finds another's", true, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Granted, "another"},
+		{"it was not sent before", false, func(r *rig) { r.m.Wipe() }, node.Denied, ""},
+		{"it was not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Denied, "another"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+				if tt.lost {
+					r.m.Cut(simnet.FromMaster)
+				} else {
+					r.m.Refuse()
+					r.m.Reset()
+					require.NotEqual(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict, "nothing goes out")
+				}
+				rel := r.ask(release("a", "me"), pursued, within(5*time.Second))
+				synctest.Wait()
+				require.Equal(t, tt.lost, r.gone())
+				require.False(t, rel.voted())
+				tt.then(r)
+				r.m.Reset()
+				r.m.Heal()
+				v := rel.result()
+				assert.Equal(t, tt.want, v.Verdict, "%v", v.Err)
+				assert.Equal(t, tt.after, r.m.Get("a"))
+			})
+		})
+	}
 }
 
 // Releases that the master refuses, one after the other, must not put off one another: each is sent again, and given

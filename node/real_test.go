@@ -186,15 +186,17 @@ func TestWhatAnACLForbids(t *testing.T) {
 	_, s, c := realRig(t)
 	for name, u := range map[string]struct {
 		rights    string
+		path      string       // of the URL
 		acquire   node.Verdict // without a window
 		guarded   node.Verdict // with one
 		permanent bool
 	}{
-		"everything allowed":   {"+@all", node.Granted, node.Granted, false},
-		"only what is needed":  {"+set +evalsha +eval +get +del +pexpire +info", node.Granted, node.Granted, false},
-		"INFO forbidden":       {"+@all -info", node.Granted, node.Unknown, true},
-		"SET forbidden":        {"+@all -set", node.Failed, node.Failed, true},
-		"the key is forbidden": {"resetkeys ~other +@all", node.Failed, node.Failed, true},
+		"everything allowed":   {"+@all", "", node.Granted, node.Granted, false},
+		"only what is needed":  {"+set +evalsha +eval +get +del +pexpire +info", "", node.Granted, node.Granted, false},
+		"INFO forbidden":       {"+@all -info", "", node.Granted, node.Unknown, true},
+		"SET forbidden":        {"+@all -set", "", node.Failed, node.Failed, true},
+		"SELECT forbidden":     {"+@all -select", "/1", node.Failed, node.Failed, true},
+		"the key is forbidden": {"resetkeys ~other +@all", "", node.Failed, node.Failed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := fmt.Sprintf("user%d", time.Now().UnixNano())
@@ -203,7 +205,7 @@ func TestWhatAnACLForbids(t *testing.T) {
 				args = append(args, a)
 			}
 			require.NoError(t, c.Do(t.Context(), args...).Err())
-			n, err := node.Open("redis://" + user + ":hunter2@" + s.Addr())
+			n, err := node.Open("redis://" + user + ":hunter2@" + s.Addr() + u.path)
 			require.NoError(t, err)
 			r := bind(t, nil, n)
 			v := r.ask(acquire(user, "me"), within(patient)).result()
@@ -215,6 +217,8 @@ func TestWhatAnACLForbids(t *testing.T) {
 			} else {
 				assert.Equal(t, u.guarded, v.Verdict)
 				assert.Equal(t, u.permanent, node.Permanent(v.Err), "%v", v.Err)
+				var identity *node.IdentityError
+				assert.Equal(t, u.guarded == node.Unknown, errors.As(v.Err, &identity), "INFO is what is refused: %v", v.Err)
 			}
 			if v.Err != nil {
 				assert.NotContains(t, v.Err.Error(), "hunter2")

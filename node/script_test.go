@@ -34,6 +34,7 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 			r.m.Set("mine", "me", ttl)
 			r.m.Set("extended", "me", time.Second)
 			r.m.Set("another's", "another", ttl)
+			r.occupy()
 			tickets := []*ticket{
 				r.ask(release("mine", "me")),
 				r.ask(acquire("mine", "next")),

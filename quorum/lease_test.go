@@ -332,6 +332,44 @@ func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 	})
 }
 
+// An adopted lease may have longer to live than an extension gives it. From the sending on its keys may have the shorter
+// TTL, whether anybody hears of it or not, and then they are somebody else's before the old deadline.
+func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		vote *node.Vote
+		want error
+	}{
+		{"granted", granted(), nil},
+		{"unknown", unknown(), quorum.ErrNoQuorum},
+		{"failed", failed(), quorum.ErrNoQuorum},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 3)
+				lease := q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
+				time.Sleep(time.Second)
+				ends := time.Now().Add(terms.TTL - terms.Drift)
+				done, said := told(t)
+				lease.Extend(done)
+				for _, f := range fakes {
+					require.Len(t, f.asked("extend"), 1)
+				}
+				require.ErrorIs(t, said(), errOpen)
+				assert.Equal(t, ends, lease.Until(), "nobody has answered yet")
+				time.Sleep(time.Second)
+				for _, f := range fakes {
+					f.vote(t, "extend", tt.vote)
+				}
+				require.ErrorIs(t, said(), tt.want)
+				assert.Equal(t, ends, lease.Until())
+			})
+		})
+	}
+}
+
 func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

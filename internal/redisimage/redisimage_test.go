@@ -21,6 +21,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisbox"
 	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,9 +79,7 @@ func TestAnImageThatIsHereIsUsedWithoutAWord(t *testing.T) {
 // An image made by another recipe is not taken for the present one, and the new one takes its place.
 func TestAnOldLocalImageIsMadeAnew(t *testing.T) {
 	redisbox.Need(t)
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("no redis-server on this machine to make an image of")
-	}
+	redisproc.Need(t) // to make an image of
 	docker, err := redisimage.Docker(t.Context())
 	require.NoError(t, err)
 	name := "redlock-redis:test-recipe"
