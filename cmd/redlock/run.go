@@ -70,7 +70,7 @@ func runCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.try, "try", false, "do not wait for the lock")
 	fl.BoolVar(&f.shared, "shared", false,
-		"hold the lock together with others that use --shared; one without it has the lock alone, and waits until all of them are gone")
+		"hold the lock together with others that use --shared; one without it has the lock alone, and waits until all of them are gone, those that come meanwhile, too")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
 	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
