@@ -89,6 +89,7 @@ func TestConformance(t *testing.T) {
 		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights), mute,
 	} {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			p.need(t)
 			for name, st := range steps() {
 				if p.mute {

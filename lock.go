@@ -42,8 +42,10 @@ func (l *Lock) Name() string { return l.name }
 // Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits, new for every lock.
 func (l *Lock) Token() string { return l.token }
 
-// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. Readers
-// between two writers have the same; so have all holds of a reentrant lock's owner. It is 0 without [WithFencing].
+// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. A reader's is
+// not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. All holds
+// of a reentrant lock's owner have the same, unless the masters that knew it were lost meanwhile. It is 0 without
+// [WithFencing].
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
 // Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's.

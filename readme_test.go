@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,20 +12,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Code that README shows is code that a test runs: each of its Go blocks stands in a test file, indentation aside.
-func TestReadmeShowsCodeThatRuns(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(string(readme), -1)
+// Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
+// indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
+var shown = map[string][]string{
+	"README.md": {"example_test.go", "redlocktest/readme_test.go"},
+	"docs/fencing.md": {
+		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/sql.go", "examples/fencing/sql.go",
+		"examples/fencing/save.lua", "examples/fencing/http.go",
+	},
+	"docs/locks.md": slices.Repeat([]string{"example_kinds_test.go"}, 7),
+}
 
-	// What README says of each block names the file, so that none passes by standing somewhere else.
-	files := []string{"example_test.go", filepath.Join("redlocktest", "readme_test.go")}
-	require.Len(t, blocks, len(files), "Go blocks in README.md")
-	for i, file := range files {
-		code, err := os.ReadFile(file)
-		require.NoError(t, err)
-		assert.Contains(t, unindented(string(code)), unindented(blocks[i][1]), "block %d of README.md is not in %s", i+1, file)
+func TestDocumentsShowCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, document := range append(documents, "README.md") {
+		blocks := regexp.MustCompile("(?ms)^```(?:go|sql|lua)\n(.*?)^```$").FindAllStringSubmatch(read(t, document), -1)
+		files := shown[document]
+		if !assert.Len(t, blocks, len(files), "blocks of code in %s", document) {
+			continue
+		}
+		for i, file := range files {
+			assert.Contains(t, unindented(read(t, file)), unindented(blocks[i][1]), "block %d of %s is not in %s", i+1, document, file)
+		}
 	}
 }
 

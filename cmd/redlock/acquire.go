@@ -18,10 +18,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		ctx, cancel = context.WithTimeout(ctx, f.wait)
 		defer cancel()
 	}
-	ask := locker.Lock
-	if f.try {
-		ask = locker.TryLock
-	}
+	ask := f.asker(locker)
 	type result struct {
 		lock *redlock.Lock
 		err  error
@@ -31,7 +28,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		lock, err := ask(ctx, name)
 		answer <- result{lock, err}
 	}()
-	hide := showWait(locker, name)
+	hide := showWait(locker, name, f.shared)
 	defer hide()
 
 	var got result
@@ -52,6 +49,22 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		return nil, notAcquired(f, name, got.err)
 	}
 	return got.lock, nil
+}
+
+// asker is how the flags say that a name is to be locked.
+func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
+	return func(ctx context.Context, name string) (*redlock.Lock, error) {
+		switch {
+		case f.shared && f.try:
+			return locker.RW(name).TryRLock(ctx)
+		case f.shared:
+			return locker.RW(name).RLock(ctx)
+		case f.try:
+			return locker.TryLock(ctx, name)
+		default:
+			return locker.Lock(ctx, name)
+		}
+	}
 }
 
 // notAcquired says why there is no lock, and how to get it.

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,6 +19,7 @@ import (
 const (
 	nameEnv  = "REDLOCK_NAME"
 	tokenEnv = "REDLOCK_TOKEN"
+	fenceEnv = "REDLOCK_FENCE"
 )
 
 // holder runs a command under a lock.
@@ -145,7 +148,13 @@ func lostError(l *redlock.Lock) error {
 	return fmt.Errorf("%w: %w", redlock.ErrLost, err)
 }
 
-// env returns the environment of the command. Where a name occurs twice, the last one counts.
+// env returns the environment of the command. Where a name occurs twice, the last one counts. Without a fencing token of
+// its own the command must not find that of another lock, under which this redlock may run.
 func (h *holder) env() []string {
-	return append(os.Environ(), nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, fenceEnv+"=") })
+	env = append(env, nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())
+	if fence := h.lock.Fence(); fence > 0 {
+		env = append(env, fenceEnv+"="+strconv.FormatUint(fence, 10))
+	}
+	return env
 }

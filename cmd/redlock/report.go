@@ -37,7 +37,9 @@ type lockReport struct {
 	Name    string         `json:"name"`
 	Kind    string         `json:"kind,omitempty"`
 	Held    bool           `json:"held"`
-	Holders []holderReport `json:"holders"`
+	Depth   int            `json:"depth"`           // of a reentrant lock; 1 for others, 0 if nobody holds it
+	Fence   uint64         `json:"fence,omitempty"` // that a majority agrees on
+	Holders []holderReport `json:"holders"`         // all readers, all holds of a reentrant lock's owner
 	Nodes   []voteReport   `json:"nodes"`
 	Error   string         `json:"error,omitempty"`
 }
@@ -49,12 +51,22 @@ type holderReport struct {
 	LeftMS float64 `json:"left_ms"`
 }
 
+// A voteReport is what one master says. Owner, token and left_ms are those of the holder that stays longest.
 type voteReport struct {
-	Node   string  `json:"node"`
-	Owner  string  `json:"owner,omitempty"`
-	Token  string  `json:"token,omitempty"`
-	LeftMS float64 `json:"left_ms,omitempty"`
-	Error  string  `json:"error,omitempty"`
+	Node    string       `json:"node"`
+	Kind    string       `json:"kind,omitempty"`
+	Owner   string       `json:"owner,omitempty"`
+	Token   string       `json:"token,omitempty"`
+	LeftMS  float64      `json:"left_ms,omitempty"`
+	Fence   uint64       `json:"fence,omitempty"`
+	Holders []holdReport `json:"holders,omitempty"`
+	Error   string       `json:"error,omitempty"`
+}
+
+type holdReport struct {
+	Owner  string  `json:"owner"`
+	Token  string  `json:"token"`
+	LeftMS float64 `json:"left_ms"`
 }
 
 func reportMasters(nodes []redlock.NodeStatus) mastersReport {
@@ -81,7 +93,7 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 
 func reportLock(h redlock.Holding, err error) lockReport {
 	r := lockReport{
-		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0,
+		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0, Depth: h.Depth, Fence: h.Fence,
 		Holders: []holderReport{}, Nodes: []voteReport{},
 	}
 	if err != nil {
@@ -91,9 +103,12 @@ func reportLock(h redlock.Holding, err error) lockReport {
 		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Votes, left(who.Left)})
 	}
 	for _, n := range h.Nodes {
-		v := voteReport{Node: n.Node, Token: n.Token, Error: reason(n.Err)}
-		if n.Token != "" {
+		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Error: reason(n.Err)}
+		if n.Kind != "" {
 			v.Owner, v.LeftMS = owner(n.Token), left(n.Left)
+		}
+		for _, who := range n.Holders {
+			v.Holders = append(v.Holders, holdReport{owner(who.Token), who.Token, left(who.Left)})
 		}
 		r.Nodes = append(r.Nodes, v)
 	}

@@ -16,7 +16,8 @@ import (
 
 const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends.
 
-COMMAND finds the name in REDLOCK_NAME and the lock's token in REDLOCK_TOKEN. Its exit status is passed through (128+n if
+COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and with --fence the fencing token in
+REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status is passed through (128+n if
 signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the group. When the
 lock is lost, the group gets SIGTERM, and SIGKILL after --grace: from the moment of the loss somebody else may hold the
 lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0. What COMMAND leaves in the
@@ -28,12 +29,16 @@ what it waits for.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
+  redlock run --shared catalogue -- ./read-it.sh                   # beside others with --shared
+  redlock run --fence nightly-report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
 // runFlags are the flags of redlock run.
 type runFlags struct {
 	masters
 	try     bool
+	shared  bool
+	fence   bool
 	wait    time.Duration
 	maxHold time.Duration
 	grace   time.Duration
@@ -64,6 +69,9 @@ func runCommand() *cobra.Command {
 	f.flags(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.try, "try", false, "do not wait for the lock")
+	fl.BoolVar(&f.shared, "shared", false,
+		"hold the lock together with others that use --shared; one without it has the lock alone, and waits until all of them are gone, those that come meanwhile, too")
+	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
 	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
 	fl.DurationVar(&f.grace, "grace", 5*time.Second, "how long COMMAND has to end when the lock is lost, until it is killed")
@@ -104,7 +112,11 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	if f.verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	locker, stop, err := f.open(cmd, redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold))
+	opts := []redlock.Option{redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold)}
+	if f.fence {
+		opts = append(opts, redlock.WithFencing())
+	}
+	locker, stop, err := f.open(cmd, opts...)
 	if err != nil {
 		return err
 	}
@@ -116,7 +128,7 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	if err != nil {
 		return err
 	}
-	log.Info("locked", "name", name, "token", lock.Token(), "until", lock.Until())
+	log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
 	h := holder{lock: lock, grace: f.grace, signals: signals, log: log}
 	return h.run(path, command)
 }

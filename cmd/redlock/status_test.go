@@ -129,8 +129,8 @@ func TestStatusOfLocks(t *testing.T) {
 	assert.Equal(t, 0, got.code)
 	assert.Empty(t, got.stderr)
 	host := token[:strings.LastIndex(token, ":")]
-	assert.Regexp(t, `^orders:42: held by `+host+`, [45]\ds left, 4 of 5 votes$`, row(t, got.stdout, "orders:42"))
-	assert.Regexp(t, host+` [45]\ds left$`, row(t, got.stdout, addr(masters[0])))
+	assert.Regexp(t, `^orders:42: held by `+host+` \(mutex\), [45]\ds left, 4 of 5 votes$`, row(t, got.stdout, "orders:42"))
+	assert.Regexp(t, ` mutex `+host+` [45]\ds left$`, row(t, got.stdout, addr(masters[0])))
 	assert.Equal(t, addr(masters[4])+" free", row(t, got.stdout, addr(masters[4])))
 	assert.Equal(t, "nobody's: free", row(t, got.stdout, "nobody's"))
 
@@ -153,6 +153,7 @@ func TestStatusOfLocks(t *testing.T) {
 	assert.Equal(t, addr(masters[0]), nodes[0].(map[string]any)["node"])
 	assert.Equal(t, token, nodes[0].(map[string]any)["token"])
 	assert.NotContains(t, nodes[4], "token")
+	assert.NotContains(t, held, "fence", "nobody asked for one")
 	free := locks[1].(map[string]any)
 	assert.Equal(t, false, free["held"])
 	assert.Equal(t, []any{}, free["holders"])
@@ -174,7 +175,7 @@ func TestStatusOfALockThatIsNotOurs(t *testing.T) {
 	got := redlock(t, masters, "status", "for ever", "half")
 	assert.Equal(t, 0, got.code)
 	assert.NotContains(t, got.stdout, "\x1b", "a token must not talk to the terminal")
-	assert.Equal(t, `"for ever": held by "\x1b[2J\a rude", no end, 3 of 3 votes`, row(t, got.stdout, `"for ever"`))
+	assert.Equal(t, `"for ever": held by "\x1b[2J\a rude" (mutex), no end, 3 of 3 votes`, row(t, got.stdout, `"for ever"`))
 	assert.Contains(t, row(t, got.stdout, "half:"), "no token has a majority")
 
 	locks := decode(t, redlock(t, masters, "status", "--json", "for ever").stdout)["locks"].([]any)

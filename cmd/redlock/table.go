@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -61,26 +62,60 @@ func (r lockReport) print(to io.Writer) {
 		fmt.Fprintf(to, "%s: free\n", quote(r.Name))
 	}
 	for _, h := range r.Holders {
-		fmt.Fprintf(to, "%s: held by %s, %s, %d of %d votes\n", quote(r.Name), h.Owner, remaining(h.LeftMS), h.Votes, len(r.Nodes))
+		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes\n",
+			quote(r.Name), h.Owner, r.what(), remaining(h.LeftMS), h.Votes, len(r.Nodes))
 	}
 	t := table(to)
 	for _, n := range r.Nodes {
 		switch {
 		case n.Error != "":
 			fmt.Fprintf(t, "  %s\t%s\n", n.Node, n.Error)
-		case n.Token == "":
+		case n.Kind == "":
 			fmt.Fprintf(t, "  %s\tfree\n", n.Node)
 		default:
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, n.Owner, remaining(n.LeftMS))
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", n.Node, n.Kind, n.holders(), fenced(n.Fence))
 		}
 	}
 	_ = t.Flush()
 }
 
+// what is the kind of a lock, and what there is to say about it beside its holders.
+func (r lockReport) what() string {
+	text := r.Kind
+	if r.Depth > 1 {
+		text += fmt.Sprintf(", depth %d", r.Depth)
+	}
+	if r.Fence > 0 {
+		text += ", " + fenced(r.Fence)
+	}
+	return text
+}
+
+func fenced(fence uint64) string {
+	if fence == 0 {
+		return ""
+	}
+	return fmt.Sprintf("fence %d", fence)
+}
+
+// few is how many holders fit into a master's row. All of them are above the rows, and in the JSON.
+const few = 3
+
+func (n voteReport) holders() string {
+	var all []string
+	for _, h := range n.Holders {
+		all = append(all, h.Owner+" "+remaining(h.LeftMS))
+	}
+	if more := len(all) - few; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), more)
+	}
+	return strings.Join(all, ", ")
+}
+
 // partly reports whether some master knows of a holder.
 func (r lockReport) partly() bool {
 	for _, n := range r.Nodes {
-		if n.Token != "" {
+		if n.Kind != "" {
 			return true
 		}
 	}

@@ -126,6 +126,21 @@ func TestWhoWaitsOnATerminalSeesForWhom(t *testing.T) {
 	assert.NotContains(t, strings.TrimSuffix(s.shown.String(), "my turn\r\n"), "\n", "one line is enough")
 }
 
+func TestWhoWaitsForReadersOnATerminalSeesHowMany(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, endFirst := hold(t, masters, "name", "--shared")
+	_, endSecond := hold(t, masters, "name", "--shared")
+
+	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
+	s.expect(`waiting [\d.]+m?s for name: held by \S+ and 1 more`)
+	endFirst()
+	s.expect(`waiting [\d.]+m?s for name: held by [^,\s]+(,| for)`)
+	endSecond()
+	s.expect(`my turn\r\n`)
+	assert.Equal(t, 0, s.status())
+}
+
 func TestWhoWaitsOnATerminalCanGiveUp(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)

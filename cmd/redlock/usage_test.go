@@ -20,7 +20,6 @@ func TestWrongUsage(t *testing.T) {
 		"no command":               {"", "which command"},
 		"unknown command":          {"lock x", `unknown command "lock"`},
 		"unknown flag":             {"run --lease 3 x -- true", "--lease"},
-		"flag of a later version":  {"run --fence x -- true", "--fence"},
 		"no name":                  {"run -- true", "a name is missing"},
 		"nothing":                  {"run", "a name is missing"},
 		"no dashes":                {"run x true", "put --"},

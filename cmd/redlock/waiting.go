@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +22,9 @@ const (
 )
 
 // showWait shows on stderr, if that is a terminal, who holds name and for how long, in one line that it draws again and
-// again. hide takes the line away and returns when nothing more is drawn.
-func showWait(locker *redlock.Locker, name string) (hide func()) {
+// again. shared: who waits would share the lock with readers. hide takes the line away and returns when nothing more is
+// drawn.
+func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	fd := int(os.Stderr.Fd())
 	if !term.IsTerminal(fd) {
 		return func() {}
@@ -32,7 +34,7 @@ func showWait(locker *redlock.Locker, name string) (hide func()) {
 	drawing.Go(func() {
 		l := line{to: os.Stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
 		defer l.clear()
-		w := watcher{name: name, since: time.Now()}
+		w := watcher{name: name, shared: shared, since: time.Now()}
 		for next := time.After(showAfter); ; next = time.After(showEvery) {
 			select {
 			case <-next:
@@ -54,8 +56,9 @@ func showWait(locker *redlock.Locker, name string) (hide func()) {
 
 // watcher turns what the masters say into a line for a person, and remembers since when it has seen a holder.
 type watcher struct {
-	name  string
-	since time.Time
+	name   string
+	shared bool
+	since  time.Time
 
 	token string
 	seen  time.Time
@@ -70,21 +73,36 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		}
 		return head + "free, or between two holders"
 	}
-	h := holding.Holders[0]
-	if h.Token != w.token {
-		w.token, w.seen = h.Token, now
+	if w.shared && holding.Kind == "reader" { // it would be among them
+		head += "somebody waits to have it alone; "
 	}
-	text := head + "held by " + owner(h.Token)
+	text := head + "held by " + w.who(now, holding)
+	left := holding.Holders[0].Left // when the last of them is gone
+	for _, h := range holding.Holders {
+		if h.Left < 0 {
+			return text + ", without an end"
+		}
+		left = max(left, h.Left)
+	}
+	return text + ", " + short(left) + " left unless it is extended"
+}
+
+// who names one of the holders, the same one for as long as it is there, and counts the others.
+func (w *watcher) who(now time.Time, holding redlock.Holding) string {
+	if !slices.ContainsFunc(holding.Holders, func(h redlock.Holder) bool { return h.Token == w.token }) {
+		w.token, w.seen = holding.Holders[0].Token, now
+	}
+	text := owner(w.token)
+	switch others := len(holding.Holders) - 1; {
+	case holding.Depth > 1: // they are all the owner's
+		text += fmt.Sprintf(" (depth %d)", holding.Depth)
+	case others > 0:
+		text += fmt.Sprintf(" and %d more", others)
+	}
 	if seen := now.Sub(w.seen); seen >= time.Second {
 		text += " for " + short(seen) + " or longer"
 	}
-	if others := len(holding.Holders) - 1; others > 0 {
-		text += fmt.Sprintf(" and %d more", others)
-	}
-	if h.Left < 0 {
-		return text + ", without an end"
-	}
-	return text + ", " + short(h.Left) + " left unless it is extended"
+	return text
 }
 
 // line is one line of a terminal.

@@ -9,8 +9,11 @@ import (
 )
 
 // owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which says
-// nothing about its owner, is returned whole.
+// nothing about its owner, is returned whole. A key that is no lock at all has no token.
 func owner(token string) string {
+	if token == "" {
+		return "somebody unknown"
+	}
 	if i := strings.LastIndexByte(token, ':'); i > 0 && random(token[i+1:]) {
 		token = token[:i]
 	}

@@ -22,7 +22,7 @@ func TestOwnerIsTheReadablePartOfAToken(t *testing.T) {
 		"c7e712f4b461a02e99cf9ca0c613db0c":            "c7e712f4b461a02e99cf9ca0c613db0c",
 		"3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==":        "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==",
 		"host:8812":                                   "host:8812", // another client's: nothing random in it
-		"":                                            `""`,
+		"":                                            "somebody unknown",
 		"\x1b[2J":                                     `"\x1b[2J"`,
 		"a\xff":                                       `"a\xff"`,
 	} {
@@ -78,6 +78,38 @@ func TestTheWaitingLine(t *testing.T) {
 	assert.Equal(t, head+`7.0s for "my name": free, or between two holders`, w.text(at(7), redlock.Holding{}, nil))
 	assert.Equal(t, head+`8.0s for "my name": held by c and 2 more, 1.0s left unless it is extended`,
 		w.text(at(8), held("c", time.Second, "d", "e"), nil))
+}
+
+// Readers come and go. The line stays with one of them while it is there, and tells when the last of them ends.
+func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
+	hold := func(token string, left time.Duration) redlock.Holder { return redlock.Holder{Token: token, Left: left} }
+	readers := func(all ...redlock.Holder) redlock.Holding {
+		return redlock.Holding{Kind: "reader", Depth: 1, Holders: all}
+	}
+	w := watcher{name: "doc", since: start}
+	const head = `redlock: waiting `
+	assert.Equal(t, head+"1.0s for doc: held by m:1 and 1 more, 8.0s left unless it is extended",
+		w.text(at(1), readers(hold("m:1", 3*time.Second), hold("x:1", 8*time.Second)), nil))
+	assert.Equal(t, head+"3.0s for doc: held by m:1 and 2 more for 2.0s or longer, 9.0s left unless it is extended",
+		w.text(at(3), readers(hold("a:1", 9*time.Second), hold("m:1", time.Second), hold("x:1", 0)), nil))
+	assert.Equal(t, head+"4.0s for doc: held by a:1, 8.0s left unless it is extended",
+		w.text(at(4), readers(hold("a:1", 8*time.Second)), nil))
+	assert.Equal(t, head+"5.0s for doc: held by a:1 and 1 more for 1.0s or longer, without an end",
+		w.text(at(5), readers(hold("a:1", time.Second), hold("b:1", -1)), nil))
+	assert.Equal(t, head+"6.0s for doc: held by worker (depth 2), 2.0s left unless it is extended",
+		w.text(at(6), redlock.Holding{Kind: "reentrant", Depth: 2, Holders: []redlock.Holder{
+			hold("worker:0123456789abcdef0123456789abcdef", time.Second),
+			hold("worker:fedcba9876543210fedcba9876543210", 2*time.Second),
+		}}, nil))
+
+	reader := watcher{name: "doc", since: start, shared: true}
+	assert.Equal(t, head+"1.0s for doc: somebody waits to have it alone; held by a:1, 8.0s left unless it is extended",
+		reader.text(at(1), readers(hold("a:1", 8*time.Second)), nil), "it waits for a reader because of a writer")
+	assert.Equal(t, head+"2.0s for doc: held by w:1, 8.0s left unless it is extended",
+		reader.text(at(2), redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{hold("w:1", 8*time.Second)}}, nil))
 }
 
 func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {

@@ -1,0 +1,201 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// The code of docs/locks.md; readme_test.go compares them.
+
+func once(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
+	err := locker.Do(ctx, "nightly-report", work) // waits, locks, works, unlocks
+	if errors.Is(err, redlock.ErrLost) {
+		return fmt.Errorf("somebody else may have worked beside us: %w", err)
+	}
+	return err
+}
+
+func readCatalogue(ctx context.Context, locker *redlock.Locker, use func(context.Context) error) error {
+	lock, err := locker.RW("catalogue").RLock(ctx) // beside other readers
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(lock.Context()), lock.Unlock(ctx))
+}
+
+func rebuildCatalogue(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
+	lock, err := locker.RW("catalogue").Lock(ctx) // alone
+	if err != nil {
+		return err
+	}
+	err = write(lock.Context())
+	if err == nil {
+		err = lock.Downgrade(ctx) // let readers in, and no other writer
+	}
+	if err == nil {
+		err = use(lock.Context())
+	}
+	return errors.Join(err, lock.Unlock(ctx))
+}
+
+func transfer(ctx context.Context, locker *redlock.Locker, request string, book func(context.Context) error) error {
+	account := locker.Reentrant("account:9", request)
+	outer, err := account.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	inner, err := account.Lock(ctx) // in a function that locks for itself: it does not wait for outer
+	if err != nil {
+		return errors.Join(err, outer.Unlock(ctx))
+	}
+	fmt.Println("depth", inner.Depth())
+	return errors.Join(book(inner.Context()), inner.Unlock(ctx), outer.Unlock(ctx))
+}
+
+func move(ctx context.Context, locker *redlock.Locker, from, to string, work func(context.Context) error) error {
+	lock, err := locker.LockAll(ctx, []string{from, to}) // in whatever order others name them
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(lock.Context()), lock.Unlock(ctx))
+}
+
+func publish(ctx context.Context, locker *redlock.Locker, save func(ctx context.Context, fence uint64) error) error {
+	lock, err := locker.Lock(ctx, "nightly-report", redlock.WithFencing())
+	if err != nil {
+		return err
+	}
+	return errors.Join(save(lock.Context(), lock.Fence()), lock.Unlock(ctx))
+}
+
+// slot takes one of n slots of a name, and waits until one is free.
+func slot(ctx context.Context, locker *redlock.Locker, name string, n int) (*redlock.Lock, error) {
+	for {
+		for _, i := range rand.Perm(n) {
+			lock, err := locker.TryLock(ctx, fmt.Sprintf("%s:%d", name, i))
+			if !errors.Is(err, redlock.ErrHeld) {
+				return lock, err
+			}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// withLocker runs f with a Locker over masters of this process, which share a busy machine with other tests.
+func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
+	masters, err := embedded.OpenAll(5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer embedded.CloseAll(masters)
+	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20*time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	if err := f(context.Background(), locker); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// showHolders prints who holds a name.
+func showHolders(ctx context.Context, locker *redlock.Locker, name string) error {
+	h, err := locker.Inspect(ctx, name)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s: %s, %d\n", name, h.Kind, len(h.Holders))
+	return nil
+}
+
+func ExampleLocker_Do() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		return once(ctx, locker, func(ctx context.Context) error { return showHolders(ctx, locker, "nightly-report") })
+	})
+	// Output:
+	// nightly-report: mutex, 1
+}
+
+func ExampleRW() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		show := func(ctx context.Context) error { return showHolders(ctx, locker, "catalogue") }
+		return errors.Join(readCatalogue(ctx, locker, show), rebuildCatalogue(ctx, locker, show, show))
+	})
+	// Output:
+	// catalogue: reader, 1
+	// catalogue: writer, 1
+	// catalogue: reader, 1
+}
+
+func ExampleReentrant() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		return transfer(ctx, locker, "request-17", func(ctx context.Context) error { return showHolders(ctx, locker, "account:9") })
+	})
+	// Output:
+	// depth 2
+	// account:9: reentrant, 2
+}
+
+func ExampleLocker_LockAll() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		return move(ctx, locker, "shelf:7", "shelf:2", func(ctx context.Context) error {
+			return errors.Join(showHolders(ctx, locker, "shelf:2"), showHolders(ctx, locker, "shelf:7"))
+		})
+	})
+	// Output:
+	// shelf:2: mutex, 1
+	// shelf:7: mutex, 1
+}
+
+func ExampleWithFencing() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		var last uint64
+		for range 3 {
+			err := publish(ctx, locker, func(_ context.Context, fence uint64) error {
+				fmt.Println("larger than the one before:", fence > last)
+				last = fence
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	// Output:
+	// larger than the one before: true
+	// larger than the one before: true
+	// larger than the one before: true
+}
+
+func ExampleLocker_TryLock() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		var slots []*redlock.Lock
+		for range 3 {
+			lock, err := slot(ctx, locker, "encoder", 3)
+			if err != nil {
+				return err
+			}
+			slots = append(slots, lock)
+		}
+		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		_, err := slot(ctx, locker, "encoder", 3)
+		fmt.Println(len(slots), "slots; a fourth:", err)
+		return nil
+	})
+	// Output:
+	// 3 slots; a fourth: context deadline exceeded
+}

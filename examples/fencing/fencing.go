@@ -1,0 +1,18 @@
+// Package fencing shows three stores that check fencing tokens: a SQL database, a Redis, and an HTTP or object store with
+// conditional writes. Each refuses a write that carries a smaller token than one it has seen, so that a holder that was
+// paused, and wakes up when its lock is long another's, does no harm. docs/fencing.md explains it.
+//
+// A store's token comes from locks on one name:
+//
+//	lock, err := locker.Lock(ctx, "nightly-report", redlock.WithFencing())
+//	…
+//	err = table.Save(lock.Context(), lock.Fence(), "nightly", report)
+//
+// Two locks on different names have tokens that say nothing about each other.
+package fencing
+
+import "errors"
+
+// ErrStale says that a later holder of the lock has been at the store. Whoever gets it no longer holds the lock, and
+// must stop.
+var ErrStale = errors.New("a later holder of the lock has been here: this one is over")

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// In virtual time all buyers have read before the first one has paid.
+func TestWithoutALockMoreIsSoldThanThereIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := sale(without)
+		require.NoError(t, got.err)
+		assert.Equal(t, buyers, got.sold, "everybody read a stock that was not empty yet")
+		assert.Equal(t, stock-1, got.left, "and wrote the same")
+	})
+}
+
+// patient gives masters that share a busy machine with other tests time to answer.
+var patient = []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
+
+func TestUnderALockExactlyTheStockIsSold(t *testing.T) {
+	got, err := saleUnderLock(t.Context(), redlocktest.URLs(redlocktest.Start(t, 5)), patient...)
+	require.NoError(t, err)
+	assert.Equal(t, result{sold: stock, refused: buyers - stock}, got)
+}
+
+func TestTheStoryRuns(t *testing.T) {
+	t.Setenv("REDLOCK_MASTERS", "")
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), &out, patient...))
+	assert.Contains(t, out.String(), "with a lock:    10 sold, 0 left, 30 buyers were told that it is sold out\n")
+}
