@@ -1,3 +1,3 @@
-// Package integration holds the tests of redlock against five real Redis masters in containers: what an in-process
-// double cannot show, because it is never killed, frozen, or cut off.
+// Package integration holds the tests of redlock against real Redis: five masters in containers, which are killed, frozen
+// and cut off, as an in-process double never is; and beside other clients of the same masters.
 package integration

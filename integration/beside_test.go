@@ -1,0 +1,281 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// lockerOver is a Locker over masters that have just been started, and are not restarted.
+func lockerOver(t *testing.T, masters []*redisproc.Server, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	urls := make([]string, len(masters))
+	for i, m := range masters {
+		urls[i] = m.URL()
+	}
+	return openAt(t, urls, append([]redlock.Option{redlock.WithoutRestartGuard()}, opts...)...)
+}
+
+// free waits until no master holds the name. An Unlock of ours returns at the majority.
+func free(t *testing.T, masters []*redisproc.Server, name string) {
+	t.Helper()
+	for _, m := range masters {
+		c := client(t, m)
+		eventually(t, settled, func() error {
+			if n, err := c.Exists(t.Context(), name).Result(); err != nil || n > 0 {
+				return fmt.Errorf("%s still has %s (%v)", m.Addr(), name, err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestPeersAndWeExcludeEachOther(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		ours := lockerOver(t, masters)
+		ctx := within(t, patience)
+		for i, k := range kinds {
+			name := fmt.Sprintf("beside:%d", i)
+
+			l, err := k.try(ctx, ours, name)
+			require.NoError(t, err, k.name)
+			for range 2 {
+				_, taken := p.tryLock(t, name, long)
+				require.False(t, taken, "under our %s", k.name)
+				require.NoError(t, l.Extend(ctx), "what the peer tried did no harm to our %s", k.name)
+			}
+			unlock(t, l)
+			free(t, masters, name)
+
+			value, taken := p.tryLock(t, name, long)
+			require.True(t, taken, "after our %s", k.name)
+			_, err = k.try(ctx, ours, name)
+			var held *redlock.HeldError
+			require.ErrorAs(t, err, &held, "our %s under the peer's lock", k.name)
+			assert.Equal(t, name, held.Name)
+			if k.name != "mutex" { // which a plain SET NX PX takes: that does not tell
+				assert.Equal(t, "mutex", held.Kind)
+				assert.Greater(t, held.Retry, long/2)
+			}
+			votes, token := holders(t, ours, name)
+			assert.Equal(t, len(masters), votes)
+			assert.Equal(t, value, token)
+			require.True(t, p.extend(t, name), "what our %s tried did no harm to the peer", k.name)
+			require.True(t, p.unlock(t, name))
+
+			l, err = k.try(ctx, ours, name)
+			require.NoError(t, err, "after the peer")
+			unlock(t, l)
+			free(t, masters, name)
+		}
+	})
+}
+
+// A peer lets its lock expire, and goes on as if it had it, while it is ours.
+func TestAPeerThatIsLateDoesNotHarmOurLock(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		ours := lockerOver(t, masters)
+		_, taken := p.tryLock(t, "late", ttl/4)
+		require.True(t, taken)
+		l := lock(t, ours, "late") // waits for the TTL's end
+
+		assert.False(t, p.extend(t, "late"))
+		assert.False(t, p.unlock(t, "late"))
+		require.NoError(t, l.Extend(t.Context()))
+		votes, token := holders(t, ours, "late")
+		assert.Equal(t, len(masters), votes)
+		assert.Equal(t, l.Token(), token)
+		unlock(t, l)
+	})
+}
+
+// Our lock is lost, and we find out while it is a peer's: neither the keepalive, nor the release after the loss, nor
+// Unlock does anything to it.
+func TestOurLateLockDoesNotHarmAPeers(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		ours := lockerOver(t, masters)
+		l := lock(t, ours, "late")
+		var value string
+		eventually(t, patience, func() error { // the keepalive may put it back once
+			for _, m := range masters {
+				require.NoError(t, client(t, m).Del(t.Context(), "late").Err())
+			}
+			var taken bool
+			if value, taken = p.tryLock(t, "late", long); !taken {
+				return fmt.Errorf("the peer did not get it")
+			}
+			return nil
+		})
+
+		select {
+		case <-l.Context().Done():
+		case <-time.After(ttl):
+			t.Fatal("the loss went unnoticed")
+		}
+		require.ErrorIs(t, l.Err(), redlock.ErrLost)
+		require.ErrorIs(t, l.Unlock(t.Context()), redlock.ErrLost)
+		require.NoError(t, ours.Close(), "everything of ours is over")
+
+		has := 0
+		for _, m := range masters {
+			c := client(t, m)
+			if c.Get(t.Context(), "late").Val() == value {
+				has++
+				assert.Greater(t, c.PTTL(t.Context(), "late").Val(), ttl, "not shortened to ours")
+			}
+		}
+		assert.Greater(t, has, len(masters)/2)
+		assert.True(t, p.extend(t, "late"))
+		assert.True(t, p.unlock(t, "late"))
+	})
+}
+
+func TestAttachTakesOverAPeersLock(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		ours := lockerOver(t, masters)
+		value, taken := p.tryLock(t, "handed over", ttl)
+		require.True(t, taken)
+		l, err := ours.Attach(t.Context(), "handed over", value)
+		require.NoError(t, err)
+		require.NoError(t, l.Extend(t.Context()))
+		unlock(t, l)
+		free(t, masters, "handed over")
+		assert.False(t, p.unlock(t, "handed over"))
+	})
+}
+
+// contend has two of our Lockers and a peer add to one number, rounds times each, and returns the first error.
+func contend(t *testing.T, p peer, masters []*redisproc.Server, shared *number, rounds int, our, their string) (callers int, err error) {
+	t.Helper()
+	ctx := within(t, 2*patience)
+	errs := make(chan error, 3)
+	var done sync.WaitGroup
+	for range 2 {
+		locker := lockerOver(t, masters, redlock.WithTTL(long), redlock.WithRetry(5*time.Millisecond, 20*time.Millisecond))
+		done.Go(func() {
+			for range rounds {
+				add := func(ctx context.Context) error { return shared.add(ctx, "redlock") }
+				if err := locker.Do(ctx, our, add); err != nil {
+					errs <- err
+					return
+				}
+				rest()
+			}
+		})
+	}
+	done.Go(func() {
+		if err := p.count(ctx, their, shared, rounds); err != nil {
+			errs <- err
+		}
+	})
+	done.Wait()
+	close(errs)
+	return 3, <-errs
+}
+
+func TestPeersAndWeContend(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		const rounds = 30
+		warm(t, p)
+		shared := newNumber(t)
+		callers, err := contend(t, p, masters, shared, rounds, "number", "number")
+		require.NoError(t, err)
+		value, turns := shared.value(t)
+		assert.Equal(t, callers*rounds, value, "counts were lost")
+		assert.Greater(t, turns, 4, "they hardly met")
+		free(t, masters, "number")
+	})
+}
+
+// The control of the test above: where they do not lock the same name, it sees them together.
+func TestPeersAndWeContendUnderDifferentNames(t *testing.T) {
+	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+		warm(t, p)
+		_, err := contend(t, p, masters, newNumber(t), 100, "number", "another")
+		require.ErrorIs(t, err, errOverlap)
+	})
+}
+
+// warm has a peer start, which takes some of them a while.
+func warm(t *testing.T, p peer) {
+	t.Helper()
+	_, taken := p.tryLock(t, "warm", long)
+	require.True(t, taken)
+	require.True(t, p.unlock(t, "warm"))
+}
+
+// A peer that uses one of the five does not have a majority of them: the same masters are meant.
+func TestAPeerOverOneOfOurFiveDoesNotExclude(t *testing.T) {
+	masters := servers(t, 5)
+	p := openRedsync()(t, masters[:1])
+	_, taken := p.tryLock(t, "partly", long)
+	require.True(t, taken)
+	l, err := lockerOver(t, masters).TryLock(t.Context(), "partly")
+	require.NoError(t, err, "two holders: the one of one master, and the one of four")
+	unlock(t, l)
+}
+
+// What docs/migration.md says not to use, because it breaks in.
+
+func TestRedsyncWithSetNXOnExtendDoesNotNoticeThatItWasLost(t *testing.T) {
+	masters := servers(t, 5)
+	ours := lockerOver(t, masters)
+	for _, set := range []bool{false, true} {
+		var options []redsync.Option
+		if set {
+			options = append(options, redsync.WithSetNXOnExtend())
+		}
+		p := openRedsync(options...)(t, masters)
+		_, taken := p.tryLock(t, "revived", ttl/4)
+		require.True(t, taken)
+		unlock(t, lock(t, ours, "revived")) // expired, and was ours meanwhile
+		free(t, masters, "revived")
+		assert.Equal(t, set, p.extend(t, "revived"), "WithSetNXOnExtend: %v", set)
+		p.unlock(t, "revived")
+	}
+}
+
+func TestRedislockWithTheBeginningOfOurTokenTakesTheLock(t *testing.T) {
+	masters := servers(t, 1)
+	ours := lockerOver(t, masters, redlock.WithOwner("worker"))
+	for token, takes := range map[string]bool{"worker": true, "another": false} {
+		p := openRedislock(t, masters).(*redislockPeer)
+		p.options = &redislock.Options{Token: token}
+		l := lock(t, ours, "same")
+		_, taken := p.tryLock(t, "same", long)
+		assert.Equal(t, takes, taken, "Token: %q", token)
+		if taken {
+			require.ErrorIs(t, l.Extend(t.Context()), redlock.ErrLost)
+			require.True(t, p.unlock(t, "same"))
+		} else {
+			unlock(t, l)
+		}
+	}
+}
+
+// redis-py's Lock has no timeout unless it is given one. Then nobody else gets the name, ever, if its holder dies.
+func TestRedisPyWithoutATimeoutHoldsForEver(t *testing.T) {
+	masters := servers(t, 1)
+	p := openRedisPy(t, masters)
+	ours := lockerOver(t, masters)
+	_, taken := p.tryLock(t, "for ever", 0)
+	require.True(t, taken)
+	_, err := ours.Lock(within(t, ttl/2), "for ever")
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	seen, err := ours.Inspect(t.Context(), "for ever")
+	require.NoError(t, err)
+	require.Len(t, seen.Holders, 1)
+	assert.Negative(t, seen.Holders[0].Left)
+	require.True(t, p.unlock(t, "for ever"))
+	unlock(t, lock(t, ours, "for ever"))
+}

@@ -1,0 +1,250 @@
+package integration_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+)
+
+// A peer is another client's lock, as its users call it. One name is held once at a time.
+type peer interface {
+	// tryLock takes a name that is free. value is what the masters hold then.
+	tryLock(t *testing.T, name string, ttl time.Duration) (value string, taken bool)
+	// extend gives what tryLock took a further TTL; false if it is no longer there.
+	extend(t *testing.T, name string) bool
+	// unlock gives back what tryLock took; false if it is no longer there.
+	unlock(t *testing.T, name string) bool
+	// count adds one to the shared number so many times, each time under the lock. It waits for the lock as the peer does.
+	count(ctx context.Context, name string, shared *number, rounds int) error
+}
+
+// peers are the clients that redlock is tried beside, each with the masters that it can use.
+var peers = []struct {
+	name    string
+	masters int
+	open    func(t *testing.T, masters []*redisproc.Server) peer
+}{
+	{"redsync over five", 5, openRedsync()},
+	{"redsync over one", 1, openRedsync()},
+	{"redsync over five, WithSetNXOnExtend", 5, openRedsync(redsync.WithSetNXOnExtend())},
+	{"redis-py over one", 1, openRedisPy},
+	{"bsm/redislock over one", 1, openRedislock},
+}
+
+// besidePeers runs a test beside each peer, over masters of its own.
+func besidePeers(t *testing.T, test func(t *testing.T, p peer, masters []*redisproc.Server)) {
+	for _, one := range peers {
+		t.Run(one.name, func(t *testing.T) {
+			masters := servers(t, one.masters)
+			test(t, one.open(t, masters), masters)
+		})
+	}
+}
+
+// servers starts masters that end with the test. Nothing is done to them, so processes serve as well as containers.
+func servers(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	redisproc.Need(t)
+	started, err := redisproc.StartN(t.Context(), n)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(started)) })
+	return started
+}
+
+// client is a plain client of a server, closed with the test.
+func client(t *testing.T, s *redisproc.Server) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+type redsyncPeer struct {
+	sync    *redsync.Redsync
+	options []redsync.Option
+	held    map[string]*redsync.Mutex
+}
+
+func openRedsync(options ...redsync.Option) func(*testing.T, []*redisproc.Server) peer {
+	return func(t *testing.T, masters []*redisproc.Server) peer {
+		t.Helper()
+		var pools []redsyncredis.Pool
+		for _, m := range masters {
+			pools = append(pools, goredis.NewPool(client(t, m)))
+		}
+		return &redsyncPeer{redsync.New(pools...), options, make(map[string]*redsync.Mutex)}
+	}
+}
+
+func (p *redsyncPeer) mutex(name string, options ...redsync.Option) *redsync.Mutex {
+	return p.sync.NewMutex(name, append(options, p.options...)...)
+}
+
+func (p *redsyncPeer) tryLock(t *testing.T, name string, ttl time.Duration) (string, bool) {
+	t.Helper()
+	m := p.mutex(name, redsync.WithExpiry(ttl), redsync.WithTimeoutFactor(factor(ttl)))
+	if err := m.TryLockContext(t.Context()); err != nil {
+		var taken *redsync.ErrTaken
+		require.ErrorAs(t, err, &taken)
+		return "", false
+	}
+	p.held[name] = m
+	return m.Value(), true
+}
+
+func (p *redsyncPeer) extend(t *testing.T, name string) bool {
+	t.Helper()
+	ok, _ := p.held[name].ExtendContext(t.Context())
+	return ok
+}
+
+func (p *redsyncPeer) unlock(t *testing.T, name string) bool {
+	t.Helper()
+	ok, _ := p.held[name].UnlockContext(t.Context())
+	delete(p.held, name)
+	return ok
+}
+
+func (p *redsyncPeer) count(ctx context.Context, name string, shared *number, rounds int) error {
+	for range rounds {
+		m := p.mutex(name, redsync.WithExpiry(long), redsync.WithTries(1_000_000), redsync.WithRetryDelay(5*time.Millisecond))
+		if err := m.LockContext(ctx); err != nil {
+			return fmt.Errorf("redsync: lock: %w", err)
+		}
+		if err := shared.add(ctx, "redsync"); err != nil {
+			return err
+		}
+		if ok, err := m.UnlockContext(ctx); !ok {
+			return fmt.Errorf("redsync: unlock: %w", err)
+		}
+		rest()
+	}
+	return nil
+}
+
+// factor makes redsync as patient with a master as our own Lockers are here, however short the TTL.
+func factor(ttl time.Duration) float64 { return float64(nodeTimeout) / float64(ttl) }
+
+type redislockPeer struct {
+	locker  *redislock.Client
+	options *redislock.Options
+	held    map[string]*redislock.Lock
+	ttl     time.Duration
+}
+
+func openRedislock(t *testing.T, masters []*redisproc.Server) peer {
+	t.Helper()
+	return &redislockPeer{locker: redislock.New(client(t, masters[0])), held: make(map[string]*redislock.Lock)}
+}
+
+func (p *redislockPeer) tryLock(t *testing.T, name string, ttl time.Duration) (string, bool) {
+	t.Helper()
+	l, err := p.locker.Obtain(t.Context(), name, ttl, p.options)
+	if err != nil {
+		// Of a key that is no string it says WRONGTYPE. That is no lock either.
+		if !errors.Is(err, redislock.ErrNotObtained) {
+			require.ErrorContains(t, err, "WRONGTYPE")
+		}
+		return "", false
+	}
+	p.held[name], p.ttl = l, ttl
+	return l.Token(), true
+}
+
+func (p *redislockPeer) extend(t *testing.T, name string) bool {
+	t.Helper()
+	return p.held[name].Refresh(t.Context(), p.ttl, nil) == nil
+}
+
+func (p *redislockPeer) unlock(t *testing.T, name string) bool {
+	t.Helper()
+	err := p.held[name].Release(t.Context())
+	delete(p.held, name)
+	return err == nil
+}
+
+func (p *redislockPeer) count(ctx context.Context, name string, shared *number, rounds int) error {
+	poll := &redislock.Options{RetryStrategy: redislock.LinearBackoff(5 * time.Millisecond)}
+	for range rounds {
+		l, err := p.locker.Obtain(ctx, name, long, poll)
+		if err != nil {
+			return fmt.Errorf("redislock: obtain: %w", err)
+		}
+		if err := shared.add(ctx, "redislock"); err != nil {
+			return err
+		}
+		if err := l.Release(ctx); err != nil {
+			return fmt.Errorf("redislock: release: %w", err)
+		}
+		rest()
+	}
+	return nil
+}
+
+// number is a counter in a place that takes no care of itself. Two who add to it at once are seen, and may lose a count.
+type number struct {
+	redis *redis.Client
+	url   string
+}
+
+func newNumber(t *testing.T) *number {
+	t.Helper()
+	s := servers(t, 1)[0]
+	return &number{client(t, s), s.URL()}
+}
+
+var errOverlap = errors.New("two at once")
+
+func (n *number) add(ctx context.Context, who string) error {
+	alone, err := n.redis.SetNX(ctx, "inside", who, 0).Result()
+	if err != nil {
+		return err
+	}
+	if !alone {
+		return fmt.Errorf("%w: %s came in while another was", errOverlap, who)
+	}
+	if err := n.redis.RPush(ctx, "order", who).Err(); err != nil {
+		return err
+	}
+	was, err := n.redis.Get(ctx, "number").Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	time.Sleep(2 * time.Millisecond) // the work
+	if err := n.redis.Set(ctx, "number", was+1, 0).Err(); err != nil {
+		return err
+	}
+	return n.redis.Del(ctx, "inside").Err()
+}
+
+// rest gives those who poll a chance: who takes the lock again at once mostly gets it.
+func rest() { time.Sleep(rand.N(20 * time.Millisecond)) }
+
+// value is the number, and how often it went from one kind of client to another.
+func (n *number) value(t *testing.T) (value, turns int) {
+	t.Helper()
+	value, err := n.redis.Get(t.Context(), "number").Int()
+	require.NoError(t, err)
+	order, err := n.redis.LRange(t.Context(), "order", 0, -1).Result()
+	require.NoError(t, err)
+	for i := 1; i < len(order); i++ {
+		if order[i] != order[i-1] {
+			turns++
+		}
+	}
+	return value, turns
+}

@@ -1,0 +1,68 @@
+"""Drives redis-py's Lock for the tests of redlock.
+
+The URL of the master is the first argument. Each line of standard input is a request, each line of standard output the
+answer to it, both JSON. Ends with standard input.
+"""
+
+import json
+import random
+import sys
+import time
+
+import redis
+
+
+def acquire(client, locks, ask):
+    lock = client.lock(ask["name"], timeout=ask["seconds"] or None, sleep=0.005)
+    if not lock.acquire(blocking=False):
+        return {"done": False}
+    locks[ask["name"]] = lock
+    return {"done": True, "value": lock.local.token.decode()}
+
+
+def extend(client, locks, ask):
+    try:
+        return {"done": locks[ask["name"]].reacquire()}
+    except redis.exceptions.LockError:
+        return {"done": False}
+
+
+def release(client, locks, ask):
+    try:
+        locks.pop(ask["name"]).release()
+        return {"done": True}
+    except redis.exceptions.LockError:
+        return {"done": False}
+
+
+def count(client, locks, ask):
+    """Adds one to a number on another server, again and again, under the lock."""
+    state = redis.Redis.from_url(ask["state"])
+    overlaps = 0
+    for _ in range(ask["rounds"]):
+        with client.lock(ask["name"], timeout=ask["seconds"], sleep=0.005):
+            if not state.set("inside", "redis-py", nx=True):
+                overlaps += 1
+            state.rpush("order", "redis-py")
+            number = int(state.get("number") or 0)
+            time.sleep(0.002)
+            state.set("number", number + 1)
+            state.delete("inside")
+        time.sleep(random.random() * 0.02)
+    return {"done": True, "overlaps": overlaps}
+
+
+def main():
+    client = redis.Redis.from_url(sys.argv[1])
+    does = {"acquire": acquire, "extend": extend, "release": release, "count": count}
+    locks = {}
+    for line in sys.stdin:
+        ask = json.loads(line)
+        try:
+            answer = does[ask["do"]](client, locks, ask)
+        except Exception as error:
+            answer = {"error": repr(error)}
+        print(json.dumps(answer), flush=True)
+
+
+main()
