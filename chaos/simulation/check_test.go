@@ -11,7 +11,7 @@ import (
 
 func held(name, who string, from, to int) simulation.Hold {
 	return simulation.Hold{
-		Name: name, Who: who, From: time.Duration(from) * time.Second, To: time.Duration(to) * time.Second, End: "unlocked",
+		Name: name, Who: who, Kind: simulation.Mutex, From: time.Duration(from) * time.Second, To: time.Duration(to) * time.Second, End: "unlocked",
 	}
 }
 
@@ -51,6 +51,6 @@ func TestAViolationSaysWhoHeldWhen(t *testing.T) {
 	t.Parallel()
 	found := simulation.Exclusion([]simulation.Hold{held("a", "x", 1, 3), held("a", "y", 2, 4)})
 	assert.Equal(t, "two holders of \"a\" for 1s, from 2.000000s to 3.000000s:\n"+
-		"  x held \"a\" from 1.000000s to 3.000000s (unlocked)\n"+
-		"  y held \"a\" from 2.000000s to 4.000000s (unlocked)", found[0].String())
+		"  x held \"a\" as mutex from 1.000000s to 3.000000s (unlocked)\n"+
+		"  y held \"a\" as mutex from 2.000000s to 4.000000s (unlocked)", found[0].String())
 }

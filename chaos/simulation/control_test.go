@@ -1,14 +1,8 @@
 package simulation_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/simulation"
@@ -19,19 +13,23 @@ import (
 // TestBrokenRulesAreCaught: the same simulation, on our own lock with a rule taken out, finds two holders.
 func TestBrokenRulesAreCaught(t *testing.T) {
 	t.Parallel()
-	minority, ok := sabotage.Option(sabotage.Rules{MajorityLess: 1}).(redlock.Option)
-	require.True(t, ok)
 	for name, c := range map[string]struct {
-		option redlock.Option
-		within int
+		option  redlock.Option
+		profile string // in which it shows; "": in every one
+		within  int
+		crime   string
 	}{
-		"restart guard off": {redlock.WithoutRestartGuard(), 200},
-		"majority less one": {minority, 50},
-		"no drift budget":   {redlock.WithDrift(0, 0), 300},
+		"restart guard off":        {redlock.WithoutRestartGuard(), "", 200, "VIOLATION: two holders"},
+		"majority less one":        {broken(sabotage.Rules{MajorityLess: 1}), "", 50, "VIOLATION: two holders"},
+		"no drift budget":          {redlock.WithDrift(0, 0), "far away", 50, "VIOLATION: two holders"},
+		"fence not written back":   {broken(sabotage.Rules{Unraised: true}), "", 50, "VIOLATION: fencing tokens out of order"},
+		"fence written to anybody": {broken(sabotage.Rules{Script: raiseUnseen}), "split counters", 100, "VIOLATION: fencing tokens out of order"},
+		"fence of each hold":       {broken(sabotage.Rules{Script: raiseInner}), "", 50, "VIOLATION: two fencing tokens of one owner"},
+		"one expiry of readers":    {broken(sabotage.Rules{Script: expireTogether}), "dead holders", 20, "though nobody held it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			caught(t, simulation.Product(c.option), c.within, "VIOLATION: two holders")
+			caught(t, simulation.Product(c.option), c.profile, c.within, c.crime)
 		})
 	}
 }
@@ -55,7 +53,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 				inner, err := simulation.Product()(w, h, s, cl)
 				return wrapper{inner, c.lock}, err
 			}
-			caught(t, open, 20, c.crime)
+			caught(t, open, "", 20, c.crime)
 		})
 	}
 }
@@ -67,106 +65,64 @@ func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
 		inner, err := simulation.Product()(w, h, s, c)
 		return poller{inner}, err
 	}
-	caught(t, open, 5, "within a second")
+	caught(t, open, "", 5, "within a second")
 }
 
-func caught(t *testing.T, open simulation.Open, within int, crime string) {
+// caught runs schedules, of one profile or of all, until the crime is found.
+func caught(t *testing.T, open simulation.Open, profile string, within int, crime string) {
 	t.Helper()
-	for i := range within {
-		r := run(t, simulation.Draw(uint64(i+1)), open)
-		if strings.Contains(r.Report(), crime) {
-			t.Logf("caught at seed %d:\n%s", r.Schedule.Seed, r.Report())
+	ran := 0
+	for seed := uint64(1); ran < within; seed++ {
+		s := simulation.Draw(seed)
+		if profile != "" && s.Profile != profile {
+			continue
+		}
+		ran++
+		if r := run(t, s, open); strings.Contains(r.Report(), crime) {
+			t.Logf("caught by schedule %d, seed %d:\n%s", ran, seed, r.Report())
 			return
 		}
 	}
 	t.Errorf("%d schedules went by without %q: the simulation would not notice", within, crime)
 }
 
-type wrapper struct {
-	simulation.Locker
-	lock func(simulation.Lock) simulation.Lock
-}
+func broken(r sabotage.Rules) redlock.Option { return sabotage.Option(r).(redlock.Option) }
 
-func (w wrapper) Lock(ctx context.Context, name string) (simulation.Lock, error) {
-	return w.wrap(w.Locker.Lock(ctx, name))
-}
-
-func (w wrapper) TryLock(ctx context.Context, name string) (simulation.Lock, error) {
-	return w.wrap(w.Locker.TryLock(ctx, name))
-}
-
-func (w wrapper) wrap(l simulation.Lock, err error) (simulation.Lock, error) {
-	if err != nil {
-		return nil, err
+// raiseUnseen writes the fencing token back whether or not the lock is there.
+func raiseUnseen(name, text string) string {
+	switch name {
+	case "mutex_raise":
+		return replace(text, "held ~= ARGV[1]", "false")
+	case "entry_raise":
+		return replace(text, "not held(holder(KEYS[1], now), now)", "false")
 	}
-	wrapped := w.lock(l)
-	if wrapped == nil {
-		_ = l.Unlock(context.Background())
+	return text
+}
+
+// raiseInner gives every hold of an owner a fencing token of its own.
+func raiseInner(name, text string) string {
+	if name == "entry_acquire" {
+		return replace(text, "if owned then", "if false then")
 	}
-	return wrapped, nil
+	return text
 }
 
-// forgetful keeps what it was to release.
-type forgetful struct{ simulation.Lock }
-
-func (forgetful) Unlock(context.Context) error { return nil }
-
-// untidy says that it released.
-type untidy struct {
-	simulation.Lock
-	mu     sync.Mutex
-	ctx    context.Context
-	cancel context.CancelFunc
-}
-
-func (u *untidy) Context() context.Context {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.ctx == nil {
-		u.ctx, u.cancel = context.WithCancel(u.Lock.Context())
+// expireTogether lets all holds live on with each that is taken or renewed.
+func expireTogether(name, text string) string {
+	if strings.HasPrefix(name, "entry_") {
+		const one = "redis.call('ZADD', key, now + ttl, member)"
+		return replace(text, one, one+`
+	for _, other in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+		redis.call('ZADD', key, now + ttl, other)
+	end`)
 	}
-	return u.ctx
+	return text
 }
 
-func (u *untidy) Unlock(context.Context) error {
-	u.Context()
-	u.cancel()
-	return nil
-}
-
-type slow struct{ simulation.Lock }
-
-func (s slow) Unlock(ctx context.Context) error {
-	time.Sleep(10 * time.Second)
-	return s.Lock.Unlock(ctx)
-}
-
-// tardy tells of a loss when it is too late.
-type tardy struct {
-	simulation.Lock
-	ctx context.Context
-}
-
-func late(l simulation.Lock) simulation.Lock {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	context.AfterFunc(l.Context(), func() {
-		time.Sleep(100 * time.Millisecond)
-		cancel(context.Cause(l.Context()))
-	})
-	return tardy{l, ctx}
-}
-
-func (t tardy) Context() context.Context { return t.ctx }
-
-// poller tries again almost at once, as often as it takes.
-type poller struct{ simulation.Locker }
-
-func (p poller) Lock(ctx context.Context, name string) (simulation.Lock, error) {
-	for ctx.Err() == nil {
-		if l, err := p.TryLock(ctx, name); err == nil {
-			return l, nil
-		}
-		time.Sleep(100 * time.Microsecond)
+// replace changes a script.
+func replace(text, old, by string) string {
+	if strings.Count(text, old) != 1 {
+		panic("the script has changed: " + old)
 	}
-	return nil, fmt.Errorf("gave up: %w", ctx.Err())
+	return strings.Replace(text, old, by, 1)
 }

@@ -8,32 +8,33 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// Kind is what a fault does.
-type Kind string
+// FaultKind is what a fault does.
+type FaultKind string
 
 // The faults of servers, and of a client: Freeze.
 const (
-	Freeze      Kind = "frozen"
-	Crash       Kind = "crashed, empty when it restarts"
-	Restart     Kind = "restarted, empty"
-	Refuse      Kind = "refusing connections"
-	Reply       Kind = "answering"
-	ScriptFlush Kind = "forgot its scripts"
+	Freeze      FaultKind = "frozen"
+	Crash       FaultKind = "crashed, empty when it restarts"
+	Restart     FaultKind = "restarted, empty"
+	Refuse      FaultKind = "refusing connections"
+	Reply       FaultKind = "answering"
+	ScriptFlush FaultKind = "forgot its scripts"
+	Evict       FaultKind = "forgot its counters"
 )
 
 // The faults of a path.
 const (
-	BlackHole Kind = "black hole"
-	CutTo     Kind = "cut off, towards the master only"
-	CutFrom   Kind = "cut off, from the master only"
-	Delay     Kind = "slow"
-	Loss      Kind = "losing segments"
-	Reset     Kind = "connections reset"
+	BlackHole FaultKind = "black hole"
+	CutTo     FaultKind = "cut off, towards the master only"
+	CutFrom   FaultKind = "cut off, from the master only"
+	Delay     FaultKind = "slow"
+	Loss      FaultKind = "losing segments"
+	Reset     FaultKind = "connections reset"
 )
 
 // Fault befalls a master, a client, or the path between the two, from At until Until after the beginning of the run.
 type Fault struct {
-	Kind           Kind
+	Kind           FaultKind
 	At, Until      time.Duration
 	Master, Client int // -1: none
 	Delay, Jitter  time.Duration
@@ -42,10 +43,10 @@ type Fault struct {
 }
 
 // split sorts kinds into those of servers and those of paths: a master can suffer one of each at once.
-func split(kinds []Kind) (server, path []Kind) {
+func split(kinds []FaultKind) (server, path []FaultKind) {
 	for _, k := range kinds {
 		switch k {
-		case Freeze, Crash, Restart, Refuse, Reply, ScriptFlush:
+		case Freeze, Crash, Restart, Refuse, Reply, ScriptFlush, Evict:
 			server = append(server, k)
 		default:
 			path = append(path, k)
@@ -63,7 +64,10 @@ var replies = []string{
 }
 
 // writes are the commands that such an answer concerns.
-var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH"}
+var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "HSET", "ZADD", "ZREM", "PEXPIREAT"}
+
+// counters is what the keys begin with in which the masters count fencing tokens.
+const counters = "redlock:fence:"
 
 // draw settles how long and how bad the fault is.
 func (f *Fault) draw(r *rand.Rand, ttl time.Duration, mild bool) {
@@ -77,7 +81,7 @@ func (f *Fault) draw(r *rand.Rand, ttl time.Duration, mild bool) {
 		if r.IntN(2) == 0 {
 			f.Until = f.At + within(r, 20*time.Millisecond)
 		}
-	case Restart, Reset, ScriptFlush:
+	case Restart, Reset, ScriptFlush, Evict:
 		f.Until = f.At
 	case Reply:
 		f.Reply = replies[r.IntN(len(replies))]
@@ -106,6 +110,9 @@ func (f Fault) String() string {
 	}
 	return text
 }
+
+// death: a client stops for good.
+func (f Fault) death(s Schedule) bool { return f.Kind == Freeze && f.Client >= 0 && f.Until >= s.Storm }
 
 // where names what the fault befalls.
 func (f Fault) where() string {
@@ -137,6 +144,8 @@ func (f Fault) begin(w *simnet.Net, hosts []*simnet.Host) {
 		w.Master(f.Master).Reply(f.Reply, writes...)
 	case ScriptFlush:
 		w.Master(f.Master).FlushScripts()
+	case Evict:
+		w.Master(f.Master).Evict(counters)
 	case Reset:
 		w.Master(f.Master).Reset()
 	case BlackHole:

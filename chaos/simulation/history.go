@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +21,10 @@ type history struct {
 
 	mu       sync.Mutex
 	holds    []Hold
+	waits    []Wait
 	entries  []Entry
 	commands []simnet.Event
+	labels   labels
 	problems []Entry
 	thaws    map[string]time.Duration // when each client thawed last
 	second   time.Duration            // of the present second:
@@ -37,7 +38,7 @@ const busy = 1000
 
 func newHistory() *history {
 	return &history{
-		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[string]int), hectic: make(chan struct{}),
+		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[string]int), hectic: make(chan struct{}), labels: make(labels),
 	}
 }
 
@@ -77,11 +78,18 @@ func (h *history) hold(held Hold) {
 	h.holds = append(h.holds, held)
 }
 
+func (h *history) wait(w Wait) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waits = append(h.waits, w)
+}
+
 func (h *history) command(e simnet.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.commands = append(h.commands, e)
-	if !strings.EqualFold(e.Args[0], "SET") {
+	h.labels.learn(e)
+	if !h.labels.acquires(e) {
 		return
 	}
 	if now := h.now().Truncate(time.Second); now > h.second {

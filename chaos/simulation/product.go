@@ -38,18 +38,48 @@ func Product(opts ...redlock.Option) Open {
 
 type product struct{ *redlock.Locker }
 
-func (p product) Lock(ctx context.Context, name string) (Lock, error) {
-	return taken(p.Locker.Lock(ctx, name))
-}
-
-func (p product) TryLock(ctx context.Context, name string) (Lock, error) {
-	return taken(p.Locker.TryLock(ctx, name))
-}
-
-// taken keeps a nil *redlock.Lock from becoming a Lock that is not nil.
-func taken(l *redlock.Lock, err error) (Lock, error) {
-	if l == nil {
+func (p product) Lock(ctx context.Context, want Want) (Lock, error) {
+	var opts []redlock.LockOption
+	if want.Fencing {
+		opts = append(opts, redlock.WithFencing())
+	}
+	l, err := p.way(want)(ctx, opts...)
+	if l == nil { // a nil *redlock.Lock would be a Lock that is not nil
 		return nil, err
 	}
 	return l, err
+}
+
+// way is the method that takes what is wanted.
+func (p product) way(want Want) func(context.Context, ...redlock.LockOption) (*redlock.Lock, error) {
+	type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
+	choose := func(lock, try method) method {
+		if want.Try {
+			return try
+		}
+		return lock
+	}
+	name := want.Names[0]
+	switch want.Kind {
+	case Reader:
+		return choose(p.RW(name).RLock, p.RW(name).TryRLock)
+	case Writer:
+		return choose(p.RW(name).Lock, p.RW(name).TryLock)
+	case Reentrant:
+		return choose(p.Reentrant(name, want.Owner).Lock, p.Reentrant(name, want.Owner).TryLock)
+	case Several:
+		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			if want.Try {
+				return p.TryLockAll(ctx, want.Names, opts...)
+			}
+			return p.LockAll(ctx, want.Names, opts...)
+		}
+	default:
+		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			if want.Try {
+				return p.TryLock(ctx, name, opts...)
+			}
+			return p.Locker.Lock(ctx, name, opts...)
+		}
+	}
 }

@@ -2,9 +2,7 @@ package simulation
 
 import (
 	"cmp"
-	"crypto/sha1"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,12 +17,15 @@ type Result struct {
 	Violations []Violation
 	// Problems are what else went wrong: a waiter that starved, a key left behind, a loss told late.
 	Problems []Entry
+	// Excused are the holds that do not share their owner's fencing token for a reason.
+	Excused int
 	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
 	Took     time.Duration
 	Commands int
 
 	entries  []Entry
 	commands []simnet.Event
+	labels   labels
 	start    time.Time
 }
 
@@ -34,11 +35,12 @@ func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) ==
 func (h *history) result(s Schedule) *Result {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &Result{
-		Schedule: s, Holds: h.holds, Violations: Exclusion(h.holds), Problems: h.problems,
-		Took: time.Since(h.start), Commands: len(h.commands),
-		entries: h.entries, commands: h.commands, start: h.start,
+	r := &Result{
+		Schedule: s, Holds: h.holds, Problems: h.problems, Took: time.Since(h.start), Commands: len(h.commands),
+		entries: h.entries, commands: h.commands, labels: h.labels, start: h.start,
 	}
+	r.judge(h.waits)
+	return r
 }
 
 // Report tells a person what went wrong: the seed, how to repeat it, and what happened around the first violation.
@@ -87,10 +89,10 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 // Timeline renders what happened from from to to: weather, holders, and every command about one of names.
 func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	lines := slices.Clone(r.entries)
-	scripts := labels(r.commands)
+
 	for _, e := range r.commands {
 		if about(e, names) {
-			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), Text: describe(e, scripts)})
+			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), Text: r.labels.describe(e)})
 		}
 	}
 	for _, h := range r.Holds {
@@ -116,36 +118,4 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 
 func about(e simnet.Event, names []string) bool {
 	return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) })
-}
-
-// labels finds what the scripts call themselves: the first words of their text, by their SHA-1.
-func labels(events []simnet.Event) map[string]string {
-	found := make(map[string]string)
-	for _, e := range events {
-		if len(e.Args) > 1 && strings.EqualFold(e.Args[0], "EVAL") {
-			first, _, _ := strings.Cut(strings.TrimLeft(e.Args[1], "- "), "\n")
-			found[fmt.Sprintf("%x", sha1.Sum([]byte(e.Args[1])))] = first
-		}
-	}
-	return found
-}
-
-var random = regexp.MustCompile(`([0-9a-f]{8})[0-9a-f]{24,}`)
-
-// describe words a command and its answer, shortened.
-func describe(e simnet.Event, scripts map[string]string) string {
-	args := slices.Clone(e.Args)
-	switch strings.ToUpper(args[0]) {
-	case "EVAL":
-		args[1] = scripts[fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))]
-		args = slices.Concat([]string{"EVAL <" + args[1] + ">"}, args[min(3, len(args)):])
-	case "EVALSHA":
-		args = slices.Concat([]string{"<" + scripts[args[1]] + ">"}, args[min(3, len(args)):])
-	}
-	text := fmt.Sprintf("%s: %s -> %s", e.Host, strings.Join(args, " "), strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "))
-	text = random.ReplaceAllString(text, "$1…")
-	if len(text) > 160 {
-		text = text[:160] + "…"
-	}
-	return text
 }

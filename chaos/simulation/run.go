@@ -12,26 +12,12 @@ package simulation
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/simnet"
 )
-
-// Locker is the lock under test, on one host.
-type Locker interface {
-	Lock(ctx context.Context, name string) (Lock, error)
-	TryLock(ctx context.Context, name string) (Lock, error)
-	Close() error
-}
-
-// Lock is what it hands out.
-type Lock interface {
-	Until() time.Time
-	Context() context.Context
-	Extend(ctx context.Context) error
-	Unlock(ctx context.Context) error
-}
 
 // Open makes the Locker of a client.
 type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error)
@@ -67,6 +53,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	for _, c := range s.Clients {
 		h := r.world.Host(c.Name)
 		h.Clock().Rate(c.Rate)
+		h.Clock().Ahead(c.Skew)
 		l, err := open(r.world, h, s, c)
 		if err != nil {
 			r.problem(c.Name, "cannot open its locker: %v", err)
@@ -165,12 +152,17 @@ func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
 	}
 }
 
-// residue checks that nothing is left on any master.
+// residue checks that nothing is left on any master but counters of fencing tokens, which end by themselves.
 func (r *run) residue(when string) {
 	time.Sleep(tidy)
 	for i, m := range r.world.Masters() {
 		for _, key := range m.Keys() {
-			r.problem(m.Addr(), "key %q = %q left on master %d %s, for %v more", key, m.Get(key), i, when, m.TTL(key))
+			left := m.TTL(key)
+			if !strings.HasPrefix(key, counters) {
+				r.problem(m.Addr(), "key %q, a %s, left on master %d %s, for %v more", key, m.Redis().Type(key), i, when, left)
+			} else if left <= 0 {
+				r.problem(m.Addr(), "counter %q on master %d has no end", key, i)
+			}
 		}
 		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
 			r.problem(m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
@@ -178,28 +170,41 @@ func (r *run) residue(when string) {
 	}
 }
 
-// liveness has every client lock every name, all at once.
+// liveness has every client take every kind of lock, all at once.
 func (r *run) liveness() {
 	bound := r.schedule.Window + r.schedule.MaxTTL() + 10*time.Second
+	names := r.schedule.Names
 	var all sync.WaitGroup
 	for i, l := range r.lockers {
-		for _, name := range r.schedule.Names {
-			all.Go(func() {
-				who := r.schedule.Clients[i].Name
-				ctx, cancel := context.WithTimeout(context.Background(), bound)
-				defer cancel()
-				lock, err := l.Lock(ctx, name)
-				if err != nil || lock == nil {
-					r.problem(who, "cannot lock %q %v after all was well: %v", name, bound, err)
-					return
+		all.Go(func() {
+			who := r.schedule.Clients[i].Name
+			for n, kind := range []Kind{Mutex, Writer, Reader, Reentrant, Several} {
+				want := Want{Kind: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
+				switch kind {
+				case Several:
+					want.Names = names
+				case Reentrant:
+					want.Owner = who
 				}
-				if err := lock.Unlock(ctx); err != nil {
-					r.problem(who, "cannot unlock %q though all is well: %v", name, err)
-				}
-			})
-		}
+				r.works(who, l, want, bound)
+			}
+		})
 	}
-	r.await("liveness", &all, bound+patience)
+	r.await("liveness", &all, 5*bound+patience)
+}
+
+// works checks that a lock can be taken and given back.
+func (r *run) works(who string, l Locker, want Want, bound time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	lock, err := l.Lock(ctx, want)
+	if err != nil || lock == nil {
+		r.problem(who, "cannot take a %s of %q %v after all was well: %v", want.Kind, want.Names, bound, err)
+		return
+	}
+	if err := lock.Unlock(ctx); err != nil {
+		r.problem(who, "cannot unlock a %s of %q though all is well: %v", want.Kind, want.Names, err)
+	}
 }
 
 // close closes all lockers, and checks that they let go of everything.

@@ -3,11 +3,9 @@ package simulation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
@@ -39,13 +37,13 @@ func (w *worker) work() {
 			return
 		default:
 		}
-		name := w.schedule.Names[w.rng.IntN(len(w.schedule.Names))]
-		if lock, err := w.lock(name); err == nil {
-			w.hold(name, lock)
+		want := w.draw()
+		if h := w.take(want, w.wait()); h != nil {
+			acts[want.Kind](w, h)
 		} else {
-			w.pause(context.Background(), within(w.rng, 200*time.Millisecond))
+			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
 		}
-		w.pause(context.Background(), within(w.rng, 100*time.Millisecond))
+		w.pause(context.Background(), within(w.rng, w.client.Rest))
 	}
 }
 
@@ -66,107 +64,53 @@ func (w *worker) pause(ctx context.Context, d time.Duration) {
 	w.host.AwaitThaw()
 }
 
-func (w *worker) lock(name string) (Lock, error) {
-	wait := within(w.rng, 2*w.client.TTL+time.Second)
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
+// patient is how a worker waits for a lock.
+type patient struct {
+	most   time.Duration
+	cancel time.Duration // cancelled, not timed out, after this; 0: not
+}
+
+func (w *worker) wait() patient {
+	p := patient{most: within(w.rng, 2*w.client.TTL+time.Second)}
 	if w.rng.IntN(8) == 0 {
-		stop := context.AfterFunc(ctx, cancel)
-		defer stop()
-		time.AfterFunc(within(w.rng, wait), cancel) // cancelled, not timed out
+		p.cancel = within(w.rng, p.most)
 	}
-	lock, op := w.locker.Lock, "Lock"
-	if w.rng.IntN(3) == 0 {
-		lock, op, wait = w.locker.TryLock, "TryLock", min(wait, patience)
+	return p
+}
+
+// take asks for what is wanted. It returns nil if that cannot be had.
+func (w *worker) take(want Want, p patient) *holding {
+	ctx, cancel := context.WithTimeout(context.Background(), p.most)
+	defer cancel()
+	if p.cancel > 0 {
+		defer time.AfterFunc(p.cancel, cancel).Stop()
 	}
-	done := w.timed(op, wait+patience)
-	l, err := lock(ctx, name)
+	op, most := "Lock", p.most
+	if want.Try {
+		op, most = "TryLock", min(p.most, patience)
+	}
+	asked := w.now()
+	done := w.timed(op, most+patience)
+	l, err := w.locker.Lock(ctx, want)
 	done()
+	if !want.Try {
+		w.run.wait(Wait{Who: w.who, Names: want.Names, Kind: want.Kind, From: asked, To: w.now()})
+	}
 	switch {
 	case err == nil && l == nil:
 		w.problem(w.who, "%s returned neither lock nor error", op)
-		return nil, errors.New("nothing")
+		return nil
 	case err != nil && l != nil:
 		w.problem(w.who, "%s returned both a lock and an error: %v", op, err)
 	}
 	w.host.AwaitThaw()
-	return l, err
-}
-
-// hold records what the worker may believe, from now on.
-func (w *worker) hold(name string, lock Lock) {
-	var mu sync.Mutex
-	from := w.now()
-	ended := time.Duration(-1)
-	stop := context.AfterFunc(lock.Context(), func() {
-		mu.Lock()
-		ended = w.now()
-		mu.Unlock()
-		w.toldInTime(name, lock)
-	})
-	defer stop()
-
-	meant := []time.Duration{0, w.client.TTL / 10, w.client.TTL, 2 * w.client.TTL}[w.rng.IntN(4)]
-	if meant > 0 {
-		meant = within(w.rng, meant)
+	if err != nil {
+		return nil
 	}
-	ctx := lock.Context()
-	if w.client.Greedy {
-		meant = 2 * w.client.TTL
-	} else if w.rng.IntN(4) == 0 {
-		ctx = context.Background() // one that does not look
+	if (l.Fence() != 0) != want.Fencing {
+		w.problem(w.who, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
-	if !w.client.Greedy && w.rng.IntN(3) == 0 {
-		w.pause(ctx, meant/2)
-		w.extend(lock)
-		meant /= 2
-	}
-	w.pause(ctx, meant)
-
-	held := Hold{Name: name, Who: w.who, From: from, To: w.now(), End: "unlocked"}
-	if until := w.host.Clock().World(lock.Until()).Sub(w.start); until < held.To {
-		held.To, held.End = until, "its time was up"
-	}
-	mu.Lock()
-	if ended >= 0 && ended < held.To {
-		held.To, held.End = ended, fmt.Sprintf("told: %v", context.Cause(lock.Context()))
-	}
-	mu.Unlock()
-	w.run.hold(held)
-	w.unlock(lock)
-}
-
-func (w *worker) extend(lock Lock) {
-	ctx, cancel := context.WithTimeout(context.Background(), w.client.TTL)
-	defer cancel()
-	done := w.timed("Extend", w.client.TTL+patience)
-	_ = lock.Extend(ctx)
-	done()
-	w.host.AwaitThaw()
-}
-
-func (w *worker) unlock(lock Lock) {
-	ctx, cancel := context.WithTimeout(context.Background(), within(w.rng, time.Second))
-	defer cancel()
-	if w.rng.IntN(4) == 0 {
-		cancel() // Unlock works all the same
-	}
-	done := w.timed("Unlock", time.Second+patience)
-	_ = lock.Unlock(ctx)
-	done()
-	if lock.Context().Err() == nil {
-		w.problem(w.who, "the context of a lock outlives its Unlock")
-	}
-	w.host.AwaitThaw()
-}
-
-// toldInTime checks that the end of a lock's context is no later than its deadline, unless the host was frozen then.
-func (w *worker) toldInTime(name string, lock Lock) {
-	deadline := w.host.Clock().World(lock.Until()).Sub(w.start)
-	deadline = max(deadline, w.thawed(w.client.Name))
-	if late := w.now() - deadline; late > time.Millisecond && !w.host.Frozen() {
-		w.problem(w.who, "told %v late that %q is lost", late, name)
-	}
+	return w.begin(want, l, asked)
 }
 
 // timed returns a function to call when op has ended, which must be within most, frozen hosts aside.

@@ -81,6 +81,17 @@ func (c *Clock) Rate(rate float64) {
 	}
 }
 
+// Ahead sets the clock ahead by d, or back if it is negative, as far as the time of day goes: what is due in a second is
+// due in a second all the same.
+func (c *Clock) Ahead(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shown, c.still = c.shown.Add(d), c.still.Add(d)
+	for t := range c.timers {
+		t.when = t.when.Add(d)
+	}
+}
+
 // Freeze stops the clock: Now stands still, and no timer fires.
 func (c *Clock) Freeze() {
 	c.mu.Lock()

@@ -42,6 +42,25 @@ func TestClockChangesItsRateUnderATimer(t *testing.T) {
 	})
 }
 
+func TestClockIsAheadAndNoTimerNoticesIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, start := simnet.NewClock(), time.Now()
+		fired := make(chan struct{})
+		c.AfterFunc(10*time.Second, func() { close(fired) })
+		c.Ahead(time.Minute)
+		assert.Equal(t, time.Minute, c.Now().Sub(start))
+		assert.Equal(t, start, c.World(start.Add(time.Minute)))
+		<-fired
+		assert.Equal(t, 10*time.Second, time.Since(start))
+		c.Freeze()
+		c.Ahead(-2 * time.Minute)
+		assert.Equal(t, -50*time.Second, c.Now().Sub(start))
+		c.Thaw()
+		assert.Equal(t, -50*time.Second, c.Now().Sub(start))
+	})
+}
+
 func TestFrozenClockStandsStill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,5 +1,7 @@
 package simnet
 
+import "strings"
+
 // Freeze stops the master as SIGSTOP does: it accepts connections and reads, but executes nothing. Keys go on to expire.
 func (m *Master) Freeze() { m.set(func() { m.frozen = true }) }
 
@@ -45,6 +47,17 @@ func (m *Master) Up() bool {
 
 // Wipe removes all data, as FLUSHALL does: the run_id stays.
 func (m *Master) Wipe() { m.set(m.redis.FlushAll) }
+
+// Evict removes the keys that begin with prefix, as a server that runs out of memory may.
+func (m *Master) Evict(prefix string) {
+	m.set(func() {
+		for _, key := range m.redis.Keys() {
+			if strings.HasPrefix(key, prefix) {
+				m.redis.Del(key)
+			}
+		}
+	})
+}
 
 // FlushScripts makes the server forget its scripts: EVALSHA gets NOSCRIPT.
 func (m *Master) FlushScripts() {

@@ -274,6 +274,20 @@ func TestCrashLosesEverything(t *testing.T) {
 	})
 }
 
+func TestEvictedKeysAreGone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {
+		m := w.Master(0)
+		m.Set("count:a", "1", 0)
+		m.Set("count:b", "2", time.Minute)
+		m.Set("lock:a", "me", time.Minute)
+		id := m.RunID()
+		m.Evict("count:")
+		assert.Equal(t, []string{"lock:a"}, m.Keys())
+		assert.Equal(t, id, m.RunID(), "it is the same server")
+	})
+}
+
 func TestCrashOfAFrozenMasterLosesWhatItHadNotRead(t *testing.T) {
 	t.Parallel()
 	inBubble(t, 1, func(t *testing.T, w *simnet.Net) {

@@ -1,0 +1,110 @@
+package simulation
+
+import (
+	"context"
+	"time"
+)
+
+// acts are what a worker does with each kind of lock that it got.
+var acts = map[Kind]func(*worker, *holding){
+	Mutex:     (*worker).sit,
+	Several:   (*worker).sit,
+	Reader:    (*worker).sit,
+	Writer:    (*worker).write,
+	Reentrant: (*worker).reenter,
+}
+
+// draw settles what to ask for.
+func (w *worker) draw() Want {
+	names := w.schedule.Names
+	want := Want{
+		Kind: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
+		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.IntN(3) == 0,
+	}
+	switch want.Kind {
+	case Several:
+		want.Names = nil
+		for _, i := range w.rng.Perm(len(names))[:1+w.rng.IntN(len(names))] {
+			want.Names = append(want.Names, names[i])
+		}
+	case Reentrant:
+		want.Owner = []string{"owner1", "owner2"}[w.rng.IntN(2)] // the same at every client
+	}
+	return want
+}
+
+// sit holds, and unlocks.
+func (w *worker) sit(h *holding) {
+	w.stay(h, w.meant())
+	h.end()
+}
+
+// write downgrades at times.
+func (w *worker) write(h *holding) {
+	meant := w.meant()
+	if w.rng.IntN(2) == 0 {
+		w.stay(h, meant/2)
+		h.downgrade()
+		meant /= 2
+	}
+	w.stay(h, meant)
+	h.end()
+}
+
+// reenter locks again while it holds, and unlocks in whatever order.
+func (w *worker) reenter(outer *holding) {
+	holds := []*holding{outer}
+	w.stay(outer, w.meant())
+	for range w.rng.IntN(3) {
+		if inner := w.inner(outer); inner != nil {
+			holds = append(holds, inner)
+			w.stay(inner, w.meant()/2)
+		}
+	}
+	w.rng.Shuffle(len(holds), func(i, j int) { holds[i], holds[j] = holds[j], holds[i] })
+	for _, h := range holds {
+		h.end()
+		w.pause(context.Background(), within(w.rng, w.client.Rest))
+	}
+}
+
+// inner takes another hold of the owner's. It never stands behind a stranger.
+func (w *worker) inner(outer *holding) *holding {
+	want := outer.want
+	want.Fencing = w.rng.Float64() < w.schedule.Fencing
+	want.Try = w.rng.IntN(2) == 0
+	if !w.schedule.quiet() {
+		return w.take(want, w.wait())
+	}
+	h := w.take(want, patient{most: patience})
+	if h == nil && w.thawed(w.client.Name) == 0 && w.now() < outer.until() && outer.lock.Context().Err() == nil {
+		w.problem(w.who, "%s was refused to %s though the owner holds it and all masters answer", want.Names[0], want.Owner)
+	}
+	return h
+}
+
+// meant draws how long to hold a lock.
+func (w *worker) meant() time.Duration {
+	most := w.client.Stay
+	if w.client.Greedy {
+		return most
+	}
+	if most = []time.Duration{0, most / 20, most / 2, most}[w.rng.IntN(4)]; most > 0 {
+		return within(w.rng, most)
+	}
+	return 0
+}
+
+// stay holds for as long as was meant, and extends in between at times.
+func (w *worker) stay(h *holding, meant time.Duration) {
+	ctx := h.lock.Context()
+	if !w.client.Greedy && w.rng.IntN(4) == 0 {
+		ctx = context.Background() // one that does not look
+	}
+	if !w.client.Greedy && w.rng.IntN(3) == 0 {
+		w.pause(ctx, meant/2)
+		h.extend()
+		meant /= 2
+	}
+	w.pause(ctx, meant)
+}

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// holding is a lock that a worker has, and what the worker may believe of it.
+type holding struct {
+	*worker
+	want        Want
+	lock        Lock
+	kind        Kind // a downgrade changes it
+	asked, from time.Duration
+	stop        func() bool
+
+	mu    sync.Mutex
+	ended time.Duration // when the lock's context ended; negative: not yet
+}
+
+// begin is when a worker gets a lock.
+func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
+	h := &holding{worker: w, want: want, lock: lock, kind: want.Kind, asked: asked, from: w.now(), ended: -1}
+	h.stop = context.AfterFunc(lock.Context(), func() {
+		h.mu.Lock()
+		h.ended = h.now()
+		h.mu.Unlock()
+		h.toldInTime()
+	})
+	return h
+}
+
+// until is when the lock ends, in true time.
+func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Until()).Sub(h.start) }
+
+// believe records what the worker could believe until now, when this happens.
+func (h *holding) believe(happens string) {
+	held := Hold{
+		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),
+		Asked: h.asked, From: h.from, To: h.now(), End: happens,
+	}
+	if h.kind == Reentrant && held.Fence != 0 {
+		held.Token = h.lock.Token()
+	}
+	if until := h.until(); until < held.To {
+		held.To, held.End = until, "its time was up"
+	}
+	h.mu.Lock()
+	if h.ended >= 0 && h.ended < held.To {
+		held.To, held.End = h.ended, fmt.Sprintf("told: %v", context.Cause(h.lock.Context()))
+	}
+	h.mu.Unlock()
+	for _, name := range h.want.Names {
+		held.Name = name
+		h.hold(held)
+	}
+}
+
+func (h *holding) extend() {
+	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
+	defer cancel()
+	done := h.timed("Extend", h.client.TTL+patience)
+	_ = h.lock.Extend(ctx)
+	done()
+	h.host.AwaitThaw()
+}
+
+// downgrade makes a reader of a writer: from the call on it is one, whatever comes of it.
+func (h *holding) downgrade() {
+	h.believe("downgraded")
+	h.kind, h.from = Reader, h.now()
+	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
+	defer cancel()
+	done := h.timed("Downgrade", h.client.TTL+patience)
+	_ = h.lock.Downgrade(ctx)
+	done()
+	h.host.AwaitThaw()
+}
+
+// end unlocks.
+func (h *holding) end() {
+	defer h.stop()
+	h.believe("unlocked")
+	ctx, cancel := context.WithTimeout(context.Background(), within(h.rng, time.Second))
+	defer cancel()
+	if h.rng.IntN(4) == 0 {
+		cancel() // Unlock works all the same
+	}
+	done := h.timed("Unlock", time.Second+patience)
+	_ = h.lock.Unlock(ctx)
+	done()
+	if h.lock.Context().Err() == nil {
+		h.problem(h.who, "the context of a lock outlives its Unlock")
+	}
+	h.host.AwaitThaw()
+}
+
+// toldInTime checks that the end of a lock's context is no later than its deadline, unless the host was frozen then.
+func (h *holding) toldInTime() {
+	deadline := max(h.until(), h.thawed(h.client.Name))
+	if late := h.now() - deadline; late > time.Millisecond && !h.host.Frozen() {
+		h.problem(h.who, "told %v late that %q is lost", late, h.want.Names)
+	}
+}

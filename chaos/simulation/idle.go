@@ -1,0 +1,37 @@
+package simulation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Wait is one call of Lock that waits for as long as it may.
+type Wait struct {
+	Who      string
+	Names    []string
+	Kind     Kind
+	From, To time.Duration
+}
+
+// Idle returns the longest time, of those beyond most, for which somebody waited for names of which nobody held any.
+func Idle(waits []Wait, holds []Hold, most time.Duration) (longest Wait, found bool) {
+	sorted := slices.Clone(holds)
+	slices.SortStableFunc(sorted, func(a, b Hold) int { return cmp.Compare(a.From, b.From) })
+	for _, w := range waits {
+		free := w.From
+		look := func(until time.Duration) {
+			if until = min(until, w.To); until-free > max(most, longest.To-longest.From) {
+				longest, found = Wait{Who: w.Who, Names: w.Names, Kind: w.Kind, From: free, To: until}, true
+			}
+		}
+		for _, h := range sorted {
+			if slices.Contains(w.Names, h.Name) {
+				look(h.From)
+				free = max(free, h.To)
+			}
+		}
+		look(w.To)
+	}
+	return longest, found
+}

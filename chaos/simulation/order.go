@@ -1,0 +1,78 @@
+package simulation
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Order returns every hold whose fencing token is not what it must be after that of an earlier one of the same name:
+// larger, or for a reader and for the same owner not smaller. The earlier one is compared with where it is the latest.
+//
+// One is before another if its Lock had returned when the other was asked for; or if it was over when the other began.
+// The latter is more than [redlock.Lock.Fence] says, and holds as long as no master forgets its counters without anybody
+// noticing (lasting).
+func Order(holds []Hold, lasting bool) []Violation {
+	var found []Violation
+	for _, group := range fenced(holds) {
+		for _, second := range group {
+			var worst *Hold
+			for i, first := range group {
+				if first.before(second, lasting) && first.outranks(second) && (worst == nil || first.Fence > worst.Fence) {
+					worst = &group[i]
+				}
+			}
+			if worst != nil {
+				found = append(found, Violation{Rule: "fencing tokens out of order", First: *worst, Second: second, From: worst.From, To: second.From})
+			}
+		}
+	}
+	return found
+}
+
+func (h Hold) before(second Hold, lasting bool) bool {
+	return h.From <= second.Asked || (lasting && h.To <= second.From && second.From < second.To)
+}
+
+// outranks: the fencing token of the first does not let the second have the one it has.
+func (h Hold) outranks(second Hold) bool {
+	if second.Kind == Reader || h.owned(second) {
+		return h.Fence > second.Fence
+	}
+	return h.Fence >= second.Fence
+}
+
+// Sharing returns every hold of an owner that was asked for while the owner had another, and lasted beside it, but has not
+// the same fencing token. excused says for which there is a reason.
+func Sharing(holds []Hold, excused func(first, second Hold) bool) []Violation {
+	var found []Violation
+	for _, group := range fenced(holds) {
+		for _, second := range group {
+			for _, first := range group {
+				beside := first.owned(second) && first.From <= second.Asked && second.From < min(first.To, second.To)
+				if beside && first.Fence != second.Fence && !excused(first, second) {
+					found = append(found, Violation{
+						Rule: "two fencing tokens of one owner", First: first, Second: second, From: second.From, To: min(first.To, second.To),
+					})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// fenced are the holds that have a fencing token, by name, in the order they began.
+func fenced(holds []Hold) [][]Hold {
+	byName := make(map[string][]Hold)
+	for _, h := range holds {
+		if h.Fence != 0 {
+			byName[h.Name] = append(byName[h.Name], h)
+		}
+	}
+	var groups [][]Hold
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		slices.SortStableFunc(byName[name], func(a, b Hold) int { return cmp.Compare(a.From, b.From) })
+		groups = append(groups, byName[name])
+	}
+	return groups
+}
