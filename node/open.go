@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -38,15 +39,21 @@ func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
 // the same name.
 func WithName(name string) Option { return func(s *settings) { s.name = name } }
 
-func newSettings(opts []Option) settings {
+func newSettings(opts []Option) (settings, error) {
 	s := settings{
 		clock:  clock.System,
 		dialer: (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
 	}
 	for _, o := range opts {
+		if o == nil {
+			return s, errors.New("redlock: a nil node.Option")
+		}
 		o(&s)
 	}
-	return s
+	if s.clock == nil || s.dialer == nil {
+		return s, errors.New("redlock: a nil clock or dialer: leave the option out to use the system's")
+	}
+	return s, nil
 }
 
 // Open makes a node of a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
@@ -57,7 +64,10 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newSettings(opts)
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
 	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -67,7 +68,7 @@ func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		"redis://10.0.0.1?max_retries=3":     "max_retries",
 		"redis://10.0.0.1?max_retries=maybe": "max_retries",
 		"redis://10.0.0.1?tpyo=1":            "tpyo",
-		"redis://10.0.0.1?db=two":            "db",
+		"redis://10.0.0.1?db=two":            "database",
 		"redis://%zz":                        "redis://",
 		"redis://10.0.0.1 ":                  "redis://",
 		"redis://10.0.0.1\n":                 "redis://",
@@ -79,6 +80,33 @@ func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
 			assert.Nil(t, n)
 		})
+	}
+}
+
+// Some leave out the @, or put the password where it does not belong.
+func TestAPasswordInTheWrongPlaceIsInNoError(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0", "rediss://:hunter2:10.0.0.1:6379",
+		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2", "me:hunter2:10.0.0.1",
+	} {
+		_, err := node.Open(url)
+		require.Error(t, err, url)
+		if !strings.Contains(url, "?hunter2") { // the name of an option, not its value, is quoted
+			assert.NotContains(t, err.Error(), "hunter2", url)
+		}
+	}
+}
+
+func TestNilOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, o := range []node.Option{nil, node.WithClock(nil), node.WithDialer(nil)} {
+		_, err := node.Open("redis://10.0.0.1", o)
+		require.ErrorContains(t, err, "nil")
+		client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
+		_, err = node.Wrap(client, o)
+		require.ErrorContains(t, err, "nil")
+		require.NoError(t, client.Close())
 	}
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -20,25 +21,39 @@ func parse(rawURL string) (*redis.Options, error) {
 		// The error may quote what it took for the host, and that may be half of a password. So it is looked for in
 		// what is shown.
 		if _, err = read(bare); err == nil {
-			err = errors.New("the user or the password cannot be read: percent-encode its special characters, as in %40 for @ and %2F for /")
+			err = errors.New("the user, the password or the port cannot be read: it should look like redis://user:password@host:6379, " +
+				"with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
 		}
 	}
 	return nil, fmt.Errorf("redlock: master %q: %w", shown, err)
 }
 
-// hide replaces user and password, if there may be any: everything before the last @ but a scheme. bare has none.
+// hide replaces what may be a secret: everything before the last @ but a scheme; without an @, everything behind a scheme
+// if there is something where the port should be that is none; and a query. bare is the URL without user and password.
 func hide(rawURL string) (shown, bare string, secret bool) {
-	at := strings.LastIndexByte(rawURL, '@')
-	if at < 0 {
-		return rawURL, rawURL, false
-	}
-	scheme, _, ok := strings.Cut(rawURL[:at], "://")
+	scheme, place, ok := strings.Cut(rawURL, "://")
 	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz+") == "" {
 		scheme += "://"
 	} else {
-		scheme = ""
+		scheme, place = "", rawURL
 	}
-	return scheme + "xxxxx@" + rawURL[at+1:], scheme + rawURL[at+1:], true
+	if at := strings.LastIndexByte(place, '@'); at >= 0 {
+		place = place[at+1:]
+		return scheme + "xxxxx@" + hideQuery(place), scheme + place, true
+	}
+	host, _, _ := strings.Cut(place, "/")
+	host, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
+	if strings.Trim(port, "0123456789") != "" && scheme != "unix://" {
+		return scheme + "xxxxx", scheme + "xxxxx", true
+	}
+	return hideQuery(rawURL), rawURL, false
+}
+
+func hideQuery(rawURL string) string {
+	if before, _, ok := strings.Cut(rawURL, "?"); ok {
+		return before + "?xxxxx"
+	}
+	return rawURL
 }
 
 func read(rawURL string) (*redis.Options, error) {
@@ -57,6 +72,8 @@ func read(rawURL string) (*redis.Options, error) {
 		return nil, errors.New("a # has no meaning here: write %23 if it belongs to the password")
 	case u.Scheme == "unix" && u.Host != "":
 		return nil, fmt.Errorf("host %q in front of the path: a socket's URL is unix:///path", u.Host)
+	case strings.Contains(u.Hostname(), ":") && !isIP(u.Hostname()):
+		return nil, errors.New("the host has more than one colon and is no IP address; it should look like redis://user:password@host:6379")
 	case u.Scheme != "unix" && u.Hostname() == "":
 		return nil, errors.New("no host; it should look like redis://user:password@host:6379")
 	}
@@ -71,4 +88,9 @@ func read(rawURL string) (*redis.Options, error) {
 		o.Network = "tcp"
 	}
 	return o, nil
+}
+
+func isIP(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }

@@ -28,7 +28,10 @@ import (
 //
 // A failover client has no address of its own: name it with [WithName], after its Sentinel master.
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
-	s := newSettings(opts)
+	s, err := newSettings(opts)
+	if err != nil {
+		return nil, err
+	}
 	w := &wrapped{client: client, clock: s.clock}
 	var label string
 	switch c := client.(type) {
