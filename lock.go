@@ -67,7 +67,8 @@ func (l *Lock) Context() context.Context {
 }
 
 // Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed]. It
-// looks at the clock, so a process that was paused past Until finds out here at the latest.
+// looks at the clock, so a process that was paused past Until finds out here at the latest. (A machine that was suspended may
+// not: on Linux the monotonic clock stands still meanwhile.)
 func (l *Lock) Err() error {
 	l.mu.Lock()
 	err := l.err
@@ -136,7 +137,7 @@ func (l *Lock) expired() error {
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
-// cancelled already, since that is when one unlocks: ctx gives values only, and the wait is bounded by the node timeout.
+// cancelled already, since that is when one unlocks: ctx is not looked at, and the wait is bounded by the node timeout.
 //
 // [ErrLost]: it had been lost before; what was left of it is released all the same. [ErrNoQuorum]: too few masters
 // confirmed; the handle is spent, and the release is pursued in the background until they have. A second Unlock returns

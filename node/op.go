@@ -9,7 +9,7 @@ import (
 // Op is one operation on a master: a command or a script, and how its reply is read. It is immutable and may be
 // submitted to any number of nodes at once; they share its arguments.
 type Op struct {
-	// Name is what errors and traces call it: "acquire", "extend", "release", "inspect".
+	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "look", "leave", "inspect", "status".
 	Name string
 	read func(reply any) Vote
 	args []any // as they go out, EVALSHA for a script
