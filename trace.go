@@ -10,9 +10,8 @@ import (
 // They are called synchronously, several at a time, from whatever goroutine is at work: they must be quick, safe for
 // concurrent use, and must not call back into the Locker.
 type Trace struct {
-	// Vote: a master answered an operation ("acquire", "raise", "extend", "release", "look",
-	// "leave", "inspect", "status") with vote ("granted", "denied",
-	// "failed", "unknown") after took. err is set for failed and unknown.
+	// Vote: a master answered an operation ("acquire", "raise", "extend", "release", "look", "leave", "inspect", "status")
+	// with vote ("granted", "denied", "failed", "unknown") after took. err is set for failed and unknown.
 	Vote func(node, op, vote string, took time.Duration, err error)
 	// Acquired: name was locked, after waiting took and attempts rounds.
 	Acquired func(name string, took time.Duration, attempts int)

@@ -145,7 +145,8 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 }
 
 // Listen has heard called when, since it was last called, a majority of the nodes had a message on the channel or began
-// to listen to it. It returns at once; stop ends it.
+// to listen to it. Messages that come after their majority count for the next, so that it may be called too early, never too
+// late. It returns at once; stop ends it.
 func (q *Quorum) Listen(channel string, heard func()) (stop func()) {
 	c := &chorus{voices: make([]bool, len(q.nodes)), need: q.need, heard: heard}
 	stops := make([]func(), len(q.nodes))
