@@ -151,7 +151,7 @@ func life(c redlock.Claim, kind string) func(t *testing.T, s *server) {
 			other.Kind = "writer"
 		}
 		obstacle{kind: kind, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
-		obstacle{kind: kind, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
+		obstacle{kind: kind, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
 		assert.Equal(t, int64(hint+1), s.ask(t, c.Ops().Raise(hint+1)).Number)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
@@ -173,12 +173,12 @@ func fenceOf(kind string, n int64) map[string]string {
 func strangers(kind string) map[string]step {
 	all := make(map[string]step)
 	c, fenced := entryClaim(kind, holdToken, false), entryClaim(kind, holdToken, true)
-	stranger := func(name string, given [][]any, kindThere string, left time.Duration) {
+	stranger := func(name string, given [][]any, kindThere, token string, left time.Duration) {
 		none := node.Vote{Verdict: node.Denied}
 		for _, st := range []step{
 			{op: c.Ops().Acquire(), vote: hindered(kindThere, left)},
 			{op: fenced.Ops().Acquire(), vote: hindered(kindThere, left)},
-			{op: c.Look(time.Second), vote: hindered(kindThere, left)},
+			{op: c.Look(time.Second), vote: met(kindThere, token, left)},
 			{op: fenced.Ops().Raise(99), vote: none},
 			{op: c.Ops().Extend(0), vote: none},
 			{op: fenced.Ops().Extend(99), vote: none},
@@ -192,24 +192,24 @@ func strangers(kind string) map[string]step {
 			all[kind+": "+st.op.Name+": "+name+fencing] = st
 		}
 	}
-	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", 5*time.Second)
-	stranger("a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", 5*time.Second)
-	stranger("a mutex for ever", [][]any{{"set", lockName, ""}}, "mutex", -1)
+	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", lockToken, 5*time.Second)
+	stranger("a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", holdToken, 5*time.Second)
+	stranger("a mutex for ever", [][]any{{"set", lockName, ""}}, "mutex", "", -1)
 	for foreign, key := range foreignKeys() {
-		stranger("a "+foreign, [][]any{key}, foreign, -1)
-		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, 5*time.Second)
+		stranger("a "+foreign, [][]any{key}, foreign, "", -1)
+		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, "", 5*time.Second)
 	}
 	for _, there := range []string{"reader", "writer", "reentrant"} {
 		if there == kind && kind == "reader" {
 			continue
 		}
-		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, 5*time.Second)
+		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second)
 		if there != kind {
 			token := holdToken
 			if there == "writer" && kind == "reader" {
 				token = innerToken // with its own it would be a downgrade
 			}
-			stranger("a "+there+" of the same owner", held(there, token).made(), there, 5*time.Second)
+			stranger("a "+there+" of the same owner", held(there, token).made(), there, token, 5*time.Second)
 		}
 	}
 	st := step{

@@ -60,12 +60,12 @@ func fencedSteps() map[string]step {
 	all["look: of two the one that stays longest"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
 		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
-		vote:  node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", name: 1, left: 9 * time.Second}},
+		vote:  node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
 	}
 	all["look: of two the one that stays for ever"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
 		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
-		vote:  hindered("mutex", -1),
+		vote:  met("mutex", "another", -1),
 	}
 	for i, name := range oddNames() {
 		c.Names = []string{name, "beside " + name}

@@ -54,8 +54,8 @@ func mutexSteps() map[string]step {
 		"release: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
 		"inspect: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
 		"look: free":                     {op: look, vote: one, then: free},
-		"look: its own":                  {given: [][]any{mine}, op: look, vote: hindered("mutex", 5*time.Second)},
-		"look: another's, for ever":      {given: [][]any{forever}, op: look, vote: hindered("mutex", -1)},
+		"look: its own":                  {given: [][]any{mine}, op: look, vote: met("mutex", lockToken, 5*time.Second)},
+		"look: another's, for ever":      {given: [][]any{forever}, op: look, vote: met("mutex", "another", -1)},
 	}
 	for kind, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}

@@ -163,7 +163,7 @@ func intentSteps() map[string]step {
 	steps := map[string]step{
 		"look: a writer waits": {op: writer.Look(long), vote: one, then: waits(entries{mine: long}).is},
 		"look: a writer waits for a reader": {
-			given: held("reader", otherToken).made(), op: writer.Look(long), vote: hindered("reader", short),
+			given: held("reader", otherToken).made(), op: writer.Look(long), vote: met("reader", otherToken, short),
 			then: under(held("reader", otherToken), entries{mine: long}).is,
 		},
 		"look: a writer waits on": {

@@ -142,18 +142,26 @@ func hindered(kind string, left time.Duration) node.Vote {
 	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: kind, left: left}}
 }
 
+// met is the same of a look, which tells whose it is.
+func met(kind, token string, left time.Duration) node.Vote {
+	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: kind, token: token, left: left}}
+}
+
 // obstacle is what a denial says.
 type obstacle struct {
 	kind string
 	name int // which of the names
 	left time.Duration
+	// token is whose it is, of what look met.
+	token string
 }
 
 func (want obstacle) is(t *testing.T, v node.Vote) {
 	t.Helper()
-	kind, name, left, ok := redlock.Obstacle(v)
+	kind, token, name, left, ok := redlock.Obstacle(v)
 	require.True(t, ok)
 	assert.Equal(t, want.kind, kind)
+	assert.Equal(t, want.token, token)
 	assert.Equal(t, want.name, name)
 	assertLife(t, want.left, left)
 	assertLeft(t, max(0, want.left), v.Wait)

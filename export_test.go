@@ -52,10 +52,10 @@ func Sighting(v node.Vote) (kind string, fence int64, lefts map[string]time.Dura
 	return s.kind, s.fence, lefts, ok
 }
 
-// Obstacle is what a denial of acquire or look says of who is in the way.
-func Obstacle(v node.Vote) (kind string, name int, left time.Duration, ok bool) {
+// Obstacle is what a denial of acquire or look says of who is in the way. Only look tells the token.
+func Obstacle(v node.Vote) (kind, token string, name int, left time.Duration, ok bool) {
 	o, ok := v.Data.(obstacle)
-	return o.kind, o.name, o.left, ok
+	return o.kind, o.token, o.name, o.left, ok
 }
 
 // Channel is where the release of a name is announced, and FenceKey and IntentKey are the keys beside it.

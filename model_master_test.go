@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -105,22 +106,29 @@ func ownerOf(token string) string { return token[:strings.LastIndexByte(token, '
 func (m *model) hinders(c redlock.Claim, i int) (by obstacle, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
-		return obstacle{kind: r.kind, name: i, left: m.longest(r.holds)}, true
+		left, token := m.longest(r.holds)
+		return obstacle{kind: r.kind, token: token, name: i, left: left}, true
 	}
 	if c.Kind == "reader" && len(r.intents) > 0 {
-		return obstacle{kind: "writer", left: m.longest(r.intents)}, true
+		left, _ := m.longest(r.intents)
+		return obstacle{kind: "writer", left: left}, true
 	}
 	return obstacle{}, false
 }
 
-func (m *model) longest(ends map[string]int64) time.Duration {
-	return time.Duration(slices.Max(slices.Collect(maps.Values(ends)))-m.now) * time.Millisecond
+// longest is which stays longest, and for how long. Of two, Redis takes the one with the greater name.
+func (m *model) longest(ends map[string]int64) (left time.Duration, who string) {
+	who = slices.MaxFunc(slices.Collect(maps.Keys(ends)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ends[a], ends[b]), cmp.Compare(a, b))
+	})
+	return time.Duration(ends[who]-m.now) * time.Millisecond, who
 }
 
 func (m *model) acquire(c redlock.Claim) answer {
 	token := int64(0)
 	for i, name := range c.Names {
 		if by, ok := m.hinders(c, i); ok {
+			by.token = "" // look tells
 			return denied(by)
 		}
 		token = max(token, m.at(name).last)
