@@ -50,7 +50,7 @@ down: ## and away with them
 chaos: image ## kill, freeze and cut off masters under clients that lock, and check that no two hold it at once (DURATION=40s)
 	go run ./chaos -duration $(DURATION)
 
-bench: ## one master against a quorum of five against other clients, in one run; needs redis-server
+bench: ## one master against a quorum of five against other clients, and kinds of locks against each other, in one run; needs redis-server
 	go run ./bench
 
 bench-smoke: ## that it runs at all: its figures mean nothing

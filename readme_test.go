@@ -20,7 +20,8 @@ var shown = map[string][]string{
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/sql.go", "examples/fencing/sql.go",
 		"examples/fencing/save.lua", "examples/fencing/http.go",
 	},
-	"docs/locks.md": slices.Repeat([]string{"example_kinds_test.go"}, 7),
+	"docs/migration.md": {"fleet_test.go"},
+	"docs/locks.md":     slices.Repeat([]string{"example_kinds_test.go"}, 7),
 }
 
 func TestDocumentsShowCodeThatRuns(t *testing.T) {

@@ -79,6 +79,11 @@ func failures(r *report) verdict {
 			}
 		}
 	}
+	for _, row := range r.Kinds {
+		for _, f := range row.Rounds {
+			count(f)
+		}
+	}
 	if r.Frozen != nil {
 		for _, c := range r.Frozen.Cycles {
 			count(c.Healthy)

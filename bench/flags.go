@@ -14,8 +14,10 @@ import (
 // settings are what the command line asks for.
 type settings struct {
 	smoke, check, json bool
-	latency, frozen    bool // which parts run
+	latency            bool // which parts run
+	kinds, frozen      bool
 	latencyPlan        latencyPlan
+	kindsPlan          latencyPlan
 	frozenPlan         frozenPlan
 	ttl                time.Duration
 	contestants        []*contestant
@@ -24,11 +26,13 @@ type settings struct {
 	memProfile         string
 }
 
-// defaults of a full run and of a smoke run: about two minutes, and under half a minute with the masters' start.
+// defaults of a full run and of a smoke run: about three minutes, and about half a minute with the masters' start.
 const (
 	fullRounds, smokeRounds = 7, 3
 	fullSlice, smokeSlice   = time.Second, 120 * time.Millisecond
 	fullRamp, smokeRamp     = 200 * time.Millisecond, 60 * time.Millisecond
+	kindRounds, smokeKinds  = 5, 2
+	kindSlice, smokeKind    = 300 * time.Millisecond, 60 * time.Millisecond
 	fullCycles, smokeCycles = 3, 1
 	fullFrozen, smokeFrozen = 3 * time.Second, 1500 * time.Millisecond
 	defaultCallers          = "1,64,512"
@@ -39,7 +43,8 @@ const (
 const usage = `usage: go run ./bench [flags]
 
 Compares redlock over five masters and over one with redsync and bsm/redislock, side by side in one run, on masters that
-it starts for itself (redis-server must be installed). Without -latency or -frozen both parts run.
+it starts for itself (redis-server must be installed), and the kinds of locks with each other. Without -latency, -kinds or
+-frozen all parts run.
 
 `
 
@@ -53,6 +58,7 @@ func parse(args []string, out io.Writer) (*settings, error) {
 		f.PrintDefaults()
 	}
 	f.BoolVar(&s.latency, "latency", false, "run this part: lock + unlock of every contestant, for each number of callers")
+	f.BoolVar(&s.kinds, "kinds", false, "run this part: every kind of lock, and fencing, against the plain mutex")
 	f.BoolVar(&s.frozen, "frozen", false, "run this part: redlock with one of five masters frozen")
 	f.BoolVar(&s.smoke, "smoke", false, "a short run, to see that everything works; its figures mean little")
 	f.BoolVar(&s.check, "check", false, "compare with the project's targets (with slack in a smoke run), exit with 1 if one is missed")
@@ -84,10 +90,11 @@ func (s *settings) settle(callers, picked string) (err error) {
 	}
 	l, z := &s.latencyPlan, &s.frozenPlan
 	l.ramp, z.ramp = choose(fullRamp, smokeRamp), choose(fullRamp, smokeRamp)
+	s.kindsPlan = latencyPlan{rounds: kindRounds, callers: []int{1, 64}, slice: choose(kindSlice, smokeKind), ramp: l.ramp}
 	z.window, z.cycles = choose(fullFrozen, smokeFrozen), fullCycles
 	rounds := fullRounds
 	if s.smoke {
-		z.cycles, rounds = smokeCycles, smokeRounds
+		z.cycles, rounds, s.kindsPlan.rounds = smokeCycles, smokeRounds, smokeKinds
 	}
 	if l.rounds == 0 {
 		l.rounds = rounds
@@ -95,8 +102,8 @@ func (s *settings) settle(callers, picked string) (err error) {
 	if l.slice == 0 {
 		l.slice = choose(fullSlice, smokeSlice)
 	}
-	if !s.latency && !s.frozen {
-		s.latency, s.frozen = true, true
+	if !s.latency && !s.kinds && !s.frozen {
+		s.latency, s.kinds, s.frozen = true, true, true
 	}
 	switch {
 	case l.rounds < 0:
@@ -108,7 +115,7 @@ func (s *settings) settle(callers, picked string) (err error) {
 	case s.pool < 0:
 		return fmt.Errorf("-pool %d: at least 1", s.pool)
 	case s.check && !(s.latency && s.frozen):
-		return errors.New("-check needs both parts: leave -latency and -frozen out")
+		return errors.New("-check needs the latency part and the frozen one: leave -latency, -kinds and -frozen out")
 	}
 	if l.callers, err = numbers(callers); err != nil {
 		return err

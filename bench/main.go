@@ -1,7 +1,7 @@
-// Command bench compares what a lock costs: redlock over five masters and over one, and the usual alternatives, in one
-// interleaved run on masters that it starts for itself.
+// Command bench compares what a lock costs: redlock over five masters and over one, and the usual alternatives, and
+// the kinds of locks among each other, in one interleaved run on masters that it starts for itself.
 //
-//	go run ./bench            about two minutes
+//	go run ./bench            about three minutes
 //	go run ./bench -smoke     under half a minute
 //	go run ./bench -check     exits with 1 and names what misses its target
 //	go run ./bench -h
@@ -102,6 +102,12 @@ func measure(ctx context.Context, s *settings, m *masters, r *report, p *progres
 		func() (err error) {
 			if s.latency {
 				r.Latency, err = latencyPart(ctx, s, m, p)
+			}
+			return err
+		},
+		func() (err error) {
+			if s.kinds {
+				r.Kinds, err = kindsPart(ctx, s, m, p)
 			}
 			return err
 		},

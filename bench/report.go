@@ -13,6 +13,7 @@ import (
 type report struct {
 	Setup   setup         `json:"setup"`
 	Latency []*row        `json:"latency,omitempty"`
+	Kinds   []*row        `json:"kinds,omitempty"`
 	Frozen  *frozenReport `json:"frozen,omitempty"`
 	Checks  []verdict     `json:"checks,omitempty"`
 }

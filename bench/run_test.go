@@ -43,6 +43,14 @@ func TestRunMeasuresEveryContestantOnRealMasters(t *testing.T) {
 			assert.Positive(t, f.Allocs, row.Contestant)
 		}
 	}
+	require.Len(t, r.Kinds, 2*len(allKinds()))
+	for _, row := range r.Kinds {
+		require.Len(t, row.Rounds, 2, row.Contestant)
+		for _, f := range row.Rounds {
+			assert.Positive(t, f.Pairs, row.Contestant)
+			assert.Zero(t, f.Failed, "%s: %s", row.Contestant, f.Failure)
+		}
+	}
 	require.Len(t, r.Frozen.Cycles, 1)
 	assert.Zero(t, r.Frozen.left(), "%v", r.Frozen.Cycles[0].Few)
 	assert.NotEmpty(t, r.Setup.Redis)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,10 +22,10 @@ func (r *report) writeTables(w io.Writer) {
 	if s.Smoke {
 		fmt.Fprintln(w, "a smoke run: it shows that everything works, not how fast")
 	}
-	for _, callers := range r.loads() {
+	for _, callers := range loadsOf(r.Latency) {
 		r.writeLatency(w, callers)
 	}
-	r.writeFailures(w)
+	writeFailures(w, r.Latency)
 	if len(r.Latency) > 0 {
 		fmt.Fprintln(w)
 		for _, c := range s.Contestants {
@@ -32,6 +33,7 @@ func (r *report) writeTables(w io.Writer) {
 		}
 		fmt.Fprintf(w, "PoolSize of the peers' clients: %d connections to each master\n", s.Pool)
 	}
+	r.writeKinds(w)
 	if r.Frozen != nil {
 		r.Frozen.write(w)
 	}
@@ -40,10 +42,10 @@ func (r *report) writeTables(w io.Writer) {
 	}
 }
 
-// loads are the numbers of callers, in the order they were measured.
-func (r *report) loads() (all []int) {
+// loadsOf are the numbers of callers, in the order they were measured.
+func loadsOf(rows []*row) (all []int) {
 	seen := map[int]bool{}
-	for _, row := range r.Latency {
+	for _, row := range rows {
 		if !seen[row.Callers] {
 			seen[row.Callers] = true
 			all = append(all, row.Callers)
@@ -67,21 +69,25 @@ func (r *report) writeLatency(w io.Writer, callers int) {
 			}
 			return s.format(2)
 		}
-		t = append(t, []string{
-			row.Contestant, strconv.Itoa(row.Masters),
-			spreadOf(row.values(pairMicros)).format(1),
-			spreadOf(row.values(func(f figures) float64 { return f.P50 })).format(0),
-			spreadOf(row.values(func(f figures) float64 { return f.P99 })).format(0),
-			spreadOf(row.values(func(f figures) float64 { return f.Allocs })).format(0),
-			ratio(peer), ratio(singleMaster),
-		})
+		t = append(t, slices.Concat([]string{row.Contestant, strconv.Itoa(row.Masters)}, row.cells(),
+			[]string{ratio(peer), ratio(singleMaster)}))
 	}
 	t.write(w)
 	fmt.Fprintln(w, "× is throughput against theirs in the same round: above 1 is faster")
 }
 
-func (r *report) writeFailures(w io.Writer) {
-	for _, row := range r.Latency {
+// cells are a row's own figures.
+func (r *row) cells() []string {
+	return []string{
+		spreadOf(r.values(pairMicros)).format(1),
+		spreadOf(r.values(func(f figures) float64 { return f.P50 })).format(0),
+		spreadOf(r.values(func(f figures) float64 { return f.P99 })).format(0),
+		spreadOf(r.values(func(f figures) float64 { return f.Allocs })).format(0),
+	}
+}
+
+func writeFailures(w io.Writer, rows []*row) {
+	for _, row := range rows {
 		var pairs, failed int64
 		var why string
 		for _, f := range row.Rounds {

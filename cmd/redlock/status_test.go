@@ -133,6 +133,7 @@ func TestStatusOfLocks(t *testing.T) {
 	assert.Regexp(t, ` mutex `+host+` [45]\ds left$`, row(t, got.stdout, addr(masters[0])))
 	assert.Equal(t, addr(masters[4])+" free", row(t, got.stdout, addr(masters[4])))
 	assert.Equal(t, "nobody's: free", row(t, got.stdout, "nobody's"))
+	assert.NotContains(t, got.stdout, " \n", "no space at the end of a line")
 
 	got = redlock(t, masters, "status", "--json", "orders:42", "nobody's")
 	assert.Equal(t, 0, got.code)

@@ -72,6 +72,8 @@ func (r lockReport) print(to io.Writer) {
 			fmt.Fprintf(t, "  %s\t%s\n", n.Node, n.Error)
 		case n.Kind == "":
 			fmt.Fprintf(t, "  %s\tfree\n", n.Node)
+		case n.Fence == 0:
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, n.Kind, n.holders())
 		default:
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", n.Node, n.Kind, n.holders(), fenced(n.Fence))
 		}
@@ -91,12 +93,7 @@ func (r lockReport) what() string {
 	return text
 }
 
-func fenced(fence uint64) string {
-	if fence == 0 {
-		return ""
-	}
-	return fmt.Sprintf("fence %d", fence)
-}
+func fenced(fence uint64) string { return fmt.Sprintf("fence %d", fence) }
 
 // few is how many holders fit into a master's row. All of them are above the rows, and in the JSON.
 const few = 3
