@@ -44,7 +44,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
 		ctx := within(t, patience)
-		for i, k := range kinds {
+		for i, k := range kinds() {
 			name := fmt.Sprintf("beside:%d", i)
 
 			l, err := k.try(ctx, ours, name)
@@ -63,7 +63,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 			var held *redlock.HeldError
 			require.ErrorAs(t, err, &held, "our %s under the peer's lock", k.name)
 			assert.Equal(t, name, held.Name)
-			if k.name != "mutex" { // which a plain SET NX PX takes: that does not tell
+			if !k.plain() { // SET NX PX does not tell
 				assert.Equal(t, "mutex", held.Kind)
 				assert.Greater(t, held.Retry, long/2)
 			}
