@@ -76,12 +76,12 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	case view.free >= need && a.alone:
 		a.scout = false
 		return apart
-	case view.free >= need, view.most()+view.silent < need:
+	case view.free >= need, view.most()+view.silent+view.unread < need:
 		a.splits++
 		return apart << min(a.splits, 30)
 	}
 	a.splits = 0
-	soonest := nth(view.lefts, need-view.free)
+	soonest := nth(view.lefts, max(1, need-view.free-view.unread)) // the unread may be free by then
 	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}
 	if soonest < never {
 		held.Retry = soonest
@@ -94,7 +94,11 @@ func (a *attempts) look(ctx context.Context, first bool) (view sight, err error)
 	op := a.claim(newToken(a.owner())).look(a.intentLife())
 	answers, err := a.locker.quorum.Read(ctx, op, a.cfg.timeout(), first)
 	for _, an := range answers {
-		view.add(an.Vote)
+		if an.Voted {
+			view.add(an.Vote)
+		} else {
+			view.unread++
+		}
 	}
 	return view, err
 }
@@ -102,7 +106,8 @@ func (a *attempts) look(ctx context.Context, first bool) (view sight, err error)
 // sight is what a contender sees when it looks at the masters.
 type sight struct {
 	free    int             // how many masters would grant
-	silent  int             // how many did not answer
+	silent  int             // how many failed to answer
+	unread  int             // how many have not answered yet
 	lefts   []time.Duration // for how long others would not, where that has an end
 	locks   map[string]int  // what is in the way, and on how many masters
 	longest obstacle        // what of that stays longest

@@ -165,6 +165,26 @@ func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
 	})
 }
 
+// TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL: the look at who holds it ends with the answers of a majority, and the
+// stale one is among them.
+func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
+	t.Parallel()
+	for stale := range 3 {
+		t.Run(fmt.Sprint("on master ", stale), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				w.foreign("x", 2*time.Second)
+				w.Master(stale).Set("x", "foreign", time.Hour)
+				w.Host("a").To((stale + 1) % 3).Delay(5*time.Millisecond, 0)
+				out := locking(t.Context(), w.locker(t, "a", patient), "x")
+				a := ended(t, out, 2100*time.Millisecond)
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
 func TestAForeignClientsReleaseIsFoundByTheBackoff(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -295,13 +315,13 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 
 // contend has so many Lockers, each of a process of its own, lock x until they have done so often enough together, and
 // returns how long that took.
-func contend(t *testing.T, w *world, lockers int, cycles int64) time.Duration {
+func contend(t *testing.T, w *world, lockers int, cycles int64, opts ...redlock.Option) time.Duration {
 	t.Helper()
 	var done, holders atomic.Int64
 	var wg sync.WaitGroup
 	began := time.Now()
 	for i := range lockers {
-		l := w.locker(t, fmt.Sprintf("host-%d", i))
+		l := w.locker(t, fmt.Sprintf("host-%d", i), opts...)
 		wg.Go(func() {
 			for done.Load() < cycles {
 				lk, err := l.Lock(t.Context(), "x")
@@ -376,6 +396,69 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				}
 				wg.Wait()
 				assert.Less(t, worst, 2*time.Second)
+			})
+		})
+	}
+}
+
+// TestASplitVoteIsRepeatedSoon: contenders that took one master each give it back, and nobody announces that. With nothing
+// but messages to go by, whoever was denied by them must not wait while the name is free, or for their TTLs.
+func TestASplitVoteIsRepeatedSoon(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		after time.Duration // from the denial to the contenders' giving back
+	}{
+		{"given back before the waiter looks who holds it", 0},
+		{"given back after", 30 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				held := lock(t, w.locker(t, "holder"), "x")
+				l := w.locker(t, "waiter", patient, redlock.WithTTL(time.Hour))
+				out := locking(t.Context(), l, "x")
+				for i := range 3 {
+					w.Host("waiter").To(i).Delay(5*time.Millisecond, 0)
+				}
+				time.Sleep(time.Second)
+				w.forget()
+				unlock(t, held)
+				asked := func(n int) {
+					for len(w.sets()) < n {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				asked(1) // the scout grants, …
+				scout := w.sets()[0].Master
+				w.Master((scout+1)%3).Set("x", "one contender", time.Hour)
+				w.Master((scout+2)%3).Set("x", "another", time.Hour)
+				asked(3) // … and the others deny
+				time.Sleep(tt.after)
+				w.Master((scout + 1) % 3).Redis().Del("x")
+				w.Master((scout + 2) % 3).Redis().Del("x")
+				a := ended(t, out, time.Second)
+				require.NoError(t, a.err)
+				unlock(t, a.lock)
+			})
+		})
+	}
+}
+
+// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and nothing but messages tells of a release.
+func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 5} {
+		t.Run(fmt.Sprint("of ", n), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, n, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(2*time.Millisecond, 2*time.Millisecond)
+				}
+				for _, m := range w.some(0, n/2) {
+					m.Crash()
+				}
+				assert.Less(t, contend(t, w, 6, 20, patient, redlock.WithTTL(time.Hour)), 20*time.Second)
 			})
 		})
 	}
