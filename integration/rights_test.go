@@ -94,7 +94,43 @@ func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) 
 		err = errors.Join(attached.Extend(ctx), attached.Unlock(ctx))
 	}
 	_ = held.Unlock(ctx) // its lock was handed over
-	return errors.Join(inspected, nodes, err, <-next)
+	return errors.Join(inspected, nodes, err, <-next, liveKinds(t, lockers, name+":kinds"))
+}
+
+// liveKinds goes through what the other kinds do beyond that. It returns the first error.
+func liveKinds(t *testing.T, lockers [2]*redlock.Locker, name string) error {
+	t.Helper()
+	ctx := within(t, patience)
+	writer, err := lockers[0].RW(name).Lock(ctx, redlock.WithFencing())
+	if err != nil {
+		return err
+	}
+	brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	if _, err := lockers[1].RW(name).Lock(brief); !errors.Is(err, redlock.ErrHeld) { // leaves its intent, and takes it back
+		return err
+	}
+	errs := []error{writer.Downgrade(ctx)}
+	reader, err := lockers[1].RW(name).RLock(ctx, redlock.WithFencing())
+	if err != nil {
+		return err
+	}
+	_, inspected := lockers[1].Inspect(ctx, name)
+	errs = append(errs, inspected, reader.Unlock(ctx), writer.Unlock(ctx))
+	outer, err := lockers[0].Reentrant(name, "owner").Lock(ctx)
+	if err != nil {
+		return err
+	}
+	inner, err := lockers[1].Reentrant(name, "owner").Lock(ctx, redlock.WithFencing())
+	if err != nil {
+		return err
+	}
+	errs = append(errs, inner.Extend(ctx), inner.Unlock(ctx), outer.Unlock(ctx))
+	all, err := lockers[0].LockAll(ctx, []string{name, name + ":too"}, redlock.WithFencing())
+	if err != nil {
+		return err
+	}
+	return errors.Join(append(errs, all.Extend(ctx), all.Unlock(ctx))...)
 }
 
 func TestTheDocumentedRightsAreEnough(t *testing.T) {
