@@ -175,7 +175,7 @@ func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
 			inWorld(t, 3, func(t *testing.T, w *world) {
 				w.foreign("x", 2*time.Second)
 				w.Master(stale).Set("x", "foreign", time.Hour)
-				w.Host("a").To((stale + 1) % 3).Delay(5*time.Millisecond, 0)
+				w.Host("a").To((stale+1)%3).Delay(5*time.Millisecond, 0)
 				out := locking(t.Context(), w.locker(t, "a", patient), "x")
 				a := ended(t, out, 2100*time.Millisecond)
 				require.NoError(t, a.err)
