@@ -42,7 +42,7 @@ func hide(rawURL string) (shown, bare string, secret bool) {
 		return scheme + "xxxxx@" + hideQuery(place), scheme + place, true
 	}
 	host, _, _ := strings.Cut(place, "/")
-	host, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
+	_, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
 	if strings.Trim(port, "0123456789") != "" && scheme != "unix://" {
 		return scheme + "xxxxx", scheme + "xxxxx", true
 	}
