@@ -58,60 +58,58 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 			return script.Op("count", nil, []string{counter}, owner, ttl.Milliseconds())
 		}
 		due := func() int64 { return s.model.now + ttl.Milliseconds() }
-		for range 2 { // each is about 30 steps
-			t.Repeat(map[string]func(*rapid.T){
-				"lock": func(t *rapid.T) {
-					made++
-					c := redlock.Claim{Kind: "reentrant", Names: []string{first}, Token: fmt.Sprintf("%s:%032d", owner, made), TTL: ttl}
-					handles = append(handles, c)
-					if send(t, c.Ops().Acquire(), counted(countedAcquire)) {
+		t.Repeat(map[string]func(*rapid.T){
+			"lock": func(t *rapid.T) {
+				made++
+				c := redlock.Claim{Kind: "reentrant", Names: []string{first}, Token: fmt.Sprintf("%s:%032d", owner, made), TTL: ttl}
+				handles = append(handles, c)
+				if send(t, c.Ops().Acquire(), counted(countedAcquire)) {
+					live[c.Token] = due()
+				}
+			},
+			"unlock": func(t *rapid.T) {
+				if len(handles) == 0 {
+					t.Skip("nobody holds it")
+				}
+				i := rapid.IntRange(0, len(handles)-1).Draw(t, "hold")
+				c := handles[i]
+				handles = slices.Delete(handles, i, i+1)
+				if send(t, c.Ops().Release(true), counted(countedRelease)) {
+					delete(live, c.Token)
+				}
+			},
+			"keep alive": func(t *rapid.T) {
+				for _, c := range handles {
+					if send(t, c.Ops().Extend(0), counted(countedExtend)) {
 						live[c.Token] = due()
 					}
-				},
-				"unlock": func(t *rapid.T) {
-					if len(handles) == 0 {
-						t.Skip("nobody holds it")
+				}
+			},
+			"wait": func(t *rapid.T) {
+				s.pass(rapid.Int64Range(1, ttl.Milliseconds()/2).Draw(t, "milliseconds"))
+			},
+			"": func(t *rapid.T) {
+				want := sighting{holds: make(entries)}
+				for token, end := range live {
+					if end > s.model.now {
+						want.kind = "reentrant"
+						want.holds[token] = time.Duration(end-s.model.now) * time.Millisecond
 					}
-					i := rapid.IntRange(0, len(handles)-1).Draw(t, "hold")
-					c := handles[i]
-					handles = slices.Delete(handles, i, i+1)
-					if send(t, c.Ops().Release(true), counted(countedRelease)) {
-						delete(live, c.Token)
-					}
-				},
-				"keep alive": func(t *rapid.T) {
-					for _, c := range handles {
-						if send(t, c.Ops().Extend(0), counted(countedExtend)) {
-							live[c.Token] = due()
-						}
-					}
-				},
-				"wait": func(t *rapid.T) {
-					s.pass(rapid.Int64Range(1, ttl.Milliseconds()/2).Draw(t, "milliseconds"))
-				},
-				"": func(t *rapid.T) {
-					want := sighting{holds: make(entries)}
-					for token, end := range live {
-						if end > s.model.now {
-							want.kind = "reentrant"
-							want.holds[token] = time.Duration(end-s.model.now) * time.Millisecond
-						}
-					}
-					kind, fence, lefts, _ := redlock.Sighting(s.ask(redlock.InspectOp(first)))
-					if got := (sighting{kind, fence, lefts}); fmt.Sprint(got) != fmt.Sprint(want) {
-						t.Fatalf("the master has %v, and was told of %v", got, want)
-					}
-					n, holds := int(s.ask(counted(countedDepth)).Number), len(want.holds)
-					tooMany, tooFew = tooMany+max(0, n-holds), tooFew+max(0, holds-n)
-					if n > 0 && holds == 0 {
-						shut++
-					}
-					if n == 0 && holds > 0 {
-						open++
-					}
-				},
-			})
-		}
+				}
+				kind, fence, lefts, _ := redlock.Sighting(s.ask(redlock.InspectOp(first)))
+				if got := (sighting{kind, fence, lefts}); fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Fatalf("the master has %v, and was told of %v", got, want)
+				}
+				n, holds := int(s.ask(counted(countedDepth)).Number), len(want.holds)
+				tooMany, tooFew = tooMany+max(0, n-holds), tooFew+max(0, holds-n)
+				if n > 0 && holds == 0 {
+					shut++
+				}
+				if n == 0 && holds > 0 {
+					open++
+				}
+			},
+		})
 	})
 	t.Log(tooMany, "too many,", tooFew, "too few,", shut, "times shut,", open, "times open")
 	for what, times := range map[string]int{
