@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +58,10 @@ func TestEveryNameHasItsOwnKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		keys := make(map[string]string)
-		for _, name := range rapid.SliceOfNDistinct(names(), 2, 30, rapid.ID).Draw(t, "names") {
+		one := names().Draw(t, "name")
+		some := append(rapid.SliceOfN(names(), 1, 20).Draw(t, "names"), one, "{"+one+"}", ":"+one, ":{"+one+"}", "{"+one, one+"}")
+		slices.Sort(some)
+		for _, name := range slices.Compact(some) {
 			for _, key := range []string{redlock.FenceKey(name), redlock.IntentKey(name)} {
 				if other, taken := keys[key]; taken {
 					t.Fatalf("%q is beside %q and beside %q", key, other, name)
