@@ -75,3 +75,6 @@ func (l *Locker) StopLines() (goOn func()) {
 	l.lines.mu.Lock()
 	return l.lines.mu.Unlock
 }
+
+// OneSlot refuses names that the Cluster cluster:7000 cannot lock together.
+func OneSlot(names []string) error { return oneSlot("cluster:7000", names) }

@@ -57,7 +57,7 @@ func oneSlot(cluster string, names []string) error {
 			return fmt.Errorf("redlock: master %s is a Cluster, and keeps %q in slot %d but %q in slot %d: give the names one hash tag, as in %q and %q",
 				cluster, names[0], slot(names[0]), name, slot(name), "{tag}"+names[0], "{tag}"+name)
 		}
-		if slot(fenceKey(name)) != slot(name) {
+		if slot(fenceKey(name)) != slot(name) || slot(intentKey(name)) != slot(name) {
 			return fmt.Errorf("redlock: master %s is a Cluster, and no key can be kept beside %q there: leave out the braces, or put one pair around a part of the name",
 				cluster, name)
 		}

@@ -33,7 +33,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "look": p.look, "leave": p.leave,
-				"wait": p.wait, "": p.compare,
+				"downgrade": p.downgrade, "wait": p.wait, "": p.compare,
 			})
 		}
 	})
@@ -93,7 +93,17 @@ type play struct {
 	given   map[string]int64 // by claim: the last one
 }
 
-func (p play) any(t *rapid.T) redlock.Claim { return rapid.SampledFrom(p.claims).Draw(t, "claim") }
+// any is one of the claims; of those that are fit, if there is a condition.
+func (p play) any(t *rapid.T, fit ...func(redlock.Claim) bool) redlock.Claim {
+	claims := slices.Clone(p.claims)
+	for _, is := range fit {
+		claims = slices.DeleteFunc(claims, func(c redlock.Claim) bool { return !is(c) })
+	}
+	if len(claims) == 0 {
+		t.Skip("there is none")
+	}
+	return rapid.SampledFrom(claims).Draw(t, "claim")
+}
 
 func (p play) acquire(t *rapid.T) {
 	c := p.any(t)
@@ -109,16 +119,20 @@ func (p play) acquire(t *rapid.T) {
 }
 
 func (p play) raise(t *rapid.T) {
-	c := p.any(t)
-	if !c.Fencing {
-		t.Skip("nobody raises what is not there")
-	}
+	held := rapid.Bool().Draw(t, "held")
+	c := p.any(t, func(c redlock.Claim) bool { return c.Fencing && (!held || p.model.at(c.Names[0]).has(c)) })
 	fence := p.fence(t, c)
 	p.ask(t, c, c.Ops().Raise(fence), p.model.raise(c, fence))
 }
 
-func (p play) extend(t *rapid.T) {
-	c := p.any(t)
+func (p play) extend(t *rapid.T) { p.prolong(t, p.any(t)) }
+
+// downgrade extends a reader whose writer is there.
+func (p play) downgrade(t *rapid.T) {
+	p.prolong(t, p.any(t, func(c redlock.Claim) bool { return p.model.at(first).downgrades(c) }))
+}
+
+func (p play) prolong(t *rapid.T, c redlock.Claim) {
 	fence := int64(0)
 	if c.Fencing {
 		fence = p.fence(t, c)
@@ -143,20 +157,18 @@ func (p play) look(t *rapid.T) {
 }
 
 func (p play) leave(t *rapid.T) {
-	c := p.any(t)
-	if c.Intent == "" {
-		t.Skip("it has no intent")
-	}
+	c := p.any(t, func(c redlock.Claim) bool { return c.Intent != "" })
 	p.ask(t, c, c.Leave(), p.model.leave(c))
 }
 
 func (p play) wait(t *rapid.T) {
-	p.pass(rapid.OneOf(rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends())).Draw(t, "milliseconds"))
+	short, ends, day := rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends()), rapid.Just((fenceLife + time.Second).Milliseconds())
+	p.pass(rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "milliseconds"))
 }
 
-// ends are how long it is until something ends; and a day, for the fences.
+// ends are how long it is until something ends.
 func (p play) ends() []int64 {
-	waits := []int64{1, (25 * time.Hour).Milliseconds()}
+	waits := []int64{1}
 	for _, name := range []string{first, second} {
 		r := p.model.at(name)
 		for _, ends := range []map[string]int64{r.holds, r.intents} {

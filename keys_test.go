@@ -1,0 +1,114 @@
+package redlock_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock"
+)
+
+// The first is the check value of CRC-16/XMODEM, the others are what CLUSTER KEYSLOT says.
+func TestSlotIsWhereAClusterKeepsAKey(t *testing.T) {
+	t.Parallel()
+	for key, slot := range map[string]uint16{
+		"123456789": 12739, "foo": 12182, "bar": 5061, "hello": 866, "somekey": 11058, "": 0,
+		"{foo}": 12182, "a{foo}b": 12182, "{foo}{bar}": 12182, "foo{": 7673, "}foo{bar}": 5061,
+		"{user1000}.following": 3443, "{user1000}.followers": 3443, "user1000": 3443,
+		"foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "{bar": 4015, "foo{bar}{zap}": 5061, "\x00\xff": 7920,
+	} {
+		assert.Equal(t, slot, redlock.Slot(key), "%q", key)
+	}
+}
+
+func TestKeysBesideAName(t *testing.T) {
+	t.Parallel()
+	for name, beside := range map[string]string{
+		"orders:42":   "redlock:fence:{orders:42}",
+		"a{b}c":       "redlock:fence::a{b}c",
+		"{b}":         "redlock:fence::{b}",
+		"a{}b":        "redlock:fence:{a{}b}",
+		"{a":          "redlock:fence:{{a}",
+		"a}":          "redlock:fence:{a}}",
+		"}{a}":        "redlock:fence::}{a}",
+		"\xff\r\n":    "redlock:fence:{\xff\r\n}",
+		"::a{b}":      "redlock:fence::::a{b}",
+		"fence::a{b}": "redlock:fence::fence::a{b}",
+	} {
+		assert.Equal(t, beside, redlock.FenceKey(name), "%q", name)
+		assert.Equal(t, strings.Replace(beside, "fence", "intents", 1), redlock.IntentKey(name), "%q", name)
+	}
+}
+
+// names are such as may be mistaken for one another.
+func names() *rapid.Generator[string] {
+	piece := rapid.SampledFrom([]string{"{", "}", ":", "{}", "a", "b", "redlock:", "fence", "intents", "\x00", "\xff"})
+	return rapid.OneOf(
+		rapid.Map(rapid.SliceOfN(piece, 1, 8), func(pieces []string) string { return strings.Join(pieces, "") }),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 20), func(b []byte) string { return string(b) }),
+	)
+}
+
+// No two names share a key, and no name's fence is a name's intents.
+func TestEveryNameHasItsOwnKeys(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		keys := make(map[string]string)
+		one := names().Draw(t, "name")
+		some := append(rapid.SliceOfN(names(), 1, 20).Draw(t, "names"), one, "{"+one+"}", ":"+one, ":{"+one+"}", "{"+one, one+"}")
+		slices.Sort(some)
+		for _, name := range slices.Compact(some) {
+			for _, key := range []string{redlock.FenceKey(name), redlock.IntentKey(name)} {
+				if other, taken := keys[key]; taken {
+					t.Fatalf("%q is beside %q and beside %q", key, other, name)
+				}
+				keys[key] = name
+			}
+		}
+	})
+}
+
+// What is beside a name is in its slot, but where the braces of the name leave no way: a Cluster as a master refuses those.
+func TestKeysShareTheSlotOfTheirName(t *testing.T) {
+	t.Parallel()
+	odd, even := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		name := names().Draw(t, "name")
+		slot := redlock.Slot(name)
+		together := redlock.Slot(redlock.FenceKey(name)) == slot && redlock.Slot(redlock.IntentKey(name)) == slot
+		if !strings.Contains(name, "}") || tagged.MatchString(name) {
+			even++
+			if !together {
+				t.Fatalf("%q is in slot %d, and what is beside it is not", name, slot)
+			}
+		} else {
+			odd++
+		}
+		if err := redlock.OneSlot([]string{name}); (err == nil) != together {
+			t.Fatalf("%q: %v", name, err)
+		}
+	})
+	assert.Positive(t, odd)
+	assert.Positive(t, even)
+}
+
+// tagged is a name with something between its first brace and the next closing one.
+var tagged = regexp.MustCompile(`(?s)^[^{]*\{[^}]+\}`)
+
+func TestOneSlotSaysWhichNamesAreApart(t *testing.T) {
+	t.Parallel()
+	assert.NoError(t, redlock.OneSlot([]string{"a"}))
+	assert.NoError(t, redlock.OneSlot([]string{"a{t}", "{t}b", "t"}))
+	err := redlock.OneSlot([]string{"{t}b", "t", "foo"})
+	assert.ErrorContains(t, err, `"foo" in slot 12182`)
+	assert.ErrorContains(t, err, `"{tag}foo"`, "the way out")
+	assert.ErrorContains(t, err, "cluster:7000")
+	assert.ErrorContains(t, redlock.OneSlot([]string{"a}b"}), "leave out the braces")
+	// Its fence is in its slot by chance, its intents are not.
+	assert.Equal(t, redlock.Slot("}7557"), redlock.Slot(redlock.FenceKey("}7557")))
+	assert.ErrorContains(t, redlock.OneSlot([]string{"}7557"}), "leave out the braces")
+}
