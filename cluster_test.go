@@ -25,13 +25,9 @@ type cluster struct {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	redisproc.Need(t)
-	servers, err := redisproc.StartCluster(t.Context(), 3)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
 	c := &cluster{}
 	var addrs []string
-	for _, s := range servers {
+	for _, s := range clusterOf(t, 3) {
 		shard := redis.NewClient(&redis.Options{Addr: s.Addr()})
 		t.Cleanup(func() { assert.NoError(t, shard.Close()) })
 		c.shards = append(c.shards, shard)
@@ -43,6 +39,15 @@ func startCluster(t *testing.T) *cluster {
 	})
 	t.Cleanup(func() { assert.NoError(t, c.client.Close()) })
 	return c
+}
+
+func clusterOf(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	redisproc.Need(t)
+	servers, err := redisproc.StartCluster(t.Context(), n)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
+	return servers
 }
 
 // locker is a Locker with the Cluster as one of its masters, the others plain servers.
@@ -125,6 +130,21 @@ func TestNamesOfSeveralSlotsOverAClusterAreRefusedBeforeAnythingIsLocked(t *test
 		}
 	}
 	assert.Equal(t, 3, sent, "the plain ones, and the one server of the Cluster that has the slot")
+}
+
+// A URL does not tell that the server behind it is a Cluster's. It refuses by itself, and no waiting mends that.
+func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
+	t.Parallel()
+	server := clusterOf(t, 1)[0]
+	l, err := redlock.Open([]string{server.URL()}, redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	_, err = l.LockAll(within(t, 10*time.Second), []string{"account:1", "account:2"})
+	require.ErrorContains(t, err, "CROSSSLOT")
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	all, err := l.LockAll(t.Context(), []string{"{account}:1", "{account}:2"}, redlock.WithFencing())
+	require.NoError(t, err)
+	unlock(t, all)
 }
 
 // What cannot have a key beside it in its slot is refused where one is needed, and is a name like any other where not.
