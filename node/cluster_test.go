@@ -15,38 +15,13 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// startCluster joins three servers to a Cluster, and returns when each of them knows it.
+// startCluster starts a Cluster of three servers.
 func startCluster(t *testing.T) []*redisproc.Server {
 	t.Helper()
 	redisproc.Need(t)
-	servers, err := redisproc.StartN(t.Context(), 3, "--cluster-enabled", "yes", "--cluster-node-timeout", "15000",
-		"--cluster-require-full-coverage", "no")
+	servers, err := redisproc.StartCluster(t.Context(), 3)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(servers)) })
-	var clients []*redis.Client
-	for i, s := range servers {
-		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
-		t.Cleanup(func() { assert.NoError(t, c.Close()) })
-		clients = append(clients, c)
-		first, last := i*16384/3, (i+1)*16384/3-1
-		require.NoError(t, c.ClusterAddSlotsRange(t.Context(), first, last).Err())
-		require.NoError(t, c.Do(t.Context(), "cluster", "set-config-epoch", i+1).Err())
-	}
-	for _, s := range servers[1:] {
-		host, port, err := net.SplitHostPort(s.Addr())
-		require.NoError(t, err)
-		require.NoError(t, clients[0].ClusterMeet(t.Context(), host, port).Err())
-	}
-	require.Eventually(t, func() bool {
-		for _, c := range clients {
-			info := c.ClusterInfo(t.Context()).Val()
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:3") ||
-				!strings.Contains(info, "cluster_slots_assigned:16384") {
-				return false
-			}
-		}
-		return true
-	}, 30*time.Second, 50*time.Millisecond, "the Cluster comes together")
 	return servers
 }
 

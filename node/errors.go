@@ -64,12 +64,13 @@ func (e *IdentityError) Error() string {
 func (e *IdentityError) Unwrap() error { return e.Err }
 
 // Permanent reports whether err is one that a person must mend: a wrong password, a missing right, INFO refused,
-// a certificate that does not verify, or something that is no Redis. Everything else may heal by itself.
+// a certificate that does not verify, something that is no Redis, or keys that a server of a Cluster keeps apart.
+// Everything else may heal by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
-		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM") ||
+		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err)
 }
 
