@@ -70,6 +70,9 @@ func IntentKey(name string) string { return intentKey(name) }
 // Slot is where a Cluster keeps a key.
 func Slot(key string) uint16 { return slot(key) }
 
+// ScoutOf says which of n masters contenders for a name ask first.
+func ScoutOf(name string, n int) int { return int(hash(name) % uint64(n)) }
+
 // StopLines keeps every line of the Locker as it is until the returned function is called.
 func (l *Locker) StopLines() (goOn func()) {
 	l.lines.mu.Lock()

@@ -290,12 +290,13 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
 		{"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") }, 2 * time.Second},
 	} {
-		scouts, cycles := 1, int64(100)
+		cycles, scout := int64(100), redlock.ScoutOf("x", tt.n)
+		faulty := map[string]int{"": -1}
 		if tt.fault != nil {
-			scouts, cycles = tt.n, 40 // one of them is the scout
+			cycles, faulty = 40, map[string]int{": the scout": scout, ": another": (scout + 1) % tt.n}
 		}
-		for i := range scouts {
-			t.Run(fmt.Sprintf("%s, %d", tt.name, i), func(t *testing.T) {
+		for which, i := range faulty {
+			t.Run(tt.name+which, func(t *testing.T) {
 				t.Parallel()
 				inWorld(t, tt.n, func(t *testing.T, w *world) {
 					for _, m := range w.Masters() {
@@ -307,6 +308,12 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 					took := contend(t, w, 10, cycles)
 					t.Logf("%d cycles in %v, %d commands", cycles, took, len(w.asked()))
 					assert.Less(t, took, tt.most)
+					if tt.fault == nil {
+						for _, m := range w.some(1, tt.n) {
+							other := w.Master((scout + m.Index()) % tt.n)
+							assert.Less(t, 2*other.Count("SET"), w.Master(scout).Count("SET"), "most attempts end with the scout")
+						}
+					}
 				})
 			})
 		}
