@@ -74,7 +74,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 				i := rapid.IntRange(0, len(handles)-1).Draw(t, "hold")
 				c := handles[i]
 				handles = slices.Delete(handles, i, i+1)
-				if send(t, c.Ops().Release(true), counted(countedRelease)) {
+				if send(t, c.Ops().Release(false), counted(countedRelease)) {
 					delete(live, c.Token)
 				}
 			},

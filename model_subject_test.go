@@ -73,6 +73,7 @@ func newSubject(t *testing.T) *subject {
 
 // begin empties the master, and sets its clock back.
 func (s *subject) begin() {
+	s.messages()
 	s.redis.FlushAll()
 	s.redis.SetTime(s.epoch)
 	s.redis.ClockTTL(true)
