@@ -128,6 +128,35 @@ func TestReleaseByAnotherLockerWakesTheHead(t *testing.T) {
 	}
 }
 
+// TestAReleaseBeforeTheListeningBeganIsNotMissed: it comes after the look at who holds the name, and before the masters
+// send messages. That they begin to is as good as a message.
+func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
+		w.warm(t, b)
+		held := lock(t, a, "x")
+		_, err := a.Inspect(t.Context(), "x") // the masters know the script then
+		require.NoError(t, err)
+		synctest.Wait()
+		for i := range 3 {
+			w.Host("b").To(i).Delay(5*time.Millisecond, 0)
+		}
+		w.forget()
+		out := locking(t.Context(), b, "x")
+		for len(w.asked()) < 3*3 { // SET, its release, the look
+			time.Sleep(time.Millisecond)
+		}
+		for _, m := range w.Masters() {
+			require.Zero(t, m.Subscribers(redlock.Channel("x")))
+		}
+		unlock(t, held)
+		got := ended(t, out, 200*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
+}
+
 // TestReleaseWithoutMessagesIsFoundByTheBackoff: an ACL may forbid PUBLISH.
 func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
 	t.Parallel()
@@ -386,7 +415,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				for i, l := range lockers {
 					for range 3 {
 						wg.Go(func() {
-							for range 30 {
+							for range 15 {
 								lk, err := l.Lock(t.Context(), "x")
 								if !assert.NoError(t, err) {
 									return
