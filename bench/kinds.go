@@ -79,7 +79,7 @@ type kindPairer struct {
 }
 
 func openKind(urls []string, o openOptions, take taker, opts ...redlock.Option) (pairer, error) {
-	locker, err := redlock.Open(urls, append(opts, redlock.WithTTL(o.ttl), redlock.WithRestartWindow(o.ttl))...)
+	locker, err := redlock.Open(urls, append(opts, redlock.WithTTL(o.ttl), redlock.WithRestartWindow(o.ttl), redlock.WithNodeTimeout(o.ttl/2))...)
 	if err != nil {
 		return nil, err
 	}
