@@ -17,9 +17,15 @@ var acts = map[Kind]func(*worker, *holding){
 // draw settles what to ask for.
 func (w *worker) draw() Want {
 	names := w.schedule.Names
+	if w.schedule.Move > 0 {
+		names = names[min(int(w.now()/w.schedule.Move), len(names)-2):][:2]
+	}
+	if w.client.Own && w.rng.IntN(2) == 0 {
+		names = []string{"of " + w.client.Name}
+	}
 	want := Want{
 		Kind: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
-		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.IntN(3) == 0,
+		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}
 	switch want.Kind {
 	case Several:
@@ -56,6 +62,9 @@ func (w *worker) reenter(outer *holding) {
 	holds := []*holding{outer}
 	w.stay(outer, w.meant())
 	for range w.rng.IntN(3) {
+		if w.isOver() {
+			break
+		}
 		if inner := w.inner(outer); inner != nil {
 			holds = append(holds, inner)
 			w.stay(inner, w.meant()/2)
@@ -101,7 +110,7 @@ func (w *worker) stay(h *holding, meant time.Duration) {
 	if !w.client.Greedy && w.rng.IntN(4) == 0 {
 		ctx = context.Background() // one that does not look
 	}
-	if !w.client.Greedy && w.rng.IntN(3) == 0 {
+	if !w.client.Greedy && meant > 10*time.Millisecond && w.rng.IntN(3) == 0 {
 		w.pause(ctx, meant/2)
 		h.extend()
 		meant /= 2

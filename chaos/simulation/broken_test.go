@@ -2,7 +2,7 @@ package simulation_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,6 +25,17 @@ func (w wrapper) Lock(ctx context.Context, want simulation.Want) (simulation.Loc
 		_ = l.Unlock(context.Background())
 	}
 	return wrapped, nil
+}
+
+// changer asks for something else than was wanted.
+type changer struct {
+	simulation.Locker
+	instead func(*simulation.Want)
+}
+
+func (c changer) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+	c.instead(&want)
+	return c.Locker.Lock(ctx, want)
 }
 
 // forgetful keeps what it was to release.
@@ -58,7 +69,7 @@ func (u *untidy) Unlock(context.Context) error {
 type slow struct{ simulation.Lock }
 
 func (s slow) Unlock(ctx context.Context) error {
-	time.Sleep(10 * time.Second)
+	time.Sleep(4 * time.Second)
 	return s.Lock.Unlock(ctx)
 }
 
@@ -84,11 +95,11 @@ type poller struct{ simulation.Locker }
 
 func (p poller) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
 	want.Try = true
-	for ctx.Err() == nil {
+	for range 3000 {
 		if l, err := p.Locker.Lock(ctx, want); err == nil {
 			return l, nil
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
-	return nil, fmt.Errorf("gave up: %w", ctx.Err())
+	return nil, errors.New("gave up")
 }

@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/simulation"
@@ -10,26 +11,81 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// TestBrokenRulesAreCaught: the same simulation, on our own lock with a rule taken out, finds two holders.
+// TestBrokenRulesAreCaught: the same simulation, on our own lock with a rule taken out, finds what comes of it.
 func TestBrokenRulesAreCaught(t *testing.T) {
 	t.Parallel()
+	const (
+		holders  = "VIOLATION: two holders"
+		disorder = "VIOLATION: fencing tokens out of order"
+	)
 	for name, c := range map[string]struct {
 		option  redlock.Option
 		profile string // in which it shows; "": in every one
 		within  int
 		crime   string
 	}{
-		"restart guard off":        {redlock.WithoutRestartGuard(), "", 200, "VIOLATION: two holders"},
-		"majority less one":        {broken(sabotage.Rules{MajorityLess: 1}), "", 50, "VIOLATION: two holders"},
-		"no drift budget":          {redlock.WithDrift(0, 0), "far away", 50, "VIOLATION: two holders"},
-		"fence not written back":   {broken(sabotage.Rules{Unraised: true}), "", 50, "VIOLATION: fencing tokens out of order"},
-		"fence written to anybody": {broken(sabotage.Rules{Script: raiseUnseen}), "split counters", 100, "VIOLATION: fencing tokens out of order"},
-		"fence of each hold":       {broken(sabotage.Rules{Script: raiseInner}), "", 50, "VIOLATION: two fencing tokens of one owner"},
-		"one expiry of readers":    {broken(sabotage.Rules{Script: expireTogether}), "dead holders", 20, "though nobody held it"},
+		"restart guard off":               {redlock.WithoutRestartGuard(), "", 200, holders},
+		"majority less one":               {broken(sabotage.Rules{MajorityLess: 1}), "", 50, holders},
+		"no drift budget":                 {redlock.WithDrift(0, 0), "far away", 50, holders},
+		"fence not written back":          {broken(sabotage.Rules{Unraised: true}), "split counters", 20, disorder},
+		"fence written back to anybody":   {broken(sabotage.Rules{Script: raiseUnseen}), "split counters", 80, disorder},
+		"fence counted from one":          {broken(sabotage.Rules{Script: forgetHint}), "total loss", 20, disorder},
+		"fence of each hold of an owner":  {broken(sabotage.Rules{Script: raiseInner}), "", 50, "VIOLATION: two fencing tokens of one owner"},
+		"counters that never end":         {broken(sabotage.Rules{Script: keepForEver}), "", 20, "has no end"},
+		"one expiry of all readers":       {broken(sabotage.Rules{Script: expireTogether}), "dead holders", 20, "though nobody held it"},
+		"downgrade with a gap":            {broken(sabotage.Rules{Script: dropWriter}), "", 50, holders},
+		"readers come in beside a writer": {broken(sabotage.Rules{Script: admitReaders}), "", 20, holders},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			caught(t, simulation.Product(c.option), c.profile, c.within, c.crime)
+			caught(t, simulation.Product(c.option), c.profile, c.within, c.crime, nil)
+		})
+	}
+}
+
+// TestClocksTooFarApartAreCaught: where all masters have lost their counters, the order of fencing tokens rests on clocks
+// that differ by less than the restart window.
+func TestClocksTooFarApartAreCaught(t *testing.T) {
+	t.Parallel()
+	caught(t, simulation.Product(), "total loss", 50, "VIOLATION: fencing tokens out of order", func(s *simulation.Schedule) {
+		for i := range s.Clients {
+			s.Clients[i].Skew = 2 * s.Window * time.Duration(i%2)
+		}
+	})
+}
+
+// TestBrokenKindsAreCaught: every kind of lock has its own rule, and a lock that breaks it.
+func TestBrokenKindsAreCaught(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		instead func(*simulation.Want)
+		crime   string
+	}{
+		"writer that lets readers in": {func(w *simulation.Want) {
+			if w.Kind == simulation.Writer {
+				w.Kind = simulation.Reader
+			}
+		}, "VIOLATION: two holders"},
+		"any owner is the same": {func(w *simulation.Want) {
+			if w.Owner != "" {
+				w.Owner = "everybody"
+			}
+		}, "VIOLATION: two holders"},
+		"first of many names only": {func(w *simulation.Want) { w.Names = w.Names[:1] }, "VIOLATION: two holders"},
+		"owner is a stranger to itself": {func(w *simulation.Want) {
+			if w.Kind == simulation.Reentrant {
+				w.Kind = simulation.Mutex
+			}
+		}, "was refused to"},
+		"no fencing": {func(w *simulation.Want) { w.Fencing = false }, "the fencing token is 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, cl simulation.Client) (simulation.Locker, error) {
+				inner, err := simulation.Product()(w, h, s, cl)
+				return changer{inner, c.instead}, err
+			}
+			caught(t, open, "", 50, c.crime, nil)
 		})
 	}
 }
@@ -53,7 +109,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 				inner, err := simulation.Product()(w, h, s, cl)
 				return wrapper{inner, c.lock}, err
 			}
-			caught(t, open, "", 20, c.crime)
+			caught(t, open, "", 20, c.crime, nil)
 		})
 	}
 }
@@ -65,11 +121,11 @@ func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
 		inner, err := simulation.Product()(w, h, s, c)
 		return poller{inner}, err
 	}
-	caught(t, open, "", 5, "within a second")
+	caught(t, open, "", 5, "within a second", nil)
 }
 
-// caught runs schedules, of one profile or of all, until the crime is found.
-func caught(t *testing.T, open simulation.Open, profile string, within int, crime string) {
+// caught runs schedules, of one profile or of all, changed or not, until the crime is found.
+func caught(t *testing.T, open simulation.Open, profile string, within int, crime string, change func(*simulation.Schedule)) {
 	t.Helper()
 	ran := 0
 	for seed := uint64(1); ran < within; seed++ {
@@ -78,7 +134,10 @@ func caught(t *testing.T, open simulation.Open, profile string, within int, crim
 			continue
 		}
 		ran++
-		if r := run(t, s, open); strings.Contains(r.Report(), crime) {
+		if change != nil {
+			change(&s)
+		}
+		if r := run(t, s, open); strings.Contains(r.Verdict(), crime) {
 			t.Logf("caught by schedule %d, seed %d:\n%s", ran, seed, r.Report())
 			return
 		}
@@ -107,13 +166,47 @@ func raiseInner(name, text string) string {
 	return text
 }
 
-// expireTogether lets all holds live on with each that is taken or renewed.
+// forgetHint makes the first token of a name 1, and not the time.
+func forgetHint(name, text string) string {
+	switch name {
+	case "mutex_acquire":
+		return replace(text, "f = tonumber(ARGV[4])", "f = 1")
+	case "entry_acquire":
+		return replace(text, "math.max(last + 1, tonumber(ARGV[4]))", "last + 1")
+	}
+	return text
+}
+
+// keepForEver lets counters stay.
+func keepForEver(_, text string) string {
+	return strings.ReplaceAll(text, "redis.call('PEXPIRE', key, keep)", "")
+}
+
+// dropWriter takes a writer away and puts no reader in its place.
+func dropWriter(name, text string) string {
+	if name == "entry_extend" {
+		return replace(text, "redis.pcall('PUBLISH', ARGV[6], '')", "do return 1 end")
+	}
+	return text
+}
+
+// admitReaders grants a reader whatever is there, if it is an entry.
+func admitReaders(name, text string) string {
+	if name == "entry_acquire" {
+		return replace(text, "if not admitted(kind, token) then", "if not admitted(kind, token) and not (ARGV[1] == 'reader' and kind == 'writer') then")
+	}
+	return text
+}
+
+// expireTogether lets all readers live on with each that comes or renews.
 func expireTogether(name, text string) string {
 	if strings.HasPrefix(name, "entry_") {
 		const one = "redis.call('ZADD', key, now + ttl, member)"
 		return replace(text, one, one+`
-	for _, other in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-		redis.call('ZADD', key, now + ttl, other)
+	if key == KEYS[1] and ARGV[1] == 'reader' then
+		for _, other in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+			redis.call('ZADD', key, now + ttl, other)
+		end
 	end`)
 	}
 	return text

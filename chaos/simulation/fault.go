@@ -66,8 +66,11 @@ var replies = []string{
 // writes are the commands that such an answer concerns.
 var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "HSET", "ZADD", "ZREM", "PEXPIREAT"}
 
-// counters is what the keys begin with in which the masters count fencing tokens.
-const counters = "redlock:fence:"
+// What the keys begin with in which the masters count fencing tokens, and those with the intents of waiting writers.
+const (
+	counters = "redlock:fence:"
+	intents  = "redlock:intents:"
+)
 
 // draw settles how long and how bad the fault is.
 func (f *Fault) draw(r *rand.Rand, ttl time.Duration, mild bool) {

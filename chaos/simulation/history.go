@@ -13,6 +13,8 @@ type Entry struct {
 	At    time.Duration
 	Where string
 	Text  string
+
+	command int // which command it stands for, counted from 1; that is worded only when it is shown
 }
 
 // history is what happened in one run.

@@ -88,7 +88,7 @@ func (h *holding) end() {
 	if h.rng.IntN(4) == 0 {
 		cancel() // Unlock works all the same
 	}
-	done := h.timed("Unlock", time.Second+patience)
+	done := h.timed("Unlock", h.client.Timeout+patience)
 	_ = h.lock.Unlock(ctx)
 	done()
 	if h.lock.Context().Err() == nil {

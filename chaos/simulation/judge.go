@@ -52,8 +52,7 @@ func (r *Result) idle(waits []Wait) {
 	for _, f := range r.Schedule.Faults {
 		dead := r.Schedule.Clients[f.Client]
 		for _, name := range r.Schedule.Names {
-			const intent = 3 * time.Second
-			holds = append(holds, Hold{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, intent)})
+			holds = append(holds, Hold{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, r.Schedule.intentLife())})
 		}
 		waits = slices.DeleteFunc(waits, func(w Wait) bool { return r.Schedule.clientOf(w.Who) == f.Client && w.To >= f.At })
 	}

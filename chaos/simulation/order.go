@@ -9,9 +9,9 @@ import (
 // Order returns every hold whose fencing token is not what it must be after that of an earlier one of the same name:
 // larger, or for a reader and for the same owner not smaller. The earlier one is compared with where it is the latest.
 //
-// One is before another if its Lock had returned when the other was asked for; or if it was over when the other began.
-// The latter is more than [redlock.Lock.Fence] says, and holds as long as no master forgets its counters without anybody
-// noticing (lasting).
+// One is before another if its Lock had returned when the other was asked for; or, where the two exclude each other, if it
+// was over when the other began, though they may have been asked for in any order. The latter is more than Lock.Fence
+// promises, and holds as long as no master forgets its counters without anybody noticing: lasting.
 func Order(holds []Hold, lasting bool) []Violation {
 	var found []Violation
 	for _, group := range fenced(holds) {
@@ -31,7 +31,7 @@ func Order(holds []Hold, lasting bool) []Violation {
 }
 
 func (h Hold) before(second Hold, lasting bool) bool {
-	return h.From <= second.Asked || (lasting && h.To <= second.From && second.From < second.To)
+	return h.From <= second.Asked || (lasting && !h.shared(second) && h.To <= second.From && second.From < second.To)
 }
 
 // outranks: the fencing token of the first does not let the second have the one it has.

@@ -23,7 +23,7 @@ func Product(opts ...redlock.Option) Open {
 		}
 		all := []redlock.Option{
 			redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithRestartWindow(s.Window),
-			redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
+			redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
 		}
 		if !c.Keepalive {
 			all = append(all, redlock.WithoutKeepalive())

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -18,14 +19,15 @@ type profile struct {
 	kinds    []FaultKind // that befall masters
 	links    []FaultKind // that befall the way from one client to one master
 	minority bool        // never more than a minority of the masters are hurt at once
-	rolling  bool        // waves of restarts
-	loss     bool        // all masters lose everything at once
 	freezes  bool        // clients freeze
-	deaths   bool        // clients freeze for good
 	calm     bool        // links are slow at most
-	far      bool        // some clients are far from all masters; all hold for as long as they may, and try again soon
-	busy     bool        // locks are held for moments, on paths that take their time, by clients whose clocks differ
-	locks    []Kind      // the kinds that the profile is about
+	// What only this profile has; each may be left out.
+	masters int                                    // how many, if not any number
+	move    time.Duration                          // how soon the workers turn to other names
+	locks   []Kind                                 // what it is about, which comes often
+	fencing float64                                // the least share of locks with a fencing token
+	client  func(r *rand.Rand, i int, c *Client)   // what is special about its clients
+	weather func(r *rand.Rand, s Schedule) []Fault // what happens besides
 }
 
 var (
@@ -39,14 +41,17 @@ var profiles = []profile{
 	{name: "calm", ttl: short, storm: span(3, 5), kinds: []FaultKind{Delay, ScriptFlush}, calm: true},
 	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true},
 	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true},
-	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, rolling: true},
+	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, weather: waves},
 	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true},
-	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), far: true},
+	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, weather: distance},
 	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds},
-	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), deaths: true, locks: []Kind{Reader, Reader, Reader, Writer}},
-	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, loss: true},
-	{name: "split counters", ttl: span(6, 10), storm: span(3, 5), links: []FaultKind{CutTo, CutFrom, Delay, Delay, Loss}, busy: true},
+	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, weather: death, locks: []Kind{Reader, Reader, Reader, Writer}},
+	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true, fencing: 0.7},
+	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, weather: losses, fencing: 0.7},
+	{
+		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, weather: parties,
+		locks: []Kind{Mutex, Mutex, Mutex, Writer}, fencing: 1,
+	},
 }
 
 func span(from, to int) [2]time.Duration {
@@ -58,25 +63,29 @@ func Draw(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
 	p := profiles[seed%uint64(len(profiles))]
 	s := Schedule{
-		Seed: seed, Profile: p.name, Masters: 3 + 2*r.IntN(2), Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],
-		Kinds: p.mix(r), Fencing: []float64{0, 0.7, 1, 1}[r.IntN(4)], Storm: between(r, p.storm).Round(time.Second),
+		Seed: seed, Profile: p.name, Masters: cmp.Or(p.masters, 3+2*r.IntN(2)), Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],
+		Kinds: p.mix(r), Fencing: max([]float64{0, 0.7, 1, 1}[r.IntN(4)], p.fencing),
+		Storm: between(r, p.storm).Round(time.Second), Move: p.move,
+	}
+	if s.Move > 0 {
+		s.Names = nil
+		for i := range int(s.Storm/s.Move) + 2 {
+			s.Names = append(s.Names, fmt.Sprintf("n%d", i+1))
+		}
 	}
 	for range s.Masters {
 		s.Rates = append(s.Rates, rate(r))
 	}
 	for i := range 3 + r.IntN(6)/3 + r.IntN(6)/5 {
-		s.Clients = append(s.Clients, p.client(r, i))
+		s.Clients = append(s.Clients, p.draw(r, i))
 	}
 	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
 	s.Faults = p.faults(r, s)
-	if p.deaths || p.busy || s.forgets() {
-		s.Fencing = max(s.Fencing, 0.7)
-	}
 	s.skew(r)
 	return s
 }
 
-// mix draws how often the workers choose which kind. What the profile is about comes often.
+// mix draws how often the workers choose which kind.
 func (p profile) mix(r *rand.Rand) []Kind {
 	all := slices.Clone(p.locks)
 	for _, k := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
@@ -90,43 +99,38 @@ func (p profile) mix(r *rand.Rand) []Kind {
 	return all
 }
 
-func (p profile) client(r *rand.Rand, i int) Client {
+// draw draws a client.
+func (p profile) draw(r *rand.Rand, i int) Client {
 	retry := [][2]time.Duration{{10, 1000}, {50, 200}, {100, 500}, {100, 1000}}[r.IntN(4)]
 	c := Client{
 		Name: fmt.Sprintf("client%d", i+1), TTL: min(between(r, p.ttl), between(r, p.ttl)).Round(50 * time.Millisecond),
-		Keepalive: r.IntN(2) == 0, Workers: 1 + r.IntN(6)/4, Rate: rate(r), Rest: 100 * time.Millisecond,
+		Keepalive: r.IntN(2) == 0, Workers: 1 + r.IntN(6)/4, Rate: rate(r), Hasty: 0.33, Rest: 100 * time.Millisecond,
 		RetryMin: retry[0] * time.Millisecond, RetryMax: retry[1] * time.Millisecond,
 	}
-	switch {
-	case p.far:
-		c.Greedy, c.Keepalive = true, false
-		c.RetryMin, c.RetryMax = 5*time.Millisecond, 50*time.Millisecond
-	case p.deaths:
-		if i == 0 { // which dies
-			c.TTL = min(between(r, short), between(r, short)).Round(50 * time.Millisecond)
-		}
-		c.Stay = c.TTL / 4
-	case p.busy:
-		c.Stay, c.Rest = 50*time.Millisecond, 20*time.Millisecond
-		c.Workers++
+	if p.client != nil {
+		p.client(r, i, &c)
 	}
-	if c.Stay == 0 {
-		c.Stay = 2 * c.TTL
-	}
+	c.Timeout = cmp.Or(c.Timeout, min(max(c.TTL/20, 50*time.Millisecond), 500*time.Millisecond))
+	c.Wait = cmp.Or(c.Wait, 2*c.TTL+time.Second)
+	c.Stay = cmp.Or(c.Stay, 2*c.TTL)
 	return c
 }
 
-// skew sets the clients' clocks apart, as far as the order of fencing tokens allows: by less than half the restart window,
-// with what one attempt takes and what the clocks gain on each other meanwhile. Where masters forget their counters and
-// nobody notices, there is no window, and the clocks must agree.
+// skew sets the clients' clocks apart, as far as the order of fencing tokens allows where masters lose their counters: by
+// less than half the restart window, with what one attempt takes and what the clocks gain on each other meanwhile. Where
+// nobody notices that counters are lost, there is no window, and the clocks must agree.
 func (s *Schedule) skew(r *rand.Rand) {
-	const attempt, gain = 600 * time.Millisecond, 300 * time.Millisecond
-	most := max(0, s.Window/2-attempt/2-gain/2)
+	const gain = 300 * time.Millisecond
+	most := s.Window
+	for _, c := range s.Clients {
+		most = max(0, min(most, (s.Window-gain-c.Timeout)/2))
+	}
 	for i := range s.Clients {
-		c := &s.Clients[i]
-		c.Skew = time.Duration((2*r.Float64() - 1) * float64(most))
-		if s.forgets() {
+		switch c := &s.Clients[i]; {
+		case s.forgets():
 			c.Skew, c.Rate = 0, 1
+		case c.Skew == 0:
+			c.Skew = time.Duration((2*r.Float64() - 1) * float64(most))
 		}
 	}
 }
@@ -135,9 +139,6 @@ func (s *Schedule) skew(r *rand.Rand) {
 func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
 	var all []Fault
 	ttl := s.MaxTTL()
-	if p.busy {
-		ttl = time.Second // much happens while a lock lives
-	}
 	lane := func(f Fault, kinds []FaultKind, gap time.Duration) {
 		if len(kinds) == 0 {
 			return
@@ -162,9 +163,7 @@ func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
 	}
 	for c := range s.Clients {
 		for m := range s.Masters {
-			if p.busy {
-				lane(Fault{Master: m, Client: c}, p.links, ttl)
-			} else if r.IntN(3) == 0 {
+			if r.IntN(3) == 0 {
 				lane(Fault{Master: m, Client: c}, p.links, 5*ttl)
 			}
 		}
@@ -172,44 +171,10 @@ func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
 			lane(Fault{Master: -1, Client: c}, []FaultKind{Freeze}, 3*ttl)
 		}
 	}
-	if p.far {
-		all = append(all, distance(r, s)...)
-	}
-	if p.rolling {
-		for at := within(r, 2*ttl); at < s.Storm; at += within(r, 4*ttl) {
-			all = append(all, wave(r, s, at, 1+r.IntN(s.Masters), ttl)...)
-		}
-	}
-	if p.loss {
-		for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
-			all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
-		}
-	}
-	if p.deaths {
-		all = append(all, Fault{Kind: Freeze, Master: -1, Client: 0, At: within(r, s.Storm/2), Until: s.Storm})
+	if p.weather != nil {
+		all = append(all, p.weather(r, s)...)
 	}
 	slices.SortStableFunc(all, func(a, b Fault) int { return int(a.At - b.At) })
-	return all
-}
-
-// distance slows every second client's way to all masters.
-func distance(r *rand.Rand, s Schedule) (all []Fault) {
-	for c := 1; c < len(s.Clients); c += 2 {
-		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
-		for m := range s.Masters {
-			all = append(all, Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)})
-		}
-	}
-	return all
-}
-
-// wave restarts n masters, empty, within a while from at on.
-func wave(r *rand.Rand, s Schedule, at time.Duration, n int, while time.Duration) (all []Fault) {
-	for _, m := range r.Perm(s.Masters)[:n] {
-		f := Fault{Kind: Crash, Master: m, Client: -1, At: at + within(r, while)}
-		f.Until = f.At + within(r, 50*time.Millisecond)
-		all = append(all, f)
-	}
 	return all
 }
 

@@ -48,13 +48,20 @@ func (r *Result) Report() string {
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
 	fmt.Fprintf(&b, "%d holds, %d commands in %v of virtual time\n", len(r.Holds), r.Commands, r.Took.Round(time.Millisecond))
-	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
-	few(&b, r.Problems, func(p Entry) string { return fmt.Sprintf("PROBLEM: %s %s: %s", stamp(p.At), p.Where, p.Text) })
+	b.WriteString(r.Verdict())
 	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
 	fmt.Fprintf(&b, "  go test ./chaos/simulation -run TestSchedules -schedules=1 -seed=%d\n", r.Schedule.Seed)
 	if from, to, names := r.focus(); to > 0 {
 		b.WriteString(r.Timeline(from, to, names))
 	}
+	return b.String()
+}
+
+// Verdict is what went wrong, in a few lines.
+func (r *Result) Verdict() string {
+	var b strings.Builder
+	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
+	few(&b, r.Problems, func(p Entry) string { return fmt.Sprintf("PROBLEM: %s %s: %s", stamp(p.At), p.Where, p.Text) })
 	return b.String()
 }
 
@@ -89,10 +96,9 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 // Timeline renders what happened from from to to: weather, holders, and every command about one of names.
 func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	lines := slices.Clone(r.entries)
-
-	for _, e := range r.commands {
+	for i, e := range r.commands {
 		if about(e, names) {
-			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), Text: r.labels.describe(e)})
+			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
 		}
 	}
 	for _, h := range r.Holds {
@@ -111,6 +117,9 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "timeline, its %d lines before and %d after left out:\n", all-after-len(lines), after)
 	for _, l := range lines {
+		if l.command > 0 {
+			l.Text = r.labels.describe(r.commands[l.command-1])
+		}
 		fmt.Fprintf(&b, "  %12s  %-12s %s\n", stamp(l.At), l.Where, l.Text)
 	}
 	return b.String()

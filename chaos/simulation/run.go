@@ -152,22 +152,35 @@ func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
 	}
 }
 
-// residue checks that nothing is left on any master but counters of fencing tokens, which end by themselves.
+// residue checks that nothing is left on any master but what ends by itself: counters of fencing tokens, and intents of
+// waiting writers that could not be taken back.
 func (r *run) residue(when string) {
 	time.Sleep(tidy)
 	for i, m := range r.world.Masters() {
 		for _, key := range m.Keys() {
 			left := m.TTL(key)
-			if !strings.HasPrefix(key, counters) {
-				r.problem(m.Addr(), "key %q, a %s, left on master %d %s, for %v more", key, m.Redis().Type(key), i, when, left)
-			} else if left <= 0 {
-				r.problem(m.Addr(), "counter %q on master %d has no end", key, i)
+			switch {
+			case strings.HasPrefix(key, counters):
+				if left <= 0 {
+					r.problem(m.Addr(), "counter %q on master %d has no end", key, i)
+				}
+			case strings.HasPrefix(key, intents) && !r.schedule.quiet() && left <= r.schedule.intentLife()*101/100:
+			default:
+				r.problem(m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
 			}
 		}
 		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
 			r.problem(m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
 		}
 	}
+}
+
+// content is what a key holds: a mutex's token, or the entries of another kind.
+func content(m *simnet.Master, key string) []string {
+	if entries, err := m.Redis().ZMembers(key); err == nil {
+		return entries
+	}
+	return []string{m.Get(key)}
 }
 
 // liveness has every client take every kind of lock, all at once.

@@ -13,6 +13,8 @@ type Schedule struct {
 	Profile string
 	Masters int
 	Names   []string
+	// Move is how soon the workers turn from one name to the next; 0: they choose from all the time.
+	Move time.Duration
 	// Kinds are what the workers choose from; one that stands here twice they choose twice as often.
 	Kinds []Kind
 	// Fencing is the share of locks with a fencing token.
@@ -32,10 +34,17 @@ type Client struct {
 	Name      string
 	TTL       time.Duration
 	Keepalive bool
-	Workers   int
+	// Timeout is what one master may take for one operation.
+	Timeout time.Duration
+	Workers int
+	// Hasty is the share of locks that a worker tries only, and Wait how long it waits for the others, at most.
+	Hasty float64
+	Wait  time.Duration
 	// Stay is how long a worker means to hold a lock, at most. Greedy: always as long.
 	Stay   time.Duration
 	Greedy bool
+	// Own: half of its locks are on a name that nobody else wants.
+	Own bool
 	// Rest is how long a worker pauses between two locks, at most.
 	Rest time.Duration
 	// Rate is the speed of the host's clock, and Skew how far it is ahead.
@@ -49,6 +58,15 @@ func (s Schedule) MaxTTL() time.Duration {
 	var most time.Duration
 	for _, c := range s.Clients {
 		most = max(most, c.TTL)
+	}
+	return most
+}
+
+// intentLife is how long the intent of a writer keeps readers out that cannot take it back.
+func (s Schedule) intentLife() time.Duration {
+	var most time.Duration
+	for _, c := range s.Clients {
+		most = max(most, min(c.RetryMax, time.Second)+3*c.Timeout)
 	}
 	return most
 }

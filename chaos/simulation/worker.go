@@ -31,12 +31,7 @@ func newWorker(r *run, client, n int) *worker {
 }
 
 func (w *worker) work() {
-	for {
-		select {
-		case <-w.over:
-			return
-		default:
-		}
+	for !w.isOver() {
 		want := w.draw()
 		if h := w.take(want, w.wait()); h != nil {
 			acts[want.Kind](w, h)
@@ -44,6 +39,15 @@ func (w *worker) work() {
 			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
 		}
 		w.pause(context.Background(), within(w.rng, w.client.Rest))
+	}
+}
+
+func (w *worker) isOver() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -71,7 +75,7 @@ type patient struct {
 }
 
 func (w *worker) wait() patient {
-	p := patient{most: within(w.rng, 2*w.client.TTL+time.Second)}
+	p := patient{most: within(w.rng, w.client.Wait)}
 	if w.rng.IntN(8) == 0 {
 		p.cancel = within(w.rng, p.most)
 	}
@@ -87,7 +91,7 @@ func (w *worker) take(want Want, p patient) *holding {
 	}
 	op, most := "Lock", p.most
 	if want.Try {
-		op, most = "TryLock", min(p.most, patience)
+		op, most = "TryLock", min(p.most, 3*w.client.Timeout)
 	}
 	asked := w.now()
 	done := w.timed(op, most+patience)

@@ -1,0 +1,110 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// waves restarts some masters, empty, at about the same time, and again.
+func waves(r *rand.Rand, s Schedule) (all []Fault) {
+	ttl := s.MaxTTL()
+	for at := within(r, 2*ttl); at < s.Storm; at += within(r, 4*ttl) {
+		all = append(all, wave(r, s, at, 1+r.IntN(s.Masters), ttl)...)
+	}
+	return all
+}
+
+// losses lets all masters lose everything at once, and again when they have been back for a while.
+func losses(r *rand.Rand, s Schedule) (all []Fault) {
+	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
+		all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
+	}
+	return all
+}
+
+func wave(r *rand.Rand, s Schedule, at time.Duration, n int, while time.Duration) (all []Fault) {
+	for _, m := range r.Perm(s.Masters)[:n] {
+		f := Fault{Kind: Crash, Master: m, Client: -1, At: at + within(r, while)}
+		f.Until = f.At + within(r, 50*time.Millisecond)
+		all = append(all, f)
+	}
+	return all
+}
+
+// greedy holds for as long as it may, and tries again soon.
+func greedy(_ *rand.Rand, _ int, c *Client) {
+	c.Greedy, c.Keepalive = true, false
+	c.RetryMin, c.RetryMax = 5*time.Millisecond, 50*time.Millisecond
+}
+
+// distance slows every second client's way to all masters.
+func distance(r *rand.Rand, s Schedule) (all []Fault) {
+	for c := 1; c < len(s.Clients); c += 2 {
+		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
+		for m := range s.Masters {
+			all = append(all, Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)})
+		}
+	}
+	return all
+}
+
+// mortal: the first client is the one that dies, most likely while it holds something. Its TTL is short: others, who renew
+// for longer, must not keep its locks alive.
+func mortal(r *rand.Rand, i int, c *Client) {
+	c.Stay = c.TTL / 4
+	if i == 0 {
+		c.TTL = min(between(r, short), between(r, short)).Round(50 * time.Millisecond)
+		c.Greedy, c.Keepalive, c.Workers, c.Stay, c.Rest = true, true, 3, 2*c.TTL, 20*time.Millisecond
+	}
+}
+
+func death(r *rand.Rand, s Schedule) []Fault {
+	return []Fault{{Kind: Freeze, Master: -1, Client: 0, At: within(r, s.Storm/2), Until: s.Storm}}
+}
+
+// partisan: see parties. The clocks of the first third are far ahead, so that the masters they reach count from elsewhere;
+// the others have much to say on their slow way, so that what is decided without it waits there, and is dropped.
+func partisan(_ *rand.Rand, i int, c *Client) {
+	c.Timeout, c.Stay, c.Hasty = 2500*time.Millisecond, time.Millisecond, 0.8
+	switch i % 3 {
+	case 0:
+		c.Workers, c.Rest, c.Wait, c.Skew = 1, 200*time.Millisecond, 50*time.Millisecond, time.Hour
+	case 1:
+		c.Workers, c.Rest, c.Own = 4, 200*time.Millisecond, true
+	case 2:
+		c.Workers, c.Rest = 2, 50*time.Millisecond
+	}
+}
+
+// parties sets the clients apart. A third reaches one master only; a third has that one and another nearby, and a slow way to
+// the third; a third has that other one nearby, and is far from the rest. So the masters count differently, and while an
+// attempt of the last is under way, others come and go. Every while the masters change their parts.
+func parties(r *rand.Rand, s Schedule) (all []Fault) {
+	for at := s.Move / 2; at < s.Storm; at += s.Move { // first everybody connects
+		begin := Fault{Kind: Delay, At: at, Until: min(s.Storm, at+s.Move-1)}
+		delay := func(f Fault, least, most time.Duration) {
+			f.Delay = between(r, [2]time.Duration{least, most})
+			f.Jitter = f.Delay / 4
+			all = append(all, f)
+		}
+		masters := r.Perm(s.Masters)
+		for c := range s.Clients {
+			for part, m := range masters[:3] {
+				f := begin
+				f.Client, f.Master = c, m
+				switch [2]int{c % 3, part} {
+				case [2]int{0, 1}, [2]int{0, 2}:
+					f.Kind = CutTo
+					all = append(all, f)
+				case [2]int{1, 2}:
+					delay(f, 10*time.Millisecond, 40*time.Millisecond)
+				case [2]int{2, 0}:
+					delay(f, 200*time.Millisecond, 500*time.Millisecond)
+				case [2]int{2, 2}:
+					delay(f, 80*time.Millisecond, 300*time.Millisecond)
+				}
+			}
+		}
+	}
+	return all
+}
