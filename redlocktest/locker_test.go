@@ -101,6 +101,93 @@ func TestAWipeIsWhatNoGuardSees(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestAThawedMasterGivesBackWhatWasReleasedMeanwhile(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(time.Second))
+	lock, err := locker.Lock(t.Context(), "name")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return votes(t, locker) == 5 }, patience, look)
+
+	masters[0].Freeze()
+	masters[1].Freeze()
+	require.NoError(t, lock.Unlock(t.Context()), "three of five have confirmed it")
+	masters[0].Thaw()
+	masters[1].Thaw()
+	for _, m := range masters {
+		c := connect(t, m)
+		require.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, patience, look, "long before the TTL")
+	}
+	next, err := locker.TryLock(t.Context(), "name")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return votes(t, locker) == 5 }, patience, look, "they vote again")
+	require.NoError(t, next.Unlock(t.Context()))
+}
+
+func TestALockWaitsForAMajority(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct{ begin, end func(*redlocktest.Master) }{
+		"that is frozen":  {(*redlocktest.Master).Freeze, (*redlocktest.Master).Thaw},
+		"that is stopped": {(*redlocktest.Master).Stop, (*redlocktest.Master).Start},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			masters := redlocktest.Start(t, 3)
+			locker := open(t, masters, redlock.WithTTL(time.Second), redlock.WithNodeTimeout(200*time.Millisecond))
+			for _, m := range masters[1:] {
+				fault.begin(m)
+			}
+			_, err := locker.TryLock(t.Context(), "name")
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+
+			ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+			defer cancel()
+			got := make(chan error, 1)
+			go func() {
+				got <- locker.Do(ctx, "name", func(context.Context) error { return nil })
+			}()
+			for _, m := range masters[1:] {
+				require.Empty(t, got, "it waits")
+				fault.end(m)
+			}
+			require.NoError(t, <-got)
+		})
+	}
+}
+
+func TestAnExtensionPutsBackWhatAWipeLost(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	locker := open(t, masters, redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(5*time.Second), redlock.WithoutKeepalive())
+	lock, err := locker.Lock(t.Context(), "name")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return votes(t, locker) == 3 }, patience, look)
+
+	masters[0].Wipe()
+	assert.Equal(t, 2, votes(t, locker))
+	require.NoError(t, lock.Extend(t.Context()), "two of three have it")
+	require.Eventually(t, func() bool { return votes(t, locker) == 3 }, patience, look)
+
+	masters[1].Freeze()
+	masters[1].Wipe() // takes effect as it thaws
+	masters[1].Thaw()
+	assert.Equal(t, 2, votes(t, locker))
+	require.NoError(t, lock.Unlock(t.Context()))
+}
+
+const look = 10 * time.Millisecond
+
+// votes is on how many masters the name is held.
+func votes(t *testing.T, locker *redlock.Locker) int {
+	t.Helper()
+	holding, err := locker.Inspect(t.Context(), "name")
+	require.NoError(t, err)
+	if len(holding.Holders) == 0 {
+		return 0
+	}
+	return holding.Holders[0].Votes
+}
+
 func open(t *testing.T, masters []*redlocktest.Master, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	locker, err := redlock.Open(redlocktest.URLs(masters), opts...)
