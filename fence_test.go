@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,8 +67,13 @@ func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
 			time.Sleep(time.Second)
 			return lk, took, w.rounds()
 		}
-		count(w.Master(1), "x", "2000000000000000") // ahead of every clock
-		lk, _, _ := timed()                         // connects, and the masters learn the scripts
+		differ := func(largest uint64) { // ahead of every clock, and no three of them alike
+			for i, m := range w.Masters()[:3] {
+				count(m, "x", fmt.Sprint([]uint64{largest - 2, largest, largest - 1}[i]))
+			}
+		}
+		differ(2000000000000000)
+		lk, _, _ := timed() // connects, and the masters learn the scripts
 		unlock(t, lk)
 
 		lk, took, rounds := timed()
@@ -75,7 +81,7 @@ func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
 		assert.Equal(t, 1, rounds)
 		unlock(t, lk)
 
-		count(w.Master(1), "x", "3000000000000000")
+		differ(3000000000000000)
 		ahead, took, rounds := timed()
 		assert.Equal(t, 2*trip, took)
 		assert.Equal(t, 2, rounds)
