@@ -2,10 +2,16 @@ package redlock_test
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/node"
@@ -56,4 +62,63 @@ func TestScriptsPassErrorsOn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestEveryCommandOfEveryScriptPassesItsErrorOn does the same for all operations of all kinds, in virtual time. A message
+// alone is a courtesy.
+func TestEveryCommandOfEveryScriptPassesItsErrorOn(t *testing.T) {
+	t.Parallel()
+	commands := scriptCommands(t)
+	fails := make(map[string]int) // how often each was seen to
+	for name, st := range steps() {
+		if st.refused != "" {
+			continue
+		}
+		virtual().with(t, func(t *testing.T, s *server) {
+			begin := func() {
+				s.master.Heal()
+				s.master.Wipe()
+				for _, args := range st.given {
+					s.do(t, args...)
+				}
+			}
+			begin()
+			before := make(map[string]int)
+			for _, cmd := range commands {
+				before[cmd] = s.master.CountNested(cmd)
+			}
+			s.ask(t, st.op)
+			for _, cmd := range commands {
+				if s.master.CountNested(cmd) == before[cmd] {
+					continue // the operation does not come to it
+				}
+				begin()
+				s.master.Reply("ERR The user executing the script can't run this command or subcommand", cmd)
+				v := s.ask(t, st.op)
+				fails[cmd]++
+				assert.Equal(t, node.Failed, v.Verdict, "%s without %s", name, cmd)
+				assert.True(t, node.Permanent(v.Err), "%s without %s: %v", name, cmd, v.Err)
+			}
+		})
+	}
+	for _, cmd := range commands {
+		assert.NotZero(t, fails[cmd], "%s: no step of the conformance test comes to it", cmd)
+	}
+}
+
+// scriptCommands are the commands that scripts call, but for PUBLISH.
+func scriptCommands(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("lua/*.lua")
+	require.NoError(t, err)
+	found := make(map[string]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, call := range regexp.MustCompile(`call\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
+			found[string(call[1])] = true
+		}
+	}
+	delete(found, "PUBLISH")
+	return slices.Sorted(maps.Keys(found))
 }
