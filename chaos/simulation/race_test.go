@@ -3,4 +3,4 @@
 package simulation_test
 
 // ordinary is how many schedules run by default. The race detector makes each ten times as expensive.
-const ordinary = 25
+const ordinary = 22
