@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/simulation"
 )
@@ -45,6 +46,46 @@ func TestExclusion(t *testing.T) {
 			assert.Equal(t, c.pairs, pairs)
 		})
 	}
+}
+
+// as makes a hold one of another kind.
+func as(kind simulation.Kind, owner string, h simulation.Hold) simulation.Hold {
+	h.Kind, h.Owner = kind, owner
+	return h
+}
+
+func TestExclusionOfKinds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, second simulation.Hold
+		excluded      bool
+	}{
+		"two readers":            {as(simulation.Reader, "", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), false},
+		"reader under a writer":  {as(simulation.Writer, "", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), true},
+		"writer under a reader":  {as(simulation.Reader, "", held("a", "x", 1, 3)), as(simulation.Writer, "", held("a", "y", 2, 4)), true},
+		"two writers":            {as(simulation.Writer, "", held("a", "x", 1, 3)), as(simulation.Writer, "", held("a", "y", 2, 4)), true},
+		"one owner":              {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reentrant, "o", held("a", "y", 2, 4)), false},
+		"two owners":             {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reentrant, "p", held("a", "y", 2, 4)), true},
+		"reader under an owner":  {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), true},
+		"mutex under a reader":   {as(simulation.Reader, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
+		"one of several names":   {as(simulation.Several, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
+		"several names, and all": {as(simulation.Several, "", held("a", "x", 1, 3)), as(simulation.Several, "", held("a", "y", 2, 4)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.excluded, len(simulation.Exclusion([]simulation.Hold{c.first, c.second})) == 1)
+		})
+	}
+}
+
+func TestExclusionLooksAtEveryHoldThatLasts(t *testing.T) {
+	t.Parallel()
+	found := simulation.Exclusion([]simulation.Hold{
+		as(simulation.Reader, "", held("a", "x", 1, 5)), as(simulation.Reader, "", held("a", "y", 2, 9)),
+		as(simulation.Reader, "", held("a", "z", 3, 4)), as(simulation.Writer, "", held("a", "w", 6, 7)),
+	})
+	require.Len(t, found, 1)
+	assert.Equal(t, [2]string{"y", "w"}, [2]string{found[0].First.Who, found[0].Second.Who})
 }
 
 func TestAViolationSaysWhoHeldWhen(t *testing.T) {

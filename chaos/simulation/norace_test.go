@@ -3,4 +3,4 @@
 package simulation_test
 
 // ordinary is how many schedules run by default.
-const ordinary = 200
+const ordinary = 88

@@ -15,10 +15,10 @@ import (
 func Order(holds []Hold, lasting bool) []Violation {
 	var found []Violation
 	for _, group := range fenced(holds) {
-		for _, second := range group {
+		for n, second := range group {
 			var worst *Hold
 			for i, first := range group {
-				if first.before(second, lasting) && first.outranks(second) && (worst == nil || first.Fence > worst.Fence) {
+				if i != n && first.before(second, lasting) && first.outranks(second) && (worst == nil || first.Fence > worst.Fence) {
 					worst = &group[i]
 				}
 			}

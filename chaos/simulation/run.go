@@ -2,7 +2,7 @@
 // virtual time, under a schedule of faults drawn from a seed, and judges what came of it: never two holders at once, no
 // loss told late, nothing left behind, and everybody locks again once the weather is fine.
 //
-//	go test ./chaos/simulation                                             200 schedules, from a random seed on
+//	go test ./chaos/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/simulation -run TestSchedules -schedules=5000 -seed=1
 //
 // A seed fixes the schedule: masters, clients, clocks, faults, and what the workers mean to do. It does not fix the

@@ -16,6 +16,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 	t.Parallel()
 	profiles := make(map[string]int)
 	kinds := make(map[simulation.FaultKind]int)
+	locks := make(map[simulation.Kind]int)
 	for seed := range uint64(500) {
 		s := simulation.Draw(seed)
 		require.Equal(t, s, simulation.Draw(seed))
@@ -27,7 +28,11 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 		assert.GreaterOrEqual(t, len(s.Clients), 3)
 		assert.LessOrEqual(t, len(s.Clients), 5)
 		assert.Greater(t, s.Window, s.MaxTTL(), "the window covers every TTL")
+		for _, k := range s.Kinds {
+			locks[k]++
+		}
 	}
+	assert.Len(t, locks, 5, "every kind of lock is drawn: %v", locks)
 	assert.Len(t, profiles, 11)
 	assert.Len(t, kinds, 13, "every fault is drawn: %v", kinds)
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
@@ -73,6 +78,34 @@ func TestAMinorityIsNeverMore(t *testing.T) {
 		assert.LessOrEqual(t, len(hurt), s.Masters/2)
 	}
 	assert.True(t, seen)
+}
+
+// TestClocksDifferAsFarAsTheyMay: fencing tokens are in order while two clocks are less than a restart window apart; while no
+// counter is lost, whatever they are; and if one is lost and nobody notices, not at all.
+func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
+	t.Parallel()
+	apart := 0
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		lost, unnoticed := false, false
+		for _, f := range s.Faults {
+			lost = lost || f.Kind == simulation.Crash || f.Kind == simulation.Restart
+			unnoticed = unnoticed || f.Kind == simulation.Evict
+		}
+		for _, c := range s.Clients {
+			if c.Skew != 0 {
+				apart++
+			}
+			switch {
+			case unnoticed:
+				assert.Zero(t, c.Skew, "seed %d", seed)
+				assert.InDelta(t, 1, c.Rate, 0, "seed %d", seed)
+			case lost:
+				assert.Less(t, c.Skew.Abs(), s.Window/2, "seed %d", seed)
+			}
+		}
+	}
+	assert.Greater(t, apart, 500)
 }
 
 func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
