@@ -17,8 +17,9 @@ import (
 //
 // It gives up before ctx does only on what no waiting mends: invalid arguments, [ErrClosed], and, where they leave no
 // majority, a wrong password, a missing right, INFO refused, something that is no Redis, the same server twice, names
-// of a LockAll that a Cluster keeps apart. Masters that are down, slow, loading, out of memory, replicas, or within their restart window it waits for. When
-// ctx ends the error matches ctx.Err() and says what Lock was waiting for: [ErrHeld] or [ErrNoQuorum] match too.
+// of a LockAll that a Cluster keeps apart. Masters that are down, slow, loading, out of memory, replicas, or within
+// their restart window it waits for. When ctx ends the error matches ctx.Err() and says what Lock was waiting for:
+// [ErrHeld] or [ErrNoQuorum] match too.
 //
 // On an error nothing is held; whatever was placed is being released, on every master.
 func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {

@@ -8,9 +8,9 @@ import (
 )
 
 // Attach makes a handle on a mutex that was taken elsewhere, with the token that is handed over: by a process that
-// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch
-// for, and with [WithFencing] the fencing token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as the options say. Whoever had the
-// lock before must not unlock it, and must stop extending it.
+// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch for,
+// and with [WithFencing] the fencing token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
+// the options say. Whoever had the lock before must not unlock it, and must stop extending it.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
