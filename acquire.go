@@ -94,6 +94,7 @@ type attempts struct {
 	count  int
 	scout  bool  // the next attempt asks one master first
 	alone  bool  // the last one was denied by that master, and asked no other
+	alones int   // how often in a row that master said no while a majority was free
 	splits int   // how often in a row nobody held the name, and still a majority did not grant
 	last   error // what the last attempt was answered; nil: nothing yet
 }

@@ -56,8 +56,8 @@ const spread = 10 * time.Millisecond
 // freeIn asks the masters when enough of them will be free to make a majority if nobody releases or extends, and
 // decides whether the next attempt asks a scout first.
 //
-// Sometimes nobody is to be waited for: a scout alone said no (it is stale, or another contender has just come through), and
-// is gone round at once. Or the vote was split between contenders, who give back what they got without a message: no lock
+// Sometimes nobody is to be waited for: a scout alone said no. Another contender is just coming through, or, if it says so
+// again, it is stale, and is gone round. Or the vote was split between contenders, who give back what they got without a message: no lock
 // has a majority, and all come again soon, and apart. There may be other reasons for that (masters restarted a moment ago,
 // or are out of memory), so that soon becomes later from time to time.
 func (a *attempts) freeIn(ctx context.Context) time.Duration {
@@ -74,13 +74,14 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	apart := mathrand.N(min(spread, a.cfg.retryMin))
 	switch {
 	case view.free >= need && a.alone:
-		a.scout = false
+		a.alones++
+		a.scout = a.alones%2 == 1 // once may be a contender who is coming through
 		return apart
 	case view.free >= need, view.most()+view.silent+view.unread < need:
 		a.splits++
 		return apart << min(a.splits, 30)
 	}
-	a.splits = 0
+	a.splits, a.alones = 0, 0
 	soonest := nth(view.lefts, max(1, need-view.free-view.unread)) // the unread may be free by then
 	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}
 	if soonest < never {

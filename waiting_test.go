@@ -340,7 +340,7 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 					if tt.fault == nil {
 						for _, m := range w.some(1, tt.n) {
 							other := w.Master((scout + m.Index()) % tt.n)
-							assert.Less(t, 2*other.Count("SET"), w.Master(scout).Count("SET"), "most attempts end with the scout")
+							assert.Less(t, 3*other.Count("SET"), 2*w.Master(scout).Count("SET"), "most attempts end with the scout; without one it would be as many")
 						}
 					}
 				})
