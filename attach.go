@@ -8,8 +8,9 @@ import (
 )
 
 // Attach makes a handle on a mutex that was taken elsewhere, with the token that is handed over: by a process that
-// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch for,
-// and with [WithFencing] the fencing token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
+// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch for.
+// The masters do not know whose fencing token they counted last, so Fence is 0, also with [WithFencing]: hand it over beside
+// the token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
 // the options say. Whoever had the lock before must not unlock it, and must stop extending it.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	cfg, err := l.cfg.with(opts)
@@ -28,8 +29,6 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 	maybe := make([]bool, len(answers)) // where the token is, or may be
 	var ours, others []time.Duration
 	var other string // the kind of the others' lock
-	fences := make(map[int64]int)
-	fence := int64(0) // what a majority of the token's masters counted
 	for i, an := range answers {
 		seen, ok := sightingOf(an)
 		mine, isMine := seen.by(token)
@@ -43,17 +42,11 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 				mine.left = cfg.ttl
 			}
 			ours = append(ours, mine.left)
-			if fences[seen.fence]++; fences[seen.fence] == need {
-				fence = seen.fence
-			}
 		default:
 			others, other = append(others, seen.longest().left), seen.kind
 		}
 	}
 	switch {
-	case len(ours) >= need && cfg.fencing && fence == 0:
-		return nil, fmt.Errorf("%w: attach %q: no majority knows its fencing token: it was locked without WithFencing, or masters were lost",
-			ErrNoQuorum, name)
 	case len(ours) >= need:
 	case len(others) >= need:
 		return nil, &HeldError{Name: name, Kind: other, Retry: max(0, sureUntil(others, need))}
@@ -65,11 +58,8 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: %q: its TTL is used up", ErrLost, name)
 	}
-	if !cfg.fencing {
-		fence = 0
-	}
 	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Adopt(c.ops(), cfg.terms(), maybe, until, fence)
+	lease := l.quorum.Adopt(c.ops(), cfg.terms(), maybe, until, 0)
 	lock := newLock(ctx, l, c, nil, cfg, lease)
 	if !l.keeper.add(lock) {
 		return nil, ErrClosed

@@ -99,6 +99,7 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 // gather makes the whole out of what the masters said.
 func (h *Holding) gather(answers []quorum.Answer, need int) {
 	lefts := make(map[string][]time.Duration) // of the holds, by token
+	owners := make(map[string]int)            // of a reentrant lock: on how many masters
 	fences := make(map[int64]int)
 	for _, an := range answers {
 		seen, ok := sightingOf(an)
@@ -110,6 +111,9 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 				h.Kind = seen.kind
 			}
 		}
+		if seen.kind == kindReentrant {
+			owners[ownerOf(seen.holds[0].token)]++
+		}
 		if fences[seen.fence]++; fences[seen.fence] == need {
 			h.Fence = uint64(seen.fence)
 		}
@@ -119,15 +123,25 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: sureUntil(left, need)})
 		}
 	}
-	switch {
-	case h.Kind == "":
+	for owner, n := range owners {
+		for token := range lefts {
+			if n >= need && ownerOf(token) == owner {
+				h.Kind = kindReentrant // its holds may each sit on a majority of their own
+				h.Depth++
+			}
+		}
+	}
+	switch h.Kind {
+	case "":
 		h.Fence = 0
-	case h.Kind == kindReentrant:
-		h.Depth = len(lefts)
+	case kindReentrant:
 	default:
 		h.Depth = 1
 	}
 }
+
+// ownerOf is whose a token is; "" if it is none of ours.
+func ownerOf(token string) string { return token[:max(0, len(token)-tokenTail)] }
 
 func nodeHolding(an quorum.Answer) NodeHolding {
 	row := NodeHolding{Node: an.Node}

@@ -37,6 +37,9 @@ func (t target) check() error {
 		if name == "" {
 			return errors.New("redlock: the lock's name is empty")
 		}
+		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
+			return fmt.Errorf("redlock: the name %q is taken: redlock keeps what stands beside a lock under redlock:fence: and redlock:intents:", name)
+		}
 	}
 	if t.kind == kindReentrant && t.owner == "" {
 		return errors.New("redlock: the owner is empty: give all that may share the lock one name")

@@ -43,7 +43,8 @@ func (rw *RW) target(kind string) target { return target{kind: kind, names: []st
 
 // Downgrade turns a write lock into a read lock without a gap: no other writer comes between. From the call on the holder
 // counts as a reader and must not write any more, whatever Downgrade returns. On [ErrNoQuorum] the masters that did not
-// answer learn of it with the next extension. On any lock but a writer's it is an error, and changes nothing.
+// answer learn of it with the next extension, and so do all of them if ctx had ended before it began. It is an extension, too:
+// the lock gets a further TTL. On any lock but a writer's it is an error, and changes nothing.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -53,6 +54,10 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		kind := l.claim.kind
 		l.mu.Unlock()
 		return fmt.Errorf("redlock: downgrade %q: it is a %s lock: only what RW.Lock or RW.TryLock returned has a reader to become", l.name, kind)
+	}
+	if l.err != nil { // meanwhile
+		defer l.mu.Unlock()
+		return l.err
 	}
 	l.claim.kind = kindReader
 	ln := l.line

@@ -136,3 +136,17 @@ func TestAnEmptyListIsRefused(t *testing.T) {
 		assert.Empty(t, w.asked())
 	})
 }
+
+func TestNamesThatRedlockKeepsForItselfAreRefused(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for _, name := range []string{redlock.FenceKey("x"), redlock.IntentKey("x")} {
+			_, err := l.TryLock(t.Context(), name)
+			require.ErrorContains(t, err, "is taken")
+			_, err = l.TryLockAll(t.Context(), []string{"a", name})
+			require.ErrorContains(t, err, "is taken")
+		}
+		assert.Empty(t, w.asked())
+	})
+}

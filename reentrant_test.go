@@ -146,9 +146,15 @@ func TestDepthIsTheUnionOfWhatAMajorityKnows(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
+		w.Master(2).Redis().Del("x")
+		w.foreign("x", time.Minute, 2) // a stranger's, on one master
 		for _, lk := range holds {
 			assert.Equal(t, 3, lk.Depth())
 		}
+		seen, err := l.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, "reentrant", seen.Kind)
+		assert.Equal(t, 3, seen.Depth)
 		for _, lk := range holds {
 			unlock(t, lk)
 		}

@@ -17,11 +17,11 @@ func (a *attempts) pause(ctx context.Context) error {
 	if errors.Is(a.last, ErrHeld) {
 		l.lines.listen(a.line)
 		delay = min(delay, a.freeIn(ctx))
-		if a.intent != "" {
-			delay = min(delay, intentGap)
-		}
 	} else {
 		a.scout = false // it might deny, and that is not what is in the way
+	}
+	if a.intent != "" {
+		delay = min(delay, intentGap)
 	}
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(a.target.title(), delay, a.last)

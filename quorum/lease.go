@@ -37,6 +37,8 @@ type Lease struct {
 	// over has operations that were not written yet dropped, and is never taken back.
 	over atomic.Bool
 
+	order sync.Mutex // held while an extension is made and submitted
+
 	mu      sync.Mutex
 	ops     Ops
 	until   time.Time // zero: it was never held
@@ -182,6 +184,8 @@ func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fenc
 
 // Become makes the lease one of another kind, which its next extension turns the tokens into. Release takes both away.
 func (l *Lease) Become(ops Ops) {
+	l.order.Lock()
+	defer l.order.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ops = ops
@@ -224,6 +228,10 @@ func (l *Lease) Extend(done func(error)) {
 	if soonest := l.deadline(l.q.cfg.Clock.Now()); soonest.Before(l.until) {
 		l.until = soonest
 	}
+	l.mu.Unlock()
+	l.order.Lock() // an extension as the old kind must not go out behind one as the new
+	defer l.order.Unlock()
+	l.mu.Lock()
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
 	l.q.ask(ask{
