@@ -9,11 +9,20 @@ import (
 // judge looks for what must not be in what happened.
 func (r *Result) judge(waits []Wait) {
 	r.Violations = Exclusion(r.Holds)
-	r.Violations = append(r.Violations, Order(r.Holds, !r.Schedule.forgets())...)
+	r.Violations = append(r.Violations, slices.DeleteFunc(Order(r.Holds, !r.Schedule.forgets()), r.counted)...)
 	r.Violations = append(r.Violations, Sharing(r.Holds, r.excused)...)
 	if r.Schedule.quiet() {
 		r.idle(waits)
 	}
+}
+
+// counted: where a master lost its counters, a reader takes what an attempt that the restart guard refused has counted there
+// since, and that may be less than a writer had before. docs/fencing.md says so, under "When counters are lost".
+func (r *Result) counted(v Violation) bool {
+	lost := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool {
+		return (f.Kind == Crash || f.Kind == Restart || f.Kind == Evict) && f.At <= v.Second.From
+	})
+	return lost && v.Second.Kind == Reader
 }
 
 // excused: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault.
