@@ -38,7 +38,7 @@ func (t target) check() error {
 			return errors.New("redlock: the lock's name is empty")
 		}
 		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
-			return fmt.Errorf("redlock: the name %q is taken: redlock keeps what stands beside a lock under redlock:fence: and redlock:intents:", name)
+			return fmt.Errorf("redlock: the name %q is taken: names that begin with redlock:fence: or redlock:intents: are for what stands beside a lock", name)
 		}
 	}
 	if t.kind == kindReentrant && t.owner == "" {
