@@ -3,8 +3,6 @@ package redlock
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -54,18 +52,19 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 		return nil, fmt.Errorf("redlock: lock %q: not asked: %w", t.title(), err)
 	}
 
-	ln, w, err := l.lines.join(t, try)
+	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try}
+	if t.kind == kindWriter && !try {
+		w.intent = newToken(cfg.owner)
+	}
+	ln, err := l.lines.join(w)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
-	if t.kind == kindWriter && !try {
-		a.intent = newToken(cfg.owner)
-	}
+	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, intent: w.intent, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
 	lock, err := a.run(ctx, w)
 	if err != nil {
 		l.lines.leave(ln, w)
-		if a.looked && a.intent != "" {
+		if (a.looked || w.left) && a.intent != "" {
 			l.quorum.Tell(a.claim("").leave(), cfg.timeout())
 		}
 		return nil, err
@@ -93,18 +92,30 @@ type attempts struct {
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
-	alone  bool  // the last one was denied by that master, and asked no other
-	alones int   // how often in a row that master said no while a majority was free
 	splits int   // how often in a row nobody held the name, and still a majority did not grant
 	last   error // what the last attempt was answered; nil: nothing yet
+
+	scoutDenied  bool // the last attempt was denied by its scout, and asked no other master
+	scoutDenials int  // how often in a row that was so while a majority was free
 }
 
 func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
+	var going tenure
 	select {
-	case err := <-w.turn:
-		if err != nil {
+	case t := <-w.turn:
+		going = t.tenure
+		switch {
+		case t.err != nil:
+			return nil, t.err
+		case t.from != nil:
+			lock, err := a.take(ctx, t.from.lease, t.from.claim, t.from.tenure.next())
+			t.from.heir.Store(lock)
+			return lock, err
+		}
+		if err := a.letOthers(ctx, t.after); err != nil {
 			return nil, err
 		}
+		a.scout = t.after > 0 // they may be at it
 	case <-ctx.Done():
 		return nil, a.gaveUp(ctx)
 	case <-a.locker.ending:
@@ -115,9 +126,10 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 			return nil, ErrClosed
 		}
 		claim := a.claim(newToken(a.owner()))
-		lease, err := a.once(ctx, claim)
+		asked := a.cfg.clock.Now()
+		lease, err := a.attempt(ctx, claim)
 		if err == nil {
-			return a.take(ctx, lease, claim)
+			return a.take(ctx, lease, claim, going.granted(asked, a.cfg.clock.Now()))
 		}
 		var stuck *quorum.StuckError
 		switch {
@@ -131,17 +143,17 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 		case w.try, errors.As(err, &stuck):
 			return nil, err
 		}
-		a.last = err
-		a.locker.lines.told(a.line, err)
+		a.last, going = err, tenure{}
+		a.locker.lines.refused(a.line, err)
 		if err := a.pause(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// once asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
+// attempt asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
 // then one first, the same one for everybody, so that the contenders do not split the vote.
-func (a *attempts) once(ctx context.Context, c claim) (*quorum.Lease, error) {
+func (a *attempts) attempt(ctx context.Context, c *claim) (*quorum.Lease, error) {
 	scout := quorum.Everywhere
 	if a.scout {
 		scout = a.locker.quorum.Scout(hash(a.target.names[0]))
@@ -150,19 +162,29 @@ func (a *attempts) once(ctx context.Context, c claim) (*quorum.Lease, error) {
 	lease, err := a.locker.quorum.Acquire(ctx, c.ops(), a.cfg.terms(), scout, a.faults)
 	if err != nil {
 		var denied *quorum.DeniedError
-		a.alone = errors.As(err, &denied) && denied.Alone
-		return nil, failure("lock", a.target, err)
+		a.scoutDenied = errors.As(err, &denied) && denied.Alone
+		return nil, refusalOf(a.target, err)
 	}
 	return lease, nil
 }
 
+// refusalOf makes the error of an attempt on a target out of what the quorum said.
+func refusalOf(t target, err error) error {
+	var denied *quorum.DeniedError
+	if !errors.As(err, &denied) {
+		return fmt.Errorf("lock %q: %w", t.title(), err)
+	}
+	way, _ := denied.By.(obstacle)
+	return &HeldError{Name: t.names[min(way.name, len(t.names)-1)], Kind: way.kind, Retry: denied.Wait}
+}
+
 // claim is what the masters are asked with a token.
-func (a *attempts) claim(token string) claim {
+func (a *attempts) claim(token string) *claim {
 	return a.locker.claim(a.target, token, a.intent, a.cfg)
 }
 
-func (l *Locker) claim(t target, token, intent string, cfg *config) claim {
-	return claim{
+func (l *Locker) claim(t target, token, intent string, cfg *config) *claim {
+	return &claim{
 		target: t, token: token, intent: intent, ttl: cfg.ttl, fencing: cfg.fencing,
 		hint: l.cfg.clock.Now().UnixMicro(), scripts: l.cfg.rules.scripts,
 	}
@@ -172,8 +194,9 @@ func (l *Locker) claim(t target, token, intent string, cfg *config) claim {
 func (a *attempts) owner() string { return cmp.Or(a.target.owner, a.cfg.owner) }
 
 // take makes a Lock of a lease, and gives it to the keeper.
-func (a *attempts) take(ctx context.Context, lease *quorum.Lease, c claim) (*Lock, error) {
+func (a *attempts) take(ctx context.Context, lease *quorum.Lease, c *claim, t tenure) (*Lock, error) {
 	lock := newLock(ctx, a.locker, c, a.line, a.cfg, lease)
+	lock.tenure = t
 	// First the line: once the keeper has the lock it may end at any moment, and its end must find the line held.
 	a.locker.lines.won(a.line, a.target.kind)
 	if !a.locker.keeper.add(lock) {
@@ -210,16 +233,6 @@ func (l *Locker) isEnding() bool {
 // terms are a lease's durations.
 func (c *config) terms() quorum.Terms {
 	return quorum.Terms{TTL: c.ttl, Drift: c.driftOf(), Timeout: c.timeout(), Window: c.window(), MaxHold: c.maxHold, Fencing: c.fencing}
-}
-
-// tokenTail is the length of what follows a token's owner.
-const tokenTail = 1 + 2*16
-
-// newToken is the owner, for people, and 16 random bytes, for the masters.
-func newToken(owner string) string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return owner + ":" + hex.EncodeToString(b[:])
 }
 
 func hash(name string) uint64 {

@@ -11,7 +11,8 @@ import (
 // starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch for.
 // The masters do not know whose fencing token they counted last, so Fence is 0, also with [WithFencing]: hand it over beside
 // the token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
-// the options say. Whoever had the lock before must not unlock it, and must stop extending it.
+// the options say. Both handles have one token, and what ends one ends the other's lock: whoever had it before must be
+// [WithoutKeepalive] or stop extending it, must not unlock it, and must have exited before its Until, without closing its Locker.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
@@ -20,8 +21,14 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 	if token == "" {
 		return nil, errors.New("redlock: the token is empty: pass what Lock.Token returned")
 	}
+	if err := mutexOf(name).check(); err != nil {
+		return nil, err
+	}
+	if err := l.placeable(mutexOf(name), cfg); err != nil {
+		return nil, err
+	}
 	asked := l.cfg.clock.Now()
-	answers, err := l.read(ctx, name)
+	answers, err := l.read(ctx, "attach", name)
 	if err != nil {
 		return nil, err
 	}

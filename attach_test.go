@@ -220,6 +220,7 @@ func TestAttachNeedsAMajorityWithTheToken(t *testing.T) {
 				lk, err := l.Attach(t.Context(), "x", token, redlock.WithoutKeepalive())
 				if tt.want != nil {
 					require.ErrorIs(t, err, tt.want)
+					assert.NotContains(t, err.Error(), `inspect "x"`, "it says what it was asked for")
 					assert.Nil(t, lk)
 					synctest.Wait()
 					assert.Equal(t, before, w.keys(), "unchanged")

@@ -116,7 +116,11 @@ func entrySteps(kind string) map[string]step {
 	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
 		t.Helper()
 		sighting{}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // its own is not there again if the clock goes back
 	}})
+	add("release: ended, and nobody else there", step{
+		given: state{entries: entries{entryOf(kind, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
+	})
 	add("look: free", step{op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
 	add("look: ended", step{given: ended.made(), op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
 	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: redlock.InspectOp(lockName), vote: node.Vote{
@@ -125,6 +129,9 @@ func entrySteps(kind string) map[string]step {
 			"reader": 7, "writer": 7, "reentrant": 6,
 		}[kind]},
 	}})
+	add("inspect: it alone", step{
+		given: mine.with("last", "7", "owned", "6").made(), op: redlock.InspectAloneOp(lockName), vote: seen(kind, holdToken, 5*time.Second),
+	})
 	add("inspect: ended", step{given: ended.made(), op: redlock.InspectOp(lockName), vote: seen("", "", 0)})
 
 	maps.Copy(all, strangers(kind))
@@ -213,7 +220,7 @@ func strangers(kind string) map[string]step {
 		}
 	}
 	st := step{
-		given: [][]any{{"set", redlock.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
+		given: [][]any{{"rpush", redlock.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
 		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
 	}
 	all[kind+": acquire: a foreign key where the fence is"] = st

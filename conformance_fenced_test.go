@@ -44,17 +44,40 @@ func fencedSteps() map[string]step {
 			given: [][]any{mine, foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
 		}
 	}
-	all["acquire: a fence that is to be kept longer"] = step{
-		given: [][]any{{"hset", fence, "last", 7}, {"pexpire", fence, (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
-		vote: node.Vote{Verdict: node.Granted, Number: hint},
-		then: func(t *testing.T, s *server) {
-			t.Helper()
-			s.holds(t, lockName, lockToken, lockTTL)
-			s.counts(t, lockName, map[string]string{"last": "1000"}, 2*fenceLife)
-		},
+	for name, foreign := range map[string][]any{"string": {"set", fence, "somebody's"}, "pair": {"set", fence, "7:x"}} {
+		all["acquire: a foreign "+name+" where the fence is"] = step{
+			given: [][]any{foreign}, op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Failed}, refused: "is no fence",
+		}
+	}
+	// Whoever had asked for a longer life of the fence does not hold the name any more, or does still.
+	for _, last := range []int64{7, hint, hint + 7} {
+		n := max(hint, last+1)
+		all[fmt.Sprintf("acquire: a fence of %d that is to be kept longer", last)] = step{
+			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
+			vote: node.Vote{Verdict: node.Granted, Number: n},
+			then: func(t *testing.T, s *server) {
+				t.Helper()
+				s.holds(t, lockName, lockToken, lockTTL)
+				s.counts(t, lockName, map[string]string{"last": fmt.Sprint(n)}, lockTTL+fenceLife)
+			},
+		}
+	}
+	all["acquire: what was the owner's of a reentrant lock"] = step{
+		given: [][]any{{"set", fence, "1007:1005", "px", 5000}}, op: c.Ops().Acquire(),
+		vote: node.Vote{Verdict: node.Granted, Number: hint + 8}, then: several{c.Names, true}.held(hint + 8),
+	}
+	for _, op := range []*node.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
+		all[op.Name+": a fence that is to be kept longer"] = step{
+			given: [][]any{mine, {"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}}, op: op,
+			vote: node.Vote{Verdict: node.Granted, Number: map[string]int64{"raise": 9, "extend": 1}[op.Name]},
+			then: func(t *testing.T, s *server) {
+				t.Helper()
+				s.counts(t, lockName, map[string]string{"last": "9"}, 2*fenceLife)
+			},
+		}
 	}
 	all["inspect: a mutex with a fence"] = step{
-		given: [][]any{mine, {"hset", fence, "last", most, "owned", 7}}, op: redlock.InspectOp(lockName),
+		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: redlock.InspectOp(lockName),
 		vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
 	}
 	all["look: of two the one that stays longest"] = step{
@@ -163,7 +186,7 @@ func (m several) mine() (commands [][]any) {
 func (m several) count(n int64) (commands [][]any) {
 	for i := range m.names {
 		key := redlock.FenceKey(m.names[len(m.names)-1-i])
-		commands = append(commands, []any{"hset", key, "last", n - int64(i)}, []any{"pexpire", key, 5000})
+		commands = append(commands, []any{"set", key, n - int64(i), "px", 5000})
 	}
 	if !m.fencing {
 		return nil

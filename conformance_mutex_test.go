@@ -44,6 +44,7 @@ func mutexSteps() map[string]step {
 		"release: another's, silently":   {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
 		"inspect: free":                  {op: redlock.InspectOp(lockName), vote: seen("", "", 0), then: free},
 		"inspect: a mutex":               {given: [][]any{mine}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, alone":        {given: [][]any{mine}, op: redlock.InspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
 		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, -1)},
 		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: redlock.InspectOp(lockName), vote: seen("mutex", "", -1)},
 		"status":                         {op: node.StatusOp(), vote: granted},

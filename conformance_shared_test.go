@@ -138,6 +138,9 @@ func addDowngrade(all map[string]step) {
 		"writer: extend: it became a reader": {
 			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Extend(0), vote: denied,
 		},
+		"reader: release: it is a writer that has ended": {
+			given: ended.made(), op: reader.Release(true), vote: denied, then: state{}.is,
+		},
 		"writer: release: it became a reader": {
 			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Release(true), vote: denied,
 		},

@@ -1,9 +1,14 @@
 package redlock_test
 
 import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +56,29 @@ func TestInternalsNamesWhatIsThere(t *testing.T) {
 		for _, name := range append(strings.Split(strings.NewReplacer("`", "", ", ", " ").Replace(place[3]), " "), place[2]) {
 			last := name[strings.LastIndex(name, ".")+1:]
 			assert.Regexp(t, `\b`+last+`\b`, code, "%s: %s", file, name)
+		}
+	}
+}
+
+// Every exported type has an example that shows it, and checks what it prints.
+func TestEveryTypeHasAnExample(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{".", "redlocktest"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		require.NoError(t, err)
+		fset := token.NewFileSet()
+		parsed := make([]*ast.File, 0, len(files))
+		for _, file := range files {
+			f, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+			require.NoError(t, err)
+			parsed = append(parsed, f)
+		}
+		pkg, err := doc.NewFromFiles(fset, parsed, "github.com/redlock-go/redlock/"+dir)
+		require.NoError(t, err)
+		assert.NotEmpty(t, pkg.Types)
+		for _, typ := range pkg.Types {
+			checked := slices.ContainsFunc(typ.Examples, func(e *doc.Example) bool { return e.Suffix == "" && e.Output != "" })
+			assert.True(t, checked, "%s has no Example%s with an output", typ.Name, typ.Name)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package redlock
 
 import (
-	"time"
-
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -10,12 +8,12 @@ import (
 // entry is every kind of lock whose holds are entries of a sorted set at the name, each with an expiry of its own by the
 // master's clock: readers, a writer, or the holds of a reentrant lock's owner. One expiry for all of them would let a dead
 // hold live on another's renewals; a count of them would drift between the masters.
-type entry struct{ claim }
+type entry struct{ *claim }
 
 var _ quorum.Ops = entry{}
 
 func (e entry) Acquire() *node.Op {
-	return e.script(e.scripts.entry.acquire, "acquire", readClaim, e.ttl.Milliseconds(), e.least(), e.keepFence(), e.intent)
+	return e.script(e.scripts.entry.acquire, "acquire", readClaim, e.ttl.Milliseconds(), e.hintArg(), e.keepFence(), e.intent)
 }
 
 func (e entry) Raise(fence int64) *node.Op {
@@ -37,18 +35,5 @@ func (e entry) Release(held bool) *node.Op {
 
 func (e entry) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {
 	name := e.names[0]
-	return s.Op(op, read, []string{name, fenceKey(name), intentKey(name)}, append([]any{e.kind, e.token}, args...)...)
-}
-
-// look asks what is in the way. A writer leaves its intent, for life, which keeps new readers out meanwhile.
-func (c claim) look(life time.Duration) *node.Op {
-	if c.kind == kindMutex {
-		return c.scripts.mutex.look.Op("look", readClaim, c.names)
-	}
-	return entry{c}.script(c.scripts.entry.look, "look", readClaim, c.intent, life.Milliseconds())
-}
-
-// leave takes a writer's intent back.
-func (c claim) leave() *node.Op {
-	return entry{c}.script(c.scripts.entry.leave, "leave", nil, c.intent, channel(c.names[0]))
+	return s.Op(op, read, []string{name, fenceKey(name), intentKey(name)}, append([]any{e.kind, e.token}, args...)...).About(name)
 }

@@ -51,6 +51,13 @@ func (e *HeldError) Error() string {
 // Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
+// releasedError is ErrReleased about a name. Every Unlock makes one, and few are ever read.
+type releasedError string
+
+func (e releasedError) Error() string { return fmt.Sprintf("%v: %q", ErrReleased, string(e)) }
+
+func (releasedError) Unwrap() error { return ErrReleased }
+
 // NodeError is one master's failure to answer one operation: which master (its address, never its password), which
 // operation, and why. Every ErrNoQuorum carries one for each master that failed.
 type NodeError = quorum.NodeError

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
 )
 
 // The code of docs/locks.md; readme_test.go compares them.
@@ -88,25 +87,6 @@ func slot(ctx context.Context, locker *redlock.Locker, name string, n int) (*red
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-	}
-}
-
-// withLocker runs f with a Locker over masters of this process, which share a busy machine with other tests.
-func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
-	masters, err := embedded.OpenAll(5)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer embedded.CloseAll(masters)
-	locker, err := redlock.Open(embedded.URLs(masters), redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20*time.Second))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer locker.Close()
-	if err := f(context.Background(), locker); err != nil {
-		fmt.Println(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -18,8 +19,8 @@ type Claim struct {
 	Hint    int64
 }
 
-func (c Claim) claim() claim {
-	return claim{
+func (c Claim) claim() *claim {
+	return &claim{
 		target: target{kind: c.Kind, names: c.Names}, token: c.Token, intent: c.Intent, ttl: c.TTL, fencing: c.Fencing, hint: c.Hint,
 		scripts: sound,
 	}
@@ -39,8 +40,9 @@ func MutexOps(name, token string, ttl time.Duration) quorum.Ops {
 	return Claim{Kind: kindMutex, Names: []string{name}, Token: token, TTL: ttl}.Ops()
 }
 
-// InspectOp reads who holds a name.
-func InspectOp(name string) *node.Op { return sound.inspectOp(name) }
+// InspectOp reads who holds a name, and InspectAloneOp one beside which no key can be.
+func InspectOp(name string) *node.Op      { return sound.inspectOp(name, false) }
+func InspectAloneOp(name string) *node.Op { return sound.inspectOp(name, true) }
 
 // Sighting is what InspectOp's vote says: the kind, the fencing token, and how long each token has left.
 func Sighting(v node.Vote) (kind string, fence int64, lefts map[string]time.Duration, ok bool) {
@@ -81,3 +83,22 @@ func (l *Locker) StopLines() (goOn func()) {
 
 // OneSlot refuses names that the Cluster cluster:7000 cannot lock together.
 func OneSlot(names []string) error { return oneSlot("cluster:7000", names) }
+
+// Keeping gives the keeper so many locks, of which no master knows. plan is what it does when one was extended; stop takes
+// them away.
+func (l *Locker) Keeping(held int) (plan func(i int), stop func()) {
+	locks := make([]*Lock, held)
+	for i := range locks {
+		c := l.claim(mutexOf("held"), "", "", &l.cfg)
+		lease := l.quorum.Adopt(c.ops(), l.cfg.terms(), []bool{false}, l.cfg.clock.Now().Add(time.Hour), 0)
+		locks[i] = newLock(context.Background(), l, c, nil, &l.cfg, lease)
+		l.keeper.add(locks[i])
+	}
+	plan = func(i int) { l.keeper.extended(locks[i], nil) }
+	stop = func() {
+		for _, lk := range locks {
+			l.keeper.remove(lk)
+		}
+	}
+	return plan, stop
+}

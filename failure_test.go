@@ -516,8 +516,8 @@ func TestTraceTellsAStory(t *testing.T) {
 		var story []string
 		add := func(format string, args ...any) { story = append(story, fmt.Sprintf(format, args...)) }
 		l := w.locker(t, "a", redlock.WithRetry(time.Second, time.Second), redlock.WithTrace(&redlock.Trace{
-			Vote: func(node, op, vote string, took time.Duration, err error) {
-				add("%s %s %s %v %v", node, op, vote, took, err)
+			Vote: func(name, node, op, vote string, took time.Duration, err error) {
+				add("%q: %s %s %s %v %v", name, node, op, vote, took, err)
 			},
 			Acquired: func(name string, took time.Duration, attempts int) { add("acquired %s %v %d", name, took, attempts) },
 			Waiting:  func(name string, wait time.Duration, err error) { add("waiting %s %v: %v", name, wait, err) },
@@ -539,7 +539,7 @@ func TestTraceTellsAStory(t *testing.T) {
 			kinds = append(kinds, strings.Join(strings.Fields(s)[:2], " "))
 		}
 		text := strings.Join(story, "\n")
-		assert.Contains(t, text, "10.0.0.1:6379 acquire denied", text)
+		assert.Contains(t, text, `"x": 10.0.0.1:6379 acquire denied`, text)
 		assert.Contains(t, text, `waiting x 1s: redlock: "x" is held by another`)
 		assert.Contains(t, text, "acquired x 1.0")
 		assert.Contains(t, text, "extended x 9.8")

@@ -22,7 +22,7 @@ func TestReadersTogetherMayHaveDifferentFences(t *testing.T) {
 		require.NoError(t, err)
 		unlock(t, before)
 		synctest.Wait()
-		w.Master(0).Redis().HSet(redlock.FenceKey("x"), "last", strconv.FormatUint(before.Fence()+7, 10)) // of an attempt that failed
+		count(w.Master(0), "x", strconv.FormatUint(before.Fence()+7, 10)) // of an attempt that failed
 
 		w.Master(0).Freeze()
 		first := rlock(t, l, "x")

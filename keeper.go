@@ -17,6 +17,8 @@ const lead = time.Millisecond
 type keeper struct {
 	clock clock.Clock
 	alarm *clock.Alarm
+	began time.Time
+	lead  time.Duration
 
 	mu     sync.Mutex
 	locks  lockHeap
@@ -25,14 +27,14 @@ type keeper struct {
 
 // kept is the keeper's part of a Lock. keeper.mu guards it.
 type kept struct {
-	due       time.Time // when the keeper looks at the lock again
-	renewAt   time.Time // when it extends it; zero: never
+	due       time.Duration // since the keeper began: when it looks at the lock again
+	renewAt   time.Duration // when it extends it; 0: never
+	index     int32         // in the heap; -1: not there
 	extending bool
-	index     int // in the heap; -1: not there
 }
 
-func newKeeper(c clock.Clock) *keeper {
-	k := &keeper{clock: c}
+func newKeeper(c clock.Clock, lead time.Duration) *keeper {
+	k := &keeper{clock: c, lead: lead, began: c.Now()}
 	k.alarm = clock.NewAlarm(c, k.tick)
 	return k
 }
@@ -44,31 +46,43 @@ func (k *keeper) add(l *Lock) bool {
 	if k.closed {
 		return false
 	}
-	l.plan(k.clock.Now(), l.cfg.ttl/3)
+	k.plan(l, l.cfg.ttl/3)
 	heap.Push(&k.locks, l)
-	k.alarm.By(l.due)
+	k.ring(l)
 	return true
 }
 
-// plan sets when to extend next, about in from now, and in any case while there is time.
-func (l *Lock) plan(now time.Time, in time.Duration) {
-	l.renewAt = time.Time{}
+// plan sets when to extend a lock next, about in from now, and in any case while there is time.
+func (k *keeper) plan(l *Lock, in time.Duration) {
+	now, until := k.now(), l.lease.Until().Sub(k.began)
+	l.renewAt = 0
 	if l.cfg.keepalive && !l.lease.Capped() {
-		in = min(in, l.lease.Until().Sub(now)/2)
-		l.renewAt = now.Add(time.Duration(float64(in) * (0.9 + 0.2*rand.Float64())))
+		in = min(in, (until-now)/2)
+		l.renewAt = now + time.Duration(float64(in)*(0.9+0.2*rand.Float64()))
 	}
-	l.due = l.lease.Until().Add(-lead)
-	if !l.renewAt.IsZero() && l.renewAt.Before(l.due) {
+	l.due = until - k.lead
+	if l.renewAt > 0 && l.renewAt < l.due {
 		l.due = l.renewAt
 	}
+}
+
+func (k *keeper) now() time.Duration { return k.clock.Now().Sub(k.began) }
+
+// ring has the keeper look at a lock when it is due.
+func (k *keeper) ring(l *Lock) { k.alarm.By(k.began.Add(l.due)) }
+
+// ripe: the lock is to be extended now, or so soon that it can go out with others. A thousandth of the TTL early costs
+// nothing, and among 100,000 locks it makes batches of what would be 5,000 single questions a second.
+func (l *Lock) ripe(now time.Duration) bool {
+	return l.renewAt > 0 && l.renewAt <= now+l.cfg.ttl/1000 && !l.extending
 }
 
 // remove stops looking after a lock.
 func (k *keeper) remove(l *Lock) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l.index >= 0 && l.index < len(k.locks) && k.locks[l.index] == l {
-		heap.Remove(&k.locks, l.index)
+	if l.index >= 0 && int(l.index) < len(k.locks) && k.locks[l.index] == l {
+		heap.Remove(&k.locks, int(l.index))
 	}
 }
 
@@ -85,33 +99,33 @@ func (k *keeper) extended(l *Lock, err error) {
 	if err != nil {
 		in /= 4
 	}
-	l.plan(k.clock.Now(), in)
-	heap.Fix(&k.locks, l.index)
-	k.alarm.By(l.due)
+	k.plan(l, in)
+	heap.Fix(&k.locks, int(l.index))
+	k.ring(l)
 }
 
 // tick does what is due, and sets the alarm for what is due next.
 func (k *keeper) tick() {
 	var expired, renew []*Lock
 	k.mu.Lock()
-	now := k.clock.Now()
-	for len(k.locks) > 0 && !k.locks[0].due.After(now) {
+	now := k.now()
+	for len(k.locks) > 0 && (k.locks[0].due <= now || k.locks[0].ripe(now)) {
 		l := k.locks[0]
-		if l.lease.End(lead) {
+		if l.lease.End(k.lead) {
 			expired = append(expired, l)
 			heap.Pop(&k.locks)
 			continue
 		}
-		if !l.renewAt.IsZero() && !l.renewAt.After(now) && !l.extending {
+		if l.ripe(now) {
 			l.extending = true
-			l.renewAt = time.Time{}
+			l.renewAt = 0
 			renew = append(renew, l)
 		}
-		l.due = l.lease.Until().Add(-lead)
+		l.due = l.lease.Until().Sub(k.began) - k.lead
 		heap.Fix(&k.locks, 0)
 	}
 	if len(k.locks) > 0 {
-		k.alarm.By(k.locks[0].due)
+		k.ring(k.locks[0])
 	}
 	k.mu.Unlock()
 
@@ -141,15 +155,15 @@ func (k *keeper) close() []*Lock {
 type lockHeap []*Lock
 
 func (h lockHeap) Len() int           { return len(h) }
-func (h lockHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h lockHeap) Less(i, j int) bool { return h[i].due < h[j].due }
 func (h lockHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+	h[i].index, h[j].index = int32(i), int32(j)
 }
 
 func (h *lockHeap) Push(x any) {
 	l := x.(*Lock)
-	l.index = len(*h)
+	l.index = int32(len(*h))
 	*h = append(*h, l)
 }
 

@@ -189,7 +189,7 @@ func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
 	var goOn func()
 	voted, lost := make(chan struct{}), make(chan struct{})
 	l, _ = yesLocker(t, 1, redlock.WithTrace(&redlock.Trace{
-		Vote: func(_, op, _ string, _ time.Duration, _ error) {
+		Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
 			if op == "acquire" && goOn == nil {
 				goOn = l.StopLines() // the caller has won, and cannot tell its line yet
 				close(voted)

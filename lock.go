@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/quorum"
@@ -20,16 +21,20 @@ type Lock struct {
 	lease  *quorum.Lease
 	values context.Context // the values of the context given to Lock, nothing else of it
 	kept                   // the keeper's
+	tenure tenure
+	heir   atomic.Pointer[Lock] // to which the lease was handed over
+	shown  atomic.Bool          // somebody asked for the token, and may still use it
 
+	unlocked bool // Unlock was called; guarded by mu, as all below
 	mu       sync.Mutex
-	claim    claim // a downgrade changes its kind
-	err      error // nil while held
-	unlocked bool  // Unlock was called
+	claim    *claim    // a downgrade makes another of it
+	err      error     // nil while held
+	until    time.Time // when it would have ended; zero until it was unlocked
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
 
-func newLock(ctx context.Context, l *Locker, c claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
+func newLock(ctx context.Context, l *Locker, c *claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
 	return &Lock{
 		locker: l, name: c.title(), token: c.token, claim: c, line: ln, cfg: cfg, lease: lease,
 		values: context.WithoutCancel(ctx),
@@ -39,17 +44,37 @@ func newLock(ctx context.Context, l *Locker, c claim, ln *line, cfg *config, lea
 // Name is what was locked; of a LockAll, the sorted names joined by ",".
 func (l *Lock) Name() string { return l.name }
 
-// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits, new for every lock.
-func (l *Lock) Token() string { return l.token }
+// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. It is new for every lock
+// that is taken from the masters; one that was handed over inside this Locker (see [WithoutHandOver]) has that of the lock
+// before, of which nobody had asked for it. A lock whose token was asked for is not handed over.
+func (l *Lock) Token() string {
+	l.shown.Store(true)
+	return l.token
+}
+
+func (l *Lock) kind() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.claim.kind
+}
 
 // Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. A reader's is
-// not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. All holds
-// of a reentrant lock's owner have the same, unless the masters that knew it were lost meanwhile. It is 0 without
-// [WithFencing].
+// not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. A hold of a
+// reentrant lock's owner has that of the hold which the owner had already, if that one was taken alone, with no other call of
+// the owner's for the name under way, and if a majority of the masters tells it; else it may have a larger one, beside
+// which the other is stale. It is 0 without [WithFencing].
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
 // Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's.
-func (l *Lock) Until() time.Time { return l.lease.Until() }
+func (l *Lock) Until() time.Time {
+	l.mu.Lock()
+	until := l.until
+	l.mu.Unlock()
+	if !until.IsZero() {
+		return until
+	}
+	return l.lease.Until()
+}
 
 // Context ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]), or its Locker closed
 // ([ErrClosed]), and never later than Until, as far as the scheduler of this process lets it. It keeps the values
@@ -100,8 +125,8 @@ func (l *Lock) Extend(ctx context.Context) error {
 	})
 	select {
 	case err := <-done:
-		if over := l.Err(); over != nil { // whatever the masters said: it is not held as before
-			return over
+		if ended := l.Err(); ended != nil { // whatever the masters said: it is not held as before
+			return ended
 		}
 		if err == nil {
 			return nil
@@ -114,6 +139,10 @@ func (l *Lock) Extend(ctx context.Context) error {
 
 // extended takes note of an extension's end, whoever asked for it.
 func (l *Lock) extended(err error) {
+	if heir := l.heir.Load(); heir != nil {
+		heir.extended(err) // it was asked before the hand-over
+		return
+	}
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.name, l.Until(), err)
 	}
@@ -167,11 +196,16 @@ func (l *Lock) unlock() error {
 		return fmt.Errorf("%w: %q: Unlock was called before", ErrReleased, l.name)
 	case was != nil:
 		return was
-	case !l.setErr(fmt.Errorf("%w: %q", ErrReleased, l.name)):
+	case !l.setErr(releasedError(l.name)):
 		return l.Err() // lost, or closed, this very moment
+	case l.handOver():
+		if l.cfg.rules.broken.HandedBack {
+			l.lease.Release(false, nil)
+		}
+		return nil
 	}
 	done := make(chan error, 1)
-	l.release(func(err error) { done <- err })
+	l.giveBack(l.goesOn(), func(err error) { done <- err })
 	err := <-done // comes at the nodes' deadline at the latest
 	switch {
 	case err == nil:
@@ -193,8 +227,8 @@ func (l *Lock) lose(why error) {
 	}
 }
 
-// expire ends the lock because its deadline comes, and is fixed (Lease.End). It is told a little early, and kept from others
-// until the deadline: its holder may rely on Until.
+// expire ends the lock whose deadline Lease.End has fixed. Its holder learns of it a little early; its keys stay until the
+// deadline, for the holder may rely on Until.
 func (l *Lock) expire() {
 	if !l.tellLoss(l.expired()) {
 		return
@@ -246,13 +280,29 @@ func (l *Lock) setErr(err error) bool {
 	return true
 }
 
-// release gives the keys back, and only then the turn to the next in line: it asks behind the release.
-func (l *Lock) release(done func(error)) {
-	l.lease.Release(done)
+func (l *Lock) release(done func(error)) { l.giveBack(false, done) }
+
+// giveBack gives the keys back, and only then the turn to the next in line: it asks behind the release.
+func (l *Lock) giveBack(silently bool, done func(error)) {
 	l.mu.Lock()
 	ln := l.line
 	l.mu.Unlock()
-	if ln != nil {
-		l.locker.lines.ended(ln)
+	now := l.cfg.clock.Now()
+	gap := l.tenure.gap(now)
+	l.lease.Release(silently, func(heard int64, err error) {
+		if ln != nil && !silently {
+			l.locker.lines.heard(ln, int(heard), now.Add(gap))
+		}
+		if done != nil {
+			done(err)
+		}
+	})
+	if ln == nil {
+		return
 	}
+	next := turn{after: gap}
+	if silently {
+		next = turn{tenure: l.tenure.next()}
+	}
+	l.locker.lines.ended(ln, next)
 }

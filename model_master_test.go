@@ -147,6 +147,12 @@ func (m *model) acquire(c redlock.Claim) answer {
 		r := m.at(name)
 		m.hold(c, r)
 		if c.Fencing {
+			if c.Kind == "mutex" {
+				r.owned = 0
+				if len(c.Names) == 1 {
+					r.kept = 0 // whoever asked for longer does not hold it any more
+				}
+			}
 			m.count(c, r, a.number)
 		}
 		if c.Fencing && c.Kind == "reentrant" {
@@ -217,6 +223,9 @@ func (m *model) release(c redlock.Claim, held bool) answer {
 		if held && len(r.holds) == 0 {
 			a.said++
 		}
+	}
+	if a.granted && a.said > 0 {
+		a.number++ // the model's subject has one who listens
 	}
 	return a
 }

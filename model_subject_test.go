@@ -53,7 +53,11 @@ func newSubject(t *testing.T) *subject {
 		for {
 			select {
 			case msg := <-ear.Messages():
-				s.said <- msg.Message
+				select {
+				case s.said <- msg.Message:
+				case <-over: // nobody listens any more
+					return nil
+				}
 			case <-over:
 				return nil
 			}

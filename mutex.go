@@ -7,25 +7,28 @@ import (
 
 // mutex is the kind of lock that one holds alone: a string key for each name, the name byte for byte, with the token as
 // its value. Every client that does SET NX PX and compare-and-delete excludes it and is excluded.
-type mutex struct{ claim }
+type mutex struct{ *claim }
 
 var _ quorum.Ops = mutex{}
 
 func (m mutex) Acquire() *node.Op {
 	if len(m.names) == 1 && !m.fencing {
-		return node.Command("acquire", nil, "set", m.names[0], m.token, "nx", "px", m.ttl.Milliseconds())
+		return node.Command("acquire", nil, "set", m.names[0], m.token, "nx", "px", m.ttl.Milliseconds()).About(m.names[0])
 	}
-	return m.scripts.mutex.acquire.Op("acquire", readClaim, m.keys(),
-		m.token, m.ttl.Milliseconds(), len(m.names), m.least(), m.keepFence())
+	script := m.scripts.mutex.acquire
+	if len(m.names) == 1 {
+		script = m.scripts.mutex.fenced
+	}
+	return script.Op("acquire", readClaim, m.keys(), m.token, m.ttl.Milliseconds(), m.hintArg(), m.keepFence()).About(m.title())
 }
 
 func (m mutex) Raise(fence int64) *node.Op {
-	return m.scripts.mutex.raise.Op("raise", readRaise(fence), m.keys(), m.token, len(m.names), fence, m.keepFence())
+	return m.scripts.mutex.raise.Op("raise", readRaise(fence), m.keys(), m.token, len(m.names), fence, m.keepFence()).About(m.title())
 }
 
 func (m mutex) Extend(fence int64) *node.Op {
 	return m.scripts.mutex.extend.Op("extend", nil, m.keys(),
-		m.token, m.ttl.Milliseconds(), len(m.names), fenceArg(fence), m.keepFence())
+		m.token, m.ttl.Milliseconds(), len(m.names), fenceArg(fence), m.keepFence()).About(m.title())
 }
 
 func (m mutex) Release(held bool) *node.Op {
@@ -35,7 +38,7 @@ func (m mutex) Release(held bool) *node.Op {
 			args = append(args, channel(name))
 		}
 	}
-	return m.scripts.mutex.release.Op("release", nil, m.names, args...)
+	return m.scripts.mutex.release.Op("release", nil, m.names, args...).About(m.title())
 }
 
 // keys are the names, and with fencing their fences.

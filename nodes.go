@@ -47,7 +47,7 @@ func (l *Locker) status(an quorum.Answer) NodeStatus {
 	}
 	row.Reachable = true
 	row.RoundTrip = an.Vote.Took
-	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.Server.RunID
+	row.Role, row.Version, row.Uptime, row.RunID = s.Role, s.Version, s.Uptime, an.Vote.RunID()
 	var err error
 	switch {
 	case an.Vote.Err != nil:

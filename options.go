@@ -34,6 +34,7 @@ func (o lockOption) lockOption()       {}
 type config struct {
 	ttl       time.Duration
 	keepalive bool
+	handOver  bool
 	maxHold   time.Duration
 	retryMin  time.Duration
 	retryMax  time.Duration
@@ -65,6 +66,7 @@ func defaults() config {
 	return config{
 		ttl:       defaultTTL,
 		keepalive: true,
+		handOver:  true,
 		retryMin:  10 * time.Millisecond,
 		retryMax:  time.Second,
 		drift:     clock.DefaultDrift,
@@ -89,10 +91,19 @@ func WithoutKeepalive() LockOption {
 	return lockOption(func(c *config) { c.keepalive = false })
 }
 
-// WithMaxHold caps how long a lock is held, keepalive or not, from the moment it was asked for. Reaching the cap is a
-// loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap.
+// WithMaxHold caps how long a lock is held, keepalive or not, from the moment the masters were asked for it by the attempt that
+// got it. Reaching the cap is a loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
+}
+
+// WithoutHandOver has every Unlock release the lock on the masters, and every Lock ask them. The next in line of this Locker still
+// goes first, for up to 20 ms, or four times what the masters took to answer. By default the next in line of this
+// Locker may get a plain lock (one without fencing and without a maximum hold) straight from its last holder, without the masters
+// noticing: for up to 50 ms, or four times what the masters took to grant it, but at most an eighth of the TTL; then
+// others get their turn. A lock whose [Lock.Token] was asked for is released.
+func WithoutHandOver() LockOption {
+	return lockOption(func(c *config) { c.handOver = false })
 }
 
 // WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next, for

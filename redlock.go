@@ -28,10 +28,10 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -108,14 +108,14 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	}
 	q, err := quorum.New(quorum.Config{
 		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
-		Less: cfg.rules.broken.MajorityLess, Unraised: cfg.rules.broken.Unraised,
+		Broken: sabotage.Seal(cfg.rules.broken),
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.quorum = q
 	l.lines.init(q)
-	l.keeper = newKeeper(cfg.clock)
+	l.keeper = newKeeper(cfg.clock, lead-cfg.rules.broken.ToldLate)
 	return l, nil
 }
 
@@ -195,13 +195,3 @@ func (l *Locker) Close() error {
 
 // closing is what Close leaves of its second for what comes after the deadline of the nodes.
 const closing = 900 * time.Millisecond
-
-// failure makes the error of an operation on a target out of what the quorum said.
-func failure(op string, t target, err error) error {
-	var denied *quorum.DeniedError
-	if !errors.As(err, &denied) {
-		return fmt.Errorf("%s %q: %w", op, t.title(), err)
-	}
-	way, _ := denied.By.(obstacle)
-	return &HeldError{Name: t.names[min(way.name, len(t.names)-1)], Kind: way.kind, Retry: denied.Wait}
-}

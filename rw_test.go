@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +82,43 @@ func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
 	})
 }
 
+// A plain Lock leaves no intent. A writer that stands behind one in its Locker's line must not wait for it to win against a
+// stream of readers.
+func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		in := rlock(t, a, "x")
+		mutex := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
+		time.Sleep(3 * time.Second)
+		waiting(t, mutex)
+		unlock(t, rlock(t, a, "x")) // a mutex alone keeps nobody out
+		ctx, cancel := context.WithCancel(t.Context())
+		first := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(ctx) })
+		time.Sleep(time.Second) // until the head looks again
+		for range 10 {
+			time.Sleep(700 * time.Millisecond)
+			_, err := a.RW("x").TryRLock(t.Context())
+			require.ErrorIs(t, err, redlock.ErrHeld)
+		}
+		cancel()
+		require.Error(t, ended(t, first, 0).err)
+		synctest.Wait()
+		unlock(t, rlock(t, a, "x")) // the intent went with its writer
+
+		second := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(t.Context()) })
+		time.Sleep(2 * time.Second)
+		unlock(t, in)
+		got := ended(t, mutex, 50*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		got = ended(t, second, 50*time.Millisecond)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+		assert.Empty(t, w.leftovers("x"))
+	})
+}
+
 func TestAnIntentDiesWithTheWriterThatSetIt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -137,6 +175,7 @@ func TestADowngradeLeavesNoGap(t *testing.T) {
 		lk, err := a.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
 		fence := lk.Fence()
+		synctest.Wait() // a reader that is the first on some master has it count once more
 		reader := inBackground(func() (*redlock.Lock, error) { return b.RW("x").RLock(t.Context()) })
 		time.Sleep(time.Second)
 		waiting(t, reader)
@@ -186,6 +225,47 @@ func TestADowngradeThatNobodyConfirmsIsMadeUpFor(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Empty(t, w.leftovers("x"))
 	})
+}
+
+// Whatever else its holder does at the same time, a downgraded lock is a reader's on every master, or gone.
+func TestADowngradeBesideAnExtensionOrAnUnlock(t *testing.T) {
+	t.Parallel()
+	for name, beside := range map[string]func(*redlock.Lock) error{
+		"extension": func(lk *redlock.Lock) error { return lk.Extend(context.Background()) },
+		"unlock":    func(lk *redlock.Lock) error { return lk.Unlock(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 30 {
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					w.Master(1).Delay(time.Millisecond, 3*time.Millisecond)
+					a, b := w.locker(t, "a"), w.locker(t, "b")
+					lk, err := a.RW("x").TryLock(t.Context())
+					require.NoError(t, err)
+					var both sync.WaitGroup
+					both.Go(func() { assert.NoError(t, beside(lk)) })
+					both.Go(func() {
+						if err := lk.Downgrade(context.Background()); err != nil {
+							assert.ErrorIs(t, err, redlock.ErrReleased)
+						}
+					})
+					both.Wait()
+					time.Sleep(100 * time.Millisecond)
+					if lk.Err() == nil {
+						for i := range w.Masters() {
+							holding, err := b.Inspect(t.Context(), "x")
+							require.NoError(t, err)
+							assert.Equal(t, "reader", holding.Nodes[i].Kind)
+						}
+						unlock(t, rlock(t, b, "x"))
+						unlock(t, lk)
+						time.Sleep(100 * time.Millisecond)
+					}
+					assert.Empty(t, w.leftovers("x"))
+				})
+			}
+		})
+	}
 }
 
 func TestOnlyAWriterCanBeDowngraded(t *testing.T) {

@@ -11,6 +11,8 @@ var (
 	commonLua string
 	//go:embed lua/inspect.lua
 	inspectLua string
+	//go:embed lua/mutex_fenced.lua
+	mutexFencedLua string
 	//go:embed lua/mutex_acquire.lua
 	mutexAcquireLua string
 	//go:embed lua/mutex_raise.lua
@@ -40,7 +42,7 @@ var (
 // scripts are what the masters run.
 type scripts struct {
 	inspect *node.Script
-	mutex   struct{ acquire, raise, extend, release, look *node.Script }
+	mutex   struct{ fenced, acquire, raise, extend, release, look *node.Script }
 	entry   struct{ acquire, raise, extend, release, look, leave *node.Script }
 }
 
@@ -55,6 +57,7 @@ func newScripts(rewrite func(name, text string) string) *scripts {
 		name, text string
 	}{
 		{&s.inspect, "inspect", commonLua + inspectLua},
+		{&s.mutex.fenced, "mutex_fenced", mutexFencedLua + commonLua + mutexAcquireLua},
 		{&s.mutex.acquire, "mutex_acquire", commonLua + mutexAcquireLua},
 		{&s.mutex.raise, "mutex_raise", commonLua + mutexRaiseLua},
 		{&s.mutex.extend, "mutex_extend", commonLua + mutexExtendLua},

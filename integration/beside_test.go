@@ -216,7 +216,7 @@ func warm(t *testing.T, p peer) {
 
 // A peer that uses one of the five does not have a majority of them: the same masters are meant.
 func TestAPeerOverOneOfOurFiveDoesNotExclude(t *testing.T) {
-	masters := servers(t, 5)
+	masters := redisproc.ForTest(t, 5)
 	p := openRedsync()(t, masters[:1])
 	_, taken := p.tryLock(t, "partly", long)
 	require.True(t, taken)
@@ -228,7 +228,7 @@ func TestAPeerOverOneOfOurFiveDoesNotExclude(t *testing.T) {
 // What docs/migration.md says not to use, because it breaks in.
 
 func TestRedsyncWithSetNXOnExtendDoesNotNoticeThatItWasLost(t *testing.T) {
-	masters := servers(t, 5)
+	masters := redisproc.ForTest(t, 5)
 	ours := lockerOver(t, masters)
 	for _, set := range []bool{false, true} {
 		var options []redsync.Option
@@ -246,7 +246,7 @@ func TestRedsyncWithSetNXOnExtendDoesNotNoticeThatItWasLost(t *testing.T) {
 }
 
 func TestRedislockWithTheBeginningOfOurTokenTakesTheLock(t *testing.T) {
-	masters := servers(t, 1)
+	masters := redisproc.ForTest(t, 1)
 	ours := lockerOver(t, masters, redlock.WithOwner("worker"))
 	for token, takes := range map[string]bool{"worker": true, "another": false} {
 		p := openRedislock(t, masters).(*redislockPeer)
@@ -265,7 +265,7 @@ func TestRedislockWithTheBeginningOfOurTokenTakesTheLock(t *testing.T) {
 
 // redis-py's Lock has no timeout unless it is given one. Then nobody else gets the name, ever, if its holder dies.
 func TestRedisPyWithoutATimeoutHoldsForEver(t *testing.T) {
-	masters := servers(t, 1)
+	masters := redisproc.ForTest(t, 1)
 	p := openRedisPy(t, masters)
 	ours := lockerOver(t, masters)
 	_, taken := p.tryLock(t, "for ever", 0)

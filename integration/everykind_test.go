@@ -158,8 +158,7 @@ func disagree(t *testing.T, all []*holding, masters ...*redisbox.Master) (least 
 		for i, m := range masters {
 			if h.fenced() {
 				key := "redlock:fence:{" + h.name + "}"
-				ask(t, m, "HSET", key, "last", least+uint64(i))
-				ask(t, m, "PEXPIRE", key, time.Hour.Milliseconds())
+				ask(t, m, "SET", key, least+uint64(i), "PX", time.Hour.Milliseconds())
 			}
 		}
 	}

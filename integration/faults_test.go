@@ -227,7 +227,7 @@ func TestAnExtensionHealsARestartedMaster(t *testing.T) {
 	lost := masters[1]
 	votes := make(chan string, 1000)
 	locker := open(t, masters, redlock.WithTrace(&redlock.Trace{
-		Vote: func(node, op, vote string, _ time.Duration, _ error) {
+		Vote: func(_, node, op, vote string, _ time.Duration, _ error) {
 			if node == lost.Addr() && op == "extend" {
 				votes <- vote
 			}

@@ -49,20 +49,10 @@ var peers = []struct {
 func besidePeers(t *testing.T, test func(t *testing.T, p peer, masters []*redisproc.Server)) {
 	for _, one := range peers {
 		t.Run(one.name, func(t *testing.T) {
-			masters := servers(t, one.masters)
+			masters := redisproc.ForTest(t, one.masters) // nothing is done to them, so processes serve as well as containers
 			test(t, one.open(t, masters), masters)
 		})
 	}
-}
-
-// servers starts masters that end with the test. Nothing is done to them, so processes serve as well as containers.
-func servers(t *testing.T, n int) []*redisproc.Server {
-	t.Helper()
-	redisproc.Need(t)
-	started, err := redisproc.StartN(t.Context(), n)
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, redisproc.CloseAll(started)) })
-	return started
 }
 
 // client is a plain client of a server, closed with the test.
@@ -203,7 +193,7 @@ type number struct {
 
 func newNumber(t *testing.T) *number {
 	t.Helper()
-	s := servers(t, 1)[0]
+	s := redisproc.ForTest(t, 1)[0]
 	return &number{client(t, s), s.URL()}
 }
 

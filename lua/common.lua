@@ -35,16 +35,22 @@ local function holder(key, now)
 	return kind, '', left
 end
 
--- The fence of a name is a hash: 'last' is the largest token that was given out here; 'owned' is the one that the present
--- owner of a reentrant lock has. A token is a whole number below 2^53; tostring would round it.
+-- The fence of a name is a string: the largest token that was given out here; and behind a colon, if there is one, that
+-- which the present owner of a reentrant lock has. A token is a whole number below 2^53; tostring would round it.
 local function fence(key)
-	return tonumber(redis.call('HGET', key, 'last') or 0)
+	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
+	if not last then
+		error('WRONGTYPE ' .. key .. ' is no fence')
+	end
+	return tonumber(last), tonumber(owned)
+end
+
+local function fenceText(last, owned)
+	return string.format(owned and '%.0f:%.0f' or '%.0f', last, owned)
 end
 
 -- It is kept for as long as asked, or longer if somebody with a longer TTL asked for that.
-local function setFence(key, field, f, keep)
-	redis.call('HSET', key, field, string.format('%.0f', f))
-	if redis.call('PTTL', key) < tonumber(keep) then
-		redis.call('PEXPIRE', key, keep)
-	end
+local function setFence(key, last, owned, keep)
+	keep = math.max(redis.call('PTTL', key), keep)
+	redis.call('SET', key, fenceText(last, owned), 'PX', string.format('%.0f', keep))
 end

@@ -15,11 +15,10 @@ end
 disown(kind)
 local reply = 1
 if ARGV[4] ~= '' then
-	local last = fence(KEYS[2])
-	local owned = kind == 'reentrant' and redis.call('HGET', KEYS[2], 'owned')
-	if owned then
-		setFence(KEYS[2], 'owned', tonumber(owned), ARGV[5])
-		reply = {1, tonumber(owned)}
+	local last, owned = fence(KEYS[2])
+	if kind == 'reentrant' and owned then
+		setFence(KEYS[2], last, owned, ARGV[5])
+		reply = {1, owned}
 	elseif ARGV[1] == 'reader' and last > 0 then
 		reply = raise(last, ARGV[5]) -- readers share what the last writer left
 	else

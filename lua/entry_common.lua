@@ -46,17 +46,21 @@ end
 
 -- Raises the fence to a token, if it is not larger. The token becomes the owner's, unless others came between.
 local function raise(token, keep)
-	local f = math.max(fence(KEYS[2]), tonumber(token))
-	setFence(KEYS[2], 'last', f, keep)
+	local last, owned = fence(KEYS[2])
+	local f = math.max(last, tonumber(token))
 	if ARGV[1] == 'reentrant' and f == tonumber(token) then
-		setFence(KEYS[2], 'owned', f, keep)
+		owned = f
 	end
+	setFence(KEYS[2], f, owned, keep)
 	return f
 end
 
 -- What an earlier owner had is not the next one's.
 local function disown(kind)
 	if kind == nil and ARGV[1] == 'reentrant' then
-		redis.call('HDEL', KEYS[2], 'owned')
+		local last, owned = fence(KEYS[2])
+		if owned then
+			redis.call('SET', KEYS[2], fenceText(last), 'KEEPTTL')
+		end
 	end
 end

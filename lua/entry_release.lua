@@ -1,6 +1,6 @@
 -- Releases a lock with entries, and tells those who wait for it if it was the last hold.
 --   ARGV[3]  the channel to announce it on, or '' to be silent    ARGV[4]  the writer's own intent, or ''
--- Returns 1: released. 0: it was not held with this token.
+-- Returns 1 and how many have heard it: released. 0: it was not held with this token.
 local now = clock()
 if ARGV[4] ~= '' then
 	redis.call('ZREM', KEYS[3], ARGV[4])
@@ -11,6 +11,9 @@ if was == 'reader' and kind == 'writer' and token == ARGV[2] then
 	was = 'writer' -- its downgrade has not come here
 end
 if kind ~= was then
+	if kind == nil then -- what has ended must not be there again when the clock goes back
+		redis.call('ZREM', KEYS[1], entry(was), entry('writer'))
+	end
 	return 0
 end
 local ends = tonumber(redis.call('ZSCORE', KEYS[1], entry(was)) or now)
@@ -20,6 +23,6 @@ if ends <= now then
 	return 0
 end
 if ARGV[3] ~= '' and holder(KEYS[1], now) == nil then
-	redis.pcall('PUBLISH', ARGV[3], '')
+	return 1 + (tonumber(redis.pcall('PUBLISH', ARGV[3], '')) or 0)
 end
 return 1

@@ -1,5 +1,5 @@
 -- Says who holds a name, and changes nothing.
---   KEYS[1]  the name    KEYS[2]  its fence
+--   KEYS[1]  the name    KEYS[2]  its fence, if there can be one
 -- Returns {}: nobody. {kind, fence, token, milliseconds left, token, milliseconds left, ...}: kind is 'mutex', 'reader',
 -- 'writer', 'reentrant', or the type of a key that is none of ours; the fence is 0 if none was given out; -1: for ever.
 local now = clock()
@@ -7,9 +7,10 @@ local kind, token, left = holder(KEYS[1], now)
 if kind == nil then
 	return {}
 end
-local f = fence(KEYS[2])
-if kind == 'reentrant' then
-	f = tonumber(redis.call('HGET', KEYS[2], 'owned') or 0)
+local f = 0
+if KEYS[2] then
+	local last, owned = fence(KEYS[2])
+	f = kind == 'reentrant' and (owned or 0) or last
 end
 if kind ~= 'reader' and kind ~= 'reentrant' then
 	return {kind, f, token, left}

@@ -22,7 +22,8 @@ for i = 1, n do
 end
 if ARGV[4] ~= '' then
 	for i = n + 1, 2 * n do
-		setFence(KEYS[i], 'last', math.max(fence(KEYS[i]), tonumber(ARGV[4])), ARGV[5])
+		local last = fence(KEYS[i])
+		setFence(KEYS[i], math.max(last, tonumber(ARGV[4])), nil, ARGV[5])
 	end
 end
 for i = 1, n do

@@ -15,8 +15,8 @@ for i = 1, n do
 end
 local most = tonumber(ARGV[3])
 for i = n + 1, 2 * n do
-	local f = math.max(fence(KEYS[i]), tonumber(ARGV[3]))
-	setFence(KEYS[i], 'last', f, ARGV[4])
-	most = math.max(most, f)
+	local last = fence(KEYS[i])
+	setFence(KEYS[i], math.max(last, tonumber(ARGV[3])), nil, ARGV[4])
+	most = math.max(most, last)
 end
 return most

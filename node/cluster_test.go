@@ -78,15 +78,15 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	assert.Equal(t, node.Unknown, v.Verdict)
 	var young *node.RestartError
 	require.ErrorAs(t, v.Err, &young)
-	assert.Equal(t, 2, strings.Count(v.Server.RunID, "+"), "the identity is that of all: %s", v.Server.RunID)
-	identity := v.Server
+	assert.Equal(t, 2, strings.Count(v.RunID(), "+"), "the identity is that of all: %s", v.RunID())
+	identity := v.RunID()
 
 	// For its first window the Cluster may not vote; then it may.
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire(fmt.Sprint(names[1], time.Now().UnixNano()), "me"), window(time.Second), within(patient)).result()
 		return v.Verdict == node.Granted
 	}, 30*time.Second, 100*time.Millisecond)
-	assert.Equal(t, identity.RunID, v.Server.RunID)
+	assert.Equal(t, identity, v.RunID())
 
 	// One server restarts, and forgets: whatever it says, and whatever the others say, does not count for a window.
 	require.NoError(t, servers[2].Kill())
@@ -99,9 +99,9 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	require.NoError(t, servers[2].Restart(t.Context()))
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire(fmt.Sprint("{", names[0], "}", time.Now().UnixNano()), "me"), window(time.Hour), within(patient)).result()
-		return v.Server.RunID != ""
+		return v.RunID() != ""
 	}, 30*time.Second, 100*time.Millisecond)
-	assert.NotEqual(t, identity.RunID, v.Server.RunID)
+	assert.NotEqual(t, identity, v.RunID())
 	require.ErrorAs(t, v.Err, &young)
 	assert.Greater(t, young.Left, 59*time.Minute)
 }

@@ -10,9 +10,9 @@ const (
 	// secondLook is when a release is sent again at the earliest: one that the master refused, and one that may have come
 	// before what it is to undo.
 	secondLook = 500 * time.Millisecond
-	// doubtful is added to the time for which a lost connection had been silent: the first interval after which a TCP
+	// firstRepetition is added to the time for which a lost connection had been silent: the first interval after which a TCP
 	// repeats what was not acknowledged, a second while it knows nothing of the path.
-	doubtful = time.Second
+	firstRepetition = time.Second
 	// longestWait is the longest interval between two such repetitions (RFC 6298 and Linux: two minutes; others less).
 	longestWait = 2 * time.Minute
 )
@@ -63,7 +63,7 @@ func (d *doubt) heard(runID string, again bool, now time.Time) {
 	case d.inDoubt, again: // a silence on the new connection too puts off what the old one holds
 		silent := now.Sub(d.silentSince)
 		d.inDoubt, d.backSince = false, now
-		d.doubtUntil = now.Add(min(silent, longestWait) + doubtful)
+		d.doubtUntil = now.Add(min(silent, longestWait) + firstRepetition)
 	case !now.Before(d.doubtUntil):
 		d.silentSince = time.Time{}
 	}
@@ -77,7 +77,7 @@ func (d *doubt) lookAgain(c *Call, now time.Time) (at time.Time, ok bool) {
 	if c.confirmed.IsZero() {
 		c.confirmed = now
 	}
-	last := c.confirmed.Add(c.Linger + doubtful)
+	last := c.confirmed.Add(c.Linger + firstRepetition)
 	if d.doubtUntil.Before(last) {
 		last = d.doubtUntil
 	}

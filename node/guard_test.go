@@ -33,15 +33,16 @@ func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 		after  time.Duration // the call comes that long after the connection
 		left   time.Duration // negative: it counts
 	}{
-		"just started":                        {uptime: "0", left: 11 * time.Second},
+		"just started":                        {uptime: "0", left: guarded},
+		"its clock was set back":              {uptime: "-3600", left: guarded},
 		"as old as the window, in seconds":    {uptime: "10", left: time.Second},
 		"a second older: perhaps just as old": {uptime: "11", left: 0},
 		"older for certain":                   {uptime: "12", left: -1},
 		"a day":                               {uptime: "86400", left: -1},
-		"young when connected, later":         {uptime: "0", after: 4 * time.Second, left: 7 * time.Second},
-		"young when connected, at the border": {uptime: "0", after: 11 * time.Second, left: 0},
+		"young when connected, later":         {uptime: "0", after: 4 * time.Second, left: 6 * time.Second},
+		"young when connected, at the border": {uptime: "0", after: guarded, left: 0},
 		"young when connected, past the border": {
-			uptime: "0", after: 11*time.Second + time.Nanosecond, left: -1,
+			uptime: "0", after: guarded + time.Nanosecond, left: -1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 				time.Sleep(c.after)
 				v := r.ask(acquire("a", "me"), window(guarded)).result()
 				assert.Equal(t, "me", r.m.Get("a"))
-				assert.Equal(t, r.m.RunID(), v.Server.RunID)
+				assert.Equal(t, r.m.RunID(), v.RunID())
 				if c.left >= 0 {
 					assertRestarted(t, v, c.left)
 				} else {
@@ -64,6 +65,30 @@ func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 	}
 }
 
+// What an acquire leaves beside the lock must not be there if its grant does not count.
+func TestACallThatMustCountIsNotSentToAYoungServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Info("uptime_in_seconds", "0")
+		r.warm()
+		counted := func(c *node.Call) { c.Window, c.Counted = guarded, true }
+		v := r.ask(acquire("a", "me"), counted).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		var young *node.RestartError
+		require.ErrorAs(t, v.Err, &young)
+		assert.Equal(t, guarded, young.Left)
+		assert.True(t, r.gone())
+		time.Sleep(guarded + time.Nanosecond)
+		assert.Equal(t, node.Granted, r.ask(acquire("a", "me"), counted).result().Verdict)
+		r.m.Info("uptime_in_seconds", "0")
+		r.m.Reset()
+		r.ask(acquire("stale", "me")).result()
+		v = r.ask(acquire("b", "me"), func(c *node.Call) { c.Counted = true }).result()
+		assert.Equal(t, node.Granted, v.Verdict, "without a window it counts")
+	})
+}
+
 func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -71,7 +96,7 @@ func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
 		r.m.Restart()
 		began := time.Now()
 		v := r.ask(acquire("b", "me"), window(guarded)).result()
-		if v.Server.RunID == "" { // the old connection broke under it
+		if v.RunID() == "" { // the old connection broke under it
 			v = r.ask(acquire("c", "me"), window(guarded)).result()
 		}
 		assert.Equal(t, node.Unknown, v.Verdict)
@@ -136,6 +161,41 @@ func TestOfTwoUptimesTheShorterIsBelieved(t *testing.T) {
 	})
 }
 
+// A wall clock that is set back takes the uptime along; the process has been watched all the same.
+func TestAProcessIsAsOldAsItHasBeenWatched(t *testing.T) {
+	t.Parallel()
+	for name, uptime := range map[string]string{"a little": "1", "to before its start": "-86400"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				again := func() {
+					r.m.Reset()
+					r.ask(acquire("stale", "me")).result()
+				}
+				r.warm()
+				time.Sleep(4 * time.Second)
+				r.m.Info("uptime_in_seconds", uptime)
+				again()
+				assertRestarted(t, r.ask(acquire("a", "me"), window(guarded)).result(), guarded-4*time.Second)
+				time.Sleep(guarded - 4*time.Second + time.Nanosecond)
+				again()
+				assert.Equal(t, node.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
+
+				r.m.Info("uptime_in_seconds", "86400")
+				r.m.Restart()
+				r.ask(acquire("stale", "me")).result()
+				r.ask(acquire("c", "me")).result()
+				found := time.Now()
+				r.m.Info("uptime_in_seconds", uptime)
+				time.Sleep(time.Second)
+				again()
+				v := r.ask(acquire("d", "me"), window(guarded)).result()
+				assertRestarted(t, v, guarded-time.Since(found))
+			})
+		})
+	}
+}
+
 func TestOnlyGrantsAreGuarded(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -150,12 +210,11 @@ func TestOnlyGrantsAreGuarded(t *testing.T) {
 func TestAServerThatDoesNotSayWhoItIsMayNotVote(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(r *rig){
-		"forbidden":   func(r *rig) { r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO") },
-		"unknown":     func(r *rig) { r.m.Reply("ERR unknown command 'INFO', with args beginning with: 'server'", "INFO") },
-		"no run_id":   func(r *rig) { r.m.Info("run_id", "") },
-		"no uptime":   func(r *rig) { r.m.Info("uptime_in_seconds", "") },
-		"odd uptime":  func(r *rig) { r.m.Info("uptime_in_seconds", "long") },
-		"less than 0": func(r *rig) { r.m.Info("uptime_in_seconds", "-1") },
+		"forbidden":  func(r *rig) { r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO") },
+		"unknown":    func(r *rig) { r.m.Reply("ERR unknown command 'INFO', with args beginning with: 'server'", "INFO") },
+		"no run_id":  func(r *rig) { r.m.Info("run_id", "") },
+		"no uptime":  func(r *rig) { r.m.Info("uptime_in_seconds", "") },
+		"odd uptime": func(r *rig) { r.m.Info("uptime_in_seconds", "long") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,12 +301,11 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 	})
 }
 
-// go-redis replaces a connection that it finds closed; nobody would have asked the replacement who it is.
 func TestNoCommandGoesOverAConnectionThatWasNotIdentified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
-		// READONLY is a reply at which go-redis closes the connection.
+		// READONLY is a reply at which the connection is left: its name may lead to another server by now.
 		r.m.ReplyTimes(1, "READONLY You can't write against a read only replica.", "SET")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
 		assert.Equal(t, node.Failed, v.Verdict)
@@ -277,7 +335,7 @@ func TestStatus(t *testing.T) {
 		assert.Equal(t, "slave", s.Role)
 		assert.Equal(t, "7.0.15", s.Version)
 		assert.Equal(t, 24*time.Hour, s.Uptime)
-		assert.Equal(t, r.m.RunID(), v.Server.RunID)
+		assert.Equal(t, r.m.RunID(), v.RunID())
 	})
 }
 

@@ -35,9 +35,17 @@ type Call struct {
 	Window time.Duration
 	// Void, if set and true before the call was written, has it dropped.
 	Void *atomic.Bool
+	// Counted has the call not even sent to a server that has not been up for the window, as far as that is known: what it
+	// leaves there means something only if its grant counts.
+	Counted bool
 	// Pursue keeps the call in the pipe until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated.
 	Pursue bool
+
+	voted    bool // guarded by the pipe's mutex, as asText, repeated, sent and confirmed
+	asText   bool // goes out with its script's text
+	repeated bool // an earlier sending may have been executed
+
 	// Linger is how long a key that the call is to remove can live on after the master was last heard. A pursued call
 	// that gets an error reply is given up after that, and one that was confirmed is repeated for no longer.
 	Linger time.Duration
@@ -54,10 +62,7 @@ type Call struct {
 	Voter Voter
 	Seat  int
 
-	voted     bool      // guarded by the pipe's mutex, as all below
-	asText    bool      // goes out with its script's text
-	repeated  bool      // an earlier sending may have been executed
-	written   bool      // may have reached the master
+	sent      time.Time // when it was written last; it may have reached the master. Zero: never
 	confirmed time.Time // when a pursued call was answered that is sent again all the same
 }
 

@@ -1,28 +1,33 @@
 package node
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
+	"strconv"
 	"time"
 )
 
 // Op is one operation on a master: a command or a script, and how its reply is read. It is immutable and may be
 // submitted to any number of nodes at once; they share its arguments.
 type Op struct {
-	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "look", "leave", "inspect", "status".
+	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "look", "leave", "announce", "inspect", "status".
 	Name string
-	read func(reply any) Vote
-	args []any // as they go out, EVALSHA for a script
-	eval []any // the same with the script's text, for a master that does not know it; nil for a command
+	// Lock is which lock it is about, for traces; "" if it is about none.
+	Lock   string
+	read   func(reply any) Vote
+	out    []byte  // as it goes out, EVALSHA for a script
+	script *Script // nil for a command
+	tail   int     // where the digest's successors begin in out
 }
 
 // Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
-// convention of SET NX: any reply is a grant, null is a denial.
+// convention of SET NX: any reply is a grant, null is a denial. Arguments are strings, []byte, int, or int64; others panic.
 func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet
 	}
-	return &Op{Name: name, read: read, args: args}
+	return &Op{Name: name, read: read, out: appendCommand(make([]byte, 0, size(args)), args)}
 }
 
 // Script is a Lua script.
@@ -37,23 +42,41 @@ func NewScript(text string) *Script {
 }
 
 // Op makes an operation of the script. It goes out as EVALSHA; a master that does not know the script (it is new there,
-// or SCRIPT FLUSH came between) gets its text right after. read nil takes the convention of [ReadNumber].
+// or SCRIPT FLUSH came between) gets its text right after. read nil takes the convention of [ReadNumber]. Arguments are as
+// those of [Command].
 func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args ...any) *Op {
 	if read == nil {
 		read = ReadNumber
 	}
-	out := make([]any, 0, 3+len(keys)+len(args))
-	out = append(out, "evalsha", s.sha, len(keys))
+	n := len(evalsha) + len(s.sha) + 32 + size(args)
 	for _, k := range keys {
-		out = append(out, k)
+		n += len(k) + 10
 	}
-	out = append(out, args...)
-	return &Op{Name: name, read: read, args: out, eval: []any{"eval", s.text}}
+	out := append(appendHead(make([]byte, 0, n), '*', 3+len(keys)+len(args)), evalsha...)
+	out = appendString(out, s.sha)
+	tail := len(out)
+	var digits [20]byte
+	out = appendNumber(out, strconv.AppendInt(digits[:0], int64(len(keys)), 10))
+	for _, k := range keys {
+		out = appendString(out, k)
+	}
+	return &Op{Name: name, read: read, out: appendArgs(out, args), script: s, tail: tail}
+}
+
+const evalsha = "$7\r\nevalsha\r\n"
+
+// About says which lock a new operation is about, and returns it.
+func (o *Op) About(lock string) *Op {
+	o.Lock = lock
+	return o
 }
 
 // text is the operation as it goes out to a master that does not know the script.
-func (o *Op) text() []any {
-	return append(o.eval[:2:2], o.args[2:]...)
+func (o *Op) text() []byte {
+	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments stays
+	b := append(make([]byte, 0, len(o.out)+len(o.script.text)+16), head...)
+	b = appendString(appendString(b, "eval"), o.script.text)
+	return append(b, o.out[o.tail:]...)
 }
 
 func readSet(reply any) Vote {

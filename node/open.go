@@ -179,31 +179,44 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer unwatch()
 
-	s := &session{clock: d.clock, began: d.clock.Now(), conn: conn}
 	o := clientOptions(d.options)
 	o.PoolSize = 1
 	o.ReadTimeout, o.WriteTimeout = silence, silence
 	o.TLSConfig = nil // spoken by connect
-	o.Dialer = func(context.Context, string, string) (net.Conn, error) { return s.hand(), nil }
+	handed := false
+	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		// Once: another connection would lead to a process that nobody has identified.
+		if handed {
+			return nil, errSessionOver
+		}
+		handed = true
+		return lent{conn}, nil
+	}
 	// A refusal before this is called is one of the handshake (SELECT, say). go-redis returns it as if it were INFO's.
 	connected := false
 	o.OnConnect = func(context.Context, *redis.Conn) error {
 		connected = true
 		return nil
 	}
-	s.client = redis.NewClient(o)
-	s.pipeline = s.client.Pipeline()
-
-	info, err := s.client.Info(context.Background(), "server").Result()
+	client := redis.NewClient(o)
+	info, err := client.Info(context.Background(), "server").Result()
+	_ = client.Close() // its connection is lent
 	if err != nil && (!connected || !refusesInfo(err)) {
-		s.close()
+		_ = conn.Close()
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s.identity = d.known.learn(info, err, d.clock.Now())
-	return s, nil
+	return newSession(conn, d.known.learn(info, err, d.clock.Now())), nil
 }
+
+// errSessionOver is what go-redis gets when it asks for a second connection.
+var errSessionOver = errors.New("the connection has ended")
+
+// lent is a connection that outlives the client that it is lent to.
+type lent struct{ net.Conn }
+
+func (lent) Close() error { return nil }
 
 // refusesInfo tells a reply that refuses INFO from one that refuses everything for now.
 func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }

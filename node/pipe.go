@@ -1,11 +1,9 @@
 package node
 
 import (
-	"context"
+	"slices"
 	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/clock"
 )
@@ -17,8 +15,9 @@ const (
 	maxQueue = 1 << 14
 )
 
-// pipe is the ordered stream of calls to one master. Whoever finds it idle wakes its driver, which sends batch after
-// batch until nothing waits. The driver's goroutine stays between batches: a new one each time would grow its stack
+// pipe is the ordered stream of calls to one master. Whoever finds it idle wakes its driver, which sends what waits, and
+// hands out the replies, until there is nothing of either. While replies are awaited calls gather; they leave when all are in,
+// or, to a master that is far, at a pace (pace.go). The driver's goroutine stays: a new one each time would grow its stack
 // anew (an eighth of a lone caller's CPU time).
 type pipe struct {
 	clock clock.Clock
@@ -26,14 +25,13 @@ type pipe struct {
 	spawn func(func() error)
 	tell  func(error)
 	alarm *clock.Alarm // rings tick
-	// The driver's, reused from batch to batch.
-	cmds []redis.Cmder
-	cast []cast
+	cast  []cast       // the driver's, reused
 
 	mu      sync.Mutex
 	queue   []*Call   // waiting to be written, in order
-	wire    []*Call   // written, or being written
-	began   time.Time // of the present batch or connection attempt
+	back    int       // how many at its head have been written before
+	wire    []*Call   // written, or being written, in order
+	quiet   time.Time // since when the master has been silent while it was connected to or written to
 	driving bool
 	hired   bool          // the driver's goroutine runs
 	work    chan struct{} // wakes it; closed with the pipe
@@ -41,6 +39,7 @@ type pipe struct {
 	closed  bool
 	closing chan struct{} // non-nil while close waits; closed when there is nothing more to wait for
 	closeBy time.Time     // when close waits no longer
+	pace
 	suspicion
 	doubt
 }
@@ -48,6 +47,7 @@ type pipe struct {
 func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
 	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
 	p.alarm = clock.NewAlarm(clk, p.tick)
+	p.baton = clock.NewAlarm(clk, p.overlap)
 	return p
 }
 
@@ -61,6 +61,7 @@ func (p *pipe) submit(c *Call) {
 	}
 	p.queue = append(p.queue, c)
 	p.drive(c.Asked)
+	p.keepPace()
 	p.mu.Unlock()
 	p.alarm.By(c.Deadline)
 }
@@ -106,17 +107,28 @@ func (p *pipe) run() error {
 	return nil
 }
 
-// turn sends one batch, or makes the connection for it. It reports whether there is more to do.
+// turn sends what waits, or makes the connection for it, and takes replies. It reports whether there is more to do.
 func (p *pipe) turn() bool {
 	p.mu.Lock()
+	if len(p.wire) > 0 {
+		l := p.link
+		p.mu.Unlock()
+		p.receive(l)
+		return true
+	}
 	if len(p.queue) == 0 || p.closed {
 		p.rest()
 		p.mu.Unlock()
 		return false
 	}
-	p.began = p.clock.Now()
-	if p.link == nil && p.spare == nil && p.suspect != nil && p.began.Before(p.retryAt) {
-		err, now := p.suspect, p.began
+	now := p.clock.Now()
+	p.quiet = now
+	if p.link != nil && p.link.ended() {
+		p.link.close() // says nothing about the master: the next one carries what waits
+		p.link = nil
+	}
+	if p.link == nil && p.spare == nil && p.suspect != nil && now.Before(p.retryAt) {
+		err := p.suspect
 		failed := p.pause(now)
 		p.mu.Unlock()
 		for _, c := range failed {
@@ -128,15 +140,7 @@ func (p *pipe) turn() bool {
 		p.mu.Unlock()
 		return p.connect()
 	}
-	l := p.link
-	dropped := p.load()
-	p.mu.Unlock()
-	for _, c := range dropped {
-		c.cast(unsent(ErrDropped), p.began)
-	}
-	if len(p.wire) > 0 {
-		p.exchange(l)
-	}
+	p.send(now)
 	return true
 }
 
@@ -158,115 +162,113 @@ func (p *pipe) shut() {
 	}
 }
 
-// connect makes a link. Without one everything that waits has failed, except what is pursued.
-func (p *pipe) connect() bool {
-	l, err := p.open()
-	now := p.clock.Now()
-	p.mu.Lock()
-	if err == nil && p.closed {
-		p.mu.Unlock()
-		l.close()
-		return true
-	}
-	if err == nil {
-		p.take(l)
-		p.mu.Unlock()
-		return true
-	}
-	changed := p.fail(err, now)
-	failed := p.pause(now)
+// send writes the next batch. It is called with the pipe's mutex, and returns without it.
+func (p *pipe) send(now time.Time) {
+	l := p.link
+	dropped, sent := p.load(l, now)
+	p.sender, p.left = l, now
 	p.mu.Unlock()
-	if changed {
-		p.tell(err)
+	for _, d := range dropped {
+		d.call.cast(d.vote, now)
 	}
-	for _, c := range failed {
-		c.cast(unsent(err), now)
+	var err error
+	if sent > 0 {
+		err = l.flush()
 	}
-	return false
+	if err != nil {
+		l.close() // its receiver settles what was written
+	}
+	p.mu.Lock()
+	if p.sender == l {
+		p.sender = nil
+	}
+	p.keepPace()
+	p.mu.Unlock()
 }
 
-// pause ends the driver until the suspect is due to be tried again. Everything that waits has failed, except what is
-// pursued; the calls whose vote is due are returned.
-func (p *pipe) pause(now time.Time) (failed []*Call) {
-	failed = p.abandon(now)
-	p.rest()
-	p.drive(now) // pursued calls go on when the master is due
-	return failed
-}
-
-// abandon takes every call out of the queue that need not be pursued, and returns those whose vote is due.
-func (p *pipe) abandon(now time.Time) (failed []*Call) {
-	kept := p.queue[:0]
-	for _, c := range p.queue {
-		switch {
-		case c.Pursue && !c.overdue(now) && !c.idle():
-			kept = append(kept, c)
-		case !c.voted:
-			c.voted = true
-			failed = append(failed, c)
-		}
-	}
-	clear(p.queue[len(kept):])
-	p.queue = kept
-	return failed
-}
-
-// load moves the next batch from the queue to the wire. Calls whose asker has gone are dropped here, the last moment
-// at which they are certain not to be executed; those that must be told so are returned.
-func (p *pipe) load() (dropped []*Call) {
+// load moves the next batch from the queue to the wire. Calls that would be in vain are dropped here, the last moment at
+// which they are certain not to be executed; those that must be told so are returned.
+func (p *pipe) load(l link, now time.Time) (dropped []cast, sent int) {
+	server := l.server()
 	n := 0
 	for _, c := range p.queue {
-		if len(p.wire) == maxBatch {
+		if sent == maxBatch {
 			break
 		}
 		n++
+		why := p.vain(c, server, now)
 		switch {
-		case c.voted && !c.Pursue, c.overdue(p.began):
-		case c.Void != nil && c.Void.Load(), !c.Pursue && !c.Deadline.After(p.began):
+		case c.voted && !c.Pursue, c.overdue(now):
+		case why != nil:
 			c.voted = true
-			dropped = append(dropped, c)
+			dropped = append(dropped, cast{c, unsent(why)})
 		default:
-			c.written = true
+			c.sent = now
 			if c.Wrote != nil {
 				c.Wrote.Store(true)
 			}
+			l.put(c.out())
 			p.wire = append(p.wire, c)
+			sent++
 		}
 	}
-	rest := copy(p.queue, p.queue[n:])
-	clear(p.queue[rest:])
-	p.queue = p.queue[:rest]
-	return dropped
+	p.queue = dropFirst(p.queue, n)
+	p.back = max(0, p.back-n)
+	return dropped, sent
 }
 
-// exchange sends the batch and hands out its votes. The wire is the driver's alone, but for the flags that tick sets.
-func (p *pipe) exchange(l link) {
-	p.cmds = p.cmds[:0]
-	for _, c := range p.wire {
-		args := c.Op.args
-		if c.asText {
-			args = c.Op.text()
-		}
-		p.cmds = append(p.cmds, redis.NewCmd(context.Background(), args...))
+// dropFirst removes the first n calls, and keeps the room.
+func dropFirst(calls []*Call, n int) []*Call {
+	rest := copy(calls, calls[n:])
+	clear(calls[rest:])
+	return calls[:rest]
+}
+
+// vain says why it is too late, or too early, to send a call.
+func (p *pipe) vain(c *Call, server *Server, now time.Time) error {
+	switch {
+	case c.Void != nil && c.Void.Load(), !c.Pursue && !c.Deadline.After(now):
+		return ErrDropped
+	case c.Counted:
+		return server.restarted(c.Window, now)
 	}
-	execErr := l.exec(p.cmds)
+	return nil
+}
+
+// receive takes the replies that are in, and hands out their votes. Only the driver takes calls off the wire.
+func (p *pipe) receive(l link) {
+	replies, err := l.receive()
 	now := p.clock.Now()
 	server := l.server()
 
 	p.mu.Lock()
 	out := settlement{pipe: p, server: server, now: now, cast: p.cast[:0]}
-	for i, c := range p.wire {
-		out.settle(c, p.cmds[i].(*redis.Cmd), execErr)
+	if len(replies) > len(p.wire) {
+		replies, err = replies[:len(p.wire)], errUnasked
 	}
-	clear(p.wire)
-	p.wire = p.wire[:0]
-	if len(out.again) > 0 {
-		p.queue = append(out.again, p.queue...)
+	n := len(replies)
+	if n > 0 {
+		p.quiet = now
+		p.timed(now.Sub(p.wire[n-1].sent))
+	}
+	for i, r := range replies {
+		out.settle(p.wire[i], r)
+	}
+	if err != nil {
+		for _, c := range p.wire[n:] {
+			out.settle(c, reply{result: inDoubt, err: err})
+		}
+		out.broken, out.err, n = true, err, len(p.wire)
 	}
 	changed := out.conclude()
+	p.wire = dropFirst(p.wire, n)
+	if len(out.again) > 0 {
+		p.queue = slices.Insert(p.queue, p.back, out.again...)
+		p.back += len(out.again)
+	}
+	p.keepPace()
 	p.mu.Unlock()
 
-	clear(p.cmds)
 	if out.broken {
 		l.close()
 	}
@@ -280,116 +282,18 @@ func (p *pipe) exchange(l link) {
 	p.cast = out.cast
 }
 
-// tick looks after deadlines: of votes, of suspects, and of what is to be sent again.
-func (p *pipe) tick() {
-	now := p.clock.Now()
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return
-	}
-	late, next := p.expire(p.wire, now, time.Time{})
-	waiting, next := p.expire(p.queue, now, next)
-	changed := p.watch(append(late, waiting...), now)
-	p.sendDue(now)
-	p.drive(now)
-	p.mu.Unlock()
-
-	if !next.IsZero() {
-		p.alarm.By(next)
-	}
-	if changed {
-		p.tell(ErrTimeout)
-	}
-	for _, c := range late {
-		c.cast(unknown(ErrTimeout), now)
-	}
-	for _, c := range waiting {
-		if c.Pursue {
-			c.cast(unknown(ErrTimeout), now)
-		} else {
-			c.cast(unsent(ErrTimeout), now)
-		}
-	}
-}
-
-// expire marks the calls whose vote is due and returns them, and the earlier of next and the next deadline.
-func (p *pipe) expire(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
-	for _, c := range calls {
-		switch {
-		case c.voted:
-		case !c.Deadline.After(now):
-			c.voted = true
-			due = append(due, c)
-		case next.IsZero() || c.Deadline.Before(next):
-			next = c.Deadline
-		}
-	}
-	return due, next
-}
-
-func (p *pipe) close(deadline time.Time) int {
-	p.mu.Lock()
-	if p.closed || p.closing != nil {
-		p.mu.Unlock()
-		return 0
-	}
-	drained := make(chan struct{})
-	p.closing, p.closeBy = drained, deadline
-	if !p.driving {
-		p.rest()
-	}
-	p.mu.Unlock()
-
-	out := make(chan struct{})
-	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(out) })
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-out:
-	}
-	p.alarm.Stop()
-
-	p.mu.Lock()
-	p.closing = nil
-	p.shut()
-	unconfirmed := len(p.later)
-	var open []*Call
-	for _, calls := range [][]*Call{p.queue, p.wire} {
-		for _, c := range calls {
-			if c.Pursue && !c.idle() {
-				unconfirmed++
-			}
-			if !c.voted {
-				c.voted = true
-				open = append(open, c)
-			}
-		}
-	}
-	links := []link{p.link, p.spare}
-	p.link, p.spare = nil, nil
-	p.mu.Unlock()
-
-	for _, l := range links {
-		if l != nil {
-			l.close()
-		}
-	}
-	now := p.clock.Now()
-	for _, c := range open {
-		if c.written {
-			c.cast(unknown(ErrClosed), now)
-		} else {
-			c.cast(unsent(ErrClosed), now)
-		}
-	}
-	return unconfirmed
-}
-
 // cast gives the call's vote to its voter. Whoever sets voted casts, after it has let go of the pipe's mutex.
 func (c *Call) cast(v Vote, now time.Time) {
 	v.Took = now.Sub(c.Asked)
 	c.Voter.Vote(c.Seat, v)
+}
+
+// out is the call as it goes out.
+func (c *Call) out() []byte {
+	if c.asText {
+		return c.Op.text()
+	}
+	return c.Op.out
 }
 
 // idle: a call that has nothing to undo.

@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-const trip = 20 * time.Millisecond
+// trip is a round trip on which one batch at a time is sent.
+const trip = 4 * time.Millisecond
 
 func TestALoneCallGoesOutAtOnce(t *testing.T) {
 	t.Parallel()
@@ -259,9 +260,10 @@ func TestManyCallersAtOnce(t *testing.T) {
 func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
+		// It was near when its round trip was timed, so that one batch at a time is sent.
+		r.warm()
 		const far = 80 * time.Millisecond
 		r.m.Delay(far/2, 0)
-		r.warm()
 		first := r.ask(acquire("first", token(0)))
 		time.Sleep(10 * time.Millisecond)
 		second := r.ask(acquire("second", token(1)))

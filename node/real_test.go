@@ -123,7 +123,7 @@ func TestARestartedServerIsNoticed(t *testing.T) {
 	var v node.Vote
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire("a", "me"), window(time.Minute), within(patient)).result()
-		return v.Server.RunID != ""
+		return v.RunID() != ""
 	}, patient, 10*time.Millisecond)
 	assert.Equal(t, node.Unknown, v.Verdict)
 	var young *node.RestartError

@@ -28,7 +28,12 @@ func (s Server) Trusted(window time.Duration, now time.Time) error {
 	if s.Err != nil {
 		return s.Err
 	}
-	if left := window - now.Sub(s.Up); left >= 0 {
+	return s.restarted(window, now)
+}
+
+// restarted returns a *RestartError for a server that is known to have come up within the window.
+func (s Server) restarted(window time.Duration, now time.Time) error {
+	if left := window - now.Sub(s.Up); window > 0 && left >= 0 {
 		return &RestartError{Left: left}
 	}
 	return nil
@@ -48,6 +53,7 @@ func (s Server) guard(v Vote, window time.Duration, now time.Time) Vote {
 // identities remembers who answered at an address, to notice that it is another one.
 type identities struct {
 	last Server
+	seen time.Time // when last was first seen: it has certainly been up since then
 }
 
 // learn takes a reply of INFO server received at now.
@@ -60,24 +66,35 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	}
 	fields := parseInfo(info)
 	id := fields["run_id"]
-	uptime, uerr := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
-	if id == "" || uerr != nil || uptime < 0 {
+	uptime, uerr := uptimeOf(fields)
+	if id == "" || uerr != nil {
 		return Server{RunID: id, Err: &IdentityError{Err: errors.New("the fields are missing")}}
 	}
 	// Uptime is the difference of two wall times rounded down to seconds: the process may be up to a second younger.
-	s := Server{RunID: id, Up: now.Add(time.Second - time.Duration(uptime)*time.Second)}
+	s := Server{RunID: id, Up: now.Add(time.Second - uptime)}
 	switch {
 	case m.last.RunID == id:
-		// The same process. An uptime that shrank means that its clock was set: believe the shorter of the two.
+		// The same process. An uptime that is not what it must be by now means that its clock was set: believe the shorter.
 		if m.last.Up.After(s.Up) {
 			s.Up = m.last.Up
 		}
 	case m.last.RunID != "":
 		// Another process than before. Its uptime may be long (a promoted replica) and still it knows nothing.
-		s.Up = now
+		s.Up, m.seen = now, now
+	default:
+		m.seen = now
+	}
+	if s.Up.After(m.seen) {
+		s.Up = m.seen
 	}
 	m.last = s
 	return s
+}
+
+// uptimeOf is how long a server says that it has been up. Where its wall clock was set back it may say less than nothing.
+func uptimeOf(fields map[string]string) (time.Duration, error) {
+	seconds, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	return time.Duration(max(0, seconds)) * time.Second, err
 }
 
 func parseInfo(info string) map[string]string {
@@ -110,7 +127,7 @@ func readStatus(reply any) Vote {
 		return badReply(reply)
 	}
 	fields := parseInfo(text)
-	seconds, _ := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	uptime, _ := uptimeOf(fields)
 	version := fields["redis_version"]
 	if fields["valkey_version"] != "" {
 		version = fmt.Sprintf("valkey %s", fields["valkey_version"])
@@ -118,7 +135,7 @@ func readStatus(reply any) Vote {
 	return Vote{Verdict: Granted, Data: Status{
 		Role:    fields["role"],
 		Version: version,
-		Uptime:  time.Duration(seconds) * time.Second,
+		Uptime:  uptime,
 		Loading: fields["loading"] == "1",
 	}}
 }

@@ -1,117 +1,43 @@
 package node
 
 import (
-	"context"
+	"bufio"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/clock"
 )
 
-// link carries batches to one master, in order. Only one batch is under way at a time.
+// link carries calls to one master, in order, and the replies back. One goroutine at a time writes to it, and one reads.
 type link interface {
-	// exec sends the commands as one pipeline and returns when all replies are in, or none will come. The results are
-	// on the commands; a command that got no reply has an error that is not a reply, or none at all: then err says why,
-	// and it was never sent.
-	exec(cmds []redis.Cmder) error
-	// server is who answered the last exec.
-	server() Server
-	// close ends the link at once, also under a running exec. What the kernel still holds is not sent any more.
+	// put adds an encoded command to those that flush sends.
+	put(command []byte)
+	// flush sends what was put. If it fails the link is over, and receive says what became of it.
+	flush() error
+	// receive waits until at least one reply is in, and returns those that are, oldest first: the next calls' of those
+	// that were put. An error says that the link is over, and that no more will come. The replies are the caller's
+	// until the next receive.
+	receive() ([]reply, error)
+	// ended reports whether the link is known to be over. It is asked only while nothing is awaited.
+	ended() bool
+	// streams reports whether more may be sent before everything was received.
+	streams() bool
+	// server is who gave the replies received last.
+	server() *Server
+	// close ends the link at once, also under a running flush or receive. What the kernel still holds is not sent any more.
 	close()
 }
 
-// session is one connection to one server process, and ends with it.
-type session struct {
-	clock    clock.Clock
-	client   *redis.Client
-	pipeline redis.Pipeliner // reused: one batch is under way at a time
-	began    time.Time
-	used     atomic.Int64 // when the last batch ended, in nanoseconds since began; 0: none has
-	conn     net.Conn
-	handed   atomic.Bool
-	identity Server
+// reply is what became of one command.
+type reply struct {
+	result result
+	value  any   // answered: the reply, if it is no error
+	err    error // answered: an error reply; otherwise why there is none
 }
 
-var _ link = (*session)(nil)
-
-// errSessionOver is what a command gets that go-redis would send over a second connection: it was not sent.
-var errSessionOver = errors.New("the connection has ended")
-
-// hand gives out the session's connection once. go-redis replaces a connection that it finds closed by itself; the
-// replacement would lead to a process that nobody has identified, so it gets one that refuses everything.
-func (s *session) hand() net.Conn {
-	if s.handed.Swap(true) {
-		return refusing{s.conn}
-	}
-	if raw, ok := s.conn.(syscall.Conn); ok {
-		return busyConn{Conn: s.conn, raw: raw, session: s}
-	}
-	return s.conn
-}
-
-func (s *session) exec(cmds []redis.Cmder) error {
-	err := execPipeline(s.pipeline, cmds)
-	s.used.Store(int64(s.clock.Now().Sub(s.began)))
-	return err
-}
-
-func (s *session) server() Server { return s.identity }
-
-func (s *session) close() {
-	_ = s.conn.Close()
-	_ = s.client.Close()
-}
-
-func execPipeline(pipe redis.Pipeliner, cmds []redis.Cmder) error {
-	_ = pipe.BatchProcess(context.Background(), cmds...) // only gathers
-	_, err := pipe.Exec(context.Background())
-	return err
-}
-
-// busyConn spares a connection that was used a moment ago the look into its socket that go-redis takes before every
-// batch, to notice one that the server has closed. It was a fifth of a lone caller's CPU time.
-type busyConn struct {
-	net.Conn
-	raw     syscall.Conn
-	session *session
-}
-
-// busy is how long after a batch a connection is taken to be alive.
-const busy = time.Second
-
-func (c busyConn) SyscallConn() (syscall.RawConn, error) {
-	s := c.session
-	if used := s.used.Load(); used > 0 && s.clock.Now().Sub(s.began)-time.Duration(used) < busy {
-		return unseen{}, nil
-	}
-	return c.raw.SyscallConn()
-}
-
-// unseen is a socket that shows nothing.
-type unseen struct{}
-
-func (unseen) Control(func(uintptr)) error    { return nil }
-func (unseen) Read(func(uintptr) bool) error  { return nil }
-func (unseen) Write(func(uintptr) bool) error { return nil }
-
-// refusing is a connection that is over.
-type refusing struct{ over net.Conn }
-
-func (refusing) Read([]byte) (int, error)         { return 0, errSessionOver }
-func (refusing) Write([]byte) (int, error)        { return 0, errSessionOver }
-func (refusing) Close() error                     { return nil }
-func (r refusing) LocalAddr() net.Addr            { return r.over.LocalAddr() }
-func (r refusing) RemoteAddr() net.Addr           { return r.over.RemoteAddr() }
-func (refusing) SetDeadline(time.Time) error      { return nil }
-func (refusing) SetReadDeadline(time.Time) error  { return nil }
-func (refusing) SetWriteDeadline(time.Time) error { return nil }
-
-// result is what became of one command of a batch.
+// result is what became of one command.
 type result uint8
 
 const (
@@ -120,36 +46,96 @@ const (
 	inDoubt
 )
 
-// classify tells what became of cmd in an exec that returned execErr. Facts of go-redis v9.23 behind it: an error
-// reply to the handshake (WRONGPASS) is returned by Exec but not stamped on the commands, which then look like successes
-// without a value; what ends a connection is stamped on every command of the batch that has no error yet, also on those
-// that were answered before, and a reply that breaks off leaves a value beside its error. So a value counts only without one.
-func classify(cmd *redis.Cmd, execErr error) (result, error) {
-	err := cmd.Err()
-	switch {
-	case err == nil && cmd.Val() != nil:
-		return answered, nil
-	case err == redis.Nil: //nolint:errorlint // as the reader of replies stamps it
-		return answered, err
-	case err == nil && execErr == nil:
-		return inDoubt, errors.New("no reply")
-	case err == nil:
-		return notSent, execErr
-	default:
-		return classifyError(err)
+// errUnasked is a reply to nothing.
+var errUnasked = errors.New("the master replied to something that it was not asked")
+
+// session is one connection to one server process, and ends with it. go-redis has made it (open.go), and has no part in
+// it any more: its pipelines are one question and one answer at a time, and cost a command object for every call.
+type session struct {
+	conn     net.Conn
+	identity Server
+
+	out     []byte // put, not yet flushed
+	writeBy time.Time
+
+	in      *bufio.Reader
+	replies []reply
+	readBy  time.Time
+
+	used     time.Time // when it was last received from
+	readOnly atomic.Bool
+}
+
+var _ link = (*session)(nil)
+
+const (
+	// busy is how long after it was received from a connection is taken to be alive: a look into the socket costs a lone
+	// caller a fifth of its CPU time.
+	busy = time.Second
+	// renewal is how much of the patience with a silent connection may be spent before the next use restores it: setting
+	// a deadline costs more than looking at the clock.
+	renewal = time.Second
+)
+
+func newSession(conn net.Conn, identity Server) *session {
+	return &session{conn: conn, identity: identity, in: bufio.NewReaderSize(conn, 16<<10)}
+}
+
+func (s *session) put(command []byte) { s.out = append(s.out, command...) }
+
+func (s *session) flush() error {
+	if now := time.Now(); s.writeBy.Sub(now) < silence-renewal { // deadlines are by the kernel's clock
+		s.writeBy = now.Add(silence)
+		_ = s.conn.SetWriteDeadline(s.writeBy) // an error shows in what follows
+	}
+	_, err := s.conn.Write(s.out)
+	s.out = s.out[:0]
+	return err
+}
+
+func (s *session) receive() ([]reply, error) {
+	if now := time.Now(); s.readBy.Sub(now) < silence-renewal {
+		s.readBy = now.Add(silence)
+		_ = s.conn.SetReadDeadline(s.readBy)
+	}
+	s.replies = s.replies[:0]
+	for {
+		v, err := readReply(s.in, 0)
+		if err != nil {
+			return s.replies, cutOff(err)
+		}
+		r := reply{value: v}
+		if e, ok := v.(replyError); ok {
+			r = reply{err: e}
+			if strings.HasPrefix(string(e), "READONLY") {
+				s.readOnly.Store(true)
+			}
+		}
+		s.replies = append(s.replies, r)
+		if s.in.Buffered() == 0 {
+			s.used = time.Now()
+			return s.replies, nil
+		}
 	}
 }
 
-func classifyError(err error) (result, error) {
-	var reply redis.Error
-	var op *net.OpError
-	switch {
-	case errors.As(err, &reply):
-		return answered, err
-	case errors.Is(err, errSessionOver), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),
-		errors.As(err, &op) && op.Op == "dial":
-		return notSent, err
-	default:
-		return inDoubt, err
+func (s *session) streams() bool   { return !s.readOnly.Load() }
+func (s *session) server() *Server { return &s.identity }
+func (s *session) close()          { _ = s.conn.Close() }
+
+// ended looks into the socket, unless it was used a moment ago. A master that has become a replica is left, too: the name
+// that led to it may lead to another server by now.
+func (s *session) ended() bool {
+	if s.readOnly.Load() {
+		return true
 	}
+	now := time.Now()
+	socket, ok := s.conn.(syscall.Conn)
+	if !ok || s.used.IsZero() || now.Sub(s.used) < busy {
+		return false // not ok: TLS, or a test's
+	}
+	s.readBy = now.Add(silence)
+	_ = s.conn.SetReadDeadline(s.readBy) // one that has passed would end the look
+	raw, err := socket.SyscallConn()
+	return err != nil || endOfStream(raw)
 }

@@ -1,23 +1,20 @@
 package node
 
-import (
-	"time"
+import "time"
 
-	"github.com/redis/go-redis/v9"
-)
-
-// settlement turns the results of one batch into votes, under the pipe's mutex.
+// settlement turns replies into votes, under the pipe's mutex.
 type settlement struct {
 	pipe   *pipe
-	server Server
+	server *Server
 	now    time.Time
 
-	cast   []cast  // the votes to be cast
-	again  []*Call // go back to the head of the queue, in order
-	broken bool    // the connection is over
-	lost   bool    // something was written whose reply will never come
-	heard  bool    // the master replied to something
-	err    error   // what broke the connection
+	cast   []cast    // the votes to be cast
+	again  []*Call   // go back to the head of the queue, in order
+	broken bool      // the connection is over
+	lost   bool      // something was written whose reply will never come
+	since  time.Time // when that was
+	heard  bool      // the master replied to something
+	err    error     // what broke the connection
 }
 
 // cast is a call and its vote.
@@ -26,38 +23,36 @@ type cast struct {
 	vote Vote
 }
 
-func (s *settlement) settle(c *Call, cmd *redis.Cmd, execErr error) {
-	result, err := classify(cmd, execErr)
-	if result == answered {
+func (s *settlement) settle(c *Call, r reply) {
+	if r.result == answered {
 		if !s.heard {
 			s.heard = true
 			s.pipe.heard(s.server.RunID, s.pipe.suspect != nil, s.now)
 		}
-		s.answer(c, cmd, err)
+		s.answer(c, r)
 		return
 	}
-	s.broken, s.err = true, err
-	s.lost = s.lost || result == inDoubt
-	_, fresh := s.pipe.link.(*session)
+	s.broken, s.err = true, r.err
+	if r.result == inDoubt && !s.lost {
+		s.lost, s.since = true, c.sent
+	}
 	switch {
-	case c.Pursue, result == notSent && fresh && !c.voted:
-		// A session that ended before it was used says nothing about the master: the next one carries the call.
-		c.repeated = c.repeated || result == inDoubt
+	case c.Pursue:
+		c.repeated = c.repeated || r.result == inDoubt
 		s.again = append(s.again, c)
-	case result == notSent:
-		s.vote(c, unsent(err))
+	case r.result == notSent:
+		s.vote(c, unsent(r.err))
 	default:
-		s.vote(c, unknown(err))
+		s.vote(c, unknown(r.err))
 	}
 }
 
-func (s *settlement) answer(c *Call, cmd *redis.Cmd, err error) {
+func (s *settlement) answer(c *Call, r reply) {
+	err := r.err
 	switch {
 	case err == nil:
-		s.accept(c, c.Op.read(cmd.Val()))
-	case err == redis.Nil: //nolint:errorlint // stamped as it is by the reader of replies
-		s.accept(c, c.Op.read(nil))
-	case c.Op.eval != nil && !c.asText && hasPrefix(err, "NOSCRIPT"):
+		s.accept(c, c.Op.read(r.value))
+	case c.Op.script != nil && !c.asText && hasPrefix(err, "NOSCRIPT"):
 		c.asText = true
 		if c.Void != nil && c.Void.Load() {
 			s.vote(c, unsent(ErrDropped))
@@ -98,13 +93,13 @@ func (s *settlement) vote(c *Call, v Vote) {
 	s.cast = append(s.cast, cast{c, v})
 }
 
-// conclude draws the batch's consequences for the pipe, and reports whether the master's standing changed.
+// conclude draws the consequences for the pipe, and reports whether the master's standing changed.
 func (s *settlement) conclude() (changed bool) {
 	p := s.pipe
 	if s.broken {
 		p.link = nil
 		if s.lost {
-			p.lose(s.server.RunID, p.began)
+			p.lose(s.server.RunID, s.since)
 		}
 		if !p.proven && !s.heard {
 			return p.fail(s.err, s.now) // one after the other would go the same way

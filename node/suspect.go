@@ -53,7 +53,7 @@ func (p *pipe) watch(expired []*Call, now time.Time) (changed bool) {
 		if p.suspect != nil {
 			break // nothing new, and no reason to put off the probe
 		}
-		if now.Sub(p.began) >= c.Deadline.Sub(c.Asked)/2 {
+		if now.Sub(p.quiet) >= c.Deadline.Sub(c.Asked)/2 {
 			changed = p.fail(ErrTimeout, now)
 		}
 	}
@@ -73,7 +73,7 @@ func (p *pipe) watch(expired []*Call, now time.Time) (changed bool) {
 // one that was cut off answers the new one, long before the old one's packets are repeated, if they ever are.
 func (p *pipe) probe() error {
 	p.mu.Lock()
-	old, began := p.link, p.began
+	old, quiet := p.link, p.quiet
 	p.mu.Unlock()
 
 	fresh, err := p.open()
@@ -94,13 +94,13 @@ func (p *pipe) probe() error {
 		p.mu.Unlock()
 		return nil
 	}
-	stuck := !p.closed && p.link == old && p.began.Equal(began) && len(p.wire) > 0
+	stuck := !p.closed && p.link == old && p.quiet.Equal(quiet) && len(p.wire) > 0
 	if stuck {
 		p.spare, p.retryAt = fresh, now
 	}
 	p.mu.Unlock()
 	if stuck {
-		old.close() // ends the exchange, and the driver goes on with the spare
+		old.close() // ends its silence, and the driver goes on with the spare
 	} else {
 		fresh.close()
 	}
@@ -119,4 +119,4 @@ func (p *pipe) adopt() bool {
 }
 
 // take makes l the pipe's connection.
-func (p *pipe) take(l link) { p.link, p.proven = l, false }
+func (p *pipe) take(l link) { p.link, p.proven, p.tried, p.trip = l, false, false, 0 }

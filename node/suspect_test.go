@@ -283,3 +283,27 @@ func TestSuspectErrorsSayHow(t *testing.T) {
 	err := error(&node.SuspectError{Err: errors.New("no route")})
 	assert.EqualError(t, err, "not asked, it failed a moment ago: no route")
 }
+
+// Thousands of calls may have gathered while nobody knew. Each would be looked at again at every other's deadline.
+func TestWhatWaitsForAMasterFailsWhenItBecomesSuspect(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Freeze()
+		written := r.ask(acquire("written", "me"))
+		synctest.Wait()
+		patient := r.ask(acquire("patient", "me"), within(10*time.Second))
+		undo := r.ask(release("written", "me"), pursued, within(10*time.Second))
+		assert.Equal(t, node.Unknown, written.result().Verdict)
+		v := patient.result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		var suspect *node.SuspectError
+		require.ErrorAs(t, v.Err, &suspect)
+		assert.Equal(t, timeout, v.Took, "with the first, not at its own deadline")
+		assert.False(t, undo.voted(), "a release waits")
+		r.m.Thaw()
+		assert.True(t, undo.result().Answered())
+		assert.True(t, r.gone())
+	})
+}

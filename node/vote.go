@@ -36,28 +36,36 @@ func (v Verdict) String() string {
 // Answered reports whether the master itself said so: it executed the operation and replied.
 func (v Verdict) Answered() bool { return v == Granted || v == Denied }
 
-// Vote is a node's answer to one operation.
+// Vote is a node's answer to one operation. A round has one for each node, so its size is a good part of what a lock allocates.
 type Vote struct {
 	Verdict
-	// Number is what the operation's script returned with a grant, where it returns one.
-	Number int64
 	// Owned: the Number was there already, and is what other holds of the same owner have.
 	Owned bool
-	// Wait is how long the present holder's key lives on, with Denied; 0 if the operation does not tell.
-	Wait time.Duration
 	// Healed: the key was missing and has been set again. It comes with Denied: the token was gone, so somebody else
 	// may have had the lock meanwhile, and the vote must not count for its old holder.
 	Healed bool
-	// Data is what a reading operation read, or what a denial says of the holder.
-	Data any
 	// Unsent: the operation was never written to the master. It comes with Failed.
 	Unsent bool
-	// Server is the identity of the process that answered; zero if nobody did.
-	Server Server
+	// Number is what the operation's script returned with a grant, where it returns one.
+	Number int64
+	// Wait is how long the present holder's key lives on, with Denied; 0 if the operation does not tell.
+	Wait time.Duration
+	// Data is what a reading operation read, or what a denial says of the holder.
+	Data any
+	// Server is the identity of the process that answered; nil if nobody did.
+	Server *Server
 	// Took is the time from asking to this vote.
 	Took time.Duration
 	// Err is why, with Failed and Unknown.
 	Err error
+}
+
+// RunID is that of the server that answered; "" if nobody did, or it is not known.
+func (v *Vote) RunID() string {
+	if v.Server == nil {
+		return ""
+	}
+	return v.Server.RunID
 }
 
 func grant() Vote            { return Vote{Verdict: Granted} }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net"
 	"sort"
 	"strings"
 	"sync"
@@ -32,7 +34,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wrapped{client: client, clock: s.clock}
+	w := &wrapped{client: client, clock: s.clock, identity: &Server{}}
 	var label string
 	switch c := client.(type) {
 	case nil:
@@ -88,18 +90,40 @@ func refuse(label string, readTimeout time.Duration, name string, retries int) e
 	return nil
 }
 
-// wrapped is a link over somebody else's client.
+// wrapped is a link over somebody else's client, whose pipelines are one question and one answer.
 type wrapped struct {
 	client  redis.UniversalClient
 	cluster *redis.ClusterClient // nil: a single server
 	clock   clock.Clock
+	out     []byte
+	replies []reply
 
 	mu       sync.Mutex
 	known    identities
-	identity Server
+	identity *Server
 }
 
 var _ link = (*wrapped)(nil)
+
+func (w *wrapped) put(command []byte) { w.out = append(w.out, command...) }
+
+func (w *wrapped) flush() error {
+	var cmds []redis.Cmder
+	for _, args := range commands(w.out) {
+		cmds = append(cmds, redis.NewCmd(context.Background(), args...))
+	}
+	w.out = w.out[:0]
+	err := w.exec(cmds)
+	w.replies = w.replies[:0]
+	for _, cmd := range cmds {
+		w.replies = append(w.replies, classify(cmd.(*redis.Cmd), err))
+	}
+	return nil
+}
+
+func (w *wrapped) receive() ([]reply, error) { return w.replies, nil }
+func (w *wrapped) ended() bool               { return false }
+func (w *wrapped) streams() bool             { return false }
 
 func (w *wrapped) exec(cmds []redis.Cmder) error {
 	if w.cluster != nil {
@@ -115,13 +139,46 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 	return err
 }
 
+func execPipeline(pipe redis.Pipeliner, cmds []redis.Cmder) error {
+	_ = pipe.BatchProcess(context.Background(), cmds...) // only gathers
+	_, err := pipe.Exec(context.Background())
+	return err
+}
+
+// classify tells what became of cmd in an exec that returned execErr. Facts of go-redis v9.23 behind it: an error
+// reply to the handshake (WRONGPASS) is returned by Exec but not stamped on the commands, which then look like successes
+// without a value; what ends a connection is stamped on every command of the batch that has no error yet, also on those
+// that were answered before, and a reply that breaks off leaves a value beside its error. So a value counts only without one.
+func classify(cmd *redis.Cmd, execErr error) reply {
+	err := cmd.Err()
+	var op *net.OpError
+	var answer redis.Error
+	switch {
+	case err == nil && cmd.Val() != nil:
+		return reply{value: cmd.Val()}
+	case err == redis.Nil: //nolint:errorlint // as the reader of replies stamps it
+		return reply{}
+	case err == nil && execErr == nil:
+		return reply{result: inDoubt, err: errors.New("no reply")}
+	case err == nil:
+		return reply{result: notSent, err: execErr}
+	case errors.As(err, &answer):
+		return reply{err: err}
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.As(err, &op) && op.Op == "dial":
+		return reply{result: notSent, err: err}
+	default:
+		return reply{result: inDoubt, err: err}
+	}
+}
+
 func (w *wrapped) learn(info string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.identity = w.known.learn(info, err, w.clock.Now())
+	identity := w.known.learn(info, err, w.clock.Now())
+	w.identity = &identity
 }
 
-func (w *wrapped) server() Server {
+func (w *wrapped) server() *Server {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.identity
@@ -133,26 +190,25 @@ func (w *wrapped) close() {}
 func clusterIdentity(c *redis.ClusterClient) (string, error) {
 	var mu sync.Mutex
 	var ids []string
-	youngest, silent := "", false
+	youngest, silent := time.Duration(math.MaxInt64), false
 	err := c.ForEachMaster(context.Background(), func(ctx context.Context, shard *redis.Client) error {
 		info, err := shard.Info(ctx, "server").Result()
 		if err != nil {
 			return err
 		}
 		fields := parseInfo(info)
-		id, up := fields["run_id"], fields["uptime_in_seconds"]
+		id := fields["run_id"]
+		up, err := uptimeOf(fields)
 		mu.Lock()
 		defer mu.Unlock()
 		ids = append(ids, id)
-		silent = silent || id == "" || up == ""
-		if youngest == "" || len(up) < len(youngest) || (len(up) == len(youngest) && up < youngest) {
-			youngest = up
-		}
+		silent = silent || id == "" || err != nil
+		youngest = min(youngest, up)
 		return nil
 	})
 	if err != nil || silent {
 		return "", err
 	}
 	sort.Strings(ids)
-	return fmt.Sprintf("run_id:%s\nuptime_in_seconds:%s\n", strings.Join(ids, "+"), youngest), nil
+	return fmt.Sprintf("run_id:%s\nuptime_in_seconds:%d\n", strings.Join(ids, "+"), int64(youngest/time.Second)), nil
 }

@@ -102,7 +102,7 @@ func TestAWrappedClientVotes(t *testing.T) {
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
 		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
-		assert.Equal(t, r.m.RunID(), v.Server.RunID)
+		assert.Equal(t, r.m.RunID(), v.RunID())
 		assert.Equal(t, node.Denied, r.ask(acquire("a", "another"), window(guarded)).result().Verdict)
 		assert.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
 		l := r.listen(channel)

@@ -26,7 +26,7 @@ func unsent() *node.Vote  { return &node.Vote{Verdict: node.Failed, Err: errDown
 func unknown() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: node.ErrTimeout} }
 
 func from(runID string, v *node.Vote) *node.Vote {
-	v.Server.RunID = runID
+	v.Server = &node.Server{RunID: runID}
 	return v
 }
 

@@ -25,7 +25,7 @@ func (f *Faults) note(t *tally, seat int) {
 	f.mark(seat, t.votes[seat])
 	if len(t.twins) > 0 { // the other's vote may have changed
 		for i, v := range t.votes {
-			if t.cast[i] {
+			if t.voted[i] {
 				f.mark(i, v)
 			}
 		}

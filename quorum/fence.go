@@ -18,8 +18,8 @@ func (t *tally) settled() bool {
 	if _, ok := t.agreed(); ok || t.complete() {
 		return true
 	}
-	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Granted && v.Owned {
+	for _, v := range t.votes {
+		if v.Verdict == node.Granted && v.Owned {
 			return false
 		}
 	}
@@ -28,8 +28,8 @@ func (t *tally) settled() bool {
 
 // agreed is the number that a majority granted.
 func (t *tally) agreed() (number int64, ok bool) {
-	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Granted && t.granting(v.Number) >= t.need {
+	for _, v := range t.votes {
+		if v.Verdict == node.Granted && t.granting(v.Number) >= t.need {
 			return v.Number, true
 		}
 	}
@@ -37,8 +37,8 @@ func (t *tally) agreed() (number int64, ok bool) {
 }
 
 func (t *tally) granting(number int64) (n int) {
-	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Granted && v.Number == number {
+	for _, v := range t.votes {
+		if v.Verdict == node.Granted && v.Number == number {
 			n++
 		}
 	}
@@ -47,8 +47,18 @@ func (t *tally) granting(number int64) (n int) {
 
 // largest is the largest number that was granted.
 func (t *tally) largest() (most int64) {
-	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Granted {
+	for _, v := range t.votes {
+		if v.Verdict == node.Granted {
+			most = max(most, v.Number)
+		}
+	}
+	return most
+}
+
+// most is the largest number that any node told, also of those that refused a smaller one.
+func (t *tally) most() (most int64) {
+	for _, v := range t.votes {
+		if v.Verdict.Answered() {
 			most = max(most, v.Number)
 		}
 	}
@@ -57,10 +67,11 @@ func (t *tally) largest() (most int64) {
 
 // fenceIn settles the fencing token of a lease that a majority has granted: at once if they agree on it, else by writing
 // it back. A grant that comes later and carries more is not counted: its node holds more than the token, and could give
-// that to another.
-func (l *Lease) fenceIn(ctx context.Context) error {
+// that to another. Where for such nodes, or because those who share the lock wrote back more meanwhile, no majority takes
+// the token, the most that was seen becomes the token, and is written back in its place.
+func (l *Lease) fenceIn(ctx context.Context, acquire *round) error {
 	var granted []node.Vote // by seat, the grants that carried the token
-	l.acquire.look(func(t *tally) {
+	acquire.look(func(t *tally) {
 		var ok bool
 		if l.fence, ok = t.agreed(); ok {
 			return
@@ -68,17 +79,41 @@ func (l *Lease) fenceIn(ctx context.Context) error {
 		l.fence = t.largest()
 		granted = make([]node.Vote, len(t.votes))
 		for i, v := range t.votes {
-			if t.cast[i] && v.Verdict == node.Granted && v.Number == l.fence {
+			if v.Verdict == node.Granted && v.Number == l.fence {
 				granted[i] = v
 			}
 		}
 	})
-	if granted == nil || l.q.cfg.Unraised {
+	if granted == nil || l.q.broken.Unraised {
 		return nil
 	}
+	for {
+		r, err := l.raise(ctx, granted)
+		if err != nil {
+			return err
+		}
+		var s state
+		var most int64
+		r.look(func(t *tally) { s, most = t.state(), t.most() })
+		switch {
+		case s == won:
+			return l.inTime()
+		case most <= l.fence:
+			return noQuorum(r.errors())
+		}
+		if err := l.inTime(); err != nil {
+			return err
+		}
+		l.fence = most
+		clear(granted) // they carry less
+	}
+}
+
+// raise writes the fencing token back, to all nodes but those that granted it.
+func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(ask{
-		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, void: &l.over, scout: Everywhere,
+		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, void: &l.released, scout: Everywhere,
 		enough: func(t *tally) bool { return t.state() != open },
 		each: func(i int, _ *node.Call) *node.Vote {
 			if v := granted[i]; v.Verdict == node.Granted {
@@ -91,15 +126,10 @@ func (l *Lease) fenceIn(ctx context.Context) error {
 	})
 	select {
 	case <-done:
+		return r, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	var s state
-	r.look(func(t *tally) { s = t.state() })
-	if s != won {
-		return noQuorum(r.errors())
-	}
-	return l.inTime()
 }
 
 // Fence is the lease's fencing token; 0 without fencing.

@@ -31,39 +31,22 @@ type Terms struct {
 type Lease struct {
 	q     *Quorum
 	terms Terms
+	asked time.Time // when the acquire began; zero: it was adopted
 	cap   time.Time // the lease never outlives it; zero: no cap
 	fence int64     // 0: none
 
-	// over has operations that were not written yet dropped, and is never taken back.
-	over atomic.Bool
+	// released has operations that were not written yet dropped, and is not taken back.
+	released atomic.Bool
 
 	order sync.Mutex // held while an extension is made and submitted
 
+	fixed   bool // until moves no more; guarded by mu, as all below
 	mu      sync.Mutex
 	ops     Ops
 	until   time.Time // zero: it was never held
-	ended   bool      // until moves no more
-	acquire *round
-	seats   []seat // what extensions, or an adoption, learned later than the acquire
+	acquire *round    // nil when the trails have it all
+	trails  []trail
 }
-
-// seat is what a lease knows of one node.
-type seat struct {
-	place  place
-	wrote  atomic.Bool // an operation that sets keys was written there, or may have been before
-	asking uint16      // extensions that the node has not answered yet
-}
-
-// place is what is known of a node's keys.
-type place uint8
-
-const (
-	asAcquired place = iota // nothing beyond the acquire's vote
-	never                   // nothing of ours was written there
-	absent                  // the node said that there is nothing of ours
-	placed                  // the node said that there is
-	doubtful                // it may be there, or come there yet
-)
 
 // Everywhere asks all nodes at once.
 const Everywhere = -1
@@ -82,41 +65,44 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := &Lease{q: q, ops: ops, terms: terms, seats: make([]seat, len(q.nodes))}
+	l := &Lease{q: q, ops: ops, terms: terms, trails: make([]trail, len(q.nodes))}
 	done := make(chan struct{})
-	r := q.ask(ask{
-		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.over, scout: scout,
+	r := q.prepare(ask{
+		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.released, scout: scout,
 		fencing: terms.Fencing, faults: faults, enough: (*tally).decided,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Wrote = &l.seats[i].wrote
+			c.Wrote = &l.trails[i].wrote
 			return nil
 		},
-		decided: func(*round) { close(done) },
+		decided:  func(*round) { close(done) },
+		complete: l.learn,
 	})
-	l.acquire = r
+	l.acquire, l.asked = r, r.asked
+	r.start()
 
 	var err error
 	select {
 	case <-done:
-		err = l.won(ctx)
+		err = l.acquired(ctx, r)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if err != nil {
-		l.Release(nil)
+		if !q.broken.Unreleased {
+			l.Release(false, nil)
+		}
 		return nil, err
 	}
 	return l, nil
 }
 
-// won decides what a decided acquire round is worth.
-func (l *Lease) won(ctx context.Context) error {
-	r := l.acquire
+// acquired decides what a decided acquire round is worth.
+func (l *Lease) acquired(ctx context.Context, r *round) error {
 	var s state
 	var held, alone bool
 	var denial node.Vote
 	r.look(func(t *tally) {
-		alone = t.denied > 0 && r.scout >= 0 && !r.rest
+		alone = t.denied > 0 && r.scout >= 0 && !r.widened
 		s, held, denial = t.state(), alone || t.held(), t.denial()
 	})
 	switch {
@@ -128,7 +114,7 @@ func (l *Lease) won(ctx context.Context) error {
 			return err
 		}
 		if l.terms.Fencing {
-			if err := l.fenceIn(ctx); err != nil {
+			if err := l.fenceIn(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -145,7 +131,7 @@ func (l *Lease) won(ctx context.Context) error {
 
 // inTime says whether anything is left of a lease that was just granted.
 func (l *Lease) inTime() error {
-	if !l.q.cfg.Clock.Now().Before(l.deadline(l.acquire.asked)) {
+	if !l.q.cfg.Clock.Now().Before(l.deadline(l.asked)) {
 		return noQuorum(errTooLate)
 	}
 	return nil
@@ -155,6 +141,9 @@ var errTooLate = errors.New("the votes came when the validity was used up")
 
 // deadline is when a lease ends whose keys were set by a request sent at asked.
 func (l *Lease) deadline(asked time.Time) time.Time {
+	if l.q.broken.FromAnswer {
+		asked = l.q.cfg.Clock.Now()
+	}
 	until := asked.Add(clock.Validity(l.terms.TTL, 0, l.terms.Drift))
 	if !l.cap.IsZero() && l.cap.Before(until) {
 		return l.cap
@@ -165,12 +154,12 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // Adopt makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
 // they did not answer; until when it is known to last; and fence is its fencing token, 0 for none.
 func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
-	l := &Lease{q: q, ops: ops, terms: terms, until: until, fence: fence, seats: make([]seat, len(q.nodes))}
+	l := &Lease{q: q, ops: ops, terms: terms, until: until, fence: fence, trails: make([]trail, len(q.nodes))}
 	for i, m := range maybe {
-		l.seats[i].place = absent
+		l.trails[i].place = absent
 		if m {
-			l.seats[i].wrote.Store(true)
-			l.seats[i].place = doubtful // with what TTL, who knows
+			l.trails[i].wrote.Store(true)
+			l.trails[i].place = doubtful // with what TTL, who knows
 		}
 	}
 	if terms.MaxHold > 0 {
@@ -182,7 +171,8 @@ func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fenc
 	return l
 }
 
-// Become makes the lease one of another kind, which its next extension turns the tokens into. Release takes both away.
+// Become gives the lease the operations of another kind, into which its next extension turns what the nodes hold. Their
+// Release takes away what is there, of the one kind or the other.
 func (l *Lease) Become(ops Ops) {
 	l.order.Lock()
 	defer l.order.Unlock()
@@ -198,13 +188,12 @@ func (l *Lease) Until() time.Time {
 	return l.until
 }
 
-// End fixes the deadline if it is no more than lead away, and reports whether it did: an extension that succeeds later is
-// too late.
+// End fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
 func (l *Lease) End(lead time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ended = l.ended || !l.q.cfg.Clock.Now().Before(l.until.Add(-lead))
-	return l.ended
+	l.fixed = l.fixed || !l.q.cfg.Clock.Now().Before(l.until.Add(-lead))
+	return l.fixed
 }
 
 // Capped reports whether the lease has reached its cap, so that extending it gains nothing.
@@ -219,11 +208,11 @@ func (l *Lease) Capped() bool {
 // A node that lost the key gets it back, but counts only from the next extension on: its vote says that the token was
 // gone, and meanwhile somebody else may have had it there.
 func (l *Lease) Extend(done func(error)) {
-	if l.over.Load() {
+	if l.released.Load() {
 		done(ErrOver)
 		return
 	}
-	// From here on the tokens may have no more than a TTL, even if nobody hears of it: an adopted lease may have had more.
+	// An adopted lease may have more than a TTL left. The extension takes that away, also where its answer is lost.
 	l.mu.Lock()
 	if soonest := l.deadline(l.q.cfg.Clock.Now()); soonest.Before(l.until) {
 		l.until = soonest
@@ -235,38 +224,16 @@ func (l *Lease) Extend(done func(error)) {
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
 	l.q.ask(ask{
-		op: op, timeout: l.terms.Timeout, void: &l.over, scout: Everywhere, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, void: &l.released, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Voter, c.Wrote = &extension{l: l, round: c.Voter}, &l.seats[i].wrote
+			c.Voter, c.Wrote = &extension{l: l, round: c.Voter}, &l.trails[i].wrote
 			l.mu.Lock()
-			l.seats[i].asking++
+			l.trails[i].asking++
 			l.mu.Unlock()
 			return nil
 		},
 		decided: func(r *round) { done(l.extended(r)) },
 	})
-}
-
-// extension notes what a vote, however late, says of the node's keys, and passes it on.
-type extension struct {
-	l     *Lease
-	round node.Voter
-}
-
-func (e *extension) Vote(i int, v node.Vote) {
-	e.l.mu.Lock()
-	s := &e.l.seats[i]
-	s.asking--
-	switch {
-	case v.Verdict == node.Granted || v.Healed:
-		s.place = placed
-	case v.Verdict == node.Denied:
-		s.place = absent
-	case v.Verdict == node.Unknown:
-		s.place = doubtful
-	}
-	e.l.mu.Unlock()
-	e.round.Vote(i, v)
 }
 
 // extended decides what a decided extension round is worth.
@@ -275,10 +242,10 @@ func (l *Lease) extended(r *round) error {
 	var gone bool
 	r.look(func(t *tally) { s, gone = t.state(), t.gone() })
 	switch {
-	case s == won:
+	case s == won || l.q.broken.Blind:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.over.Load() || l.ended || !l.q.cfg.Clock.Now().Before(l.until) {
+		if l.released.Load() || l.fixed || !l.q.cfg.Clock.Now().Before(l.until) {
 			return ErrOver // too late: meanwhile it may have been another's
 		}
 		if until := l.deadline(r.asked); until.After(l.until) {
@@ -289,84 +256,5 @@ func (l *Lease) extended(r *round) error {
 		return ErrGone
 	default:
 		return noQuorum(r.errors())
-	}
-}
-
-// Release ends the lease at once and takes its keys away from every node that may have them. done, if not nil, is
-// told once what a majority said: nil; ErrGone, it no longer had the token; or ErrNoQuorum, wrapped, and the releases
-// are pursued all the same, until each node has answered. Only the first call does anything; done of a later one is
-// told ErrOver.
-func (l *Lease) Release(done func(error)) {
-	if done == nil {
-		done = func(error) {}
-	}
-	if l.over.Swap(true) {
-		done(ErrOver)
-		return
-	}
-	now := l.q.cfg.Clock.Now()
-	l.mu.Lock()
-	op := l.ops.Release(!l.until.IsZero())
-	l.mu.Unlock()
-	l.q.ask(ask{
-		op: op, timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
-		each: func(i int, c *node.Call) *node.Vote {
-			c.Linger = l.terms.TTL + l.terms.Drift
-			if l.acquire != nil {
-				c.Since = l.acquire.asked
-			}
-			switch l.place(i) {
-			case never:
-				return &node.Vote{Verdict: node.Failed, Unsent: true}
-			case placed:
-				c.Pursue, c.GiveUp = true, now.Add(c.Linger)
-			case doubtful:
-				c.Pursue, c.Needs = true, &l.seats[i].wrote
-			}
-			return nil
-		},
-		decided: func(r *round) { done(released(r)) },
-	})
-}
-
-func released(r *round) error {
-	var s state
-	var gone, answered bool
-	r.look(func(t *tally) { s, gone, answered = t.state(), t.gone(), t.answered() })
-	switch {
-	case s == won:
-		return nil
-	case gone:
-		return ErrGone
-	case answered:
-		return nil
-	default:
-		return noQuorum(r.errors())
-	}
-}
-
-// place says what is known of a node's keys now. An extension under way would put them back, however late it arrives.
-func (l *Lease) place(i int) place {
-	l.mu.Lock()
-	asking, later := l.seats[i].asking, l.seats[i].place
-	l.mu.Unlock()
-	switch {
-	case asking > 0:
-		return doubtful
-	case later != asAcquired:
-		return later
-	}
-	v, voted := l.acquire.vote(i)
-	switch {
-	case !voted && !l.acquire.wasAsked(i):
-		return never
-	case !voted || v.Verdict == node.Unknown:
-		return doubtful
-	case v.Verdict == node.Granted:
-		return placed
-	case v.Unsent:
-		return never
-	default:
-		return absent
 	}
 }

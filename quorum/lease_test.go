@@ -27,6 +27,27 @@ func told(t testing.TB) (done func(error), said func() error) {
 	}, func() error { return err }
 }
 
+// unheard is a done of a release that does not look at how many heard of it.
+func unheard(done func(error)) func(int64, error) {
+	return func(_ int64, err error) { done(err) }
+}
+
+func TestAReleaseSaysHowManyHeardOfIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		lease := held(t, q, fakes)
+		var heard int64
+		lease.Release(false, func(n int64, err error) {
+			heard = n
+			assert.NoError(t, err)
+		})
+		fakes[0].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 1})
+		fakes[1].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 4})
+		assert.Equal(t, int64(3), heard, "one master may not have told them")
+	})
+}
+
 func TestExtendNeedsAMajority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -144,7 +165,7 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 	pending, saidPending := told(t)
 	lease.Extend(pending)
 	before := lease.Until()
-	lease.Release(nil)
+	lease.Release(false, nil)
 	for _, f := range fakes {
 		assert.True(t, f.asked("extend")[0].Void.Load(), "dropped where it was not written yet")
 		f.vote(t, "extend", granted())
@@ -202,7 +223,7 @@ func TestReleaseSaysWhatAMajoritySaid(t *testing.T) {
 			q, fakes := council(t, 5)
 			lease := held(t, q, fakes)
 			done, said := told(t)
-			lease.Release(done)
+			lease.Release(false, unheard(done))
 			for i, f := range fakes {
 				f.vote(t, "release", tt.votes[i])
 			}
@@ -220,7 +241,7 @@ func TestReleaseReturnsAtTheMajority(t *testing.T) {
 	q, fakes := council(t, 5)
 	lease := held(t, q, fakes)
 	done, said := told(t)
-	lease.Release(done)
+	lease.Release(false, unheard(done))
 	fakes[0].vote(t, "release", granted())
 	fakes[2].vote(t, "release", granted())
 	require.ErrorIs(t, said(), errOpen)
@@ -228,7 +249,7 @@ func TestReleaseReturnsAtTheMajority(t *testing.T) {
 	require.NoError(t, said())
 
 	again, saidAgain := told(t)
-	lease.Release(again)
+	lease.Release(false, unheard(again))
 	require.ErrorIs(t, saidAgain(), quorum.ErrOver)
 	for _, f := range fakes {
 		assert.Len(t, f.asked("release"), 1, "only the first call does anything")
@@ -269,7 +290,7 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 			if tt.extend != nil {
 				fakes[0].vote(t, "extend", tt.extend)
 			}
-			lease.Release(nil)
+			lease.Release(false, nil)
 			releases := fakes[0].asked("release")
 			if !tt.pursue {
 				for _, r := range releases {
@@ -291,7 +312,7 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 		until := time.Now().Add(time.Minute)
 		lease := q.Adopt(ops{}, terms, []bool{true, true, false}, until, 0)
 		assert.Equal(t, until, lease.Until())
-		lease.Release(nil)
+		lease.Release(false, nil)
 		for _, f := range fakes[:2] {
 			require.Len(t, f.asked("release"), 1)
 			assert.True(t, f.asked("release")[0].Pursue)
@@ -312,10 +333,10 @@ func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
 		time.Sleep(time.Second)
 		lease.Extend(func(error) {})
 		time.Sleep(time.Second)
-		lease.Release(nil)
+		lease.Release(false, nil)
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Since)
 
-		q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(nil)
+		q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
 		assert.Zero(t, fakes[0].asked("release")[1].Since, "nobody knows")
 	})
 }
@@ -367,6 +388,54 @@ func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
 				assert.Equal(t, ends, lease.Until())
 			})
 		})
+	}
+}
+
+// kind is operations that say whose they are.
+type kind struct {
+	ops
+	name string
+}
+
+func (k kind) Extend(int64) *node.Op { return node.Command("extend", nil).About(k.name) }
+
+// An extension as the old kind that reached a node behind one as the new kind would turn the token back.
+func TestALeaseTurnsIntoAnotherKindBetweenExtensions(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	lease := held(t, q, fakes)
+	lease.Become(kind{name: "writer"})
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	fakes[1].script = func(string) *node.Vote {
+		close(reached)
+		<-goOn
+		return nil
+	}
+	extended, became := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(extended)
+		lease.Extend(func(error) {})
+	}()
+	<-reached
+	go func() {
+		defer close(became)
+		lease.Become(kind{name: "reader"})
+	}()
+	select {
+	case <-became:
+		t.Error("it changed while an extension was on its way to the nodes")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	<-extended
+	<-became
+	fakes[1].script = nil
+	lease.Extend(func(error) {})
+	for _, f := range fakes {
+		calls := f.asked("extend")
+		require.Len(t, calls, 2)
+		assert.Equal(t, "writer", calls[0].Op.Lock)
+		assert.Equal(t, "reader", calls[1].Op.Lock)
 	}
 }
 

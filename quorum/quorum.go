@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -45,15 +46,13 @@ type Config struct {
 	// Clock is where all times come from.
 	Clock clock.Clock
 	// Voted, if set, is told every vote.
-	Voted func(node, op string, v node.Vote)
+	Voted func(node string, op *node.Op, v node.Vote)
 	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
 	Standing func(node string, err error)
 	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
 	Twins func(node, twin string)
-	// Less lowers the majority, and Unraised leaves fences as the masters counted them. Both break the lock, and are there
-	// for the controls of the test harnesses.
-	Less     int
-	Unraised bool
+	// Broken are rules that the controls of the test harnesses take out.
+	Broken sabotage.Sealed
 }
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
@@ -61,6 +60,8 @@ type Quorum struct {
 	cfg   Config
 	nodes []Node
 	need  int
+	// broken are rules that a harness has taken out: none, ever, elsewhere.
+	broken sabotage.Rules
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
@@ -87,7 +88,7 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Less}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Broken.Rules().MajorityLess, broken: cfg.Broken.Rules()}
 	for _, nd := range q.nodes {
 		err := nd.Bind(q.group.Go, func(err error) {
 			if cfg.Standing != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -54,7 +55,7 @@ func TestMajorities(t *testing.T) {
 		q, _ := council(t, n)
 		assert.Equal(t, need, q.Majority(), "of %d", n)
 	}
-	q, _ := council(t, 5, func(c *quorum.Config) { c.Less = 1 })
+	q, _ := council(t, 5, func(c *quorum.Config) { c.Broken = sabotage.Seal(sabotage.Rules{MajorityLess: 1}) })
 	assert.Equal(t, 2, q.Majority(), "as the harness breaks it")
 }
 
@@ -73,7 +74,9 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	t.Parallel()
 	var told []string
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.Voted = func(node, op string, v node.Vote) { told = append(told, node+" "+op+" "+v.Verdict.String()) }
+		c.Voted = func(master string, op *node.Op, v node.Vote) {
+			told = append(told, master+" "+op.Name+" "+v.Verdict.String())
+		}
 	})
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())

@@ -38,7 +38,7 @@ func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, c
 	r.look(func(t *tally) {
 		answered = t.answered()
 		for i := range answers {
-			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.cast[i]}
+			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.voted[i]}
 		}
 	})
 	if !answered {

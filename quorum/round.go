@@ -17,10 +17,10 @@ type round struct {
 	asked time.Time
 	calls []node.Call
 
-	mu    sync.Mutex
-	tally tally
-	over  bool // decided was called
-	rest  bool // the scout has voted, and the others have been asked
+	mu      sync.Mutex
+	tally   tally
+	called  bool // decided was called
+	widened bool // the scout has voted, and the others have been asked
 }
 
 // ask is what a round asks.
@@ -41,26 +41,41 @@ type ask struct {
 	each func(seat int, c *node.Call) *node.Vote
 	// decided is called once, without the round's mutex, as soon as enough is known.
 	decided func(*round)
+	// complete, if set, is called once, without the round's mutex, when every node has voted.
+	complete func(*round)
 }
 
 func (q *Quorum) ask(a ask) *round {
+	r := q.prepare(a)
+	r.start()
+	return r
+}
+
+// prepare makes a round, and starts its stopwatch.
+func (q *Quorum) prepare(a ask) *round {
 	n := len(q.nodes)
 	r := &round{ask: a, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n), tally: newTally(n, q.need)}
-	r.tally.fencing = a.fencing
+	r.tally.fencing, r.tally.blind = a.fencing, q.broken.Twins
+	return r
+}
+
+// start asks the nodes.
+func (r *round) start() {
 	if r.scout >= 0 {
 		r.submit(r.scout, r.asked)
-		return r
+		return
 	}
 	for i := range r.calls {
 		r.submit(i, r.asked)
 	}
-	return r
 }
 
 // submit asks one node, unless each answers for it.
 func (r *round) submit(seat int, now time.Time) {
 	c := &r.calls[seat]
-	*c = node.Call{Op: r.op, Window: r.window, Void: r.void, Voter: r, Seat: seat, Asked: now, Deadline: now.Add(r.timeout)}
+	*c = node.Call{
+		Op: r.op, Window: r.window, Counted: r.fencing, Void: r.void, Voter: r, Seat: seat, Asked: now, Deadline: now.Add(r.timeout),
+	}
 	if r.each != nil {
 		if v := r.each(seat, c); v != nil {
 			r.Vote(seat, *v)
@@ -73,7 +88,7 @@ func (r *round) submit(seat int, now time.Time) {
 // Vote counts a node's answer. It is called by the nodes, once for each call.
 func (r *round) Vote(seat int, v node.Vote) {
 	if r.q.cfg.Voted != nil && (v.Err != nil || !v.Unsent) {
-		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op.Name, v)
+		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op, v)
 	}
 	r.mu.Lock()
 	known := len(r.tally.twins)
@@ -82,25 +97,26 @@ func (r *round) Vote(seat int, v node.Vote) {
 	if r.faults != nil {
 		r.faults.note(&r.tally, seat)
 	}
-	var done, goOn bool
+	var done, widen bool
 	switch {
-	case r.over:
-	case r.scout == seat && !r.rest:
+	case r.called:
+	case r.scout == seat && !r.widened:
 		// The scout's no is the answer. Its silence is not: the others can make a majority without it.
 		done = v.Verdict == node.Denied || s == lost
-		goOn = !done && len(r.calls) > 1
-		done = done || s == won && !goOn // of one node
-		r.rest = goOn
+		widen = !done && len(r.calls) > 1
+		done = done || s == won && !widen // of one node
+		r.widened = widen
 	default:
 		done = r.enough(&r.tally) || r.tally.complete()
 	}
-	r.over = r.over || done
+	r.called = r.called || done
+	complete := r.complete != nil && r.tally.complete()
 	r.mu.Unlock()
 
 	for _, pair := range twins {
 		r.q.tellTwins(pair)
 	}
-	if goOn {
+	if widen {
 		now := r.q.cfg.Clock.Now()
 		for i := range r.calls {
 			if i != r.scout {
@@ -111,21 +127,14 @@ func (r *round) Vote(seat int, v node.Vote) {
 	if done {
 		r.decided(r)
 	}
+	if complete {
+		r.complete(r)
+	}
 }
 
-// vote is a node's vote so far; ok is false while it has not voted, or was not asked.
-func (r *round) vote(seat int) (_ node.Vote, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.tally.votes[seat], r.tally.cast[seat]
-}
-
-// wasAsked reports whether the node was asked: with a scout that denied, only the scout was.
-func (r *round) wasAsked(seat int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.scout < 0 || r.scout == seat || r.rest
-}
+// wasAsked reports whether the node was asked: with a scout that denied, only the scout was. It is called with the round's
+// mutex.
+func (r *round) wasAsked(seat int) bool { return r.scout < 0 || r.scout == seat || r.widened }
 
 // look calls f with the tally, under the round's mutex.
 func (r *round) look(f func(*tally)) {
@@ -140,7 +149,7 @@ func (r *round) errors() error {
 	defer r.mu.Unlock()
 	var all *multierror.Error
 	for i, v := range r.tally.votes {
-		if r.tally.cast[i] && v.Err != nil {
+		if v.Err != nil {
 			all = multierror.Append(all, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
 		}
 	}

@@ -20,26 +20,26 @@ const (
 
 // tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.
 type tally struct {
-	votes []node.Vote // by seat
-	cast  []bool
+	votes []node.Vote // by seat; unknown, as the zero Vote is, until one comes
+	voted []bool
 	need  int
 
 	granted, denied, silent int // silent: failed or unknown
 
 	twins   [][2]int // the seats from which one server answered
 	fencing bool     // grants carry fencing tokens
+	blind   bool     // sabotage: twins have votes of their own
 }
 
 func newTally(seats, need int) tally {
-	return tally{votes: make([]node.Vote, seats), cast: make([]bool, seats), need: need}
+	return tally{votes: make([]node.Vote, seats), voted: make([]bool, seats), need: need}
 }
 
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
 func (t *tally) add(seat int, v node.Vote) state {
-	if twin := t.twin(seat, v.Server.RunID); twin >= 0 {
+	if twin := t.twin(seat, v.RunID()); twin >= 0 {
 		t.twins = append(t.twins, [2]int{min(twin, seat), max(twin, seat)})
-		// One server got the same SET twice and granted one of them. That one counts, whichever arrived first.
-		if v.Verdict == node.Granted && t.votes[twin].Verdict == node.Denied {
+		if overrules(v, t.votes[twin]) {
 			t.count(t.votes[twin].Verdict, -1)
 			t.votes[twin] = sameServer(t.votes[twin])
 			t.count(node.Failed, 1)
@@ -47,18 +47,25 @@ func (t *tally) add(seat int, v node.Vote) state {
 			v = sameServer(v)
 		}
 	}
-	t.votes[seat], t.cast[seat] = v, true
+	t.votes[seat], t.voted[seat] = v, true
 	t.count(v.Verdict, 1)
 	return t.state()
 }
 
+// overrules says which of two votes of one server counts, whichever arrived first. It got the same SET twice and granted one of
+// them: the grant. It was extended twice, and the first put the key back: that it was gone.
+func overrules(v, other node.Vote) bool {
+	healed := func(v node.Vote) bool { return v.Verdict == node.Denied && v.Healed }
+	return healed(v) || v.Verdict == node.Granted && other.Verdict == node.Denied && !healed(other)
+}
+
 // twin finds the seat from which the server with this run id has voted already, -1 if there is none.
 func (t *tally) twin(seat int, runID string) int {
-	if runID == "" {
+	if runID == "" || t.blind {
 		return -1
 	}
 	for i := range t.votes {
-		if i != seat && t.cast[i] && t.votes[i].Server.RunID == runID && t.votes[i].Verdict.Answered() {
+		if i != seat && t.votes[i].RunID() == runID && t.votes[i].Verdict.Answered() {
 			return i
 		}
 	}
@@ -110,8 +117,8 @@ func (t *tally) clear() bool { return t.granted >= t.need || t.denied >= t.need 
 
 // denial is the vote of a node that denied; of several, the one whose holder stays longest, as far as they told.
 func (t *tally) denial() (longest node.Vote) {
-	for i, v := range t.votes {
-		if t.cast[i] && v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
+	for _, v := range t.votes {
+		if v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
 			longest = v
 		}
 	}

@@ -152,7 +152,9 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 		{"granted, then a timeout", granted(), unknown(), 1, 0, 1},
 		{"a timeout, then granted", unknown(), granted(), 1, 0, 1},
 		{"failed twice", failed(), failed(), 0, 0, 2},
-		{"healed, then granted, as an extension is", healed(), granted(), 1, 0, 1},
+		{"healed, then granted, as an extension is", healed(), granted(), 0, 1, 1},
+		{"granted, then healed, where the second was asked first", granted(), healed(), 0, 1, 1},
+		{"healed twice", healed(), healed(), 0, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

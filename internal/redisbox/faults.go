@@ -46,8 +46,16 @@ func (m *Master) Start(ctx context.Context) error {
 // until [Master.Unpause].
 func (m *Master) Pause(ctx context.Context) error {
 	defer m.docker.Close()
-	_, err := m.docker.ContainerPause(ctx, m.id, client.ContainerPauseOptions{})
-	return m.fault("pause", err)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		_, err := m.docker.ContainerPause(ctx, m.id, client.ContainerPauseOptions{})
+		// A server that waits for its disk at this moment cannot be frozen, and is not; in the next one it can.
+		if err == nil || !strings.Contains(err.Error(), "unable to freeze") ||
+			clock.Sleep(ctx, clock.System, 20*time.Millisecond) != nil {
+			return m.fault("pause", err)
+		}
+	}
 }
 
 // Unpause lets a frozen server go on.
@@ -84,13 +92,31 @@ func (m *Master) Reconnect(ctx context.Context) error {
 // BlackHole has every packet from and to the server dropped, in its own network namespace: no reset, no refusal, only
 // silence. See [CanBlackHole] for what it needs.
 func (m *Master) BlackHole(ctx context.Context) error {
+	return m.drop(ctx, "black-hole", packetsIn, packetsOut)
+}
+
+// Deafen has every packet to the server dropped, and lets those from it through: it hears of no command.
+func (m *Master) Deafen(ctx context.Context) error { return m.drop(ctx, "deafen", packetsIn) }
+
+// Silence has every packet from the server dropped, and lets those to it through: on connections that there are,
+// commands arrive and take effect, and nobody is told.
+func (m *Master) Silence(ctx context.Context) error { return m.drop(ctx, "silence", packetsOut) }
+
+var (
+	packetsIn  = []string{"-A", "INPUT", "-p", "tcp", "--dport", "6379", "!", "-i", "lo", "-j", "DROP"}
+	packetsOut = []string{"-A", "OUTPUT", "-p", "tcp", "--sport", "6379", "!", "-o", "lo", "-j", "DROP"}
+)
+
+func (m *Master) drop(ctx context.Context, what string, rules ...[]string) error {
 	if err := CanBlackHole(); err != nil {
-		return m.fault("black-hole", err)
+		return m.fault(what, err)
 	}
 	m.setBlackHoled(true)
-	return m.fault("black-hole", errors.Join(
-		m.iptables(ctx, "-A", "INPUT", "-p", "tcp", "--dport", "6379", "!", "-i", "lo", "-j", "DROP"),
-		m.iptables(ctx, "-A", "OUTPUT", "-p", "tcp", "--sport", "6379", "!", "-o", "lo", "-j", "DROP")))
+	var errs []error
+	for _, rule := range rules {
+		errs = append(errs, m.iptables(ctx, rule...))
+	}
+	return m.fault(what, errors.Join(errs...))
 }
 
 // Heal lets packets through again. Connections that were open go on with what TCP retransmits.

@@ -23,6 +23,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisimage"
 )
 
@@ -52,6 +53,7 @@ type Option func(*options)
 
 type options struct {
 	args       []string
+	binds      []string
 	customized []testcontainers.ContainerCustomizer
 }
 
@@ -64,6 +66,11 @@ func WithArgs(args ...string) Option {
 // WithContainer passes options on to testcontainers-go: mounts, environment, labels.
 func WithContainer(c ...testcontainers.ContainerCustomizer) Option {
 	return func(o *options) { o.customized = append(o.customized, c...) }
+}
+
+// WithFile lets the container see a file of this machine, which must be the one that Docker runs on, for reading.
+func WithFile(from, to string) Option {
+	return func(o *options) { o.binds = append(o.binds, from+":"+to+":ro") }
 }
 
 // Start starts n masters in parallel and returns when all of them answer; the caller closes each. On failure everything
@@ -119,20 +126,21 @@ func start(ctx context.Context, docker *client.Client, image string, o *options)
 }
 
 func run(ctx context.Context, docker *client.Client, image string, o *options) (*Master, error) {
-	port, err := freePort()
+	port, err := freeport.Get()
 	if err != nil {
 		return nil, err
 	}
 	local := strings.HasPrefix(docker.DaemonHost(), "unix://") || strings.HasPrefix(docker.DaemonHost(), "npipe://")
 	customized := append([]testcontainers.ContainerCustomizer{
 		testcontainers.WithCmd(o.args...),
-		testcontainers.WithLabels(labels()),
+		testcontainers.WithLabels(Labels()),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
 			binding := network.PortBinding{HostPort: strconv.Itoa(int(port))}
 			if local {
 				binding.HostIP = netip.MustParseAddr("127.0.0.1")
 			}
 			host.PortBindings = network.PortMap{redisPort: {binding}}
+			host.Binds = append(host.Binds, o.binds...)
 		}),
 	}, o.customized...)
 	box, err := testcontainers.Run(ctx, image, customized...)

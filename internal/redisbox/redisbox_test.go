@@ -1,7 +1,9 @@
 package redisbox_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -156,8 +158,30 @@ func TestSweepRemovesWhatDeadProcessesLeftAndNothingElse(t *testing.T) {
 	labels := map[string]string{redisbox.LabelPID: strconv.Itoa(short.Process.Pid)}
 	left := redisbox.StartT(t, 1, redisbox.WithContainer(testcontainers.WithLabels(labels)))[0]
 	ours := redisbox.StartT(t, 1)[0]
+	imported := func(labels map[string]string) string {
+		args := []string{"import"}
+		for key, value := range labels {
+			args = append(args, "-c", fmt.Sprintf("LABEL %s=%q", key, value))
+		}
+		cmd := exec.CommandContext(t.Context(), "docker", append(args, "-")...)
+		cmd.Stdin = bytes.NewReader(make([]byte, 1024)) // a tar archive of nothing
+		id, err := cmd.Output()
+		require.NoError(t, err)
+		image := strings.TrimSpace(string(id))
+		t.Cleanup(func() { _ = exec.Command("docker", "rmi", image).Run() })
+		return image
+	}
+	there := func(image string) bool {
+		return exec.CommandContext(t.Context(), "docker", "image", "inspect", image).Run() == nil
+	}
+	dead := redisbox.Labels()
+	dead[redisbox.LabelPID] = labels[redisbox.LabelPID]
+	leftImage, ourImage := imported(dead), imported(redisbox.Labels())
+	require.True(t, there(leftImage))
 
 	require.NoError(t, redisbox.Sweep(t.Context()))
+	assert.False(t, there(leftImage), "the image of a dead process")
+	assert.True(t, there(ourImage), "the image of this process")
 
 	_, err := ask(t, left)
 	assert.Error(t, err, "its process is dead")

@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Every container is labelled with the machine and the process that it belongs to.
+// Every container, and every image that is made for a single run, is labelled with the machine and the process that it
+// belongs to.
 const (
 	labelHost = "io.github.redlock-go.host"
 	labelPID  = "io.github.redlock-go.pid"
@@ -26,7 +26,9 @@ const forgotten = 12 * time.Hour
 
 var swept sync.Once
 
-func labels() map[string]string {
+// Labels say which machine and process a container or an image belongs to. What has them is removed by the next process
+// that starts masters, should this one die before it could.
+func Labels() map[string]string {
 	host, _ := os.Hostname()
 	return map[string]string{labelHost: host, labelPID: strconv.Itoa(os.Getpid())}
 }
@@ -36,27 +38,35 @@ func sweepOnce(ctx context.Context, docker *client.Client) {
 	swept.Do(func() { sweep(ctx, docker) })
 }
 
-// sweep removes the containers of processes that died before they could. Those of live processes, and of other machines
-// that share this Docker, stay. Failing to sweep is no reason not to start.
+// sweep removes the containers of processes that died before they could, and then their images. Those of live processes,
+// and of other machines that share this Docker, stay. Failing to sweep is no reason not to start.
 func sweep(ctx context.Context, docker *client.Client) {
-	found, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", labelPID)})
+	ours := client.Filters{}.Add("label", labelPID)
+	boxes, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
 	if err != nil {
 		return
 	}
-	for _, box := range found.Items {
-		if leftover(box) {
+	for _, box := range boxes.Items {
+		if clock.System.Now().Sub(time.Unix(box.Created, 0)) > forgotten || orphan(box.Labels) {
 			_, _ = docker.ContainerRemove(ctx, box.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		}
+	}
+	images, err := docker.ImageList(ctx, client.ImageListOptions{Filters: ours})
+	if err != nil {
+		return
+	}
+	for _, image := range images.Items {
+		if orphan(image.Labels) {
+			_, _ = docker.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{})
 		}
 	}
 }
 
-func leftover(box container.Summary) bool {
-	if clock.System.Now().Sub(time.Unix(box.Created, 0)) > forgotten {
-		return true
-	}
+// orphan reports whether the labels name a process of this machine that is dead.
+func orphan(labels map[string]string) bool {
 	host, err := os.Hostname()
-	pid, notNumber := strconv.Atoi(box.Labels[labelPID])
-	return err == nil && notNumber == nil && box.Labels[labelHost] == host && dead(pid)
+	pid, notNumber := strconv.Atoi(labels[labelPID])
+	return err == nil && notNumber == nil && labels[labelHost] == host && dead(pid)
 }
 
 // dead reports whether no process with that id runs on this machine. In doubt it says no.

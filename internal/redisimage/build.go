@@ -12,25 +12,35 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/moby/moby/client"
+
+	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
 const (
 	recipeLabel = "io.github.redlock-go.recipe"
 	// recipe is raised whenever what follows makes another image, so that one made before is not taken for it.
-	recipe = "1"
+	recipe = "2"
+	// clockLabel is on an image that has ClockLibrary.
+	clockLabel = "io.github.redlock-go.clock"
 )
 
+// ClockLibrary is where the image made here has the library that gives its server a clock of its own, to be preloaded
+// (see package wallclock). Ask [HasClock] whether it has.
+const ClockLibrary = "/usr/lib/redlock-wallclock.so"
+
 // changes is what the image is told beside its files: what to run, and where.
-func changes(recipe string) []string {
+func changes(recipe string, clock bool) []string {
 	return []string{
 		`ENTRYPOINT ["/usr/bin/redis-server"]`,
 		`CMD ["--protected-mode", "no"]`,
 		`EXPOSE 6379`,
 		`WORKDIR /data`,
 		`LABEL ` + recipeLabel + `=` + recipe,
+		`LABEL ` + clockLabel + `=` + strconv.FormatBool(clock),
 	}
 }
 
@@ -72,17 +82,58 @@ func buildAs(ctx context.Context, docker *client.Client, name, recipe string) er
 	if err != nil {
 		return err
 	}
+	library, err := clockLibrary(ctx)
+	if err != nil {
+		return err
+	}
+	if library != "" {
+		files = append(files, library)
+		defer os.Remove(library)
+	}
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(writeTree(w, files)) }()
 	defer r.Close()
 	result, err := docker.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, name,
-		client.ImageImportOptions{Message: "made of this machine's redis-server", Changes: changes(recipe)})
+		client.ImageImportOptions{Message: "made of this machine's redis-server", Changes: changes(recipe, library != "")})
 	if err != nil {
 		return err
 	}
 	defer result.Close()
 	_, err = io.Copy(io.Discard, result)
 	return err
+}
+
+// clockLibrary builds the library, in a file that is the caller's to remove; "" where it cannot be had, and the image is
+// made without it.
+func clockLibrary(ctx context.Context) (string, error) {
+	if wallclock.Available() != nil {
+		return "", nil
+	}
+	f, err := os.CreateTemp("", "*-"+path.Base(ClockLibrary))
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(f.Close(), wallclock.Build(ctx, f.Name()))
+}
+
+// HasClock returns nil if the image has [ClockLibrary], or else says why not.
+func HasClock(ctx context.Context, image string) error {
+	docker, err := Docker(ctx)
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	found, err := docker.ImageInspect(ctx, image)
+	switch {
+	case err != nil:
+		return err
+	case found.Config != nil && found.Config.Labels[clockLabel] == "true":
+		return nil
+	case image != Local:
+		return fmt.Errorf("the image %s has no library for a clock of its own: %s, made here, has it (%s=%[2]s)", image, Local, Env)
+	default:
+		return fmt.Errorf("the image %s was made on a machine without gcc, so its clock cannot be moved: install gcc and libc6-dev, remove the image, make it again", image)
+	}
 }
 
 // files returns the programs of the image and what ldd lists for them, by their paths.
@@ -95,15 +146,16 @@ func files(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis-server is here but redis-cli is not: install it with \"apt-get install redis-tools\": %w", err)
 	}
-	libraries, err := libraries(ctx, server, cli)
+	libraries, err := Libraries(ctx, server, cli)
 	if err != nil {
 		return nil, err
 	}
 	return append([]string{server, cli}, libraries...), nil
 }
 
-// libraries returns the paths of the shared libraries, the dynamic loader among them, that programs load.
-func libraries(ctx context.Context, programs ...string) ([]string, error) {
+// Libraries returns the paths of the shared libraries, the dynamic loader among them, that programs load: none if they are
+// static.
+func Libraries(ctx context.Context, programs ...string) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "ldd", programs...).CombinedOutput()
 	text := string(out)
 	if err != nil && !strings.Contains(text, "not a dynamic executable") {
@@ -158,8 +210,11 @@ func writeTree(w io.Writer, files []string) error {
 	}
 	for _, file := range files {
 		to := file
-		if base := filepath.Base(file); base == "redis-server" || base == "redis-cli" {
+		switch base := filepath.Base(file); {
+		case base == "redis-server" || base == "redis-cli":
 			to = "/usr/bin/" + base
+		case strings.HasSuffix(base, path.Base(ClockLibrary)):
+			to = ClockLibrary
 		}
 		if err := parents(path.Dir(to)); err != nil {
 			return err

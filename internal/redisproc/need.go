@@ -1,6 +1,7 @@
 package redisproc
 
 import (
+	"context"
 	"os"
 	"os/exec"
 )
@@ -9,11 +10,14 @@ import (
 // need it.
 const EnvRequire = "REDLOCK_REQUIRE_REDIS"
 
-// A TB is what [Need] takes of a testing.TB, so that programs that import this package do not import package testing.
+// A TB is what [Need] and [ForTest] take of a testing.TB, so that programs that import this package do not import package testing.
 type TB interface {
 	Helper()
 	Skip(args ...any)
+	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
+	Context() context.Context
+	Cleanup(f func())
 }
 
 // Need skips the test with one line where there is no redis-server; with REDLOCK_REQUIRE_REDIS=1 it fails it instead.
@@ -27,4 +31,29 @@ func Need(t TB) {
 		return
 	}
 	t.Skip(ErrNotInstalled)
+}
+
+// ForTest starts servers, as [StartN] does, that end with the test. It needs a redis-server, as [Need] does.
+func ForTest(t TB, n int, args ...string) []*Server {
+	t.Helper()
+	Need(t)
+	servers, err := StartN(t.Context(), n, args...)
+	if err != nil {
+		t.Fatalf("start %d servers: %v", n, err)
+	}
+	t.Cleanup(func() {
+		if err := CloseAll(servers); err != nil {
+			t.Errorf("end the servers: %v", err)
+		}
+	})
+	return servers
+}
+
+// URLs are the servers' URLs.
+func URLs(servers []*Server) []string {
+	urls := make([]string, len(servers))
+	for i, s := range servers {
+		urls[i] = s.URL()
+	}
+	return urls
 }

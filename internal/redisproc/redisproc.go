@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/internal/freeport"
 )
 
 // Binary is the program that is looked up in PATH.
@@ -39,6 +41,7 @@ type Server struct {
 	port int
 	dir  string
 	args []string
+	env  []string
 
 	mu   sync.Mutex
 	proc *process // nil while killed
@@ -48,6 +51,19 @@ type Server struct {
 // and override what is set here: no persistence, a temporary directory, loopback only. The caller must Close it.
 // It returns [ErrNotInstalled] where there is no redis-server.
 func Start(ctx context.Context, args ...string) (*Server, error) {
+	return StartWith(ctx, func(string) (Options, error) { return Options{Args: args}, nil })
+}
+
+// Options are what one server is started with, each time.
+type Options struct {
+	// Args are appended to the command line.
+	Args []string
+	// Env is what its environment has besides this process's ("NAME=value").
+	Env []string
+}
+
+// StartWith is [Start] for a server whose options depend on its directory, which ask is told.
+func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Server, error) {
 	if _, err := exec.LookPath(Binary); err != nil {
 		return nil, ErrNotInstalled
 	}
@@ -55,11 +71,17 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
 	}
-	s := &Server{dir: dir, args: args}
+	o, err := ask(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &Server{dir: dir, args: o.Args, env: o.Env}
 	for attempt := 1; ; attempt++ {
-		if s.port, err = freePort(); err != nil {
+		port, noPort := freeport.Get()
+		if err = noPort; err != nil {
 			break
 		}
+		s.port = int(port)
 		if s.proc, err = s.launch(ctx); err == nil {
 			return s, nil
 		}
@@ -103,6 +125,9 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // URL is the server's address as a redis:// URL.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
 
+// Dir is the server's working directory, where it keeps what it persists. It is gone after Close.
+func (s *Server) Dir() string { return s.dir }
+
 // PID is the process id of the running server, 0 while it is killed.
 func (s *Server) PID() int {
 	s.mu.Lock()
@@ -138,8 +163,8 @@ func (s *Server) kill() error {
 	return err
 }
 
-// Restart kills the server if it runs and starts it again on the same port: empty, with another run_id. It returns when
-// the new process answers commands.
+// Restart kills the server if it runs and starts it again on the same port: with another run_id, and empty unless it was
+// told to persist what it has. It returns when the new process answers commands.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +206,7 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", s.logFile(), "--daemonize", "no",
 	}, s.args...)
-	proc, err := run(args)
+	proc, err := run(args, s.env)
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
 	}
@@ -220,8 +245,9 @@ type process struct {
 
 // run starts the process from a goroutine that keeps its thread until the process has ended: on Linux the signal that
 // a child gets at its parent's death is sent at the death of the thread that started it.
-func run(args []string) (*process, error) {
+func run(args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(Binary, args...), gone: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.SysProcAttr = attributes()
 	started := make(chan error, 1)
 	go func() {
@@ -249,15 +275,6 @@ func (p *process) kill() error {
 		<-p.gone
 	}
 	return err
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("redisproc: no free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // tail is the end of a log, short enough for an error.

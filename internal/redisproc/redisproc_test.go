@@ -164,7 +164,10 @@ func TestWithoutRedisServerTheErrorSaysHowToGetIt(t *testing.T) {
 }
 
 // verdict is a test that Need may skip or fail.
-type verdict struct{ skipped, failed bool }
+type verdict struct {
+	redisproc.TB
+	skipped, failed bool
+}
 
 func (*verdict) Helper()                 {}
 func (v *verdict) Skip(...any)           { v.skipped = true }

@@ -2,15 +2,40 @@
 // this module can reach it.
 package sabotage
 
+import "time"
+
 // Rules are what to break. The zero value breaks nothing.
 type Rules struct {
 	// MajorityLess is how many votes fewer than a majority win.
 	MajorityLess int
 	// Unraised takes the masters' fencing tokens as they come, without writing the largest back.
 	Unraised bool
+	// FromAnswer counts a validity from the answer, not from the question.
+	FromAnswer bool
+	// Unreleased leaves on the masters what a failed acquisition placed there.
+	Unreleased bool
+	// Twins gives a server as many votes as it has addresses.
+	Twins bool
+	// Healed counts a master that lost the key as soon as it has it back.
+	Healed bool
+	// Blind extends a lease whatever the masters answer.
+	Blind bool
+	// HandedBack gives a lock back to the masters also where it is handed over to the next in line.
+	HandedBack bool
+	// ToldLate is how long after its deadline a loss is told.
+	ToldLate time.Duration
 	// Script, if set, may change the text of any script, by its file's name without the ending.
 	Script func(name, text string) string
 }
+
+// Sealed are rules as the floors below package redlock get them. Outside this module only the zero value can be made.
+type Sealed struct{ rules Rules }
+
+// Seal seals the rules.
+func Seal(r Rules) Sealed { return Sealed{r} }
+
+// Rules are the rules that were sealed.
+func (s Sealed) Rules() Rules { return s.rules }
 
 var option func(Rules) any
 

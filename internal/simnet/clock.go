@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/redlock-go/redlock/clock"
 )
@@ -15,6 +16,7 @@ type Clock struct {
 	base   time.Time // bubble time …
 	shown  time.Time // … at which the clock showed this
 	rate   float64
+	wall   time.Duration // how far Step set the time of day ahead
 	frozen bool
 	still  time.Time // what a frozen clock shows
 	timers map[*timer]struct{}
@@ -32,7 +34,7 @@ func NewClock() *Clock {
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now()
+	return stepped(c.now(), c.wall)
 }
 
 func (c *Clock) now() time.Time {
@@ -91,6 +93,44 @@ func (c *Clock) Ahead(d time.Duration) {
 		t.when = t.when.Add(d)
 	}
 }
+
+// Step sets the time of day ahead by d, or back, while the clock runs on: what was measured between two of its times is
+// still right, and nothing is due earlier or later. It works after Monotonic.
+func (c *Clock) Step(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wall += d
+}
+
+// Monotonic gives the clock's times a monotonic part, which they have not in a bubble. It must be called before the first
+// of them is asked for; no other clock's times may be compared with them.
+func (c *Clock) Monotonic() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.shown
+	parts := (*parts)(unsafe.Pointer(t))
+	parts.wall = 1<<63 | uint64(t.Unix()-since1885)<<30 | uint64(t.Nanosecond())
+	parts.ext = int64(time.Hour)
+}
+
+// stepped is t with another time of day, and the same monotonic one.
+func stepped(t time.Time, d time.Duration) time.Time {
+	if d == 0 {
+		return t
+	}
+	t = t.Add(d)
+	(*parts)(unsafe.Pointer(&t)).ext -= int64(d)
+	return t
+}
+
+// parts is what a time.Time is made of. Package time has no way to say that a time of day was set.
+type parts struct {
+	wall uint64 // 1 bit: it has a monotonic part; 33 bits: seconds since 1885; 30 bits: nanoseconds
+	ext  int64  // the monotonic part, in nanoseconds
+	_    *time.Location
+}
+
+var since1885 = time.Date(1885, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 
 // Freeze stops the clock: Now stands still, and no timer fires.
 func (c *Clock) Freeze() {

@@ -105,3 +105,24 @@ func TestClockTimerAfterItFired(t *testing.T) {
 		assert.Empty(t, fired)
 	})
 }
+
+func TestAStepSetsTheTimeOfDayAndNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := simnet.NewClock()
+		c.Monotonic()
+		before := c.Now()
+		assert.True(t, time.Now().Equal(before.Round(0)), "at first it shows the bubble's time")
+		rang := make(chan time.Time, 1)
+		c.AfterFunc(10*time.Second, func() { rang <- time.Now() })
+		c.Step(-time.Hour)
+		time.Sleep(time.Second)
+		after := c.Now()
+		assert.Equal(t, time.Second, after.Sub(before))
+		assert.True(t, after.After(before))
+		assert.Equal(t, -time.Hour+time.Second, after.Round(0).Sub(before.Round(0)))
+		assert.Equal(t, time.Second, c.World(after).Sub(c.World(before)))
+		began := time.Now()
+		assert.Equal(t, 9*time.Second, (<-rang).Sub(began))
+	})
+}

@@ -29,16 +29,17 @@ var _ net.Conn = (*conn)(nil)
 func newConn(h *Host, m *Master, serial int) *conn {
 	link := h.links[m.index]
 	running := func() bool { return !h.Frozen() }
+	sending := func() bool { return !h.Frozen() || h.Dead() } // what the dead have left to their kernel is sent
 	always := func() bool { return true }
-	dice := func(way string) func() trip {
+	dice := func(way string, d Direction) func() trip {
 		r := m.net.rng(h.name+way, m.index, serial)
-		return func() trip { return m.draw(r).plus(link.draw(r)) }
+		return func() trip { return m.draw(r, d).plus(link.draw(r, d)) }
 	}
 	cut := func(d Direction) func() bool { return func() bool { return m.cut(d) || link.cut(d) } }
 	return &conn{
 		host: h, master: m, link: link, proxy: m.proxied() || link.proxied(),
-		up:   newHalf(Buffer, dice("/up"), cut(ToMaster), always, running),
-		down: newHalf(0, dice("/down"), cut(FromMaster), running, always),
+		up:   newHalf(Buffer, dice("/up", ToMaster), cut(ToMaster), always, sending),
+		down: newHalf(0, dice("/down", FromMaster), cut(FromMaster), running, always),
 	}
 }
 
@@ -48,6 +49,10 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 func (c *conn) Write(p []byte) (int, error) {
+	if c.master.resetting() || c.link.resetting() {
+		c.reset()
+		return len(p), nil // the kernel took them
+	}
 	n, err := c.up.write(p)
 	return n, c.wrap("write", err)
 }

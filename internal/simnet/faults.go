@@ -61,13 +61,25 @@ func (m *Master) Evict(prefix string) {
 
 // FlushScripts makes the server forget its scripts: EVALSHA gets NOSCRIPT.
 func (m *Master) FlushScripts() {
-	m.set(func() { m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"}) })
+	m.set(m.forgetScripts)
+}
+
+func (m *Master) forgetScripts() {
+	clear(m.scripts)
+	m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"})
 }
 
 // Reset breaks all connections at once. What has reached the master is executed, what is on the way is lost.
 func (m *Master) Reset() {
 	for _, c := range m.open() {
 		c.reset()
+	}
+}
+
+// Disconnect closes all connections, as CLIENT KILL does: the answers that are on the way still arrive.
+func (m *Master) Disconnect() {
+	for _, c := range m.open() {
+		c.abandon()
 	}
 }
 
@@ -107,7 +119,12 @@ func (m *Master) RunID() string {
 }
 
 // RequirePassword makes every connection authenticate. A crash does not end it.
-func (m *Master) RequirePassword(password string) { m.redis.RequireAuth(password) }
+func (m *Master) RequirePassword(password string) {
+	m.set(func() {
+		m.password = true
+		m.redis.RequireAuth(password)
+	})
+}
 
 func (m *Master) set(f func()) {
 	m.net.change(func() {
@@ -125,7 +142,7 @@ func (m *Master) stop(keep bool) {
 		if !keep {
 			m.redis.FlushAll()
 		}
-		m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"})
+		m.forgetScripts()
 	})
 	for _, c := range m.open() {
 		c.abandon()

@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -92,10 +93,19 @@ func (h *half) take(p []byte) (int, error) {
 	return n, nil
 }
 
-// trip is what a segment takes: the time lost until it is sent for the last time, and the way.
-type trip struct{ lost, way time.Duration }
+// trip is what a segment takes: the time lost until it is sent for the last time, and the way; and what it is cut into.
+type trip struct {
+	lost, way time.Duration
+	pieces    pieces
+}
 
-func (t trip) plus(u trip) trip { return trip{lost: t.lost + u.lost, way: t.way + u.way} }
+func (t trip) plus(u trip) trip {
+	t.lost, t.way = t.lost+u.lost, t.way+u.way
+	if t.pieces.size == 0 {
+		t.pieces = u.pieces
+	}
+	return t
+}
 
 // write sends p.
 func (h *half) write(p []byte) (int, error) {
@@ -118,7 +128,7 @@ func (h *half) write(p []byte) (int, error) {
 			n = min(n, h.limit-h.size)
 		}
 		if n > 0 {
-			h.push(segment{data: append([]byte(nil), p[sent:sent+n]...)}, h.draw())
+			h.send(p[sent:sent+n], h.draw())
 			sent += n
 		}
 		if sent == len(p) {
@@ -126,6 +136,15 @@ func (h *half) write(p []byte) (int, error) {
 		}
 		h.wait(h.sendBy)
 	}
+}
+
+// send queues p, in one segment or in pieces. The caller holds mu.
+func (h *half) send(p []byte, t trip) {
+	for size := t.pieces.size; size > 0 && len(p) > size; p = p[size:] {
+		h.push(segment{data: append([]byte(nil), p[:size]...)}, t)
+		t.way = time.Until(h.last) - t.lost + t.pieces.gap
+	}
+	h.push(segment{data: append([]byte(nil), p...)}, t)
 }
 
 // push queues s behind what is on the way. The caller holds mu.
@@ -182,6 +201,14 @@ func (h *half) drop(goes func(*segment) bool) {
 		}
 		h.last = s.at
 	}
+}
+
+// cease is what is left of a sender that was killed: what it has written is still sent, with the end behind it, but for what it
+// wrote while it did not run.
+func (h *half) cease() {
+	h.drop(func(s *segment) bool { return s.held })
+	h.end(io.EOF)
+	h.swallow()
 }
 
 // swallow makes whatever is sent from now on vanish.

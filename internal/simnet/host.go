@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,10 @@ type Host struct {
 	ip    string
 	clock *Clock
 	links []*Link
+
+	mu    sync.Mutex
+	dead  bool // killed
+	grave bool // buried
 }
 
 // Host returns the host of that name; the first call makes it.
@@ -50,7 +55,51 @@ func (h *Host) To(i int) *Link { return h.links[i] }
 func (h *Host) Freeze() { h.net.change(h.clock.Freeze) }
 
 // Thaw ends Freeze. The clock jumps to where it would be, and what was due meanwhile happens.
-func (h *Host) Thaw() { h.net.change(h.clock.Thaw) }
+// A host that was killed does not thaw.
+func (h *Host) Thaw() {
+	if !h.Dead() {
+		h.net.change(h.clock.Thaw)
+	}
+}
+
+// Kill ends the host's process as SIGKILL does: its connections end behind what it has written, and it goes no further. Its
+// goroutines cannot be ended: they wait, as those of a frozen host, until Bury.
+func (h *Host) Kill() {
+	h.net.change(func() {
+		for _, c := range h.net.of(h) {
+			c.up.cease()
+			c.down.swallow()
+		}
+		h.clock.Freeze()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.dead = true
+	})
+}
+
+// Dead reports whether the host was killed.
+func (h *Host) Dead() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.dead
+}
+
+// Bury lets what was left of a killed host run to its end, without a network: a bubble must not end before its goroutines.
+func (h *Host) Bury() {
+	h.mu.Lock()
+	h.grave = true
+	h.mu.Unlock()
+	for _, c := range h.net.of(h) {
+		c.kill()
+	}
+	h.net.change(h.clock.Thaw)
+}
+
+func (h *Host) buried() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.grave
+}
 
 // Frozen reports whether the host is frozen.
 func (h *Host) Frozen() bool { return h.clock.Frozen() }
@@ -93,9 +142,12 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		h.net.mu.Lock()
 		changed := h.net.changed
 		h.net.mu.Unlock()
+		if h.buried() {
+			return fail(os.NewSyscallError("connect", syscall.ENETDOWN))
+		}
 		clear := !h.Frozen() && !m.cut(ToMaster) && !m.cut(FromMaster) && !link.cut(ToMaster) && !link.cut(FromMaster)
 		if clear && trip == nil {
-			both := m.draw(r).plus(link.draw(r)).plus(m.draw(r)).plus(link.draw(r))
+			both := m.draw(r, ToMaster).plus(link.draw(r, ToMaster)).plus(m.draw(r, FromMaster)).plus(link.draw(r, FromMaster))
 			t := time.NewTimer(both.lost + both.way)
 			defer t.Stop()
 			trip = t.C

@@ -27,22 +27,60 @@ type Link struct {
 	net *Net
 
 	mu     sync.Mutex
-	fixed  time.Duration
-	jitter time.Duration
+	fixed  [2]time.Duration
+	jitter [2]time.Duration
+	pieces [2]pieces
 	loss   float64
 	cuts   [2]bool
+	resets bool
 	proxy  bool
 	dials  int
+}
+
+// pieces are what a segment is cut into on a path that passes on little at a time.
+type pieces struct {
+	size int // bytes; 0: it is not cut
+	gap  time.Duration
 }
 
 // Delay makes every segment take d, and up to jitter more, each way: a round trip takes twice as long. A connection's
 // segments stay in order.
 func (l *Link) Delay(d, jitter time.Duration) {
+	l.DelayWay(ToMaster, d, jitter)
+	l.DelayWay(FromMaster, d, jitter)
+}
+
+// DelayWay is Delay in one direction.
+func (l *Link) DelayWay(way Direction, d, jitter time.Duration) {
 	l.net.change(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.fixed, l.jitter = d, jitter
+		l.fixed[way], l.jitter[way] = d, jitter
 	})
+}
+
+// Trickle passes on no more than so many bytes at a time in one direction, each gap after the one before.
+func (l *Link) Trickle(way Direction, size int, gap time.Duration) {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.pieces[way] = pieces{size, gap}
+	})
+}
+
+// ResetAtWrite resets every connection at the first bytes that a client sends on it.
+func (l *Link) ResetAtWrite() {
+	l.net.change(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.resets = true
+	})
+}
+
+func (l *Link) resetting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.resets
 }
 
 // Loss makes the share p of all segments get lost, each way. A lost segment is sent again after 200 ms, 600 ms, 1.4 s
@@ -85,12 +123,13 @@ func (l *Link) proxied() bool {
 	return l.proxy
 }
 
-// Heal ends delay, loss and cuts.
+// Heal ends delay, trickling, loss, cuts and resets.
 func (l *Link) Heal() {
 	l.net.change(func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.fixed, l.jitter, l.loss, l.cuts = 0, 0, 0, [2]bool{}
+		l.fixed, l.jitter, l.pieces = [2]time.Duration{}, [2]time.Duration{}, [2]pieces{}
+		l.loss, l.cuts, l.resets = 0, [2]bool{}, false
 	})
 }
 
@@ -101,11 +140,11 @@ func (l *Link) cut(d Direction) bool {
 }
 
 // draw says what one segment takes.
-func (l *Link) draw(r *rand.Rand) trip {
+func (l *Link) draw(r *rand.Rand, way Direction) trip {
 	l.mu.Lock()
-	fixed, jitter, loss := l.fixed, l.jitter, l.loss
+	fixed, jitter, loss, pieces := l.fixed[way], l.jitter[way], l.loss, l.pieces[way]
 	l.mu.Unlock()
-	t := trip{way: fixed}
+	t := trip{way: fixed, pieces: pieces}
 	if jitter > 0 {
 		t.way += time.Duration(r.Int64N(int64(jitter)))
 	}

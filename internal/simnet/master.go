@@ -22,22 +22,24 @@ type Master struct {
 	index int
 	addr  string
 
-	mu      sync.Mutex
-	cond    *sync.Cond // frozen or up changed
-	redis   *miniredis.Miniredis
-	up      bool
-	frozen  bool
-	refuse  bool
-	lives   int
-	runID   string
-	booted  time.Time // by the master's own clock
-	base    time.Time // bubble time …
-	shown   time.Time // … at which the master's clock showed this
-	rate    float64
-	fields  map[string]string // INFO fields set by a test
-	rules   []rule
-	nested  string // the error that a rule gave to a script's command
-	calling *call  // the command being executed
+	mu       sync.Mutex
+	cond     *sync.Cond // frozen or up changed
+	redis    *miniredis.Miniredis
+	up       bool
+	frozen   bool
+	refuse   bool
+	lives    int
+	runID    string
+	booted   time.Time // by the master's own clock
+	base     time.Time // bubble time …
+	shown    time.Time // … at which the master's clock showed this
+	rate     float64
+	scripts  map[string]string // by SHA-1; miniredis has those of SCRIPT LOAD
+	password bool              // it asks for one
+	fields   map[string]string // INFO fields set by a test
+	rules    []rule
+	nested   string // the error that a rule gave to a script's command
+	calling  *call  // the command being executed
 
 	tally      sync.Mutex
 	dials      int
@@ -60,7 +62,7 @@ func newMaster(w *Net, i int) *Master {
 		Link: &Link{net: w}, index: i, addr: fmt.Sprintf("10.0.0.%d:6379", i+1),
 		redis: miniredis.NewMiniRedis(), up: true,
 		base: now, shown: now, rate: 1, booted: now.Add(-uptime),
-		fields: make(map[string]string), conns: make(map[*conn]struct{}),
+		scripts: make(map[string]string), fields: make(map[string]string), conns: make(map[*conn]struct{}),
 		seen: make(map[string]int), nestedSeen: make(map[string]int),
 	}
 	m.cond = sync.NewCond(&m.mu)

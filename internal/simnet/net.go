@@ -158,7 +158,8 @@ func (w *Net) Cost(d time.Duration) {
 // Open returns how many connections the clients have open.
 func (w *Net) Open() int { return len(w.unclosed()) }
 
-// Heal ends every fault of every master, link and host: what is down restarts, what is frozen thaws.
+// Heal ends every fault of every master, link and host: what is down restarts, what is frozen thaws. Hosts that were killed
+// stay dead.
 func (w *Net) Heal() {
 	w.mu.Lock()
 	hosts := make([]*Host, 0, len(w.hosts))
@@ -259,6 +260,19 @@ func (w *Net) add(c *conn) bool {
 	w.conns[c] = struct{}{}
 	w.serving.Add(1)
 	return true
+}
+
+// of returns the connections of a host.
+func (w *Net) of(h *Host) []*conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []*conn
+	for c := range w.conns {
+		if c.host == h {
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // drop forgets a connection that both sides are done with.

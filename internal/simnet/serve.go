@@ -25,9 +25,9 @@ func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
 // serve is the master's end of c. The connection belongs to one life of the server.
 func (m *Master) serve(c *conn, life int) {
 	defer m.net.serving.Done()
-	in := bufio.NewReader(readerFunc(c.up.read))
+	in := bufio.NewReaderSize(readerFunc(c.up.read), 1024)
 	out := &outbox{conn: c}
-	peer := server.NewPeer(bufio.NewWriter(out))
+	peer := server.NewPeer(bufio.NewWriterSize(out, 512))
 	subscribed := false
 	for {
 		args, err := readCommand(in)
@@ -95,7 +95,7 @@ func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args
 		peer.WriteError(msg)
 	} else if name == "INFO" {
 		m.info(peer, args[1:])
-	} else {
+	} else if !m.script(peer, name, args) {
 		m.redis.Server().Dispatch(peer, args)
 	}
 	peer.Flush()

@@ -604,3 +604,29 @@ func TestConnectionsLeftOpenAreReported(t *testing.T) {
 		assert.Equal(t, 1, w.Open())
 	})
 }
+
+func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		c := dial(t, w.Master(0), w.Dial)
+		const text = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), redis.pcall('NONSENSE')['err'] ~= nil}"
+		script := redis.NewScript(text)
+		ctx := t.Context()
+		require.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")
+		for range 2 {
+			reply, err := script.Run(ctx, c, []string{"k"}, "v").Result()
+			require.NoError(t, err)
+			assert.Equal(t, []any{"v", int64(1)}, reply)
+		}
+		assert.Equal(t, []bool{true}, script.Exists(ctx, c).Val())
+		assert.ErrorContains(t, c.Eval(ctx, "x = 1", nil).Err(), "global variable")
+		assert.ErrorContains(t, c.Eval(ctx, "return y", nil).Err(), "global variable")
+		assert.ErrorContains(t, c.Eval(ctx, "return redis.call('INCR', 'k')", nil).Err(), "not an integer")
+		require.NoError(t, c.ScriptFlush(ctx).Err())
+		assert.Equal(t, []bool{false}, script.Exists(ctx, c).Val())
+		assert.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")
+		require.NoError(t, c.ScriptLoad(ctx, text).Err())
+		assert.NoError(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err())
+	})
+}

@@ -47,10 +47,10 @@ func (t target) check() error {
 	return nil
 }
 
-// shared: one Locker may hold the target more than once at a time, so that its callers need not stand in one line.
-func (t target) shared() bool { return t.kind == kindReader || t.kind == kindReentrant }
+// exclusive: one Locker holds the target once at a time, so that its callers stand in one line.
+func (t target) exclusive() bool { return t.kind == kindMutex || t.kind == kindWriter }
 
-// claim is a target with the token that is to hold it: the kind's operations are made of it.
+// claim is a target with the token that is to hold it: the kind's operations are made of it. It is not changed.
 type claim struct {
 	target
 	token   string
@@ -62,7 +62,7 @@ type claim struct {
 }
 
 // ops are the claim's operations for the quorum.
-func (c claim) ops() quorum.Ops {
+func (c *claim) ops() quorum.Ops {
 	if c.kind == kindMutex {
 		return mutex{c}
 	}
@@ -73,10 +73,10 @@ func (c claim) ops() quorum.Ops {
 // comes from a clock (the hint), which is larger than all before as long as no client's clock is that much ahead.
 const fenceLife = 24 * time.Hour
 
-func (c claim) keepFence() int64 { return (c.ttl + fenceLife).Milliseconds() }
+func (c *claim) keepFence() int64 { return (c.ttl + fenceLife).Milliseconds() }
 
-// least is the hint as the scripts take it: "" without fencing.
-func (c claim) least() any {
+// hintArg is the hint as the scripts take it: "" without fencing.
+func (c *claim) hintArg() any {
 	if c.fencing {
 		return c.hint
 	}
@@ -89,53 +89,6 @@ func fenceArg(fence int64) any {
 		return ""
 	}
 	return fence
-}
-
-// obstacle is who is in the way of a claim on one master.
-type obstacle struct {
-	kind string        // "" if unknown
-	name int           // which of the names
-	left time.Duration // negative: for ever
-	// token is whose it is, as look tells: of a writer that only waits, and of what acquire met, it is "".
-	token string
-}
-
-// lock tells one lock from another: readers hold one together, and so do the holds of one owner.
-func (o obstacle) lock() string {
-	switch {
-	case o.kind == kindReader:
-		return kindReader
-	case o.kind == kindReentrant && len(o.token) > tokenTail:
-		return kindReentrant + o.token[:len(o.token)-tokenTail]
-	default:
-		return o.kind + o.token
-	}
-}
-
-// readClaim reads what acquire and look return: a number for a grant, {1, number} for one with the owner's own fencing
-// token, {0, kind, milliseconds left, which name, token} for a denial, of which the last two may be missing.
-func readClaim(reply any) node.Vote {
-	fields, ok := reply.([]any)
-	if !ok {
-		return node.ReadNumber(reply)
-	}
-	var numbers [4]int64
-	for i := range min(len(fields), len(numbers)) {
-		numbers[i], _ = fields[i].(int64)
-	}
-	switch {
-	case len(fields) == 2 && numbers[0] == 1 && numbers[1] > 0:
-		return node.Vote{Verdict: node.Granted, Number: numbers[1], Owned: true}
-	case len(fields) >= 3 && numbers[0] == 0:
-		o := obstacle{left: time.Duration(numbers[2]) * time.Millisecond, name: max(0, int(numbers[3])-1)}
-		o.kind, _ = fields[1].(string)
-		if len(fields) > 4 {
-			o.token, _ = fields[4].(string)
-		}
-		return node.Vote{Verdict: node.Denied, Wait: max(0, o.left), Data: o}
-	default:
-		return node.Vote{Err: fmt.Errorf("the reply %v is not what the script returns", reply)}
-	}
 }
 
 // readRaise grants a fence that is exactly as large as it was to become: where it is larger, another token was given out.

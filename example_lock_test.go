@@ -1,0 +1,136 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func ExampleLocker() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters) // redlock.Open with the URLs of the masters
+		if err != nil {
+			return err
+		}
+		lock, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		err = locker.Close()
+		fmt.Println("closed:", err)
+		fmt.Println(lock.Err())
+		return nil
+	})
+	// Output:
+	// closed: <nil>
+	// redlock: the locker is closed
+}
+
+func ExampleLock() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		lock, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		fmt.Println(lock.Name(), "held:", lock.Err() == nil && time.Now().Before(lock.Until()))
+
+		err = lock.Unlock(ctx)
+		fmt.Println("unlocked:", err)
+		<-lock.Context().Done()
+		fmt.Println(context.Cause(lock.Context()))
+		return nil
+	})
+	// Output:
+	// orders:42 held: true
+	// unlocked: <nil>
+	// redlock: the lock was released: "orders:42"
+}
+
+func ExampleOption() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		_, err := open(masters, redlock.WithTTL(-time.Second))
+		fmt.Println(err)
+
+		locker, err := open(masters, redlock.WithOwner("report-3"))
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		lock, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		fmt.Println("report-3's:", strings.HasPrefix(lock.Token(), "report-3:"))
+		return lock.Unlock(ctx)
+	})
+	// Output:
+	// redlock: TTL -1s: it must be at least a millisecond
+	// report-3's: true
+}
+
+func ExampleLockOption() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters, redlock.WithTTL(2*time.Minute)) // the default of all its locks
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		long, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		short, err := locker.Lock(ctx, "orders:43", redlock.WithTTL(time.Minute)) // of this one
+		if err != nil {
+			return errors.Join(err, long.Unlock(ctx))
+		}
+		fmt.Println("more than a minute:", time.Until(long.Until()) > time.Minute)
+		fmt.Println("more than a minute:", time.Until(short.Until()) > time.Minute)
+		return errors.Join(long.Unlock(ctx), short.Unlock(ctx))
+	})
+	// Output:
+	// more than a minute: true
+	// more than a minute: false
+}
+
+func ExampleHeldError() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		lock, err := locker.RW("catalogue").RLock(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = locker.RW("catalogue").TryLock(ctx)
+		var held *redlock.HeldError
+		if errors.As(err, &held) {
+			fmt.Println(held.Name, "has a", held.Kind)
+			fmt.Println("try again within its TTL:", held.Retry > 0 && held.Retry <= time.Minute)
+		}
+		fmt.Println("held by another:", errors.Is(err, redlock.ErrHeld))
+		return lock.Unlock(ctx)
+	})
+	// Output:
+	// catalogue has a reader
+	// try again within its TTL: true
+	// held by another: true
+}
+
+func ExampleTrace() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters, redlock.WithTrace(&redlock.Trace{
+			Acquired: func(name string, _ time.Duration, attempts int) { fmt.Println(name, "acquired, attempts:", attempts) },
+			Released: func(name string, err error) { fmt.Println(name, "released:", err) },
+		}))
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		return locker.Do(ctx, "orders:42", func(context.Context) error { return nil })
+	})
+	// Output:
+	// orders:42 acquired, attempts: 1
+	// orders:42 released: <nil>
+}

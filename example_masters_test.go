@@ -1,0 +1,51 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// inExample stands in for the t of a test function, which an example does not have.
+type inExample struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (*inExample) Helper()            {}
+func (t *inExample) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
+
+// withMasters runs f with five masters in this process, and prints its error.
+func withMasters(f func(ctx context.Context, masters []*redlocktest.Master) error) {
+	t := &inExample{}
+	defer func() {
+		for _, cleanup := range t.cleanups {
+			cleanup()
+		}
+	}()
+	if err := f(context.Background(), redlocktest.Start(t, 5)); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// open opens a Locker that misses no answer of masters which share a busy machine with other tests.
+func open(masters []*redlocktest.Master, opts ...redlock.Option) (*redlock.Locker, error) {
+	patient := []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
+	return redlock.Open(redlocktest.URLs(masters), append(patient, opts...)...)
+}
+
+// withLocker runs f with such a Locker, and prints its error.
+func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters)
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		return f(ctx, locker)
+	})
+}

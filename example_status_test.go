@@ -1,0 +1,119 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func ExampleHolding() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		account := locker.Reentrant("account:9", "request-17")
+		outer, err := account.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		inner, err := account.Lock(ctx)
+		if err != nil {
+			return errors.Join(err, outer.Unlock(ctx))
+		}
+		h, err := locker.Inspect(ctx, "account:9")
+		fmt.Println(h.Name, h.Kind, "of depth", h.Depth)
+		return errors.Join(err, inner.Unlock(ctx), outer.Unlock(ctx))
+	})
+	// Output:
+	// account:9 reentrant of depth 2
+}
+
+func ExampleHolder() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		lock, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		h, err := locker.Inspect(ctx, "orders:42")
+		for _, holder := range h.Holders {
+			fmt.Println("ours:", holder.Token == lock.Token(), "masters:", holder.Votes, "will end:", holder.Left > 0)
+		}
+		return errors.Join(err, lock.Unlock(ctx))
+	})
+	// Output:
+	// ours: true masters: 5 will end: true
+}
+
+func ExampleNodeHolding() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters)
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		masters[3].Stop()
+		lock, err := locker.Lock(ctx, "orders:42")
+		if err != nil {
+			return err
+		}
+		h, err := locker.Inspect(ctx, "orders:42")
+		for i, row := range h.Nodes {
+			fmt.Printf("%d: %q answered: %t\n", i, row.Kind, row.Err == nil)
+		}
+		return errors.Join(err, lock.Unlock(ctx))
+	})
+	// Output:
+	// 0: "mutex" answered: true
+	// 1: "mutex" answered: true
+	// 2: "mutex" answered: true
+	// 3: "" answered: false
+	// 4: "mutex" answered: true
+}
+
+func ExampleNodeStatus() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters)
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		masters[0].Stop()  // crashed …
+		masters[0].Start() // … and back, empty
+		masters[3].Stop()
+		rows, err := locker.Nodes(ctx)
+		for i, row := range rows {
+			fmt.Println(i, "reachable:", row.Reachable, "may vote:", row.MayVote, "later:", row.VoteIn > 0)
+		}
+		return err
+	})
+	// Output:
+	// 0 reachable: true may vote: false later: true
+	// 1 reachable: true may vote: true later: false
+	// 2 reachable: true may vote: true later: false
+	// 3 reachable: false may vote: false later: false
+	// 4 reachable: true may vote: true later: false
+}
+
+func ExampleNodeError() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters)
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		for _, master := range masters[:3] {
+			master.Stop()
+		}
+		_, err = locker.TryLock(ctx, "orders:42")
+		fmt.Println("no quorum:", errors.Is(err, redlock.ErrNoQuorum))
+		var failed *redlock.NodeError // the first of three
+		if errors.As(err, &failed) {
+			fmt.Println("first master:", strings.HasSuffix(masters[0].URL(), failed.Node), "operation:", failed.Op)
+		}
+		return nil
+	})
+	// Output:
+	// no quorum: true
+	// first master: true operation: acquire
+}

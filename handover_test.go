@@ -1,0 +1,316 @@
+package redlock_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// inLine returns a lock, and the attempt of the next in line.
+func inLine(t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption) (*redlock.Lock, <-chan attempt) {
+	t.Helper()
+	w.warm(t, l)
+	lk := lock(t, l, "x", first...)
+	out := locking(t.Context(), l, "x", next...)
+	waiting(t, out)
+	return lk, out
+}
+
+func TestTheNextInLineGetsTheLockWithoutTheMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		first, out := inLine(t, w, l, nil, nil)
+		ctx := first.Context()
+		time.Sleep(20 * time.Millisecond)
+		until := first.Until()
+		asked := len(w.asked())
+		unlock(t, first)
+		second := ended(t, out, 0)
+		require.NoError(t, second.err)
+		assert.Len(t, w.asked(), asked)
+		assert.Equal(t, until, second.lock.Until(), "it is the same lease")
+
+		require.ErrorIs(t, first.Err(), redlock.ErrReleased)
+		assert.True(t, ends(ctx))
+		require.ErrorIs(t, context.Cause(ctx), redlock.ErrReleased)
+		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrReleased)
+		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrReleased)
+		require.NoError(t, second.lock.Err(), "what befalls the spent handle is nothing to it")
+		assert.Equal(t, 3, w.holders("x", second.lock.Token()))
+
+		time.Sleep(3 * ttl)
+		require.NoError(t, second.lock.Err(), "it is kept alive")
+		assert.Equal(t, until, first.Until(), "the spent handle does not live on with it")
+		unlock(t, second.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestWhatDoesNotSuitTheNextInLineIsReleased(t *testing.T) {
+	t.Parallel()
+	opts := func(o ...redlock.LockOption) []redlock.LockOption { return o }
+	for name, tt := range map[string]struct {
+		first, next []redlock.LockOption
+		before      func(*redlock.Lock)
+	}{
+		"its token was asked for":    {before: func(lk *redlock.Lock) { lk.Token() }},
+		"it is fenced":               {first: opts(redlock.WithFencing())},
+		"a fence is wanted":          {next: opts(redlock.WithFencing())},
+		"another TTL":                {next: opts(redlock.WithTTL(ttl / 2))},
+		"it may be held so long":     {first: opts(redlock.WithMaxHold(time.Hour))},
+		"so long it may be held":     {next: opts(redlock.WithMaxHold(time.Hour))},
+		"switched off by the holder": {first: opts(redlock.WithoutHandOver())},
+		"switched off by the next":   {next: opts(redlock.WithoutHandOver())},
+		"the slice is over":          {before: func(*redlock.Lock) { time.Sleep(51 * time.Millisecond) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				first, out := inLine(t, w, l, tt.first, tt.next)
+				if tt.before != nil {
+					tt.before(first)
+				}
+				w.forget()
+				unlock(t, first)
+				second := ended(t, out, time.Second)
+				require.NoError(t, second.err)
+				assert.GreaterOrEqual(t, len(w.asked()), 6, "a release and an acquisition on each master")
+				unlock(t, second.lock)
+			})
+		})
+	}
+}
+
+func TestOtherKindsAreNotHandedOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		writer, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		out := locking(t.Context(), l, "x")
+		unlock(t, writer)
+		mutex := ended(t, out, time.Second)
+		require.NoError(t, mutex.err)
+		next := inBackground(func() (*redlock.Lock, error) { return l.RW("x").Lock(t.Context()) })
+		unlock(t, mutex.lock)
+		again := ended(t, next, time.Second)
+		require.NoError(t, again.err)
+		require.NoError(t, again.lock.Downgrade(t.Context()), "it is a writer's")
+		unlock(t, again.lock)
+	})
+}
+
+func TestALockOfSeveralNamesIsHandedOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		all, err := l.TryLockAll(t.Context(), []string{"x", "y"})
+		require.NoError(t, err)
+		out := inBackground(func() (*redlock.Lock, error) { return l.LockAll(t.Context(), []string{"y", "x"}) })
+		synctest.Wait()
+		w.forget()
+		unlock(t, all)
+		next := ended(t, out, 0)
+		require.NoError(t, next.err)
+		assert.Empty(t, w.asked())
+		unlock(t, next.lock)
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		first, out := inLine(t, w, l, nil, nil)
+		unlock(t, first)
+		second := ended(t, out, 0).lock
+		require.NotNil(t, second)
+		until := second.Until()
+		<-second.Context().Done()
+		require.ErrorIs(t, second.Err(), redlock.ErrLost)
+		assert.False(t, time.Now().After(until))
+		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+// An extension that the holder before had asked for tells of a loss; the one who has the lock now must hear of it.
+func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		first, out := inLine(t, w, l, nil, nil)
+		for _, m := range w.Masters() {
+			m.Wipe()
+			m.Delay(5*time.Millisecond, 0)
+		}
+		extended := make(chan error, 1)
+		go func() { extended <- first.Extend(context.Background()) }()
+		synctest.Wait()
+		unlock(t, first)
+		second := ended(t, out, 0).lock
+		require.NotNil(t, second)
+		time.Sleep(100 * time.Millisecond)
+		require.ErrorIs(t, second.Err(), redlock.ErrLost)
+		require.ErrorIs(t, <-extended, redlock.ErrReleased)
+		require.ErrorIs(t, second.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+func TestALockHandedToSomebodyWhoIsLeavingIsReleased(t *testing.T) {
+	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l, other := w.locker(t, "a"), w.locker(t, "b")
+		w.warm(t, l)
+		lk := lock(t, l, "x")
+		ctx, cancel := context.WithCancel(t.Context())
+		out := locking(ctx, l, "x")
+		third := locking(t.Context(), l, "x")
+		cancel()
+		unlock(t, lk)
+		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
+		next := ended(t, third, time.Second)
+		require.NoError(t, next.err, "the one behind it gets its turn")
+		unlock(t, next.lock)
+		synctest.Wait()
+		unlock(t, lock(t, other, "x"))
+		synctest.Wait()
+		assert.Zero(t, w.keys())
+	})
+}
+
+func TestALockHandedOverWhileItsLockerClosesIsReleased(t *testing.T) {
+	t.Parallel()
+	for range 20 { // whichever comes first
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a")
+			w.warm(t, l)
+			lk := lock(t, l, "x")
+			out := locking(t.Context(), l, "x")
+			var both sync.WaitGroup
+			both.Go(func() { _ = lk.Unlock(context.Background()) })
+			both.Go(func() { assert.NoError(t, l.Close()) })
+			both.Wait()
+			if got := ended(t, out, time.Second); got.err == nil {
+				require.ErrorIs(t, got.lock.Err(), redlock.ErrClosed)
+			}
+			time.Sleep(time.Second)
+			assert.Zero(t, w.keys())
+		})
+	}
+}
+
+// A tenure is bounded, so that a busy process does not keep a name from the others.
+func TestOtherProcessesGetTheirTurn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		counts := make([]int, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var all sync.WaitGroup
+		for i, host := range []string{"a", "b"} {
+			l := w.locker(t, host)
+			for _, m := range w.Masters() {
+				w.Host(host).To(m.Index()).Delay(200*time.Microsecond, 100*time.Microsecond)
+			}
+			for range 4 {
+				all.Go(func() {
+					for {
+						lk, err := l.Lock(ctx, "x")
+						if err != nil {
+							return
+						}
+						counts[i]++
+						time.Sleep(time.Millisecond)
+						assert.NoError(t, lk.Unlock(ctx))
+					}
+				})
+			}
+		}
+		all.Wait()
+		assert.Greater(t, counts[0]+counts[1], 3000, "it is handed over")
+		assert.Greater(t, 3*counts[0], counts[1])
+		assert.Greater(t, 3*counts[1], counts[0])
+	})
+}
+
+// Whoever has just released is nearest to the masters: without courtesy it would have the name again before anybody who waits
+// has heard that it is free.
+func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]redlock.LockOption{
+		"plain":  {redlock.WithoutHandOver()},
+		"fenced": {redlock.WithFencing()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				var lockers []*redlock.Locker
+				for _, host := range []string{"a", "b"} {
+					for i := range w.Masters() {
+						w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
+					}
+					lockers = append(lockers, w.locker(t, host))
+				}
+				lk := lock(t, lockers[0], "x", opts...)
+				out := locking(t.Context(), lockers[1], "x", opts...)
+				time.Sleep(100 * time.Millisecond)
+				cycles := 0
+				for ; cycles < 100; cycles++ {
+					unlock(t, lk)
+					next := locking(t.Context(), lockers[0], "x", opts...)
+					got := false
+					select {
+					case b := <-out:
+						require.NoError(t, b.err)
+						time.Sleep(10 * time.Millisecond)
+						unlock(t, b.lock)
+						got = true
+					case a := <-next:
+						require.NoError(t, a.err)
+						lk = a.lock
+						continue
+					}
+					if got {
+						a := ended(t, next, time.Second)
+						require.NoError(t, a.err)
+						unlock(t, a.lock)
+						break
+					}
+				}
+				assert.Less(t, cycles, 3, "it took that many releases until another got the lock")
+			})
+		})
+	}
+}
+
+func TestWhereNobodyElseWaitsNobodyIsLeftTheName(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for i := range w.Masters() {
+			w.Host("a").To(i).Delay(5*time.Millisecond, 0)
+		}
+		l := w.locker(t, "a", redlock.WithoutHandOver())
+		w.warm(t, l)
+		begin := time.Now()
+		for range 10 {
+			unlock(t, lock(t, l, "x"))
+		}
+		assert.Equal(t, 200*time.Millisecond, time.Since(begin).Round(time.Millisecond), "two round trips each")
+	})
+}

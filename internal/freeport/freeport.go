@@ -1,0 +1,30 @@
+// Package freeport finds ports for servers that will come back to them.
+package freeport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports come from below every usual range of ephemeral ports (Linux starts at 32768). From inside of it, somebody's
+// outgoing connection could sit on the port while its server is dead, and keep it from coming back; even a client's
+// dial to the dead server could, by meeting itself.
+const (
+	lowest  = 20000
+	highest = 29999
+)
+
+// Get returns a loopback port that nobody listens on now. Somebody else may be quicker to take it.
+func Get() (uint16, error) {
+	const attempts = 100
+	for range attempts {
+		port := lowest + rand.IntN(highest-lowest+1)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return uint16(port), l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port found in %d-%d after %d attempts", lowest, highest, attempts)
+}

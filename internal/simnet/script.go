@@ -1,0 +1,242 @@
+package simnet
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/alicebob/miniredis/v2/server"
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// interpreter runs scripts as miniredis does, on the same Lua, and is used again: miniredis sets up a new one for every
+// script, which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and
+// redis.pcall, and cannot make a global, so it finds nothing of the one before. After an error the interpreter is thrown away.
+type interpreter struct {
+	state *lua.LState
+	reply bytes.Buffer
+	in    *bufio.Reader
+	out   *bufio.Writer
+
+	dispatch func(p *server.Peer, args []string) // of the master at work
+	ctx      any                                 // of the connection at work
+}
+
+var (
+	interpreters = sync.Pool{New: func() any { return newInterpreter() }}
+	compiled     sync.Map // text to *lua.FunctionProto
+)
+
+// guarded keeps scripts from making globals, as Redis does.
+const guarded = `
+setmetatable(_G, {
+	__newindex = function(_, n) error("Script attempted to create global variable '" .. tostring(n) .. "'", 2) end,
+	__index = function(_, n) error("Script attempted to access nonexistent global variable '" .. tostring(n) .. "'", 2) end,
+})`
+
+func newInterpreter() *interpreter {
+	l := lua.NewState(lua.Options{SkipOpenLibs: true})
+	for name, open := range map[string]lua.LGFunction{
+		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
+	} {
+		l.Push(l.NewFunction(open))
+		l.Push(lua.LString(name))
+		l.Call(1, 0)
+	}
+	i := &interpreter{state: l}
+	i.in, i.out = bufio.NewReader(&i.reply), bufio.NewWriter(&i.reply)
+	redis := l.NewTable()
+	redis.RawSetString("call", l.NewFunction(func(l *lua.LState) int { return i.call(l, true) }))
+	redis.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int { return i.call(l, false) }))
+	l.SetGlobal("redis", redis)
+	if err := l.DoString(guarded); err != nil {
+		panic("simnet: " + err.Error())
+	}
+	return i
+}
+
+// script runs EVAL, and EVALSHA of what EVAL brought. It reports false for what miniredis is to answer.
+func (m *Master) script(peer *server.Peer, name string, args []string) bool {
+	var text string
+	switch {
+	case m.password || len(args) < 3 && name != "SCRIPT":
+		return false
+	case name == "EVAL":
+		text = args[1]
+		m.scripts[fmt.Sprintf("%x", sha1.Sum([]byte(text)))] = text
+	case name == "EVALSHA":
+		text = m.scripts[args[1]]
+	case name == "SCRIPT":
+		m.showScripts(args)
+	}
+	if text == "" {
+		return false
+	}
+	n, err := strconv.Atoi(args[2])
+	if err != nil || n < 0 || n > len(args)-3 {
+		return false
+	}
+	i := interpreters.Get().(*interpreter)
+	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
+	result, err := i.run(text, args[3:3+n], args[3+n:])
+	if err != nil {
+		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
+		i.state.Close()
+		return true
+	}
+	answer(peer, result)
+	i.state.SetTop(0)
+	interpreters.Put(i)
+	return true
+}
+
+// showScripts prepares miniredis for a question about its scripts, or for forgetting them.
+func (m *Master) showScripts(args []string) {
+	for _, text := range m.scripts {
+		m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "LOAD", text})
+	}
+	if len(args) > 1 && strings.EqualFold(args[1], "FLUSH") {
+		clear(m.scripts)
+	}
+}
+
+func (i *interpreter) run(text string, keys, args []string) (lua.LValue, error) {
+	proto, err := compile(text)
+	if err != nil {
+		return nil, err
+	}
+	globals := i.state.G.Global
+	globals.RawSetString("KEYS", i.list(keys))
+	globals.RawSetString("ARGV", i.list(args))
+	i.state.Push(i.state.NewFunctionFromProto(proto))
+	if err := i.state.PCall(0, 1, nil); err != nil {
+		return nil, err
+	}
+	return i.state.Get(-1), nil
+}
+
+func compile(text string) (*lua.FunctionProto, error) {
+	if p, ok := compiled.Load(text); ok {
+		return p.(*lua.FunctionProto), nil
+	}
+	chunk, err := parse.Parse(strings.NewReader(text), "<string>")
+	if err != nil {
+		return nil, err
+	}
+	p, err := lua.Compile(chunk, "")
+	if err == nil {
+		compiled.Store(text, p)
+	}
+	return p, err
+}
+
+func (i *interpreter) list(values []string) *lua.LTable {
+	t := i.state.CreateTable(len(values), 0)
+	for _, v := range values {
+		t.Append(lua.LString(v))
+	}
+	return t
+}
+
+// call is redis.call, or, if it does not raise, redis.pcall.
+func (i *interpreter) call(l *lua.LState, raise bool) int {
+	args := make([]string, l.GetTop())
+	for n := range args {
+		switch a := l.Get(n + 1).(type) {
+		case lua.LNumber:
+			args[n] = a.String()
+		case lua.LString:
+			args[n] = string(a)
+		default:
+			l.RaiseError("Lua redis lib command arguments must be strings or integers")
+		}
+	}
+	if len(args) == 0 {
+		l.RaiseError("Please specify at least one argument for this redis lib call")
+	}
+	i.reply.Reset()
+	i.in.Reset(&i.reply)
+	peer := server.NewPeer(i.out)
+	peer.Ctx = i.ctx
+	i.dispatch(peer, args)
+	peer.Flush()
+	result, err := server.ParseReply(i.in)
+	switch {
+	case err != nil && raise:
+		l.Error(lua.LString(err.Error()), 1)
+	case err != nil:
+		t := l.CreateTable(0, 1)
+		t.RawSetString("err", lua.LString(err.Error()))
+		l.Push(t)
+	default:
+		l.Push(toLua(l, result))
+	}
+	return 1
+}
+
+func toLua(l *lua.LState, reply any) lua.LValue {
+	switch r := reply.(type) {
+	case nil:
+		return lua.LFalse
+	case int:
+		return lua.LNumber(r)
+	case int64:
+		return lua.LNumber(r)
+	case string:
+		return lua.LString(r)
+	case []byte:
+		return lua.LString(r)
+	case server.Simple:
+		t := l.CreateTable(0, 1)
+		t.RawSetString("ok", lua.LString(r))
+		return t
+	case []any:
+		t := l.CreateTable(len(r), 0)
+		for _, e := range r {
+			t.Append(toLua(l, e))
+		}
+		return t
+	default:
+		panic(fmt.Sprintf("simnet: a script got a reply of type %T", reply))
+	}
+}
+
+// answer writes what a script returned.
+func answer(peer *server.Peer, value lua.LValue) {
+	switch v := value.(type) {
+	case lua.LBool:
+		if v {
+			peer.WriteInt(1)
+		} else {
+			peer.WriteNull()
+		}
+	case lua.LNumber:
+		peer.WriteInt(int(v))
+	case lua.LString:
+		peer.WriteBulk(string(v))
+	case *lua.LTable:
+		if s, ok := v.RawGetString("err").(lua.LString); ok {
+			peer.WriteError(string(s))
+			return
+		}
+		if s, ok := v.RawGetString("ok").(lua.LString); ok {
+			peer.WriteInline(string(s))
+			return
+		}
+		n := 0
+		for v.RawGetInt(n+1) != lua.LNil {
+			n++
+		}
+		peer.WriteLen(n)
+		for k := range n {
+			answer(peer, v.RawGetInt(k+1))
+		}
+	default:
+		peer.WriteNull()
+	}
+}

@@ -1,0 +1,63 @@
+package node
+
+import "time"
+
+// close ends the pipe when nothing waits in it any more, or at the deadline. It returns how many releases nobody has confirmed.
+func (p *pipe) close(deadline time.Time) int {
+	p.mu.Lock()
+	if p.closed || p.closing != nil {
+		p.mu.Unlock()
+		return 0
+	}
+	drained := make(chan struct{})
+	p.closing, p.closeBy = drained, deadline
+	if !p.driving {
+		p.rest()
+	}
+	p.mu.Unlock()
+
+	out := make(chan struct{})
+	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(out) })
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-out:
+	}
+	p.alarm.Stop()
+
+	p.mu.Lock()
+	p.closing = nil
+	p.shut()
+	unconfirmed := len(p.later)
+	var open []*Call
+	for _, calls := range [][]*Call{p.queue, p.wire} {
+		for _, c := range calls {
+			if c.Pursue && !c.idle() {
+				unconfirmed++
+			}
+			if !c.voted {
+				c.voted = true
+				open = append(open, c)
+			}
+		}
+	}
+	links := []link{p.link, p.spare}
+	p.spare = nil // the link is settled by its receiver
+	p.mu.Unlock()
+
+	for _, l := range links {
+		if l != nil {
+			l.close()
+		}
+	}
+	p.baton.Stop() // behind that: it may be writing
+	now := p.clock.Now()
+	for _, c := range open {
+		if !c.sent.IsZero() {
+			c.cast(unknown(ErrClosed), now)
+		} else {
+			c.cast(unsent(ErrClosed), now)
+		}
+	}
+	return unconfirmed
+}

@@ -1,0 +1,264 @@
+package node_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// A session reads through a buffer of this size.
+func buffered(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 16<<10) }
+
+// readAll reads replies until the first error.
+func readAll(r io.Reader) (all []any, err error) {
+	all = []any{}
+	for in := buffered(r); ; {
+		v, err := node.ReadReply(in)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+}
+
+func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+var replies = []string{
+	"+OK\r\n", "+\r\n", ":1\r\n", ":-0\r\n", ":9223372036854775807\r\n", "$-1\r\n", "*-1\r\n", "$0\r\n\r\n", "$4\r\na\r\nb\r\n",
+	"*0\r\n", "*3\r\n:0\r\n$5\r\nmutex\r\n:-1\r\n", "*2\r\n-ERR inside\r\n*1\r\n$-1\r\n",
+	"-NOSCRIPT No matching script. Please use EVAL.\r\n", "-READONLY You can't write against a read only replica.\r\n", "-\r\n",
+	"+OK\r\n:1\r\n$-1\r\n", strings.Repeat("*1\r\n", 8) + ":1\r\n",
+}
+
+var noReplies = []string{
+	"", "\r\n", "\n", "+\n", ":\r\n", ":x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "$1\r\nab\r\n", "$1\r\na\n\n", "%1\r\n", "_\r\n",
+	"$2147483648\r\n", "$536870912\r\nabc", "*536870912\r\n:1\r\n", "*9223372036854775807\r\n", "*-2\r\n", "+" + strings.Repeat("a", 20<<10) + "\r\n",
+	strings.Repeat("*1000\r\n", 20),
+}
+
+// FuzzReadReply: whatever a connection brings, reading it neither panics nor takes memory out of proportion; a part of it says
+// the same as the whole, as far as it goes; and go-redis reads the same.
+func FuzzReadReply(f *testing.F) {
+	for _, s := range append(replies, noReplies...) {
+		f.Add([]byte(s), uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at uint16) {
+		before := allocated()
+		all, err := readAll(bytes.NewReader(data))
+		require.Less(t, allocated()-before, uint64(1<<20+64*len(data)))
+		require.True(t, cutShort(err) || node.IsProtocolError(err), "%v", err)
+
+		bytewise, err2 := readAll(iotest.OneByteReader(bytes.NewReader(data)))
+		require.Equal(t, all, bytewise)
+		require.Equal(t, node.IsProtocolError(err), node.IsProtocolError(err2))
+		cut := int(at) % (len(data) + 1)
+		halves, err3 := readAll(io.MultiReader(bytes.NewReader(data[:cut]), bytes.NewReader(data[cut:])))
+		require.Equal(t, all, halves)
+		require.Equal(t, node.IsProtocolError(err), node.IsProtocolError(err3))
+
+		part, err := readAll(bytes.NewReader(data[:cut]))
+		require.LessOrEqual(t, len(part), len(all))
+		require.Equal(t, all[:len(part)], part)
+		if len(part) < len(all) {
+			require.True(t, cutShort(err), "a part of a reply is no error: %v", err)
+		}
+		if len(all) > 0 {
+			require.Equal(t, plain(all[0]), byGoRedis(t, data))
+		}
+	})
+}
+
+// A length that is claimed costs nothing before it has come.
+func TestClaimedLengths(t *testing.T) {
+	for _, s := range []string{"$536870912\r\nabc", "*536870912\r\n:1\r\n", strings.Repeat("*536870912\r\n", 8)} {
+		before := allocated()
+		_, err := readAll(strings.NewReader(s))
+		assert.Less(t, allocated()-before, uint64(1<<20), "%.20q", s)
+		assert.True(t, cutShort(err), "%.20q: %v", s, err)
+	}
+	_, err := readAll(strings.NewReader("$2147483648\r\n"))
+	assert.True(t, node.IsProtocolError(err), "%v", err)
+}
+
+func TestLongReplies(t *testing.T) {
+	for _, n := range []int{1, 16<<10 - 3, 16<<10 - 2, 16<<10 - 1, 16 << 10, 32<<10 - 2, 32 << 10, 1 << 20} {
+		long := strings.Repeat("0123456789abcde\n", n/16+1)[:n]
+		v, err := node.ReadReply(buffered(strings.NewReader(fmt.Sprintf("$%d\r\n%s\r\n", n, long))))
+		require.NoError(t, err, n)
+		assert.True(t, v == long, n)
+	}
+}
+
+// FuzzReplyTree: a reply that was written according to the protocol is read as what it was.
+func FuzzReplyTree(f *testing.F) {
+	for i := range 32 {
+		f.Add(bytes.Repeat([]byte{byte(i), byte(7 * i), 3, 9, 1}, i))
+	}
+	f.Fuzz(func(t *testing.T, seed []byte) {
+		want, wire := grow(&seed, 0)
+		all, err := readAll(bytes.NewReader(wire))
+		require.ErrorIs(t, err, io.EOF)
+		require.Len(t, all, 1)
+		require.Equal(t, want, plain(all[0]))
+		require.Equal(t, want, byGoRedis(t, wire))
+	})
+}
+
+// grow makes a reply of random bytes, and what it looks like on the wire.
+func grow(seed *[]byte, depth int) (value any, wire []byte) {
+	next := func() byte {
+		if len(*seed) == 0 {
+			return 0
+		}
+		b := (*seed)[0]
+		*seed = (*seed)[1:]
+		return b
+	}
+	text := func() string {
+		n := min(int(next()), len(*seed))
+		s := string((*seed)[:n])
+		*seed = (*seed)[n:]
+		return s
+	}
+	line := strings.NewReplacer("\r", "r", "\n", "n")
+	switch next() % 6 {
+	case 0:
+		n := int64(int8(next())) << (next() % 56)
+		return n, fmt.Appendf(nil, ":%d\r\n", n)
+	case 1:
+		s := line.Replace(text())
+		return s, fmt.Appendf(nil, "+%s\r\n", s)
+	case 2:
+		s := "ERR " + line.Replace(text())
+		return refusal(s), fmt.Appendf(nil, "-%s\r\n", s)
+	case 3:
+		return nil, fmt.Appendf(nil, "%c-1\r\n", "$*"[next()%2])
+	case 4:
+		if depth == 7 {
+			return int64(1), []byte(":1\r\n")
+		}
+		list := make([]any, next()%8)
+		wire := fmt.Appendf(nil, "*%d\r\n", len(list))
+		for i := range list {
+			var w []byte
+			list[i], w = grow(seed, depth+1)
+			wire = append(wire, w...)
+		}
+		return list, wire
+	default:
+		s := text()
+		return s, fmt.Appendf(nil, "$%d\r\n%s\r\n", len(s), s)
+	}
+}
+
+// FuzzCommand: a command is taken apart as what it was made of, and a Redis server would: a command is an array of strings.
+func FuzzCommand(f *testing.F) {
+	f.Add("set", "a", []byte("me"), int64(-1))
+	f.Add("", "\r\n$3\r\n", []byte{0, 255}, int64(1)<<62)
+	f.Fuzz(func(t *testing.T, command, key string, value []byte, n int64) {
+		op := node.Command("x", nil, command, key, value, n, int(n))
+		want := []any{command, key, string(value), fmt.Sprint(n), fmt.Sprint(n)}
+		require.Equal(t, [][]any{want, want}, node.Commands(bytes.Repeat(node.Encoded(op), 2)))
+		all, err := readAll(bytes.NewReader(node.Encoded(op)))
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, []any{want}, all)
+
+		script := node.NewScript(command).Op("x", nil, []string{key, key}, value, n)
+		byHash := node.Commands(node.Encoded(script))[0]
+		require.Equal(t, "evalsha", byHash[0])
+		require.Equal(t, []any{"2", key, key, string(value), fmt.Sprint(n)}, byHash[2:])
+		require.Equal(t, [][]any{append([]any{"eval", command}, byHash[2:]...)}, node.Commands(node.EncodedText(script)))
+	})
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// refusal is an error reply, of whatever client.
+type refusal string
+
+// plain is a reply without the types of the client that read it.
+func plain(v any) any {
+	switch v := v.(type) {
+	case error:
+		return refusal(v.Error())
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = plain(v[i])
+		}
+		return list
+	}
+	return v
+}
+
+// byGoRedis is what go-redis reads first.
+func byGoRedis(t *testing.T, data []byte) any {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{
+		Dialer:   func(context.Context, string, string) (net.Conn, error) { return &tape{data: data}, nil },
+		Protocol: 2, MaxRetries: -1, DisableIdentity: true, PoolSize: 1,
+	})
+	defer c.Close()
+	v, err := c.Do(context.Background(), "x").Result()
+	var reply redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil
+	case errors.As(err, &reply):
+		return plain(err)
+	}
+	require.NoError(t, err)
+	return plain(v)
+}
+
+// tape is a connection that answers the handshake with an error and everything else with its data.
+type tape struct {
+	data []byte
+	due  []byte
+}
+
+var _ net.Conn = (*tape)(nil)
+
+func (c *tape) Write(b []byte) (int, error) {
+	if bytes.Contains(bytes.ToLower(b), []byte("hello")) {
+		c.due = []byte("-ERR unknown command\r\n")
+	} else {
+		c.due = c.data
+	}
+	return len(b), nil
+}
+
+func (c *tape) Read(b []byte) (int, error) {
+	if len(c.due) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.due)
+	c.due = c.due[n:]
+	return n, nil
+}
+
+func (c *tape) Close() error                     { return nil }
+func (c *tape) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *tape) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (c *tape) SetDeadline(time.Time) error      { return nil }
+func (c *tape) SetReadDeadline(time.Time) error  { return nil }
+func (c *tape) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,17 @@
+package node
+
+import "bufio"
+
+// ReadReply reads one reply as a session does.
+func ReadReply(in *bufio.Reader) (any, error) { return readReply(in, 0) }
+
+// IsProtocolError: what came is no reply.
+func IsProtocolError(err error) bool { return err == errProtocol }
+
+// Encode is a command as it goes out; Commands takes several apart.
+func Encode(args ...any) []byte       { return appendCommand(nil, args) }
+func Commands(encoded []byte) [][]any { return commands(encoded) }
+
+// Encoded is the operation as it goes out, and its text as it goes to a master that does not know the script.
+func Encoded(o *Op) []byte     { return o.out }
+func EncodedText(o *Op) []byte { return o.text() }

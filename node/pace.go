@@ -1,0 +1,72 @@
+package node
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// A master nearby gets one batch at a time: what gathers during a round trip of a fraction of a millisecond is better sent
+// together. To a master that is far that would make callers wait for each other's round trip, nearly another one on average. It
+// gets batches at a pace, a fraction of the round trip apart, while earlier ones are under way. They go over the one
+// connection, in order.
+
+const (
+	// overlaps is how many batches share a round trip: the last caller of a batch waits for that part of it.
+	overlaps = 8
+	// leastGap is the shortest time between batches. On a link on which it would be shorter there is one batch at a time.
+	leastGap = time.Millisecond
+)
+
+// pace is when the next batch may leave while earlier ones are under way. The pipe's mutex guards it.
+type pace struct {
+	baton  *clock.Alarm  // rings overlap
+	left   time.Time     // when the last batch left
+	sender link          // is being written to
+	trip   time.Duration // the shortest round trip of the link so far; 0: none was timed, or it is no time at all
+	tried  bool          // one was timed
+}
+
+// timed learns from a round trip. The shortest one is the way itself; the others have waited on it.
+func (p *pace) timed(trip time.Duration) {
+	if !p.tried || trip < p.trip {
+		p.trip, p.tried = trip, true
+	}
+}
+
+// gap is the time between batches; 0: one at a time.
+func (p *pipe) gap() time.Duration {
+	if g := p.trip / overlaps; g >= leastGap && p.link != nil && p.link.streams() {
+		return g
+	}
+	return 0
+}
+
+// keepPace has the next batch sent when it may leave, if it need not wait for the driver.
+func (p *pipe) keepPace() {
+	if gap := p.gap(); gap > 0 && p.mayOverlap() {
+		p.baton.By(p.left.Add(gap))
+	}
+}
+
+// mayOverlap: there is something to send behind what is under way.
+func (p *pipe) mayOverlap() bool {
+	return len(p.wire) > 0 && len(p.queue) > 0 && p.sender == nil && p.suspect == nil && p.link != nil && !p.closed
+}
+
+// overlap sends a batch behind those that are under way.
+func (p *pipe) overlap() {
+	now := p.clock.Now()
+	p.mu.Lock()
+	gap := p.gap()
+	switch {
+	case gap == 0, !p.mayOverlap(), now.Sub(p.quiet) > 2*p.trip:
+		// Nothing to do, or the master is silent, and what it is sent would lie there. The next receipt begins anew.
+		p.mu.Unlock()
+	case now.Before(p.left.Add(gap)):
+		p.keepPace()
+		p.mu.Unlock()
+	default:
+		p.send(now)
+	}
+}

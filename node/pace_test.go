@@ -1,0 +1,156 @@
+package node_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	// far is a round trip on which batches overlap.
+	far = 80 * time.Millisecond
+	gap = far / 8
+)
+
+// times is when batches came, counted from the first.
+func (r *rig) times() (all []time.Duration) {
+	var first, last time.Time
+	for _, e := range r.executed() {
+		if first.IsZero() {
+			first = e.At
+		}
+		if !e.At.Equal(last) {
+			all = append(all, e.At.Sub(first))
+		}
+		last = e.At
+	}
+	return all
+}
+
+func TestBatchesToAFarMasterOverlapAtAPace(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		var all []*ticket
+		for i := range 200 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			synctest.Wait() // the first is not kept until the second comes
+			time.Sleep(far / 200)
+		}
+		for _, tk := range all {
+			v := tk.result()
+			require.Equal(t, node.Granted, v.Verdict)
+			assert.LessOrEqual(t, v.Took, far+gap, "it waits for the next batch to leave, not for a reply")
+		}
+		var want []time.Duration
+		for i := range 9 {
+			want = append(want, time.Duration(i)*gap)
+		}
+		assert.Equal(t, want, r.times())
+		assert.Equal(t, 1, r.m.ConnsEver())
+	})
+}
+
+func TestALoneCallToAFarMasterWaitsForNoPace(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		for i := range 3 {
+			assert.Equal(t, far, r.ask(acquire("a", token(i))).result().Took)
+		}
+		// And one that comes when the last batch left long enough ago.
+		first := r.ask(acquire("b", token(0)))
+		time.Sleep(gap)
+		assert.Equal(t, far, r.ask(acquire("c", token(0))).result().Took)
+		assert.Equal(t, far, first.result().Took)
+	})
+}
+
+func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 5*time.Millisecond)
+		r.warm()
+		require.Equal(t, node.Denied, r.ask(extend("a", "x"), within(time.Second)).result().Verdict) // the master learns the script
+		require.Equal(t, node.Granted, r.ask(release("a", "x"), within(time.Second)).result().Verdict)
+		before := len(r.executed())
+		var want []string
+		var all []*ticket
+		for i := range 300 {
+			for _, op := range []*node.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
+				all = append(all, r.ask(op, within(time.Minute)))
+				want = append(want, token(i))
+				time.Sleep(time.Duration(i%7) * 100 * time.Microsecond)
+			}
+		}
+		for _, tk := range all {
+			require.Equal(t, node.Granted, tk.result().Verdict, "in any other order one would be denied")
+		}
+		var got []string
+		for _, e := range r.executed()[before:] {
+			at := 4 // of a script's first argument
+			if e.Args[0] == "set" {
+				at = 2
+			}
+			got = append(got, e.Args[at])
+		}
+		assert.Equal(t, want, got)
+		assert.Greater(t, len(r.times()), 20)
+		assert.True(t, r.gone())
+	})
+}
+
+// What is sent to it would lie there until it wakes.
+func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		r.m.Freeze()
+		var all []*ticket
+		for i := range 100 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			time.Sleep(far / 20)
+		}
+		for _, tk := range all {
+			assert.NotEqual(t, node.Granted, tk.result().Verdict)
+			if tk.vote.Verdict == node.Unknown {
+				r.ask(release(fmt.Sprint("name-", tk.call.Seat-2), token(tk.call.Seat-2)), pursued)
+			}
+		}
+		r.m.Thaw()
+		r.eventually(time.Second, "nothing is left", func() bool { return len(r.executed()) > 0 && r.gone() })
+		assert.Less(t, r.m.Count("SET"), 60, "those of two round trips, and the first")
+	})
+}
+
+func TestWhatOverlapsWhenAConnectionBreaksIsUnknown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(far/2, 0)
+		r.warm()
+		var all []*ticket
+		for i := range 8 {
+			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+			time.Sleep(gap)
+		}
+		rel := r.ask(release("name-0", token(0)), pursued, within(10*time.Second))
+		time.Sleep(gap / 2)
+		r.m.Crash()
+		for _, tk := range all[5:] { // those before have reached it
+			v := tk.result()
+			assert.Equal(t, node.Unknown, v.Verdict)
+			require.Error(t, v.Err)
+		}
+		r.m.Restart()
+		assert.True(t, rel.result().Answered())
+	})
+}

@@ -1,0 +1,72 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+)
+
+// RW is a lock that readers hold together, or one writer alone. See [Locker.RW].
+type RW struct {
+	locker *Locker
+	name   string
+}
+
+// RW returns the read/write lock of a name. It sends nothing. A writer that waits keeps new readers out, so that a stream
+// of them does not starve it; so a holder of a read lock must not wait for another of the same name: the two would wait for
+// each other.
+//
+// There is no upgrade from read to write: two that tried would wait for each other. Unlock, and Lock.
+func (l *Locker) RW(name string) *RW { return &RW{l, name} }
+
+// Lock takes the lock for writing, as [Locker.Lock] does. It waits for the readers that are in.
+func (rw *RW) Lock(ctx context.Context, opts ...LockOption) (*Lock, error) {
+	return rw.locker.lock(ctx, rw.target(kindWriter), false, opts)
+}
+
+// TryLock takes the lock for writing, as [Locker.TryLock] does. A refused one keeps no reader out.
+func (rw *RW) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
+	return rw.locker.lock(ctx, rw.target(kindWriter), true, opts)
+}
+
+// RLock takes the lock for reading, as [Locker.Lock] does, beside any number of readers. It waits for a writer that has the
+// lock or waits for it.
+func (rw *RW) RLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
+	return rw.locker.lock(ctx, rw.target(kindReader), false, opts)
+}
+
+// TryRLock takes the lock for reading, as [Locker.TryLock] does. It is refused where a writer waits.
+func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
+	return rw.locker.lock(ctx, rw.target(kindReader), true, opts)
+}
+
+func (rw *RW) target(kind string) target { return target{kind: kind, names: []string{rw.name}} }
+
+// Downgrade turns a write lock into a read lock without a gap: no other writer comes between. From the call on the holder
+// counts as a reader and must not write any more, whatever Downgrade returns. On [ErrNoQuorum] the masters that did not
+// answer learn of it with the next extension, and so do all of them if ctx had ended before it began. It is an extension, too:
+// the lock gets a further TTL. On any lock but a writer's it is an error, and changes nothing.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	if l.claim.kind != kindWriter {
+		kind := l.claim.kind
+		l.mu.Unlock()
+		return fmt.Errorf("redlock: downgrade %q: it is a %s lock: only what RW.Lock or RW.TryLock returned has a reader to become", l.name, kind)
+	}
+	if l.err != nil { // meanwhile
+		defer l.mu.Unlock()
+		return l.err
+	}
+	reader := *l.claim
+	reader.kind = kindReader
+	l.claim = &reader
+	ln := l.line
+	l.line = nil
+	l.lease.Become(l.claim.ops())
+	l.mu.Unlock()
+	err := l.Extend(ctx)
+	l.locker.lines.ended(ln, turn{}) // the next in line asks behind the downgrade
+	return err
+}
