@@ -2,13 +2,25 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
+
+// TestMain lets this test binary be a client, as the program is: one that ends by itself at once.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == clientCommand {
+		fmt.Fprintln(os.Stderr, "a client of the tests, which does nothing")
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 	t.Parallel()
@@ -18,14 +30,20 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 		args []string
 		says string
 	}{
-		"too short":        {[]string{"-duration", "1s"}, "duration 1s: a storm takes at least 20s"},
-		"too few clients":  {[]string{"-clients", "1"}, "clients 1: it takes at least 2"},
-		"unknown backend":  {[]string{"-backend", "clouds"}, `no backend is called "clouds"`},
-		"unknown flag":     {[]string{"-speed", "9"}, "-speed"},
-		"an argument":      {[]string{"fast"}, `unexpected argument "fast"`},
-		"a folder in use":  {[]string{"-out", full}, "is not empty"},
-		"no duration":      {[]string{"-duration", "soon"}, "soon"},
-		"a seed too small": {[]string{"-seed", "-1"}, "-1"},
+		"too short":         {[]string{"-duration", "1s"}, "duration 1s: a storm takes at least 5s"},
+		"too few clients":   {[]string{"-clients", "1"}, "clients 1: it takes at least 2"},
+		"unknown backend":   {[]string{"-backend", "clouds"}, `no backend is called "clouds"`},
+		"unknown scenario":  {[]string{"-scenario", "calm"}, `no scenario is called "calm"`},
+		"no lanes":          {[]string{"-lanes", "0"}, "lanes 0"},
+		"a soak of nothing": {[]string{"-backend", "simulation", "-soak", "1m"}, "a soak plays scenarios"},
+		"unknown flag":      {[]string{"-speed", "9"}, "-speed"},
+		"an argument":       {[]string{"fast"}, `unexpected argument "fast"`},
+		"a folder in use":   {[]string{"-out", full}, "is not empty"},
+		"no duration":       {[]string{"-duration", "soon"}, "soon"},
+		"masters and more":  {[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend, -scenario and -soak out"},
+		"unknown control":   {[]string{"-control", "calm"}, `no control is called "calm"`},
+		"control and more":  {[]string{"-control", "setnx", "-backend", "processes"}, "controls bring their own masters"},
+		"a seed too small":  {[]string{"-seed", "-1"}, "-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,22 +56,41 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 	}
 }
 
-func TestHelpListsTheFlags(t *testing.T) {
+func TestHelpListsEverything(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	assert.Equal(t, good, run([]string{"-h"}, &out, &errs))
-	for _, flag := range []string{"-backend", "-clients", "-duration", "-out", "-seed"} {
+	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off"} {
 		assert.Contains(t, errs.String(), flag)
 	}
 }
 
-func TestADiscardedFolderLeavesOtherReports(t *testing.T) {
+// A run that skipped everything has shown nothing.
+func TestARunInWhichNothingWasPlayedHasNoVerdict(t *testing.T) {
 	t.Parallel()
-	parent := t.TempDir()
-	mine, other := filepath.Join(parent, "mine"), filepath.Join(parent, "other")
-	require.NoError(t, os.MkdirAll(filepath.Join(mine, "logs"), 0o750))
-	require.NoError(t, os.MkdirAll(other, 0o750))
-	require.NoError(t, discard(mine))
-	assert.NoDirExists(t, mine)
-	assert.DirExists(t, other)
+	redisproc.Need(t)
+	var out, errs bytes.Buffer
+	assert.Equal(t, noRun, run([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs))
+	assert.Contains(t, errs.String(), "nothing was played")
+	assert.Contains(t, out.String(), "skipped: without unplug")
+	assert.Contains(t, out.String(), "again: go run ./chaos -backend processes -scenario only-unplug -seed ")
+	assert.NotContains(t, out.String(), "PASS")
+}
+
+// A scenario whose harness breaks, and once more, says nothing about the lock.
+func TestARunWhoseHarnessBreaksTwiceHasNoVerdict(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	var out, errs bytes.Buffer
+	dir := t.TempDir()
+	assert.Equal(t, noRun, run([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs))
+	assert.Contains(t, errs.String(), "no verdict: the harness itself failed")
+	assert.Contains(t, errs.String(), "once more")
+	assert.Contains(t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed")
+	assert.Contains(t, out.String(), "no verdict\n")
+	assert.NotContains(t, out.String(), "PASS")
+	assert.NotContains(t, out.String(), "FAIL")
+	for _, attempt := range []string{"only-kill-client-processes", "only-kill-client-processes-again"} {
+		assert.FileExists(t, filepath.Join(dir, attempt, "report.html"), "it shows what broke")
+	}
 }

@@ -35,12 +35,12 @@ func harm(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	defer cancel()
-	b, err := backend.Open(ctx, name, 2)
+	b, err := backend.Open(ctx, name, backend.Options{Masters: 2})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
-	urls := b.URLs()
+	urls, direct := b.URLs(), b.Direct()
 	require.Len(t, urls, 2)
-	eyes, err := backend.Look(urls)
+	eyes, err := backend.Look(direct)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, eyes.Close()) })
 	require.NoError(t, eyes.PingAll(ctx))
@@ -74,6 +74,8 @@ func harm(t *testing.T, name string) {
 	require.Error(t, eyes.Ping(ctx, 0))
 	require.NoError(t, b.Start(ctx, 0))
 	assert.Equal(t, urls, b.URLs(), "it comes back at the same address")
+	assert.Equal(t, direct, b.Direct(), "for the harness, too")
+	require.NoError(t, client.Ping(ctx).Err())
 	require.Eventually(t, func() bool { return eyes.Ping(ctx, 0) == nil }, soon, 10*time.Millisecond)
 	keys, err = eyes.Keys(ctx, 0)
 	require.NoError(t, err)
@@ -82,12 +84,6 @@ func harm(t *testing.T, name string) {
 	require.NoError(t, err)
 	assert.Less(t, up, soon)
 
-	require.NoError(t, client.Set(ctx, "wiped", "1", 0).Err())
-	require.NoError(t, eyes.Wipe(ctx, 0))
-	keys, err = eyes.Keys(ctx, 0)
-	require.NoError(t, err)
-	assert.Empty(t, keys)
-
 	log, err := b.Log(ctx, 0)
 	require.NoError(t, err)
 	assert.Contains(t, log, "Ready to accept connections")
@@ -95,8 +91,14 @@ func harm(t *testing.T, name string) {
 
 func TestAnUnknownBackendIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := backend.Open(t.Context(), "clouds", 5)
+	_, err := backend.Open(t.Context(), "clouds", backend.Options{Masters: 5})
 	require.ErrorContains(t, err, `no backend is called "clouds": there are ["containers" "processes"]`)
+}
+
+func TestAnUnknownPersistenceIsAnError(t *testing.T) {
+	t.Parallel()
+	_, err := backend.Open(t.Context(), backend.Processes, backend.Options{Masters: 1, Persistence: "hourly"})
+	require.ErrorContains(t, err, `no persistence is called "hourly"`)
 }
 
 func TestAnUnreadableURLIsAnError(t *testing.T) {

@@ -19,10 +19,36 @@ type Verdict struct {
 	Looked string
 	// Findings are what it found wrong; none means that what it checks held.
 	Findings []Finding
+	// Undecided says what it could not decide in the time it was given; "" if it decided everything.
+	Undecided string
+	// Figures are what it counted and does not judge.
+	Figures []Figure
+
+	begin time.Duration // of the history
 }
 
-// Held reports whether nothing was found.
-func (v Verdict) Held() bool { return len(v.Findings) == 0 }
+// on begins a verdict on a history.
+func on(events []history.Event, checker string) Verdict {
+	v := Verdict{Checker: checker}
+	if len(events) > 0 {
+		v.begin = events[0].T
+	}
+	return v
+}
+
+// moment is a time on the clock of the history.
+type moment time.Duration
+
+func (m moment) String() string { return secs(time.Duration(m)) }
+
+// Held reports whether everything was decided, and nothing found.
+func (v Verdict) Held() bool { return len(v.Findings) == 0 && v.Undecided == "" }
+
+// Figure is a number that a reader should know.
+type Figure struct {
+	What string
+	N    int
+}
 
 // Finding is one thing that should not be.
 type Finding struct {
@@ -34,7 +60,13 @@ type Finding struct {
 	Events []history.Event
 }
 
+// find adds a finding. Of its args, each moment is told as the time since the beginning of the history.
 func (v *Verdict) find(name string, events []history.Event, format string, args ...any) {
+	for i, a := range args {
+		if at, ok := a.(moment); ok {
+			args[i] = at - moment(v.begin)
+		}
+	}
 	text := strings.Join(strings.FieldsFunc(fmt.Sprintf(format, args...), func(r rune) bool { return r == '\n' }), "; ")
 	v.Findings = append(v.Findings, Finding{Name: name, Text: text, Events: events})
 }
@@ -57,7 +89,8 @@ func phase(events []history.Event, name string) (time.Duration, bool) {
 
 // Broken finds what went wrong with the harness itself: no verdict of such a run is worth anything.
 func Broken(events []history.Event) Verdict {
-	v := Verdict{Checker: "harness", Looked: fmt.Sprintf("%d events", len(events))}
+	v := on(events, "harness")
+	v.Looked = fmt.Sprintf("%d events", len(events))
 	for _, e := range events {
 		if e.Kind == history.Broken {
 			v.find("", []history.Event{e}, "%s", strings.TrimSpace(e.Err))

@@ -130,12 +130,8 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 		"out of order": {
 			[]history.Event{{T: 2, Kind: history.Invoked}, {T: 1, Kind: history.Invoked}}, "not in the order",
 		},
-		"acquired twice":     {new(story).acquired(1, "a", 1, 5).acquired(6, "a", 1, 9).events, "acquired twice"},
-		"without a deadline": {new(story).acquired(1, "a", 1, 0).events, "without a deadline"},
-		"without a token": {
-			new(story).add(1, history.Acquired, "a", 1, func(e *history.Event) { e.Until = at(9) }).events,
-			"without a token",
-		},
+		"acquired twice":              {new(story).acquired(1, "a", 1, 5).acquired(6, "a", 1, 9).events, "acquired twice"},
+		"without a deadline":          {new(story).acquired(1, "a", 1, 0).events, "without a deadline"},
 		"extended but never acquired": {new(story).extended(1, "a", 1, 9).events, "never acquired"},
 		"unlocked but never acquired": {new(story).unlocks(1, "a", 1).events, "never acquired"},
 	}

@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
@@ -44,6 +45,50 @@ func (s *story) lost(ms float64, client string, op int) *story {
 func (s *story) named(name string) *story {
 	s.events[len(s.events)-1].Name = name
 	return s
+}
+
+// with changes the last event of the history that is of a client and a kind.
+func (s *story) with(kind history.Kind, client string, op int, change func(*history.Event)) *story {
+	for i := len(s.events) - 1; i >= 0; i-- {
+		if e := &s.events[i]; e.Kind == kind && e.Client == client && e.Op == op {
+			change(e)
+			return s
+		}
+	}
+	panic("the story has no " + string(kind) + " of " + client)
+}
+
+// held is a whole acquisition: asked for, got, and unlocked.
+func (s *story) held(asked, got, unlock float64, client string, op int, change ...func(*history.Event)) *story {
+	return s.kept(asked, got, got+10_000, client, op, change...).unlocks(unlock, client, op)
+}
+
+// kept is an acquisition that nobody unlocks.
+func (s *story) kept(asked, got, until float64, client string, op int, change ...func(*history.Event)) *story {
+	all := func(e *history.Event) {
+		for _, c := range change {
+			c(e)
+		}
+	}
+	s.add(asked, history.Invoked, client, op, all).acquired(got, client, op, until)
+	return s.with(history.Acquired, client, op, all)
+}
+
+func reader(e *history.Event) { e.Mode = history.ModeReader }
+func writer(e *history.Event) { e.Mode = history.ModeWriter }
+
+func owner(name string) func(*history.Event) {
+	return func(e *history.Event) { e.Mode, e.Owner = history.ModeReentrant, name }
+}
+
+func several(names ...string) func(*history.Event) {
+	return func(e *history.Event) { e.Mode, e.Names, e.Name = history.ModeSeveral, names, strings.Join(names, ",") }
+}
+
+func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }
+
+func (s *story) downgraded(ms float64, client string, op int) *story {
+	return s.add(ms, history.Downgraded, client, op, nil)
 }
 
 func (s *story) phase(ms float64, name string) *story {

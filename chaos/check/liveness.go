@@ -10,7 +10,7 @@ import (
 // Liveness checks that once every fault was healed, each client acquired each name within bound. Acquisitions of the
 // phase Calm count; a client is its process, whichever life it is in.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
-	v := Verdict{Checker: "liveness"}
+	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)
 	if !ok {
 		v.find("", nil, "the run never came to the calm after the storm")

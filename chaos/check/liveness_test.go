@@ -86,7 +86,7 @@ func TestCoverage(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Coverage(tt.story.events, tt.clients, tt.names, tt.faults)
+			v := check.Coverage(tt.story.events, tt.clients, tt.names, tt.faults, true)
 			if tt.says == "" {
 				assert.True(t, v.Held(), "%v", v.Findings)
 				return

@@ -46,6 +46,8 @@ func TestResidueHolds(t *testing.T) {
 	t.Parallel()
 	ghost := history.Key{Name: lockName, Token: "a:token", Left: 5 * time.Second}
 	tests := map[string]*story{
+		"fencing counters that end": looked(probed(6*time.Second), 3100).
+			keys(3101, 1, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}),
 		"nothing left":                    looked(probed(6*time.Second), 3100),
 		"a ghost that is gone in time":    looked(probed(6*time.Second).keys(3099, 1, ghost), 3100),
 		"more looks, and nothing in them": looked(looked(probed(6*time.Second), 3100), 3200),
@@ -72,6 +74,18 @@ func TestResidueCatches(t *testing.T) {
 		},
 		"a ghost that shows up after a clean look": {
 			looked(probed(6*time.Second), 3100).keys(3200, 2, ghost), "master 2 still holds",
+		},
+		"a fencing counter without an end": {
+			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: -1}), 3101),
+			`master 0 still holds "redlock:fence:{orders}"`,
+		},
+		"a lock beside a fencing counter": {
+			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101),
+			`master 0 still holds "orders"`,
+		},
+		"the intent of a writer": {
+			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:intents:{orders}", Left: time.Hour}), 3101),
+			`master 0 still holds "redlock:intents:{orders}"`,
 		},
 		"a key without a TTL": {
 			looked(probed(6*time.Second).keys(3100, 0, eternal), 3101), "for ever",

@@ -57,7 +57,9 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 			active = slices.DeleteFunc(active, func(s Step) bool { return same(s, a.step) })
 			err = n.Heal(ctx, a.step)
 		default:
-			active = append(active, a.step)
+			if a.step.For > 0 {
+				active = append(active, a.step)
+			}
 			err = n.Inject(ctx, a.step)
 		}
 		slip = max(slip, time.Since(begin)-a.at)
@@ -68,11 +70,15 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 	return nil
 }
 
-// timeline is both ends of all steps, in order; heals come first where times are equal.
+// timeline is both ends of all steps, in order; heals come first where times are equal. A step that does not last has one
+// end.
 func timeline(steps []Step) []action {
 	var all []action
 	for _, s := range steps {
-		all = append(all, action{at: s.At, step: s}, action{at: s.At + s.For, step: s, heal: true})
+		all = append(all, action{at: s.At, step: s})
+		if s.For > 0 {
+			all = append(all, action{at: s.At + s.For, step: s, heal: true})
+		}
 	}
 	slices.SortStableFunc(all, func(a, b action) int {
 		rank := func(x action) int {
@@ -103,7 +109,7 @@ func (n *Nemesis) ready(ctx context.Context, a action) error {
 	return nil
 }
 
-// Inject begins one step at all its targets at once.
+// Inject begins one step at all its targets at once. Of a fault that is over at once it returns when they work again.
 func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 	f, err := n.fault(s.Fault)
 	if err != nil {
@@ -111,12 +117,20 @@ func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 	}
 	n.Say("%s", s)
 	n.Log(n.event(history.Inject, s))
-	return each(s.Targets, func(target int) error {
+	err = each(s.Targets, func(target int) error {
 		if err := f.Inject(ctx, target); err != nil {
 			return fmt.Errorf("%s at %s %d: %w", s.Fault, s.On, target, err)
 		}
+		if f.Traits().Instant {
+			return n.await(ctx, s.On, target)
+		}
 		return nil
 	})
+	if err == nil && f.Traits().Instant { // it is over
+		n.Log(n.event(history.Heal, s))
+		n.Log(n.event(history.Healthy, s))
+	}
+	return err
 }
 
 // Heal ends one step, and returns when all its targets work again.

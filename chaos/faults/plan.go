@@ -29,15 +29,36 @@ func (s Step) String() string {
 	return text
 }
 
+// Mode says how many masters a plan harms at once.
+type Mode string
+
+const (
+	// Minority: no more masters are without a vote at a time than a quorum can spare, except in an outage, which hits a
+	// majority or all of them; one comes 8 to 24 s after the other. It is the default.
+	Minority Mode = "minority"
+	// Majority: every fault of masters hits a majority or all of them, and the next one comes when all may vote again.
+	Majority Mode = "majority"
+	// Rolling: one master after the other, in turn, is restarted, and the next one when all may vote again.
+	Rolling Mode = "rolling"
+	// Everything: any number of masters, by any number of faults at once.
+	Everything Mode = "everything"
+)
+
+// Modes returns all of them.
+func Modes() []Mode { return []Mode{Minority, Majority, Rolling, Everything} }
+
 // Terms are what a plan keeps to.
 type Terms struct {
+	// Mode says how many masters are harmed at once; "" is [Minority].
+	Mode Mode
 	// Duration is the length of the storm. All steps begin and end within it.
 	Duration time.Duration
 	// Masters and Clients are how many there are.
 	Masters, Clients int
-	// Window is how long a master that was killed may not vote after its return.
+	// Window is how long a master that was killed may not vote after its return, and how long it matters that one has
+	// forgotten something.
 	Window time.Duration
-	// TTL is what a frozen client is frozen longer than.
+	// TTL is what a fault lasts longer than that shall outlast a TTL.
 	TTL time.Duration
 	// Faults are the names of those available.
 	Faults []string
@@ -61,11 +82,18 @@ const (
 
 // Plan draws a schedule. It depends on nothing but the seed and the terms.
 //
-// Except in an outage, no more masters are without a vote at a time than a quorum can spare, where a master is without
-// a vote while it is dead or frozen and, after a kill, until its restart window has passed. An outage hits a majority
-// or all of them at once; one comes 8 to 24 s after the other, and one ends the storm: what follows begins without a
-// quorum. Of the clients, one is always left alone. Every fault available occurs, if the duration allows.
+// A master counts as without a vote while a fault lasts and, if it restarted, until its restart window has passed; and for
+// as long after it forgot something, or its clock went wrong: what it granted before may be granted again. No target has
+// two faults at once. Except by [Rolling], the storm ends with an outage, by a kill if there is one: what follows begins
+// without a quorum. An outage breaks no assumption of the lock unless the mode is Majority or Everything. Of the clients,
+// one is always left alone. Every fault that suits the mode occurs, if the duration allows.
 func Plan(seed uint64, t Terms) []Step {
+	if t.Mode == "" {
+		t.Mode = Minority
+	}
+	if !slices.Contains(Modes(), t.Mode) {
+		panic(fmt.Sprintf("faults: no mode is called %q", t.Mode))
+	}
 	p := planner{
 		Terms:  t,
 		rng:    rand.New(rand.NewPCG(seed, 0x6e656d65736973)),
@@ -82,17 +110,15 @@ type planner struct {
 	voting []time.Duration // from when each master votes again
 	master []time.Duration // from when each master is up again
 	client []time.Duration // from when each client is up again
+	turn   int             // of the masters, when they are restarted one after another
 	steps  []Step
 }
 
 func (p *planner) plan() []Step {
-	if len(p.Faults) == 0 {
-		return nil
-	}
 	due := p.deck() // faults still to be seen, in random order; refilled when all have been
 	outageAt := p.between(leastCalm, mostCalm)
 	for at := firstStep; at < p.Duration; at += p.between(leastGap, mostGap) {
-		if at >= outageAt && p.outage(at) {
+		if p.Mode == Minority && at >= outageAt && p.outage(at) {
 			outageAt = at + p.between(leastCalm, mostCalm)
 			continue
 		}
@@ -106,100 +132,159 @@ func (p *planner) plan() []Step {
 			due = p.deck()
 		}
 	}
-	p.end()
+	if p.Mode != Rolling {
+		p.end()
+	}
 	slices.SortStableFunc(p.steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 	return p.steps
 }
 
 // end adds the outage that ends the storm. All masters are up then.
 func (p *planner) end() {
-	kinds := p.onMasters()
+	kinds := p.outages()
 	if len(kinds) == 0 {
 		return
 	}
 	all := idle(p.master, p.Duration-finale)
-	n := p.spare() + 1 + p.rng.IntN(p.Masters-p.spare())
 	length := p.between(leastMaster, finale)
+	targets := p.pick(all, p.number(p.spare()+1, p.Masters))
 	p.steps = append(p.steps, Step{
-		At: p.Duration - length, For: length, Fault: kinds[0], On: Masters, Targets: p.pick(all, n), Outage: true,
+		At: p.Duration - length, For: length, Fault: kinds[0].Name, On: Masters, Targets: targets, Outage: true,
 	})
 }
 
-// onMasters returns the faults of masters that are available; a kill, which is worse, comes first.
-func (p *planner) onMasters() []string {
-	var kinds []string
-	for _, f := range []string{KillMaster, PauseMaster} {
-		if slices.Contains(p.Faults, f) {
-			kinds = append(kinds, f)
+// outages returns the faults that an outage can be made of: those that silence a master and break no assumption. A kill,
+// which is worst, comes first.
+func (p *planner) outages() []Traits {
+	var kinds []Traits
+	for _, t := range catalog {
+		if slices.Contains(p.Faults, t.Name) && t.On == Masters && t.Mute && t.Breaks == "" {
+			kinds = append(kinds, t)
 		}
 	}
 	return kinds
 }
 
-func (p *planner) deck() []string {
-	deck := slices.Clone(p.Faults)
+// deck returns the faults that suit the mode, shuffled.
+func (p *planner) deck() []Traits {
+	var deck []Traits
+	for _, name := range p.Faults {
+		t, ok := Lookup(name)
+		if !ok {
+			panic("faults: no plan for " + name)
+		}
+		if p.suits(t) {
+			deck = append(deck, t)
+		}
+	}
 	p.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	return deck
 }
 
-// step adds one fault that the quorum can spare, and reports whether there was room for it.
-func (p *planner) step(at time.Duration, fault string) bool {
-	switch fault {
-	case KillMaster, PauseMaster:
-		free := idle(p.voting, at)
-		room := p.spare() - (p.Masters - len(free))
-		if room <= 0 {
-			return false
-		}
-		return p.hitMasters(at, fault, p.pick(free, 1+p.rng.IntN(room)), false)
-	case KillClient, FreezeClient:
-		free := idle(p.client, at)
-		if len(free) < 2 {
-			return false
-		}
-		length := p.between(leastMaster, mostClient)
-		if fault == FreezeClient {
-			length += p.TTL
-		}
-		if at+length > p.Duration {
-			return false
-		}
-		target := p.pick(free, 1)
-		p.client[target[0]] = at + length + settling
-		p.steps = append(p.steps, Step{At: at, For: length, Fault: fault, On: Clients, Targets: target})
-		return true
+func (p *planner) suits(t Traits) bool {
+	switch {
+	case t.On == Clients:
+		return p.Clients > 1
+	case t.NeedsPeer && p.Masters < 2:
+		return false
+	case p.Mode == Minority:
+		return p.spare() > 0
+	case p.Mode == Rolling:
+		return t.Restarts
 	default:
-		panic("faults: no plan for " + fault)
+		return true
 	}
+}
+
+// step adds one fault, and reports whether there was room for it.
+func (p *planner) step(at time.Duration, t Traits) bool {
+	if t.On == Clients {
+		return p.hitClient(at, t)
+	}
+	free := idle(p.voting, at)
+	least, most := 1, p.Masters
+	switch p.Mode {
+	case Minority:
+		most = p.spare() - (p.Masters - len(free))
+	case Majority:
+		least = p.spare() + 1
+		if len(free) < p.Masters {
+			return false
+		}
+	case Rolling:
+		if len(free) < p.Masters || !p.hitMasters(at, t, []int{p.turn}) {
+			return false
+		}
+		p.turn = (p.turn + 1) % p.Masters
+		return true
+	case Everything:
+		free = idle(p.master, at)
+		most = len(free)
+	}
+	if t.NeedsPeer {
+		most = min(most, len(free)-1)
+	}
+	return least <= most && p.hitMasters(at, t, p.pick(free, p.number(least, most)))
 }
 
 // outage hits a majority of the masters with one fault, and reports whether enough of them were up.
 func (p *planner) outage(at time.Duration) bool {
-	kinds := p.onMasters()
+	kinds := p.outages()
 	up := idle(p.master, at)
-	least := p.spare() + 1
-	if len(kinds) == 0 || len(up) < least {
+	if len(kinds) == 0 || len(up) <= p.spare() {
 		return false
 	}
-	n := least + p.rng.IntN(len(up)-least+1)
-	return p.hitMasters(at, kinds[p.rng.IntN(len(kinds))], p.pick(up, n), true)
+	t := kinds[p.rng.IntN(len(kinds))]
+	return p.hitMasters(at, t, p.pick(up, p.number(p.spare()+1, len(up))))
 }
 
-func (p *planner) hitMasters(at time.Duration, fault string, targets []int, outage bool) bool {
-	length := p.between(leastMaster, mostMaster)
+func (p *planner) hitClient(at time.Duration, t Traits) bool {
+	free := idle(p.client, at)
+	if len(free) < 2 {
+		return false
+	}
+	length := p.length(t, mostClient)
+	if at+length > p.Duration {
+		return false
+	}
+	target := p.pick(free, 1)
+	p.client[target[0]] = at + length + settling
+	p.steps = append(p.steps, Step{At: at, For: length, Fault: t.Name, On: Clients, Targets: target})
+	return true
+}
+
+func (p *planner) hitMasters(at time.Duration, t Traits, targets []int) bool {
+	length := p.length(t, mostMaster)
 	if at+length+settling > p.Duration-finale {
 		return false
 	}
 	for _, m := range targets {
 		p.master[m] = at + length + settling
 		p.voting[m] = max(p.voting[m], p.master[m])
-		if fault == KillMaster {
+		if t.Restarts || t.Breaks != "" {
 			p.voting[m] = p.master[m] + p.Window
 		}
 	}
-	p.steps = append(p.steps, Step{At: at, For: length, Fault: fault, On: Masters, Targets: targets, Outage: outage})
+	p.steps = append(p.steps, Step{
+		At: at, For: length, Fault: t.Name, On: Masters, Targets: targets, Outage: len(targets) > p.spare(),
+	})
 	return true
 }
+
+// length draws how long a fault lasts.
+func (p *planner) length(t Traits, most time.Duration) time.Duration {
+	if t.Instant {
+		return 0
+	}
+	length := p.between(leastMaster, most)
+	if t.Outlasts {
+		length += p.TTL
+	}
+	return length
+}
+
+// number draws a number, both bounds included.
+func (p *planner) number(least, most int) int { return least + p.rng.IntN(most-least+1) }
 
 func (p *planner) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(p.rng.Int64N(int64(most-least)))

@@ -2,7 +2,9 @@ package faults_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +106,138 @@ func keeps(t *testing.T, seed uint64, terms faults.Terms) {
 	}
 }
 
+// wide is all faults that there are.
+func wide() faults.Terms {
+	terms := terms()
+	terms.Duration = 4 * time.Minute
+	terms.Faults = nil
+	for _, t := range faults.Catalog() {
+		terms.Faults = append(terms.Faults, t.Name)
+	}
+	return terms
+}
+
+// harmed returns which masters are without a vote at a time, or may have forgotten one, by the traits of what hit them.
+func harmed(t *testing.T, steps []faults.Step, window, at time.Duration) (out []int) {
+	t.Helper()
+	for _, s := range steps {
+		traits, ok := faults.Lookup(s.Fault)
+		require.True(t, ok, s.Fault)
+		end := s.At + s.For
+		if traits.Restarts || traits.Breaks != "" {
+			end += window
+		}
+		if s.On == faults.Masters && s.At <= at && at <= end {
+			out = append(out, s.Targets...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func TestEveryModeKeepsToItsNumbers(t *testing.T) {
+	t.Parallel()
+	for _, mode := range faults.Modes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(15) {
+				terms := wide()
+				terms.Mode = mode
+				steps := faults.Plan(seed, terms)
+				assert.Equal(t, steps, faults.Plan(seed, terms))
+				for i, s := range steps {
+					inMode(t, terms, steps[:i], s)
+				}
+			}
+		})
+	}
+}
+
+// inMode checks one step, given those before it.
+func inMode(t *testing.T, terms faults.Terms, before []faults.Step, s faults.Step) {
+	t.Helper()
+	traits, _ := faults.Lookup(s.Fault)
+	require.Equal(t, traits.Instant, s.For == 0, "%v", s)
+	require.True(t, !traits.Outlasts || s.For > terms.TTL, "%v", s)
+	require.True(t, !traits.NeedsPeer || len(s.Targets) < terms.Masters, "%v", s)
+	for _, other := range before {
+		for _, target := range s.Targets {
+			require.False(t, other.On == s.On && other.At+other.For > s.At && slices.Contains(other.Targets, target),
+				"%v hits a target of %v", s, other)
+		}
+	}
+	if s.On == faults.Clients {
+		return
+	}
+	spare := (terms.Masters - 1) / 2
+	last := s.At+s.For == terms.Duration
+	already := harmed(t, before, terms.Window, s.At)
+	switch terms.Mode {
+	case faults.Minority:
+		all := slices.Compact(slices.Sorted(slices.Values(append(already, s.Targets...))))
+		require.True(t, s.Outage || len(all) <= spare, "%v leaves no quorum to %v", s, already)
+		require.True(t, !s.Outage || traits.Breaks == "", "%v", s)
+	case faults.Majority:
+		require.Greater(t, len(s.Targets), spare, "%v", s)
+		require.True(t, last || len(already) == 0, "%v while %v cannot vote", s, already)
+	case faults.Rolling:
+		require.True(t, traits.Restarts, "%v", s)
+		require.Len(t, s.Targets, 1)
+		require.Empty(t, already, "%v", s)
+	case faults.Everything:
+	}
+}
+
+func TestEveryModeHasEveryFaultThatSuitsIt(t *testing.T) {
+	t.Parallel()
+	for _, mode := range faults.Modes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			terms := wide()
+			terms.Mode, terms.Duration = mode, 20*time.Minute
+			seen := map[string]bool{}
+			most, turns := 0, []int{}
+			for _, s := range faults.Plan(3, terms) {
+				seen[s.Fault] = true
+				if s.On == faults.Masters {
+					most = max(most, len(s.Targets))
+					turns = append(turns, s.Targets[0])
+				}
+			}
+			for _, f := range faults.Catalog() {
+				if mode != faults.Rolling || f.Restarts || f.On == faults.Clients {
+					assert.True(t, seen[f.Name], "no %s", f.Name)
+				}
+			}
+			if mode == faults.Rolling {
+				assert.Equal(t, []int{0, 1, 2, 3, 4, 0}, turns[:6])
+			} else {
+				assert.Equal(t, terms.Masters, most, "all of them at once, sometimes")
+			}
+		})
+	}
+}
+
+func TestEveryFaultSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, f := range faults.Catalog() {
+		assert.NotEmpty(t, f.About, f.Name)
+		assert.NotContains(t, f.About, "\n", f.Name)
+		assert.False(t, seen[f.Name], "%s is there twice", f.Name)
+		seen[f.Name] = true
+	}
+	w, c := newWorld(), clients{}
+	var made []string
+	for _, f := range append(faults.OnMasters(w), faults.OnClients(c)...) {
+		made = append(made, f.Name())
+	}
+	assert.Len(t, made, len(seen))
+	for name := range seen {
+		assert.Contains(t, made, name)
+	}
+}
+
 func TestWithOneMasterOnlyClientsAndOutagesAreLeft(t *testing.T) {
 	t.Parallel()
 	terms := terms()
@@ -124,4 +258,17 @@ func TestAPlanUsesOnlyWhatIsAvailable(t *testing.T) {
 	}
 	terms.Faults = nil
 	assert.Empty(t, faults.Plan(1, terms))
+}
+
+func TestTheREADMEListsEveryFault(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	for _, f := range faults.Catalog() {
+		row := fmt.Sprintf("| `%s` | %s | ", f.Name, f.About)
+		_, rest, found := strings.Cut(string(text), row)
+		assert.True(t, found, row)
+		line, _, _ := strings.Cut(rest, "\n") // what it is in virtual time is looked at in package scenarios
+		assert.True(t, strings.HasSuffix(line, "| "+f.Breaks+" |"), "%s: %s", f.Name, line)
+	}
 }

@@ -24,6 +24,23 @@ const (
 	Released Kind = "released"
 	// Refused: the acquisition returned without a lock; Err says why. It may have placed keys all the same.
 	Refused Kind = "refused"
+	// Downgraded: the client is about to make its writer's lock a reader's; from here on it believes in no more than that.
+	Downgraded Kind = "downgraded"
+	// Stalled: the process noticed that it had not run for the length of Stall, up to T.
+	Stalled Kind = "stalled"
+	// Quitting: the client has closed its locker; Goroutines are still left of it.
+	Quitting Kind = "quitting"
+)
+
+// What the registers write, the resources that the locks are to protect.
+const (
+	// Read: the holder was told Value.
+	Read Kind = "read"
+	// Written: the register took Value, which its writer made of From. If From is no longer what the register had, what
+	// another wrote is lost.
+	Written Kind = "written"
+	// Rejected: the register refused Value, because it has seen a larger fencing token.
+	Rejected Kind = "rejected"
 )
 
 // What the harness writes.
@@ -38,6 +55,8 @@ const (
 	Healthy Kind = "healthy"
 	// Keys: what Master holds.
 	Keys Kind = "keys"
+	// Sockets: the Connections and Channels that clients have at Master, beside the harness's own.
+	Sockets Kind = "sockets"
 	// Broken: the harness itself failed; Err says how. A run with this event has no good verdict.
 	Broken Kind = "broken"
 )
@@ -54,6 +73,23 @@ const (
 	Settled = "settled"
 )
 
+// The modes of locks.
+const (
+	ModeMutex     = "mutex"
+	ModeReader    = "reader"
+	ModeWriter    = "writer"
+	ModeReentrant = "reentrant"
+	ModeSeveral   = "several"
+)
+
+// The registers.
+const (
+	// Trusting takes whatever it is told.
+	Trusting = "trusting"
+	// Fenced refuses a fencing token smaller than the largest that it has seen for the name.
+	Fenced = "fenced"
+)
+
 // Event is one line of a history. Fields that do not concern its kind are left out of the line.
 type Event struct {
 	// T is when, on the machine's clock (see [Clock]).
@@ -68,14 +104,33 @@ type Event struct {
 	Worker int    `json:"worker,omitempty"`
 	Op     int    `json:"op,omitempty"`
 
-	// Name is the lock's name.
-	Name string `json:"name,omitempty"`
+	// Name is the lock's name, Names all of them if it has several. Name is then their join by ",".
+	Name  string   `json:"name,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// Mode is what kind of lock it is: one of the modes below. "" is a mutex.
+	Mode string `json:"mode,omitempty"`
+	// Owner is whose a reentrant lock is.
+	Owner string `json:"owner,omitempty"`
+	// Fence is the lock's fencing token, 0 for none.
+	Fence uint64 `json:"fence,omitempty"`
 	// Token is what the masters hold for the lock, if the client knows it.
 	Token string `json:"token,omitempty"`
 	// TTL is what the lock was asked for with.
 	TTL time.Duration `json:"ttl,omitempty"`
 	// Until is when the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
+	// Votes are what the masters said to an acquisition.
+	Votes []Vote `json:"votes,omitempty"`
+	// Register is which register was asked, From and Value what was written: numbers, as the resource is a counter.
+	Register string `json:"register,omitempty"`
+	From     int64  `json:"from,omitempty"`
+	Value    int64  `json:"value,omitempty"`
+	// Stall is how long the process did not run.
+	Stall time.Duration `json:"stall,omitempty"`
+	// Goroutines, Connections and Channels are what is left.
+	Goroutines  int      `json:"goroutines,omitempty"`
+	Connections int      `json:"connections,omitempty"`
+	Channels    []string `json:"channels,omitempty"`
 	// Err is what went wrong.
 	Err string `json:"err,omitempty"`
 
@@ -92,6 +147,14 @@ type Event struct {
 	Held   []Key `json:"held,omitempty"`
 }
 
+// Vote is one master's answer to one acquisition.
+type Vote struct {
+	Master  int           `json:"master"`
+	Verdict string        `json:"verdict"` // granted, denied, failed or unknown
+	Took    time.Duration `json:"took,omitempty"`
+	Err     string        `json:"err,omitempty"`
+}
+
 // Key is one key on one master.
 type Key struct {
 	Name  string `json:"name"`
@@ -104,6 +167,14 @@ type Key struct {
 type ID struct {
 	Client           string
 	Life, Worker, Op int
+}
+
+// Locked returns every name that the event's lock is about.
+func (e Event) Locked() []string {
+	if len(e.Names) > 0 {
+		return e.Names
+	}
+	return []string{e.Name}
 }
 
 // ID returns which acquisition the event belongs to.

@@ -17,11 +17,15 @@ type Hold struct {
 	// Fence is the fencing token, 0 without; Token the lock's own.
 	Fence uint64
 	Token string
+	// TTL is what it was locked with, and Keepalive whether it is extended.
+	TTL       time.Duration
+	Keepalive bool
 	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, Lock.Context
 	// ended, Lock.Until came, and of a writer: Downgrade was called. From then on it is a hold of a reader.
 	Asked, From, To time.Duration
-	// End says which it was.
-	End string
+	// End says which it was, and Lost whether the holder had no say in it.
+	End  string
+	Lost bool
 }
 
 func (h Hold) String() string {
@@ -58,6 +62,8 @@ func (v Violation) String() string {
 		v.Rule, v.First.Name, v.To-v.From, stamp(v.From), stamp(v.To), v.First, v.Second)
 }
 
+const twoHolders = "two holders"
+
 // Exclusion returns every hold that began while another of the same name lasted beside which it must not be. A hold that
 // ended before it began (a paused client may learn of its lock too late) is none, and one may begin in the instant in
 // which another ends.
@@ -80,7 +86,7 @@ func Exclusion(holds []Hold) []Violation {
 			}
 		}
 		if worst != nil {
-			found = append(found, Violation{Rule: "two holders", First: *worst, Second: h, From: h.From, To: min(h.To, worst.To)})
+			found = append(found, Violation{Rule: twoHolders, First: *worst, Second: h, From: h.From, To: min(h.To, worst.To)})
 		}
 		present = append(present, h)
 	}

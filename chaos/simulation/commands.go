@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -16,15 +17,26 @@ type labels map[string]string
 // block is a comment that stands by itself.
 var block = regexp.MustCompile(`(?m)^-- (.*)\n(?:--.*\n)*`)
 
+// read are the scripts that were looked at: every master of every run gets the same ones.
+var read sync.Map // text to [2]string: digest and label
+
 // learn takes note of a script's text: what it does stands behind what it shares with others.
 func (l labels) learn(e simnet.Event) {
 	if len(e.Args) < 2 || !strings.EqualFold(e.Args[0], "EVAL") {
 		return
 	}
-	if blocks := block.FindAllStringSubmatch(e.Args[1], -1); len(blocks) > 0 {
+	known, ok := read.Load(e.Args[1])
+	if !ok {
+		blocks := block.FindAllStringSubmatch(e.Args[1], -1)
+		if len(blocks) == 0 {
+			return
+		}
 		what, _, _ := strings.Cut(blocks[len(blocks)-1][1], ",")
-		l[digest(e.Args[1])] = what
+		known = [2]string{digest(e.Args[1]), what}
+		read.Store(e.Args[1], known)
 	}
+	script := known.([2]string)
+	l[script[0]] = script[1]
 }
 
 // of is what a command runs; "" if it is no script.
@@ -43,6 +55,19 @@ func (l labels) of(e simnet.Event) string {
 // acquires: the command asks for a lock.
 func (l labels) acquires(e simnet.Event) bool {
 	return strings.EqualFold(e.Args[0], "SET") || strings.HasPrefix(l.of(e), "Acquires")
+}
+
+// reenters returns what a command is about that takes a hold of a reentrant lock, or settles its fencing token; nothing of any
+// other command.
+func (l labels) reenters(e simnet.Event) (name, owner, token string) {
+	const kind = 6 // behind the script and three keys
+	what := l.of(e)
+	if len(e.Args) < kind+2 || e.Args[kind] != "reentrant" || !(strings.HasPrefix(what, "Acquires") || strings.HasPrefix(what, "Raises")) {
+		return "", "", ""
+	}
+	token = e.Args[kind+1]
+	owner, _, _ = strings.Cut(token, ":")
+	return e.Args[3], owner, token
 }
 
 func digest(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }

@@ -27,20 +27,22 @@ type history struct {
 	entries  []Entry
 	commands []simnet.Event
 	labels   labels
-	problems []Entry
+	problems []Problem
 	thaws    map[string]time.Duration // when each client thawed last
 	second   time.Duration            // of the present second:
 	asked    map[string]int           // how often each client asked one master for a lock
+	busy     int                      // how often it may be, a second
 	hectic   chan struct{}            // closed when that was too often
 }
 
-// busy is how many acquires a second one client may send to one master. Its lines wait for at least 10 ms between two
-// attempts, unless a lock was released.
+// busy is how many acquires a second one client may send to one master, for each group of workers. Its lines wait for at
+// least 10 ms between two attempts, unless a lock was released.
 const busy = 1000
 
 func newHistory() *history {
 	return &history{
 		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[string]int), hectic: make(chan struct{}), labels: make(labels),
+		busy: busy,
 	}
 }
 
@@ -53,11 +55,11 @@ func (h *history) note(where, format string, args ...any) {
 }
 
 // problem notes something that must not happen, other than two holders.
-func (h *history) problem(where, format string, args ...any) {
+func (h *history) problem(by Checker, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problems = append(h.problems, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
+	h.problems = append(h.problems, Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}})
 }
 
 // thaw notes that a client thaws.
@@ -99,8 +101,8 @@ func (h *history) command(e simnet.Event) {
 		clear(h.asked)
 	}
 	who := fmt.Sprintf("%s at master %d", e.Host, e.Master)
-	if h.asked[who]++; h.asked[who] == busy {
-		h.problems = append(h.problems, Entry{At: h.now(), Where: who, Text: fmt.Sprintf("asked %d times within a second", busy)})
+	if h.asked[who]++; h.asked[who] == h.busy {
+		h.problems = append(h.problems, Problem{By: ByLoad, Entry: Entry{At: h.now(), Where: who, Text: fmt.Sprintf("asked %d times within a second", h.busy)}})
 		select {
 		case <-h.hectic:
 		default:

@@ -2,9 +2,12 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock"
 )
 
 // holding is a lock that a worker has, and what the worker may believe of it.
@@ -39,17 +42,21 @@ func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Unt
 func (h *holding) believe(happens string) {
 	held := Hold{
 		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),
-		Asked: h.asked, From: h.from, To: h.now(), End: happens,
+		Asked: h.asked, From: h.from, To: h.now(), End: happens, TTL: h.client.TTL, Keepalive: h.client.Keepalive,
+	}
+	if h.want.TTL > 0 {
+		held.TTL, held.Keepalive = h.want.TTL, h.want.Keepalive
 	}
 	if h.kind == Reentrant && held.Fence != 0 {
 		held.Token = h.lock.Token()
 	}
 	if until := h.until(); until < held.To {
-		held.To, held.End = until, "its time was up"
+		held.To, held.End, held.Lost = until, "its time was up", true
 	}
 	h.mu.Lock()
 	if h.ended >= 0 && h.ended < held.To {
-		held.To, held.End = h.ended, fmt.Sprintf("told: %v", context.Cause(h.lock.Context()))
+		why := context.Cause(h.lock.Context())
+		held.To, held.End, held.Lost = h.ended, fmt.Sprintf("told: %v", why), errors.Is(why, redlock.ErrLost)
 	}
 	h.mu.Unlock()
 	for _, name := range h.want.Names {
@@ -88,19 +95,20 @@ func (h *holding) end() {
 	if h.rng.IntN(4) == 0 {
 		cancel() // Unlock works all the same
 	}
+	h.soon(Releasing)
 	done := h.timed("Unlock", h.client.Timeout+patience)
 	_ = h.lock.Unlock(ctx)
 	done()
 	if h.lock.Context().Err() == nil {
-		h.problem(h.who, "the context of a lock outlives its Unlock")
+		h.problem(ByContract, h.who, "the context of a lock outlives its Unlock")
 	}
 	h.host.AwaitThaw()
 }
 
 // toldInTime checks that the end of a lock's context is no later than its deadline, unless the host was frozen then.
 func (h *holding) toldInTime() {
-	deadline := max(h.until(), h.thawed(h.client.Name))
+	deadline := max(h.until(), h.thawed(h.host.Name()))
 	if late := h.now() - deadline; late > time.Millisecond && !h.host.Frozen() {
-		h.problem(h.who, "told %v late that %q is lost", late, h.want.Names)
+		h.problem(ByTold, h.who, "told %v late that %q is lost", late, h.want.Names)
 	}
 }

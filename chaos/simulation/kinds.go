@@ -24,11 +24,18 @@ type Want struct {
 	Owner   string   // of a Reentrant lock
 	Fencing bool
 	Try     bool // in one round, or not at all
+	// MaxHold is how long it is held at most, 0: no such bound.
+	MaxHold time.Duration
+	// TTL is what it is locked with, and Keepalive whether it is extended; 0: both are the client's.
+	TTL       time.Duration
+	Keepalive bool
 }
 
 // Locker is the lock under test, on one host.
 type Locker interface {
 	Lock(ctx context.Context, want Want) (Lock, error)
+	// Attach makes a handle on a mutex that was taken elsewhere.
+	Attach(ctx context.Context, name, token string) (Lock, error)
 	Close() error
 }
 
@@ -40,5 +47,6 @@ type Lock interface {
 	Context() context.Context
 	Extend(ctx context.Context) error
 	Downgrade(ctx context.Context) error
+	Depth() int
 	Unlock(ctx context.Context) error
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 // Order returns every hold whose fencing token is not what it must be after that of an earlier one of the same name:
@@ -11,14 +12,15 @@ import (
 //
 // One is before another if its Lock had returned when the other was asked for; or, where the two exclude each other, if it
 // was over when the other began, though they may have been asked for in any order. The latter is more than Lock.Fence
-// promises, and holds as long as no master forgets its counters without anybody noticing: lasting.
+// promises, and holds as long as locks exclude each other and no master forgets its counters without anybody noticing: lasting.
+// So does the order of readers among themselves: of two of them nothing is promised.
 func Order(holds []Hold, lasting bool) []Violation {
 	var found []Violation
 	for _, group := range fenced(holds) {
 		for n, second := range group {
 			var worst *Hold
 			for i, first := range group {
-				if i != n && first.before(second, lasting) && first.outranks(second) && (worst == nil || first.Fence > worst.Fence) {
+				if i != n && first.before(second, lasting) && first.outranks(second, lasting) && (worst == nil || first.Fence > worst.Fence) {
 					worst = &group[i]
 				}
 			}
@@ -35,11 +37,29 @@ func (h Hold) before(second Hold, lasting bool) bool {
 }
 
 // outranks: the fencing token of the first does not let the second have the one it has.
-func (h Hold) outranks(second Hold) bool {
+func (h Hold) outranks(second Hold, lasting bool) bool {
+	if h.Kind == Reader && second.Kind == Reader && !lasting {
+		return false
+	}
 	if second.Kind == Reader || h.owned(second) {
 		return h.Fence > second.Fence
 	}
 	return h.Fence >= second.Fence
+}
+
+// Attempt is one call for a hold of a reentrant lock, whatever became of it: From is when the first master heard of it, and To
+// when the last one was asked for the hold or told its fencing token.
+type Attempt struct {
+	Name, Owner, Token string
+	From, To           time.Duration
+}
+
+// Alone reports whether no other attempt of the owner on the name was under way while the hold was taken. Docs/fencing.md
+// promises the holds that come later its fencing token only then.
+func Alone(h Hold, attempts []Attempt) bool {
+	return !slices.ContainsFunc(attempts, func(a Attempt) bool {
+		return a.Name == h.Name && a.Owner == h.Owner && a.Token != h.Token && a.From <= h.From && a.To >= h.Asked
+	})
 }
 
 // Sharing returns every hold of an owner that was asked for while the owner had another, and lasted beside it, but has not

@@ -38,7 +38,7 @@ func TestOrder(t *testing.T) {
 		"reader's is the writer's":     {fenced(2, 0, mutex("x", 1, 2)), fenced(2, 1.5, reader("y", 3, 4)), false, false},
 		"reader's is smaller":          {fenced(2, 0, mutex("x", 1, 2)), fenced(1, 1.5, reader("y", 3, 4)), true, true},
 		"writer's is the reader's":     {fenced(2, 0, reader("x", 1, 2)), fenced(2, 1.5, mutex("y", 3, 4)), true, true},
-		"reader after reader":          {fenced(2, 0, reader("x", 1, 2)), fenced(1, 1.5, reader("y", 3, 4)), true, true},
+		"reader after reader":          {fenced(2, 0, reader("x", 1, 2)), fenced(1, 1.5, reader("y", 3, 4)), false, true},
 		"readers asking at once":       {fenced(2, 0, reader("x", 1, 2)), fenced(1, 0.5, reader("y", 3, 4)), false, false},
 		"the owner's own":              {fenced(2, 0, owned("o", "x", 1, 2)), fenced(2, 1.5, owned("o", "y", 3, 4)), false, false},
 		"smaller than the owner's own": {fenced(2, 0, owned("o", "x", 1, 2)), fenced(1, 1.5, owned("o", "y", 3, 4)), true, true},
@@ -91,6 +91,36 @@ func TestSharing(t *testing.T) {
 			holds := []simulation.Hold{c.first, c.second}
 			assert.Equal(t, c.wrong, len(simulation.Sharing(holds, never)) == 1)
 			assert.Empty(t, simulation.Sharing(holds, always))
+		})
+	}
+}
+
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	hold := fenced(2, 2, as(simulation.Reentrant, "o", held("a", "x", 4, 9)))
+	hold.Token = "o:1"
+	attempt := func(name, owner, token string, from, to int) simulation.Attempt {
+		return simulation.Attempt{
+			Name: name, Owner: owner, Token: token, From: time.Duration(from) * time.Second, To: time.Duration(to) * time.Second,
+		}
+	}
+	for name, c := range map[string]struct {
+		other simulation.Attempt
+		alone bool
+	}{
+		"its own":                    {attempt("a", "o", "o:1", 2, 4), true},
+		"over before":                {attempt("a", "o", "o:2", 0, 1), true},
+		"later":                      {attempt("a", "o", "o:2", 5, 6), true},
+		"begun before":               {attempt("a", "o", "o:2", 1, 3), false},
+		"begun meanwhile":            {attempt("a", "o", "o:2", 3, 6), false},
+		"under way all the time":     {attempt("a", "o", "o:2", 1, 6), false},
+		"over within":                {attempt("a", "o", "o:2", 3, 3), false},
+		"of another owner meanwhile": {attempt("a", "p", "p:2", 3, 3), true},
+		"on another name meanwhile":  {attempt("b", "o", "o:2", 3, 3), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, c.alone, simulation.Alone(hold, []simulation.Attempt{attempt("a", "o", "o:1", 2, 4), c.other}))
 		})
 	}
 }

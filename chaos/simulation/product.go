@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -16,7 +18,7 @@ func Product(opts ...redlock.Option) Open {
 		nodes := make([]*node.Node, s.Masters)
 		for i := range nodes {
 			var err error
-			nodes[i], err = node.Open(w.Master(i).URL(), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
+			nodes[i], err = node.Open(address(w, s, c, i), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
 			if err != nil {
 				return nil, fmt.Errorf("open master %d: %w", i, err)
 			}
@@ -28,20 +30,55 @@ func Product(opts ...redlock.Option) Open {
 		if !c.Keepalive {
 			all = append(all, redlock.WithoutKeepalive())
 		}
-		l, err := redlock.New(nodes, slices.Concat(all, opts)...)
+		p := &product{}
+		all = append(all, redlock.WithTrace(&redlock.Trace{Acquired: p.acquired}))
+		var err error
+		p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
 		if err != nil {
 			return nil, err
 		}
-		return product{l}, nil
+		return p, nil
 	}
 }
 
-type product struct{ *redlock.Locker }
+// address is where the client finds a master.
+func address(w *simnet.Net, s Schedule, c Client, master int) string {
+	if c.Twin && master == s.Masters-1 {
+		const other = "10.0.1.1:6379"
+		w.Alias(other, 0)
+		return "redis://" + other
+	}
+	return w.Master(master).URL()
+}
 
-func (p product) Lock(ctx context.Context, want Want) (Lock, error) {
+type product struct {
+	*redlock.Locker
+	handed atomic.Int64
+}
+
+// acquired counts the locks that no master was asked for.
+func (p *product) acquired(_ string, _ time.Duration, rounds int) {
+	if rounds == 0 {
+		p.handed.Add(1)
+	}
+}
+
+// HandedOver is how many locks one holder had straight from another.
+func (p *product) HandedOver() int { return int(p.handed.Load()) }
+
+func (p *product) Lock(ctx context.Context, want Want) (Lock, error) {
 	var opts []redlock.LockOption
 	if want.Fencing {
 		opts = append(opts, redlock.WithFencing())
+	}
+	if want.MaxHold > 0 {
+		opts = append(opts, redlock.WithMaxHold(want.MaxHold))
+	}
+	if want.TTL > 0 {
+		opts = append(opts, redlock.WithTTL(want.TTL))
+		if !want.Keepalive {
+			opts = append(opts, redlock.WithoutKeepalive())
+		}
 	}
 	l, err := p.way(want)(ctx, opts...)
 	if l == nil { // a nil *redlock.Lock would be a Lock that is not nil
@@ -50,8 +87,16 @@ func (p product) Lock(ctx context.Context, want Want) (Lock, error) {
 	return l, err
 }
 
+func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) {
+	l, err := p.Locker.Attach(ctx, name, token)
+	if l == nil {
+		return nil, err
+	}
+	return l, err
+}
+
 // way is the method that takes what is wanted.
-func (p product) way(want Want) func(context.Context, ...redlock.LockOption) (*redlock.Lock, error) {
+func (p *product) way(want Want) func(context.Context, ...redlock.LockOption) (*redlock.Lock, error) {
 	type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
 	choose := func(lock, try method) method {
 		if want.Try {

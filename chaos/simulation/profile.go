@@ -25,6 +25,8 @@ type profile struct {
 	masters int                                    // how many, if not any number
 	move    time.Duration                          // how soon the workers turn to other names
 	locks   []Kind                                 // what it is about, which comes often
+	steps   bool                                   // the clients' times of day are set
+	proxies bool                                   // half of its schedules have proxies before the masters
 	fencing float64                                // the least share of locks with a fencing token
 	client  func(r *rand.Rand, i int, c *Client)   // what is special about its clients
 	weather func(r *rand.Rand, s Schedule) []Fault // what happens besides
@@ -39,15 +41,19 @@ var (
 
 var profiles = []profile{
 	{name: "calm", ttl: short, storm: span(3, 5), kinds: []FaultKind{Delay, ScriptFlush}, calm: true},
-	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true},
-	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true},
+	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true, steps: true},
+	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true, steps: true},
 	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, weather: waves},
-	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true},
+	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true, steps: true},
 	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, weather: distance},
-	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds},
+	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true, proxies: true},
 	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, weather: death, locks: []Kind{Reader, Reader, Reader, Writer}},
 	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true, fencing: 0.7},
 	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, weather: losses, fencing: 0.7},
+	{name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: loyal, weather: islands},
+	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, weather: farTwin, locks: []Kind{Reader, Reader, Reader, Writer, Writer}},
+	{name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: settled, weather: wipes},
+	{name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay}, links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7},
 	{
 		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, weather: parties,
 		locks: []Kind{Mutex, Mutex, Mutex, Writer}, fencing: 1,
@@ -61,7 +67,11 @@ func span(from, to int) [2]time.Duration {
 // Draw returns the schedule of a seed.
 func Draw(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
-	p := profiles[seed%uint64(len(profiles))]
+	i := int(seed % uint64(len(profiles)+len(drills)))
+	if i >= len(profiles) {
+		return drills[i-len(profiles)].schedule(seed)
+	}
+	p := profiles[i]
 	s := Schedule{
 		Seed: seed, Profile: p.name, Masters: cmp.Or(p.masters, 3+2*r.IntN(2)), Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],
 		Kinds: p.mix(r), Fencing: max([]float64{0, 0.7, 1, 1}[r.IntN(4)], p.fencing),
@@ -79,10 +89,26 @@ func Draw(seed uint64) Schedule {
 	for i := range 3 + r.IntN(6)/3 + r.IntN(6)/5 {
 		s.Clients = append(s.Clients, p.draw(r, i))
 	}
+	s.Proxies = p.proxies && rand.New(rand.NewPCG(seed, 0x9a)).IntN(2) == 0
 	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
 	s.Faults = p.faults(r, s)
-	s.skew(r)
+	s.skew(r, p.steps)
+	if p.client == nil && p.fencing == 0 && rand.New(rand.NewPCG(seed, 0xc0)).IntN(6) == 0 {
+		s.crowd()
+	}
+	sortBy(s.Faults, func(f Fault) time.Duration { return f.At })
 	return s
+}
+
+// crowd lets the workers of a client stand in line for plain locks that none of them holds for long, so that one hands them
+// to the next.
+func (s *Schedule) crowd() {
+	s.Fencing = 0
+	s.Kinds = append(s.Kinds, Mutex, Mutex, Mutex, Mutex)
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		c.Workers, c.Hasty, c.Stay, c.Rest = 3, 0.1, c.TTL/20, 10*time.Millisecond
+	}
 }
 
 // mix draws how often the workers choose which kind.
@@ -119,7 +145,9 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 // skew sets the clients' clocks apart, as far as the order of fencing tokens allows where masters lose their counters: by
 // less than half the restart window, with what one attempt takes and what the clocks gain on each other meanwhile. Where
 // nobody notices that counters are lost, there is no window, and the clocks must agree.
-func (s *Schedule) skew(r *rand.Rand) {
+//
+// With steps the clocks are set again and again, as far as that goes; anywhere, where no master loses its counters.
+func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	const gain = 300 * time.Millisecond
 	most := s.Window
 	for _, c := range s.Clients {
@@ -132,6 +160,22 @@ func (s *Schedule) skew(r *rand.Rand) {
 		case c.Skew == 0:
 			c.Skew = time.Duration((2*r.Float64() - 1) * float64(most))
 		}
+		if steps && !s.forgets() {
+			s.step(r, i, most)
+		}
+	}
+}
+
+// step draws when a client's time of day is set, and to what: up to most ahead or behind.
+func (s *Schedule) step(r *rand.Rand, client int, most time.Duration) {
+	if !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Crash || f.Kind == Restart }) {
+		most = time.Hour
+	}
+	ahead := s.Clients[client].Skew
+	for at := within(r, s.Storm); at < s.Storm; at += within(r, s.Storm) {
+		to := time.Duration((2*r.Float64() - 1) * float64(most))
+		s.Faults = append(s.Faults, Fault{Kind: Jump, Master: -1, Client: client, At: at, Until: at, Step: to - ahead})
+		ahead = to
 	}
 }
 

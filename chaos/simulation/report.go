@@ -15,10 +15,16 @@ type Result struct {
 	Schedule   Schedule
 	Holds      []Hold
 	Violations []Violation
+	// Overlaps are two holders where the schedule's faults break exclusion: they are no violations.
+	Overlaps []Violation
 	// Problems are what else went wrong: a waiter that starved, a key left behind, a loss told late.
-	Problems []Entry
+	Problems []Problem
 	// Excused are the holds that do not share their owner's fencing token for a reason.
 	Excused int
+	// HandedOver are the holds that one holder had straight from another, without the masters.
+	HandedOver int
+	// LostUpdates are those that a register without fencing tokens lost.
+	LostUpdates int
 	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
 	Took     time.Duration
 	Commands int
@@ -47,21 +53,29 @@ func (h *history) result(s Schedule) *Result {
 func (r *Result) Report() string {
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
-	fmt.Fprintf(&b, "%d holds, %d commands in %v of virtual time\n", len(r.Holds), r.Commands, r.Took.Round(time.Millisecond))
+	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n", len(r.Holds), r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
 	b.WriteString(r.Verdict())
 	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
-	fmt.Fprintf(&b, "  go test ./chaos/simulation -run TestSchedules -schedules=1 -seed=%d\n", r.Schedule.Seed)
+	fmt.Fprintf(&b, "  %s\n", r.Schedule.again())
 	if from, to, names := r.focus(); to > 0 {
 		b.WriteString(r.Timeline(from, to, names))
 	}
 	return b.String()
 }
 
+// again is the command that runs the schedule again.
+func (s Schedule) again() string {
+	if len(s.Groups) > 0 {
+		return fmt.Sprintf("go run ./chaos -scenario %s -backend simulation -schedules 1 -seed %d", s.Profile, s.Seed)
+	}
+	return fmt.Sprintf("go test ./chaos/simulation -run TestSchedules -schedules=1 -seed=%d", s.Seed)
+}
+
 // Verdict is what went wrong, in a few lines.
 func (r *Result) Verdict() string {
 	var b strings.Builder
 	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
-	few(&b, r.Problems, func(p Entry) string { return fmt.Sprintf("PROBLEM: %s %s: %s", stamp(p.At), p.Where, p.Text) })
+	few(&b, r.Problems, Problem.String)
 	return b.String()
 }
 

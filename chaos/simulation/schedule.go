@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +21,17 @@ type Schedule struct {
 	// Fencing is the share of locks with a fencing token.
 	Fencing float64
 	Clients []Client
+	// Groups are what the workers do where the schedule plays a scenario, which is its profile; else there are none.
+	Groups []Group `json:",omitempty"`
 	// Rates are the speeds of the masters' clocks; the clients have theirs.
 	Rates []float64
 	// Window is the restart window of all clients: it covers the largest TTL.
 	Window time.Duration
+	// Proxies: clients reach the masters through proxies, which deliver what was written to them, however late, even if the
+	// connection has ended.
+	Proxies bool
+	// Ghosts: in the end, locks are taken and refused behind masters that are frozen.
+	Ghosts bool `json:",omitempty"`
 	// Storm is how long the faults and the contention last.
 	Storm  time.Duration
 	Faults []Fault
@@ -43,6 +51,8 @@ type Client struct {
 	// Stay is how long a worker means to hold a lock, at most. Greedy: always as long.
 	Stay   time.Duration
 	Greedy bool
+	// Twin: what it takes for the last master is the first one, under another address.
+	Twin bool
 	// Own: half of its locks are on a name that nobody else wants.
 	Own bool
 	// Rest is how long a worker pauses between two locks, at most.
@@ -79,23 +89,62 @@ func (s Schedule) clientOf(who string) (index int) {
 
 // quiet: nothing befalls anybody but that clients stop for good.
 func (s Schedule) quiet() bool {
-	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) })
+	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() })
 }
 
-// forgets: counters of fencing tokens get lost without anybody noticing.
-func (s Schedule) forgets() bool {
-	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Evict })
+// fair: nothing befalls anybody for which a client that lives may lose a lock. Scripts are forgotten at most, and no way to a
+// master and back takes longer than the clients wait for it.
+func (s Schedule) fair() bool {
+	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
+		slow := slices.ContainsFunc(s.Clients, func(c Client) bool { return 2*(f.Delay+f.Jitter) >= c.Timeout })
+		return !f.death(s) && !f.harmless() && f.Kind != ScriptFlush && (f.Kind != Delay || slow)
+	})
 }
+
+// has reports whether something of these kinds befalls a master, or the way to it.
+func (s Schedule) has(kinds ...FaultKind) bool {
+	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && slices.Contains(kinds, f.Kind) })
+}
+
+// excludes: nothing befalls the masters that breaks exclusion without fencing, as the README says: that a clock jumps, or runs
+// too fast, by which keys expire, or that keys are lost without a restart.
+func (s Schedule) excludes() bool {
+	fast := slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Pace && math.Abs(f.Rate-1) > budget })
+	return !s.jumps() && !fast && !s.has(Wipe, Follow)
+}
+
+// budget is the drift budget of the lock, per second.
+const budget = 0.01
+
+// jumps: a clock jumps by which keys expire.
+func (s Schedule) jumps() bool { return s.has(Jump) }
+
+// forgets: counters of fencing tokens get lost without anybody noticing.
+func (s Schedule) forgets() bool { return s.has(Evict, Wipe, Follow) }
+
+// returns: what was released may be there again, or was never released because its holder was killed. It ends with its TTL.
+func (s Schedule) returns() bool { return s.has(Kill, CrashTail, Follow) }
 
 func (s Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
 		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Faults), s.Window)
-	fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing\n", s.Kinds, 100*s.Fencing)
+	if len(s.Groups) == 0 {
+		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing\n", s.Kinds, 100*s.Fencing)
+	}
+	for _, g := range s.Groups {
+		fmt.Fprintf(&b, "  %s of %s, TTL %v\n", g.Kind, strings.Join(g.Names, " "), g.TTL)
+	}
+	if s.Proxies {
+		b.WriteString("  through proxies\n")
+	}
 	for _, c := range s.Clients {
 		keepalive := "keepalive"
 		if !c.Keepalive {
 			keepalive = "no keepalive"
+		}
+		if c.Twin {
+			keepalive += ", takes the first master for the last one too"
 		}
 		if c.Greedy {
 			keepalive += ", holds to the end"

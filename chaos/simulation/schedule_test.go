@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 			kinds[f.Kind]++
 		}
 		assert.Contains(t, []int{3, 5}, s.Masters)
-		assert.GreaterOrEqual(t, len(s.Clients), 3)
+		assert.GreaterOrEqual(t, len(s.Clients), 2)
 		assert.LessOrEqual(t, len(s.Clients), 5)
 		assert.Greater(t, s.Window, s.MaxTTL(), "the window covers every TTL")
 		for _, k := range s.Kinds {
@@ -33,8 +34,8 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 		}
 	}
 	assert.Len(t, locks, 5, "every kind of lock is drawn: %v", locks)
-	assert.Len(t, profiles, 11)
-	assert.Len(t, kinds, 13, "every fault is drawn: %v", kinds)
+	assert.Len(t, profiles, 15+len(simulation.Drills()))
+	assert.Len(t, kinds, 15, "every fault is drawn: %v", kinds)
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }
 
@@ -45,11 +46,12 @@ func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
 		if s.Profile == "rolling restarts" || s.Profile == "total loss" {
 			continue // waves may meet
 		}
+		s.Faults = slices.DeleteFunc(s.Faults, func(f simulation.Fault) bool { return f.Kind == simulation.Jump && f.Client >= 0 }) // at any time
 		busy := make(map[string]time.Duration)
 		for _, f := range s.Faults {
 			server := map[simulation.FaultKind]bool{
 				simulation.Freeze: true, simulation.Crash: true, simulation.Restart: true,
-				simulation.Refuse: true, simulation.Reply: true, simulation.ScriptFlush: true, simulation.Evict: true,
+				simulation.Refuse: true, simulation.Reply: true, simulation.ScriptFlush: true, simulation.Evict: true, simulation.Jump: true,
 			}[f.Kind]
 			lane := fmt.Sprint(f.Master, f.Client, server)
 			assert.GreaterOrEqual(t, f.At, busy[lane], "seed %d, %+v", seed, f)

@@ -45,7 +45,7 @@ func run(t *testing.T, s simulation.Schedule, open simulation.Open) (r *simulati
 }
 
 // totals are what all schedules together did.
-type totals struct{ done, holds, commands, took atomic.Int64 }
+type totals struct{ done, holds, handed, commands, took atomic.Int64 }
 
 // TestSchedules: whatever the schedule, no two holders at once, no loss told late, nothing left behind, and everybody
 // locks again when all is well.
@@ -73,14 +73,15 @@ func TestSchedules(t *testing.T) {
 	})
 	stop()
 	n := sum.done.Load()
-	t.Logf("%d schedules in %v: %v of virtual time, %d holds, %d commands", n, time.Since(start).Round(time.Millisecond),
-		time.Duration(sum.took.Load()).Round(time.Second), sum.holds.Load(), sum.commands.Load())
+	t.Logf("%d schedules in %v: %v of virtual time, %d holds, %d of them handed over, %d commands", n, time.Since(start).Round(time.Millisecond),
+		time.Duration(sum.took.Load()).Round(time.Second), sum.holds.Load(), sum.handed.Load(), sum.commands.Load())
 	require.Greater(t, sum.holds.Load(), 5*n, "schedules in which nobody gets the lock show nothing")
 }
 
 func (s *totals) add(r *simulation.Result) {
 	s.done.Add(1)
 	s.holds.Add(int64(len(r.Holds)))
+	s.handed.Add(int64(r.HandedOver))
 	s.commands.Add(int64(r.Commands))
 	s.took.Add(int64(r.Took))
 }

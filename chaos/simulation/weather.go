@@ -108,3 +108,54 @@ func parties(r *rand.Rand, s Schedule) (all []Fault) {
 	}
 	return all
 }
+
+// loyal stays with its lock, and keeps it alive.
+func loyal(r *rand.Rand, i int, c *Client) {
+	c.Keepalive, c.Stay, c.RetryMin, c.RetryMax = true, 2*c.TTL, 10*time.Millisecond, 100*time.Millisecond
+	if i == 0 {
+		c.Greedy, c.Stay = true, 4*c.TTL
+	}
+}
+
+// islands cuts clients off from a majority of the masters, one way or both, for longer than their locks last.
+func islands(r *rand.Rand, s Schedule) (all []Fault) {
+	for c := range s.Clients[:2] {
+		for at := within(r, s.MaxTTL()); at < s.Storm; at += within(r, 2*s.MaxTTL()) {
+			until := at + s.Clients[c].TTL + within(r, 2*s.MaxTTL())
+			for _, m := range r.Perm(s.Masters)[:s.Masters/2+1+r.IntN(s.Masters/2+1)] {
+				kind := []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)]
+				all = append(all, Fault{Kind: kind, Master: m, Client: c, At: at, Until: until})
+			}
+			at = until
+		}
+	}
+	return all
+}
+
+// twin: the first client has one master twice.
+func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
+
+// farTwin cuts it off at times from the master that it has once.
+func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
+	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
+		f := Fault{Kind: []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)], Master: 1, Client: 0, At: at, Until: at + within(r, 3*time.Second)}
+		all = append(all, f)
+		at = f.Until
+	}
+	return all
+}
+
+// settled keeps some locks for long that nobody else wants.
+func settled(_ *rand.Rand, _ int, c *Client) {
+	c.Keepalive, c.Own, c.Greedy, c.Stay = true, true, true, 3*c.TTL
+}
+
+// wipes lets all masters forget everything at once.
+func wipes(r *rand.Rand, s Schedule) (all []Fault) {
+	for at := s.MaxTTL()/2 + within(r, s.MaxTTL()); at < s.Storm; at += 2*s.MaxTTL() + within(r, s.Storm) {
+		for m := range s.Masters {
+			all = append(all, Fault{Kind: Wipe, Master: m, Client: -1, At: at, Until: at})
+		}
+	}
+	return all
+}

@@ -15,6 +15,7 @@ import (
 // worker locks, holds and unlocks until the storm is over.
 type worker struct {
 	*run
+	life   *life
 	who    string
 	host   *simnet.Host
 	locker Locker
@@ -23,10 +24,10 @@ type worker struct {
 }
 
 func newWorker(r *run, client, n int) *worker {
-	c := r.schedule.Clients[client]
+	c, l := r.schedule.Clients[client], r.lives[client]
 	return &worker{
-		run: r, who: fmt.Sprintf("%s.%d", c.Name, n+1), host: r.hosts[client], locker: r.lockers[client], client: c,
-		rng: rand.New(rand.NewPCG(r.schedule.Seed, uint64(client*100+n+1))),
+		run: r, life: l, who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), host: l.host, locker: l.locker, client: c,
+		rng: rand.New(rand.NewPCG(r.schedule.Seed, uint64(client*100+n+1+10000*(r.started[client]-1)))),
 	}
 }
 
@@ -39,6 +40,13 @@ func (w *worker) work() {
 			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
 		}
 		w.pause(context.Background(), within(w.rng, w.client.Rest))
+	}
+}
+
+// problem is not for those who were killed: what is left of them proves nothing.
+func (w *worker) problem(by Checker, where, format string, args ...any) {
+	if !w.host.Dead() {
+		w.run.problem(by, where, format, args...)
 	}
 }
 
@@ -86,6 +94,9 @@ func (w *worker) wait() patient {
 func (w *worker) take(want Want, p patient) *holding {
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
+	if want.TTL > 0 { // of a group: it may wait for long, and does so for as long as the storm lasts
+		defer context.AfterFunc(w.storm, cancel)()
+	}
 	if p.cancel > 0 {
 		defer time.AfterFunc(p.cancel, cancel).Stop()
 	}
@@ -94,6 +105,7 @@ func (w *worker) take(want Want, p patient) *holding {
 		op, most = "TryLock", min(p.most, 3*w.client.Timeout)
 	}
 	asked := w.now()
+	w.soon(Acquiring)
 	done := w.timed(op, most+patience)
 	l, err := w.locker.Lock(ctx, want)
 	done()
@@ -102,17 +114,17 @@ func (w *worker) take(want Want, p patient) *holding {
 	}
 	switch {
 	case err == nil && l == nil:
-		w.problem(w.who, "%s returned neither lock nor error", op)
+		w.problem(ByContract, w.who, "%s returned neither lock nor error", op)
 		return nil
 	case err != nil && l != nil:
-		w.problem(w.who, "%s returned both a lock and an error: %v", op, err)
+		w.problem(ByContract, w.who, "%s returned both a lock and an error: %v", op, err)
 	}
 	w.host.AwaitThaw()
 	if err != nil {
 		return nil
 	}
 	if (l.Fence() != 0) != want.Fencing {
-		w.problem(w.who, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
+		w.problem(ByContract, w.who, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
 	return w.begin(want, l, asked)
 }
@@ -124,8 +136,8 @@ func (w *worker) timed(op string, most time.Duration) func() {
 		if w.host.Frozen() {
 			return
 		}
-		if took := w.now() - max(start, w.thawed(w.client.Name)); took > most {
-			w.problem(w.who, "%s took %v, %v at most were expected", op, took, most)
+		if took := w.now() - max(start, w.thawed(w.host.Name())); took > most {
+			w.problem(ByLiveness, w.who, "%s took %v, %v at most were expected", op, took, most)
 		}
 	}
 }

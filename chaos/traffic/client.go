@@ -14,22 +14,29 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/locker"
+	"github.com/redlock-go/redlock/chaos/register"
 )
 
 // client is one client process.
 type client struct {
-	config  Config
-	clock   history.Clock
-	history *history.Writer
-	locker  locker
-	held    atomic.Int64
-	workers atomic.Int64 // the last id given to a worker
+	config    Config
+	clock     history.Clock
+	drift     drift // the clock that its lock goes by
+	history   *history.Writer
+	locker    locker.Locker
+	registers map[string]*register.Client
+	votes     *votes
+	doom      doom
+	held      atomic.Int64
+	workers   atomic.Int64 // the last id given to a worker
 }
 
 // RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
 // returns when it is told to quit or when in ends, as it does when the harness dies.
-func RunClient(in io.Reader, out io.Writer) error {
+func RunClient(in io.Reader, out io.Writer) (err error) {
 	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
 	var c client
 	if !lines.Scan() {
 		return errors.Join(errors.New("no configuration on standard input"), lines.Err())
@@ -44,14 +51,59 @@ func RunClient(in io.Reader, out io.Writer) error {
 	}
 	defer w.Close()
 	c.history = w
-	if c.locker, err = openLocker(c.config); err != nil {
+	defer func() { err = errors.Join(err, c.hangUp()) }()
+	if err := c.open(); err != nil {
 		return err
 	}
-	if c.config.HalfLock != "" {
-		_, err := c.locker.Lock(context.Background(), c.config.HalfLock, TTL, false, false)
-		return fmt.Errorf("outlived its own death: %w", err)
+	quits, err := c.serve(lines, &answers{enc: json.NewEncoder(out)})
+	err = errors.Join(err, c.locker.Close())
+	if quits {
+		c.history.Write(history.Event{
+			Kind: history.Quitting, Client: c.config.Client, Life: c.config.Life, Goroutines: leftover(),
+		})
 	}
-	return errors.Join(c.serve(lines, &answers{enc: json.NewEncoder(out)}), c.locker.Close())
+	return err
+}
+
+// open opens what the configuration asks for.
+func (c *client) open() error {
+	if len(c.config.Groups) == 0 {
+		c.config.Groups = Groups
+	}
+	c.registers = map[string]*register.Client{}
+	for _, g := range c.config.Groups {
+		if err := g.check(); err != nil {
+			return err
+		}
+		if g.Register == "" || c.registers[g.Register] != nil {
+			continue
+		}
+		addr := c.config.Registers[g.Register]
+		if addr == "" {
+			return fmt.Errorf("group %q wants the register %q, and the configuration has no address of it", g.Names, g.Register)
+		}
+		r, err := register.Dial(addr)
+		if err != nil {
+			return err
+		}
+		c.registers[g.Register] = r
+	}
+	c.drift, c.votes = newDrift(c.config), newVotes(c.config.URLs)
+	var err error
+	c.locker, err = openLocker(c.config, locker.Settings{
+		URLs: c.config.URLs, Owner: fmt.Sprintf("%s.%d", c.config.Client, c.config.Life), Window: c.config.Window,
+		Clock: c.drift, Between: func() { c.doom.at(Between) },
+	}, c.votes)
+	return err
+}
+
+// hangUp leaves the registers.
+func (c *client) hangUp() error {
+	var errs []error
+	for _, r := range c.registers {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
 }
 
 type answers struct {
@@ -65,15 +117,20 @@ func (a *answers) send(x Answer) {
 	_ = a.enc.Encode(x) // nobody listens any more: the end of the input will tell
 }
 
-// serve starts the traffic and obeys until the input ends. It returns when nothing of it runs any more.
-func (c *client) serve(lines *bufio.Scanner, out *answers) error {
+// serve starts the traffic and obeys until it is told to quit, which it reports, or the input ends. It returns when
+// nothing of it runs any more.
+func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var storm, telling sync.WaitGroup
 	defer telling.Wait()
 	defer storm.Wait()
 	defer stop()
-	for _, g := range Groups {
-		for range c.config.Workers {
+	for _, g := range c.config.Groups {
+		workers := g.Workers
+		if workers == 0 {
+			workers = c.config.Workers
+		}
+		for range workers {
 			w := c.worker()
 			storm.Go(func() { w.storm(ctx, g) })
 		}
@@ -81,12 +138,13 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) error {
 	over := make(chan struct{})
 	defer close(over)
 	telling.Go(func() { c.tell(out, over) })
+	telling.Go(func() { c.watchStalls(over) })
 
 	out.send(Answer{Done: Ready})
 	for lines.Scan() {
 		var cmd Command
 		if err := json.Unmarshal(lines.Bytes(), &cmd); err != nil {
-			return fmt.Errorf("command: %w", err)
+			return false, fmt.Errorf("command: %w", err)
 		}
 		switch cmd.Do {
 		case Stop:
@@ -94,14 +152,21 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) error {
 			storm.Wait()
 		case Pass:
 			c.pass(cmd)
+		case Doom:
+			if cmd.Moment != Spared {
+				out.send(Answer{Done: Doom}) // before: afterwards may be too late
+				c.doom.arm(cmd.Moment)
+				continue
+			}
+			c.doom.disarm()
 		case Quit:
-			return nil
+			return true, nil
 		default:
-			return fmt.Errorf("no command is called %q", cmd.Do)
+			return false, fmt.Errorf("no command is called %q", cmd.Do)
 		}
 		out.send(Answer{Done: cmd.Do, Held: int(c.held.Load())})
 	}
-	return lines.Err()
+	return false, lines.Err()
 }
 
 // pass acquires all names of the command side by side.
@@ -109,11 +174,12 @@ func (c *client) pass(cmd Command) {
 	var all sync.WaitGroup
 	for _, name := range cmd.Names {
 		w := c.worker()
-		all.Go(func() {
-			w.pass(context.Background(), try{
-				name: name, ttl: cmd.TTL, patience: cmd.Patience, hold: shortHold.least, phase: cmd.Phase,
-			})
-		})
+		t := try{patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
+		t.Mode, t.Names, t.TTL, t.Fencing = cmd.Mode, []string{name}, cmd.TTL, cmd.Fencing
+		if cmd.Mode == history.ModeReentrant {
+			t.Owner = c.config.Client
+		}
+		all.Go(func() { w.pass(context.Background(), t) })
 	}
 	all.Wait()
 }

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +16,8 @@ import (
 
 // Fleet is the harness's side of the client processes.
 type Fleet struct {
-	// Command makes the command that runs a client (see [RunClient]).
-	Command func() *exec.Cmd
+	// Runner is where they run.
+	Runner Runner
 	// Configure returns what a life of a client is started with; the fleet fills in Client, Life and History.
 	Configure func(client int) Config
 	// Size is how many clients there are.
@@ -52,16 +52,12 @@ func (f *Fleet) StartAll(ctx context.Context) error {
 	return f.each(func(i int) error { return f.Start(ctx, i) })
 }
 
-// Start begins the next life of a client, and returns when its traffic runs. One that is configured to die by its own
-// hand is not waited for: see [Fleet.WaitGone].
+// Start begins the next life of a client, and returns when its traffic runs.
 func (f *Fleet) Start(ctx context.Context, client int) error {
 	c := f.Configure(client)
 	p, err := f.launch(client, c)
 	if err != nil {
 		return fmt.Errorf("start client %s: %w", Name(client), err)
-	}
-	if c.HalfLock != "" {
-		return nil
 	}
 	return p.await(ctx, Ready, readyTimeout)
 }
@@ -88,32 +84,22 @@ func (f *Fleet) launch(client int, c Config) (*proc, error) {
 	}
 	defer stderr.Close() // the child has its own
 
-	p := &proc{name: c.Client, life: life, cmd: f.Command(), answers: make(chan string, 16), gone: make(chan struct{})}
-	p.ending = c.HalfLock != ""
-	p.cmd.Stderr = stderr
-	detach(p.cmd)
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.cmd.Start(); err != nil {
+	p := &proc{name: c.Client, life: life, answers: make(chan string, 16), gone: make(chan struct{})}
+	if p.run, err = f.Runner.Start(file, f.Dir, stderr); err != nil {
 		return nil, err
 	}
 	f.procs[client] = p
 	go func() {
 		defer close(p.gone)
-		p.listen(out, func(held int) { f.count(client, life, held) })
-		if p.err = p.cmd.Wait(); !p.expected() {
+		p.listen(p.run.Out(), func(held int) { f.count(client, life, held) })
+		if p.err = p.run.Wait(); !p.expected() {
 			f.Log(history.Event{
 				Kind: history.Broken, Client: p.name, Life: life,
 				Err: fmt.Sprintf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name()),
 			})
 		}
 	}()
-	if _, err := p.in.Write(append(config, '\n')); err != nil {
+	if _, err := p.run.In().Write(append(config, '\n')); err != nil {
 		return nil, errors.Join(err, p.kill())
 	}
 	return p, nil
@@ -146,20 +132,75 @@ func (f *Fleet) Kill(_ context.Context, client int) error {
 }
 
 // Freeze stops a client process, wherever it is.
-func (f *Fleet) Freeze(_ context.Context, client int) error { return f.signal(client, freeze) }
+func (f *Fleet) Freeze(_ context.Context, client int) error { return f.to(client, Running.Freeze) }
 
-// Thaw lets it go on.
-func (f *Fleet) Thaw(_ context.Context, client int) error { return f.signal(client, thaw) }
+// Thaw lets it go on, also if it was doomed to freeze itself.
+func (f *Fleet) Thaw(_ context.Context, client int) error { return f.to(client, Running.Thaw) }
 
-// CanFreeze returns nil, or why processes cannot be frozen here.
-func (f *Fleet) CanFreeze() error { return canFreeze() }
+// CanFreeze returns nil, or why clients cannot be frozen here.
+func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
 
-func (f *Fleet) signal(client int, send func(*os.Process) error) error {
+// CanDoom returns nil: clients know how to end themselves.
+func (f *Fleet) CanDoom() error { return nil }
+
+func (f *Fleet) to(client int, do func(Running) error) error {
 	p := f.proc(client)
 	if p == nil {
 		return fmt.Errorf("client %s does not run", Name(client))
 	}
-	return send(p.cmd.Process)
+	return do(p.run)
+}
+
+// Doom has a client kill itself, or freeze, at the next such moment of its traffic, and returns when the client knows. Its
+// death is expected then (see [Fleet.WaitGone]); a frozen one goes on with [Fleet.Thaw].
+// The moment [Spared] takes it back, and thaws a client that it has frozen.
+func (f *Fleet) Doom(ctx context.Context, client int, moment string) error {
+	if moment == Spared {
+		return f.spare(ctx, client)
+	}
+	if !slices.Contains(Moments(), moment) {
+		return fmt.Errorf("a client cannot be doomed %q: there are %q", moment, Moments())
+	}
+	if moment == FrozenHolding {
+		if err := canFreeze(); err != nil {
+			return err
+		}
+	}
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	if moment != FrozenHolding {
+		p.expect()
+	}
+	return p.do(ctx, Command{Do: Doom, Moment: moment}, doomTimeout)
+}
+
+// spare takes a doom back. The client may freeze in the very moment in which it is told, so it is thawed until it answers.
+func (f *Fleet) spare(ctx context.Context, client int) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	stop := make(chan struct{})
+	var thawing sync.WaitGroup
+	defer thawing.Wait()
+	defer close(stop)
+	thawing.Go(func() {
+		tick := time.NewTicker(thawEvery)
+		defer tick.Stop()
+		for {
+			if p.run.Thaw() != nil {
+				return // it has ended
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	})
+	return p.do(ctx, Command{Do: Doom, Moment: Spared}, doomTimeout)
 }
 
 // Healthy returns nil if the client process runs.

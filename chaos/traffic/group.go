@@ -1,71 +1,159 @@
-// Package traffic is the clients of a run: processes of their own that lock, hold and unlock shared names, and write
-// down what they believe. The harness starts, kills and freezes them; it talks to them in JSON lines on their standard
-// input and output.
+// Package traffic is the clients of a run: processes of their own that lock, hold and unlock shared names, touch what the
+// locks protect, and write down what they believe. The harness starts, kills and freezes them; it talks to them in JSON
+// lines on their standard input and output.
 package traffic
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// The TTLs of the traffic. Locks of TTL end and are lost often; those of LongTTL outlive the crash and return of a
-// master.
+// ReadersWriters is the mode of a group in which some read and some write; in the history they are
+// [history.ModeReader] and [history.ModeWriter]. The other modes of groups are those of the history.
+const ReadersWriters = "readers-writers"
+
+// Whose a reentrant lock is.
 const (
-	TTL     = time.Second
-	LongTTL = 6 * time.Second
+	// OwnerClient: all workers of a client process share it, in all its lives.
+	OwnerClient = "client"
+	// OwnerWorker: every worker has its own.
+	OwnerWorker = "worker"
 )
 
-// Group is one shared name and how all workers use it.
+// Group is a few shared names and how all workers use them.
 type Group struct {
-	// Name is the lock's name, without the prefix of the run.
-	Name string
-	// TTL is what it is locked with.
-	TTL time.Duration
+	// Names are the names of the locks, without the prefix of the run. Every acquisition is of one of them, drawn; with
+	// [history.ModeSeveral] of two at least, or all.
+	Names []string `json:"names"`
+	// Own: every client has names of its own, made of these, so that only its own workers contend.
+	Own bool `json:"own,omitempty"`
+	// Mode is what kind of lock it is: [history.ModeMutex] (also ""), [history.ModeReentrant], [history.ModeSeveral], or
+	// [ReadersWriters].
+	Mode string `json:"mode,omitempty"`
+	// Writers is the share of writers among ReadersWriters, Downgrades the share of those who go on as readers half-way.
+	Writers    float64 `json:"writers,omitempty"`
+	Downgrades float64 `json:"downgrades,omitempty"`
+	// Owner is whose a reentrant lock is, Depth how many holds are nested: 0 and 1 are one.
+	Owner string `json:"owner,omitempty"`
+	Depth int    `json:"depth,omitempty"`
+	// TTL is what is locked with.
+	TTL time.Duration `json:"ttl"`
 	// Keepalive: it is extended while held.
-	Keepalive bool
+	Keepalive bool `json:"keepalive,omitempty"`
 	// Careless: a holder goes on for as long as it wanted, even when it was told of a loss.
-	Careless bool
-	// hold draws how long one holder wants to hold.
-	hold func(*rand.Rand) time.Duration
+	Careless bool `json:"careless,omitempty"`
+	// Fencing: the locks come with fencing tokens.
+	Fencing bool `json:"fencing,omitempty"`
+	// Workers is how many goroutines of each client contend; 0: as many as the Config says.
+	Workers int `json:"workers,omitempty"`
+	// Hold is how long they want to hold.
+	Hold Hold `json:"hold"`
+	// Rest is how long they pause between two acquisitions.
+	Rest Span `json:"rest,omitzero"`
+	// Register is which register the holders read and write: none, [history.Trusting] or [history.Fenced].
+	Register string `json:"register,omitempty"`
+	// Patience is how long most wait for a lock; 0: 20 seconds. Some ask once, and some wait for a moment only.
+	Patience time.Duration `json:"patience,omitempty"`
 }
 
-// Groups is the traffic, the same for every kind of lock.
-var Groups = []Group{
-	// Extended while held, sometimes for much longer than a TTL.
-	{Name: "kept", TTL: TTL, Keepalive: true, hold: mostly(shortHold, span{TTL, 5 * TTL / 2}, 0.2)},
-	// Never extended, held for a moment: as many acquisitions and releases as contention allows.
-	{Name: "plain", TTL: TTL, hold: mostly(span{0, 10 * time.Millisecond}, span{TTL / 2, TTL}, 0.02)},
-	// Never extended and held for 1.6 times the TTL by everybody. The second holder comes after 1.0 TTL, the first one
-	// unlocks at 1.6, while the second has 0.4 TTL to go: an unlock that does not look whose lock it removes lets a
-	// third one in every time.
-	{Name: "overstayed", TTL: TTL, Careless: true, hold: mostly(span{8 * TTL / 5, 8*TTL/5 + 1}, span{}, 0)},
-	// Held for seconds on a TTL of seconds, so that whoever forgets it within that time is found out.
-	{Name: "long", TTL: LongTTL, Keepalive: true, hold: mostly(shortHold, span{TTL, 4 * TTL}, 0.4)},
+// Hold draws a duration from Usual, and with the given Chance from Rare.
+type Hold struct {
+	Usual  Span    `json:"usual"`
+	Rare   Span    `json:"rare,omitzero"`
+	Chance float64 `json:"chance,omitempty"`
 }
 
-// Names returns the names of all groups under a prefix.
-func Names(prefix string) []string {
-	names := make([]string, len(Groups))
-	for i, g := range Groups {
-		names[i] = prefix + g.Name
+// Span is a range of durations, without Below.
+type Span struct {
+	Least time.Duration `json:"least"`
+	Below time.Duration `json:"below"`
+}
+
+func (s Span) draw(rng *rand.Rand) time.Duration {
+	if s.Below <= s.Least {
+		return s.Least
+	}
+	return s.Least + time.Duration(rng.Int64N(int64(s.Below-s.Least)))
+}
+
+func (h Hold) draw(rng *rand.Rand) time.Duration {
+	if rng.Float64() < h.Chance {
+		return h.Rare.draw(rng)
+	}
+	return h.Usual.draw(rng)
+}
+
+// names returns the group's names as a client locks them.
+func (g Group) names(prefix, client string) []string {
+	names := make([]string, len(g.Names))
+	for i, n := range g.Names {
+		names[i] = prefix + n
+		if g.Own {
+			names[i] += ":" + client
+		}
 	}
 	return names
 }
 
-type span struct{ least, below time.Duration }
-
-var shortHold = span{5 * time.Millisecond, 150 * time.Millisecond}
-
-func (s span) draw(rng *rand.Rand) time.Duration {
-	return s.least + time.Duration(rng.Int64N(int64(s.below-s.least)))
+// modes returns the modes of locks that the group asks for.
+func (g Group) modes() []string {
+	switch g.Mode {
+	case "":
+		return []string{history.ModeMutex}
+	case ReadersWriters:
+		return []string{history.ModeReader, history.ModeWriter}
+	default:
+		return []string{g.Mode}
+	}
 }
 
-// mostly draws from usual, and with the given chance from rare.
-func mostly(usual, rare span, chance float64) func(*rand.Rand) time.Duration {
-	return func(rng *rand.Rand) time.Duration {
-		if rng.Float64() < chance {
-			return rare.draw(rng)
-		}
-		return usual.draw(rng)
+// check returns an error if the group asks for what cannot be.
+func (g Group) check() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("group %q: %s", g.Names, fmt.Sprintf(format, args...)))
 	}
+	switch g.Mode {
+	case "", history.ModeMutex, ReadersWriters:
+	case history.ModeReentrant:
+		if g.Owner != OwnerClient && g.Owner != OwnerWorker {
+			wrong("the owner of a reentrant lock is %q or %q, not %q", OwnerClient, OwnerWorker, g.Owner)
+		}
+		if g.Owner == OwnerClient && g.Register != "" {
+			wrong("workers who share an owner do not exclude each other, so they may not share a register")
+		}
+	case history.ModeSeveral:
+		if len(g.Names) < 2 {
+			wrong("several names are at least two")
+		}
+		if g.Register != "" {
+			wrong("a register protects one name, and this group locks several")
+		}
+	default:
+		wrong("there is no mode %q", g.Mode)
+	}
+	if len(g.Names) == 0 {
+		wrong("it has no names")
+	}
+	if g.TTL <= 0 {
+		wrong("its TTL is %v", g.TTL)
+	}
+	return errors.Join(errs...)
+}
+
+// Names returns the names that all clients share, of all groups, under a prefix.
+func Names(prefix string, groups []Group) []string {
+	var names []string
+	for _, g := range groups {
+		if !g.Own {
+			names = append(names, g.names(prefix, "")...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

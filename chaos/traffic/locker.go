@@ -1,70 +1,46 @@
 package traffic
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/locker"
+	"github.com/redlock-go/redlock/chaos/naive"
 )
 
-// locker is what workers need of a lock, whichever it is.
-type locker interface {
-	// Lock waits until ctx ends; with try it asks once.
-	Lock(ctx context.Context, name string, ttl time.Duration, keepalive, try bool) (lock, error)
-	Close() error
-}
-
-// lock is a held one.
-type lock interface {
-	Token() string
-	Until() time.Time
-	Context() context.Context
-	Unlock(ctx context.Context) error
-}
-
-func openLocker(c Config) (locker, error) {
+// openLocker opens the lock that the configuration names, if it can do what the groups ask for.
+func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 	switch c.Lock {
 	case Quorum:
-		return openQuorum(c)
-	case Naive:
-		return openNaive(c)
+		return openQuorum(s, v)
+	case Redsync:
+		if err := can(c, history.ModeMutex); err != nil {
+			return nil, err
+		}
+		if c.ClockRate != 0 || c.ClockAhead != 0 {
+			return nil, errors.New("redsync goes by the machine's clock: leave ClockRate and ClockAhead alone")
+		}
+		return openRedsync(s)
 	default:
-		return nil, fmt.Errorf("no lock is called %q", c.Lock)
+		control, ok := naive.Find(c.Lock)
+		if !ok {
+			return nil, fmt.Errorf("no lock is called %q", c.Lock)
+		}
+		if err := can(c, control.Modes...); err != nil {
+			return nil, err
+		}
+		return naive.Open(c.Lock, s)
 	}
 }
 
-// nodeTimeout is generous: the machine is shared by everything in the run.
-const nodeTimeout = 100 * time.Millisecond
-
-// quorum is the lock under test, used as a stranger would.
-type quorum struct{ *redlock.Locker }
-
-func openQuorum(c Config) (locker, error) {
-	l, err := redlock.Open(c.URLs,
-		redlock.WithTTL(TTL), redlock.WithRestartWindow(c.Window), redlock.WithNodeTimeout(nodeTimeout),
-		redlock.WithOwner(fmt.Sprintf("%s.%d", c.Client, c.Life)),
-		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))))
-	if err != nil {
-		return nil, err
+// can returns an error if a group asks for another mode than those that the lock has.
+func can(c Config, modes ...string) error {
+	var errs []error
+	for _, g := range c.Groups {
+		for _, m := range g.modes() {
+			errs = append(errs, locker.Modes(c.Lock, m, modes...))
+		}
 	}
-	return quorum{l}, nil
-}
-
-func (q quorum) Lock(ctx context.Context, name string, ttl time.Duration, keepalive, try bool) (lock, error) {
-	opts := []redlock.LockOption{redlock.WithTTL(ttl)}
-	if !keepalive {
-		opts = append(opts, redlock.WithoutKeepalive())
-	}
-	call := q.Locker.Lock
-	if try {
-		call = q.TryLock
-	}
-	l, err := call(ctx, name, opts...)
-	if err != nil { // a nil *Lock in a non-nil interface would hide
-		return nil, err
-	}
-	return l, nil
+	return errors.Join(errs...)
 }

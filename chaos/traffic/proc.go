@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"sync"
 	"time"
 )
@@ -17,8 +14,7 @@ import (
 type proc struct {
 	name    string
 	life    int
-	cmd     *exec.Cmd
-	in      io.WriteCloser
+	run     Running
 	answers chan string   // what is done
 	gone    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid when gone is closed
@@ -30,6 +26,8 @@ type proc struct {
 const (
 	readyTimeout = 20 * time.Second
 	quitTimeout  = 10 * time.Second
+	doomTimeout  = 5 * time.Second
+	thawEvery    = 20 * time.Millisecond
 )
 
 // listen reads what the client answers until it ends.
@@ -62,7 +60,7 @@ func (p *proc) send(c Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
+	if _, err := p.run.In().Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("client %s.%d takes no command: %w", p.name, p.life, err)
 	}
 	return nil
@@ -73,22 +71,31 @@ func (p *proc) await(ctx context.Context, done string, timeout time.Duration) er
 	defer cancel()
 	select {
 	case got := <-p.answers:
-		if got != done {
-			return fmt.Errorf("client %s.%d answered %q instead of %q", p.name, p.life, got, done)
-		}
-		return nil
+		return p.got(got, done)
 	case <-p.gone:
-		return p.running()
+		select { // it may have answered and ended at once
+		case got := <-p.answers:
+			return p.got(got, done)
+		default:
+			return p.running()
+		}
 	case <-ctx.Done():
 		return fmt.Errorf("client %s.%d did not answer %q: %w", p.name, p.life, done, ctx.Err())
 	}
+}
+
+func (p *proc) got(answer, done string) error {
+	if answer != done {
+		return fmt.Errorf("client %s.%d answered %q instead of %q", p.name, p.life, answer, done)
+	}
+	return nil
 }
 
 // running returns nil while the process runs.
 func (p *proc) running() error {
 	select {
 	case <-p.gone:
-		return fmt.Errorf("client %s.%d has ended: %v", p.name, p.life, p.cmd.ProcessState)
+		return fmt.Errorf("client %s.%d has ended: %v", p.name, p.life, p.err)
 	default:
 		return nil
 	}
@@ -97,7 +104,12 @@ func (p *proc) running() error {
 // kill ends the process at once, frozen or not, and returns when it is gone.
 func (p *proc) kill() error {
 	p.expect()
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	select {
+	case <-p.gone:
+		return nil
+	default:
+	}
+	if err := p.run.Kill(); err != nil {
 		return fmt.Errorf("kill client %s.%d: %w", p.name, p.life, err)
 	}
 	<-p.gone

@@ -1,6 +1,8 @@
 package traffic_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -21,11 +23,11 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// asClient makes this test binary a client process of the harness.
+// asClient makes this test binary a client process of the harness: in its environment, or, in a container, as its argument.
 const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asClient) != "" {
+	if os.Getenv(asClient) != "" || len(os.Args) == 2 && os.Args[1] == asClient {
 		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -65,11 +67,11 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *t
 	config.Workers, config.Prefix, config.Window = 1, "test:", 10*time.Second
 	log := &told{}
 	f := &traffic.Fleet{
-		Command: func() *exec.Cmd {
+		Runner: traffic.Processes{Command: func() *exec.Cmd {
 			c := exec.Command(self)
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c
-		},
+		}},
 		Configure: func(int) traffic.Config { return config },
 		Size:      size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
 	}
@@ -77,7 +79,7 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *t
 	return f, log
 }
 
-func naive(t *testing.T) traffic.Config {
+func naiveConfig(t *testing.T) traffic.Config {
 	t.Helper()
 	m := miniredis.RunT(t)
 	m.ClockTTL(true)
@@ -100,7 +102,7 @@ func lines(t *testing.T, f *traffic.Fleet, client, life int) int {
 
 func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 	t.Parallel()
-	f, log := newFleet(t, 1, naive(t))
+	f, log := newFleet(t, 1, naiveConfig(t))
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
 	require.NoError(t, f.Kill(t.Context(), 0))
@@ -117,7 +119,7 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 
 func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	t.Parallel()
-	f, _ := newFleet(t, 1, naive(t))
+	f, _ := newFleet(t, 1, naiveConfig(t))
 	if err := f.CanFreeze(); err != nil {
 		t.Skip(err)
 	}
@@ -136,7 +138,7 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 
 func TestAClientThatEndsByItselfBreaksTheRun(t *testing.T) {
 	t.Parallel()
-	config := naive(t)
+	config := naiveConfig(t)
 	config.Lock = "door"
 	f, log := newFleet(t, 1, config)
 	require.Error(t, f.StartAll(t.Context()))
@@ -149,9 +151,9 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.jsonl")
 	in, harness := io.Pipe()
 	ended := make(chan error, 1)
-	url := naive(t).URLs[0]
+	url := naiveConfig(t).URLs[0]
 	go func() { ended <- traffic.RunClient(in, io.Discard) }()
-	_, err := fmt.Fprintf(harness, `{"client":"a","lock":"naive","urls":[%q],"workers":1,"history":%q}`+"\n", url, path)
+	_, err := fmt.Fprintf(harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path)
 	require.NoError(t, err)
 	require.NoError(t, harness.Close())
 	select {
@@ -162,12 +164,27 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	}
 }
 
+// inProcess runs a client with that configuration and those commands in this process.
+func inProcess(t *testing.T, c traffic.Config, commands ...traffic.Command) error {
+	t.Helper()
+	if c.History == "" {
+		c.History = filepath.Join(t.TempDir(), "a.jsonl")
+	}
+	var in bytes.Buffer
+	lines := json.NewEncoder(&in)
+	require.NoError(t, lines.Encode(c))
+	for _, cmd := range commands {
+		require.NoError(t, lines.Encode(cmd))
+	}
+	return traffic.RunClient(&in, io.Discard)
+}
+
 func TestNonsenseEndsAClient(t *testing.T) {
 	t.Parallel()
-	url := naive(t).URLs[0]
+	url := naiveConfig(t).URLs[0]
 	config := func(t *testing.T) string {
 		t.Helper()
-		return fmt.Sprintf(`{"client":"a","lock":"naive","urls":[%q],"workers":1,"history":%q}`+"\n", url, filepath.Join(t.TempDir(), "a.jsonl"))
+		return fmt.Sprintf(`{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, filepath.Join(t.TempDir(), "a.jsonl"))
 	}
 	tests := map[string]struct {
 		input func(*testing.T) string
@@ -209,7 +226,7 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 
 	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
 	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:"), TTL: traffic.TTL, Patience: soon,
+		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:", traffic.Groups), TTL: traffic.TTL, Patience: soon,
 	}
 	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return pass }))
 	require.NoError(t, f.Quit(t.Context()))
@@ -220,5 +237,5 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 	assert.Empty(t, check.Sound(events).Findings)
 	assert.Empty(t, check.Exclusion(events).Findings)
 	events = append([]history.Event{{Kind: history.Phase, Phase: history.Calm}}, events...)
-	assert.Empty(t, check.Liveness(events, f.Names(), traffic.Names("test:"), time.Hour*24*365).Findings)
+	assert.Empty(t, check.Liveness(events, f.Names(), traffic.Names("test:", traffic.Groups), time.Hour*24*365).Findings)
 }

@@ -2,59 +2,99 @@ package traffic
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/locker"
 )
 
 const (
-	lookAtUntil   = 5 * time.Millisecond // how often a holder looks whether its lock was extended
 	unlockTimeout = 5 * time.Second
-	usualPatience = 10 * time.Second
-	leastPatience = 20 * time.Millisecond
-	mostPatience  = 500 * time.Millisecond
+	usualPatience = 20 * time.Second
 	retryPause    = 20 * time.Millisecond
 )
+
+var impatience = Span{20 * time.Millisecond, 500 * time.Millisecond}
 
 // worker is one goroutine's identity in the history.
 type worker struct {
 	client *client
 	id     int
-	op     int
-	rng    *rand.Rand
+	ops    atomic.Int64 // the last number given to an acquisition
+	rng    *rand.Rand   // used by the goroutine alone
 }
 
 // try says how one acquisition is made.
 type try struct {
-	name      string
-	ttl       time.Duration
-	keepalive bool
-	careless  bool
-	once      bool // one round, no waiting
+	locker.Request
 	patience  time.Duration
 	hold      time.Duration
+	careless  bool
+	downgrade bool
+	anonymous bool // nobody asks for the token: so it may be handed over to the next in line of its Locker
+	depth     int  // further holds nested in this one
+	register  string
 	phase     string
 }
 
-// storm locks, holds and unlocks one group's name until ctx ends.
+// storm locks, holds and unlocks a group's names until ctx ends.
 func (w *worker) storm(ctx context.Context, g Group) {
 	for ctx.Err() == nil {
-		t := try{
-			name: w.client.config.Prefix + g.Name, ttl: g.TTL, keepalive: g.Keepalive, careless: g.Careless,
-			patience: usualPatience, hold: g.hold(w.rng), phase: history.Storm,
-		}
-		switch w.rng.IntN(6) {
-		case 0:
-			t.once = true
-		case 1:
-			t.patience = span{leastPatience, mostPatience}.draw(w.rng)
-		default: // patient
-		}
-		if !w.cycle(ctx, t) {
+		if !w.cycle(ctx, w.draw(g)) {
 			pause(ctx, retryPause)
 		}
+		pause(ctx, g.Rest.draw(w.rng))
 	}
+}
+
+// draw decides the next acquisition in a group.
+func (w *worker) draw(g Group) try {
+	c := w.client.config
+	t := try{
+		Request: locker.Request{
+			Mode: g.Mode, Names: w.names(g), TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
+		},
+		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
+		patience: g.Patience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
+	}
+	switch g.Mode {
+	case ReadersWriters:
+		t.Mode = history.ModeReader
+		if w.rng.Float64() < g.Writers {
+			t.Mode = history.ModeWriter
+			t.downgrade = w.rng.Float64() < g.Downgrades
+		}
+	case history.ModeReentrant:
+		t.Owner = c.Client
+		if g.Owner == OwnerWorker {
+			t.Owner = fmt.Sprintf("%s.%d/%d", c.Client, c.Life, w.id)
+		}
+	default: // nothing to draw
+	}
+	if t.patience == 0 {
+		t.patience = usualPatience
+	}
+	switch w.rng.IntN(6) {
+	case 0:
+		t.Try = true
+	case 1:
+		t.patience = impatience.draw(w.rng)
+	default: // patient
+	}
+	return t
+}
+
+// names draws which of the group's names to lock, in any order.
+func (w *worker) names(g Group) []string {
+	names := g.names(w.client.config.Prefix, w.client.config.Client)
+	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	if g.Mode == history.ModeSeveral {
+		return names[:2+w.rng.IntN(len(names)-1)]
+	}
+	return names[:1]
 }
 
 // pass acquires a name once, trying again after every refusal until its patience ends.
@@ -74,67 +114,38 @@ func (w *worker) pass(ctx context.Context, t try) {
 // cycle is one acquisition with everything that follows, and reports whether there was one. Every step is in the history
 // before the next begins: the end of the belief in particular before the unlock is sent.
 func (w *worker) cycle(ctx context.Context, t try) bool {
-	w.op++
-	w.log(t, history.Event{Kind: history.Invoked, TTL: t.ttl})
+	a := newAttempt(w, t)
+	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL})
 	wait, cancel := context.WithTimeout(ctx, t.patience)
-	l, err := w.client.locker.Lock(wait, t.name, t.ttl, t.keepalive, t.once)
+	w.client.doom.soon(Acquiring)
+	l, err := w.client.locker.Lock(wait, t.Request)
 	cancel()
 	if err != nil {
-		w.log(t, history.Event{Kind: history.Refused, Err: err.Error()})
+		a.log(history.Event{Kind: history.Refused, Err: err.Error(), Votes: a.votes()})
 		return false
 	}
-	now := w.client.clock.Now()
-	until := l.Until()
-	w.log(t, history.Event{Kind: history.Acquired, T: now, TTL: t.ttl, Token: l.Token(), Until: w.client.clock.Of(until)})
+	a.acquired(l)
 	w.client.held.Add(1)
+	hear := context.AfterFunc(l.Context(), a.hear)
 
-	w.hold(ctx, t, l, until)
+	a.section(ctx)
 
-	w.log(t, history.Event{Kind: history.ReleaseCalled, Token: l.Token()})
+	if !hear() {
+		<-a.lost // it is being written down
+	}
+	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
 	unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	err = l.Unlock(unlock)
-	e := history.Event{Kind: history.Released, Token: l.Token()}
-	if err != nil {
-		e.Err = err.Error()
-	}
-	w.log(t, e)
+	w.client.doom.soon(Releasing)
+	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(l.Unlock(unlock))})
 	return true
 }
 
-// hold holds for as long as t says, or until ctx ends or the lock is lost. It writes down every new deadline that it
-// sees, and the loss.
-func (w *worker) hold(ctx context.Context, t try, l lock, until time.Time) {
-	end := time.NewTimer(t.hold)
-	defer end.Stop()
-	look := time.NewTicker(lookAtUntil)
-	defer look.Stop()
-	gone := l.Context().Done()
-	for {
-		select {
-		case <-gone:
-			w.log(t, history.Event{Kind: history.Lost, Token: l.Token(), Err: context.Cause(l.Context()).Error()})
-			if !t.careless {
-				return
-			}
-			gone = nil
-		case <-look.C:
-			if u := l.Until(); !u.Equal(until) {
-				until = u
-				w.log(t, history.Event{Kind: history.Extended, Token: l.Token(), Until: w.client.clock.Of(u)})
-			}
-		case <-end.C:
-			return
-		case <-ctx.Done():
-			return
-		}
+func text(err error) string {
+	if err == nil {
+		return ""
 	}
-}
-
-func (w *worker) log(t try, e history.Event) {
-	e.Client, e.Life, e.Worker, e.Op = w.client.config.Client, w.client.config.Life, w.id, w.op
-	e.Name, e.Phase = t.name, t.phase
-	w.client.history.Write(e)
+	return err.Error()
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -1,0 +1,232 @@
+package backend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Given is the backend of masters that belong to the user: see [GivenMasters]. It is none of those that Open knows.
+const Given = "given"
+
+// GivenMasters are masters that the user runs, and others use meanwhile. They are locked on and looked at: nothing here could
+// harm them, or touch what does not carry the run's mark.
+type GivenMasters struct {
+	given []string // as the user wrote them
+	urls  []string // with the mark
+	mark  string
+	infos []map[string]string
+}
+
+// Take returns the user's masters if they are fit for a run: each can be reached with the rights that it takes, each is a
+// master, and each is another. Otherwise the error says of every one what is wrong, and what to do. The mark, which
+// nobody else uses, is in all names that the run locks, and is what its connections are called.
+func Take(ctx context.Context, urls []string, mark string) (*GivenMasters, error) {
+	l, err := redlock.Open(urls) // which sends nothing, and hides passwords in its errors
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Close(); err != nil {
+		return nil, err
+	}
+	g := &GivenMasters{given: urls, mark: mark, infos: make([]map[string]string, len(urls))}
+	for _, u := range urls {
+		marked, err := marked(u, mark)
+		if err != nil {
+			return nil, err
+		}
+		g.urls = append(g.urls, marked)
+	}
+	eyes, err := g.Look()
+	if err != nil {
+		return nil, err
+	}
+	defer eyes.Close()
+	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, eyes, m) }), g.twins()); err != nil {
+		return nil, err
+	}
+	return g, g.each(func(m int) error { return g.try(ctx, m) })
+}
+
+// marked is the URL of a master for connections that are called mark.
+func marked(rawURL, mark string) (string, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "", errors.New("the URL of a master cannot be read") // Open has said more
+	}
+	q := u.Query()
+	q.Set("client_name", mark)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// each does something with all masters at once. If it fails with some, the error names them.
+func (g *GivenMasters) each(do func(m int) error) error {
+	errs := make([]error, len(g.urls))
+	var all errgroup.Group
+	for m := range g.urls {
+		all.Go(func() error {
+			if err := do(m); err != nil {
+				errs[m] = fmt.Errorf("master %s %w", g.Name(m), err)
+			}
+			return nil
+		})
+	}
+	_ = all.Wait() // the errors are gathered one by one
+	return errors.Join(errs...)
+}
+
+// Name is the URL of a master without its password.
+func (g *GivenMasters) Name(m int) string { return WithoutPassword(g.given[m]) }
+
+// WithoutPassword is a URL as it may be shown.
+func WithoutPassword(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	return u.Redacted()
+}
+
+// inspect looks whether it is a master, and may be looked at.
+func (g *GivenMasters) inspect(ctx context.Context, eyes Eyes, m int) error {
+	if err := eyes.Ping(ctx, m); err != nil {
+		return fmt.Errorf("cannot be used: %w; %s", err, remedy(err))
+	}
+	info, err := eyes.Info(ctx, m)
+	if err != nil {
+		return fmt.Errorf("does not answer INFO: %w; %s", err, remedy(err))
+	}
+	g.infos[m] = info
+	switch {
+	case info["role"] != "master":
+		return fmt.Errorf("is a %s of %s:%s: give the address of a master, and of each once",
+			strings.Replace(info["role"], "slave", "replica", 1), cmp.Or(info["master_host"], "?"), cmp.Or(info["master_port"], "?"))
+	case info["cluster_enabled"] == "1":
+		return errors.New("is a node of a Cluster, which keeps some names only: give masters that are no Cluster")
+	}
+	_, err1 := eyes.Keys(ctx, m)
+	_, _, err2 := eyes.Sockets(ctx, m)
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("cannot be looked at: %w; %s", err, remedy(err))
+	}
+	return nil
+}
+
+// twins finds one server behind two URLs.
+func (g *GivenMasters) twins() error {
+	var errs []error
+	seen := map[string]int{}
+	for m, info := range g.infos {
+		id := info["run_id"]
+		if first, twice := seen[id]; twice && id != "" {
+			errs = append(errs, fmt.Errorf("masters %s and %s are one and the same server: give each master once, as one cannot vote twice", g.Name(first), g.Name(m)))
+			continue
+		}
+		seen[id] = m
+	}
+	return errors.Join(errs...)
+}
+
+// try has the lock under test take and release a lock of each kind on one master alone.
+func (g *GivenMasters) try(ctx context.Context, m int) error {
+	const ttl, patience = 2 * time.Second, 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	l, err := redlock.Open(g.urls[m:m+1], redlock.WithTTL(ttl), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(ttl/4))
+	if err != nil {
+		return err
+	}
+	name := g.Prefix() + "try"
+	for _, take := range []func(context.Context, ...redlock.LockOption) (*redlock.Lock, error){
+		func(ctx context.Context, o ...redlock.LockOption) (*redlock.Lock, error) {
+			return l.Lock(ctx, name, o...)
+		},
+		l.RW(name + "-rw").Lock,
+	} {
+		var lock *redlock.Lock
+		if lock, err = take(ctx, redlock.WithFencing()); err == nil {
+			err = lock.Unlock(ctx)
+		}
+		if err != nil {
+			err = fmt.Errorf("gave no lock: %w; %s", err, remedy(err))
+			break
+		}
+	}
+	if closing := l.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// remedy says what to do about an error.
+func remedy(err error) string {
+	text := err.Error()
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("NOAUTH", "WRONGPASS", "AUTH"):
+		return "give the user and the password in its URL, as in redis://user:password@host:6379"
+	case has("x509:", "tls:"):
+		return "check its certificate; SSL_CERT_FILE may name that of an authority of your own"
+	case has("NOPERM", "ACL"):
+		return fmt.Sprintf("beside what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
+			"+client|setname +client|list +pubsub|channels +scan +info", MarkBegin, MarkBegin)
+	case has("LOADING", "MASTERDOWN", "BUSY"):
+		return "try again when it is ready"
+	default:
+		return "check its address, that it runs, that nothing between here and there keeps connections out, and whether it speaks TLS (rediss://) or not (redis://)"
+	}
+}
+
+// MarkBegin is how the mark of every run begins.
+const MarkBegin = "redlock-chaos:"
+
+// Prefix stands before all names that the run locks.
+func (g *GivenMasters) Prefix() string { return g.mark + ":" }
+
+// URLs returns where clients reach the masters.
+func (g *GivenMasters) URLs() []string { return g.urls }
+
+// Masters returns how many there are.
+func (g *GivenMasters) Masters() int { return len(g.urls) }
+
+// Look opens eyes on the masters, which see what carries the mark. The caller closes them.
+func (g *GivenMasters) Look() (Eyes, error) { return LookFor(g.given, g.mark) }
+
+// Close does nothing: the masters go on.
+func (g *GivenMasters) Close() error { return nil }
+
+// Notes say what a reader of the report should know of the masters.
+func (g *GivenMasters) Notes() []string {
+	notes := []string{fmt.Sprintf("the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
+		strings.Join(g.names(), ", "), g.mark)}
+	for m, info := range g.infos {
+		if policy := info["maxmemory_policy"]; info["maxmemory"] != "0" && policy != "" && policy != "noeviction" {
+			notes = append(notes, fmt.Sprintf("master %s may evict locks when its memory is full: its maxmemory-policy is %s, and should be noeviction", g.Name(m), policy))
+		}
+	}
+	return notes
+}
+
+func (g *GivenMasters) names() []string {
+	names := make([]string, len(g.given))
+	for m := range names {
+		names[m] = g.Name(m)
+	}
+	return names
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/report"
+	"github.com/redlock-go/redlock/chaos/scenarios"
+)
+
+// book keeps the index of a run, and writes it whenever there is something new: a run that is broken off leaves what there
+// was so far.
+type book struct {
+	dir string
+	say func(format string, args ...any)
+
+	mu    sync.Mutex
+	index report.Index
+	told  bool // that it cannot be written
+}
+
+func openBook(ctx context.Context, dir string, seed uint64, replay string, say func(string, ...any)) *book {
+	b := &book{dir: dir, say: say}
+	b.change(func(x *report.Index) { x.Began, x.Seed, x.Replay, x.Commit = time.Now(), seed, replay, commit(ctx) })
+	return b
+}
+
+func (b *book) change(f func(*report.Index)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(&b.index)
+	b.index.Took = time.Since(b.index.Began)
+	if err := report.SaveIndex(b.dir, b.index); err != nil && !b.told {
+		b.told = true
+		b.say("the index is not written: %v", err)
+	}
+}
+
+// plan enters what will be played.
+func (b *book) plan(jobs []scenarios.Job) {
+	b.change(func(x *report.Index) {
+		for _, j := range jobs {
+			x.Played = append(x.Played, report.Played{Name: j.Scenario.Name, Backend: j.Backend, Pending: true})
+		}
+	})
+}
+
+// played enters an outcome, in its place if it was planned.
+func (b *book) played(out scenarios.Outcome) {
+	p := out.Played()
+	if folder, err := filepath.Rel(b.dir, p.Folder); err == nil {
+		p.Folder = filepath.ToSlash(folder)
+	}
+	b.change(func(x *report.Index) {
+		i := slices.IndexFunc(x.Played, func(other report.Played) bool {
+			return other.Pending && other.Name == p.Name && other.Backend == p.Backend
+		})
+		if i < 0 {
+			x.Played = append(x.Played, p)
+			return
+		}
+		x.Played[i] = p
+	})
+}
+
+func (b *book) naive(all []report.Control) {
+	b.change(func(x *report.Index) { x.Naive = append(x.Naive, all...) })
+}
+
+func (b *book) own(one report.Control) {
+	b.change(func(x *report.Index) { x.Own = append(x.Own, one) })
+}
+
+func (b *book) simulated(s report.Simulated) {
+	b.change(func(x *report.Index) { x.Simulated = append(x.Simulated, s) })
+}
+
+// close ends the run, with an error if there is no verdict.
+func (b *book) close(err error) {
+	b.change(func(x *report.Index) {
+		x.Ended = true
+		switch {
+		case errors.Is(err, context.Canceled):
+			x.NoVerdict = "interrupted"
+		case err != nil:
+			x.NoVerdict = err.Error()
+		}
+	})
+}
+
+// commit is what is run, "" if this is no checkout.
+func commit(ctx context.Context) string {
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	id, err := git("rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if changed, err := git("status", "--porcelain", "--untracked-files=no"); err != nil || changed != "" {
+		id += ", with changes"
+	}
+	return id
+}

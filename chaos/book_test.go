@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/report"
+	"github.com/redlock-go/redlock/chaos/scenarios"
+)
+
+// begun is a run of these arguments, and what it prints.
+func begun(t *testing.T, args ...string) (*command, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	f, err := parse(append(args, "-out", t.TempDir()), &out)
+	require.NoError(t, err)
+	return &command{flags: f, out: &out, say: t.Logf}, &out
+}
+
+func index(t *testing.T, c *command) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(c.dir, report.IndexFile))
+	require.NoError(t, err)
+	return string(page)
+}
+
+func TestAControlThatIsCaughtIsInTheIndex(t *testing.T) {
+	t.Parallel()
+	c, out := begun(t, "-control", "majority less*", "-seed", "7")
+	ok, err := c.run(t.Context())
+	require.NoError(t, err)
+	assert.True(t, ok)
+	assert.Contains(t, out.String(), "caught by exclusion after ")
+	assert.Contains(t, out.String(), "report: "+filepath.Join(c.dir, "index.html"))
+	assert.NotContains(t, out.String(), "again: ")
+	page := index(t, c)
+	for _, says := range []string{"✓ PASS", "majority less one", "1 of 1 caught", "go run ./chaos -control &#39;majority less*&#39; -seed 7"} {
+		assert.Contains(t, page, says)
+	}
+}
+
+func TestAnInterruptedRunLeavesAnIndexOfWhatThereWas(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, out := begun(t, "-backend", "simulation", "-schedules", "1000000", "-seed", "7")
+	time.AfterFunc(2*time.Second, cancel)
+	_, err := c.run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Contains(t, out.String(), "again: go run ./chaos -backend simulation -schedules 1000000 -seed 7")
+	page := index(t, c)
+	for _, says := range []string{"? NO VERDICT", "No verdict: interrupted", "of 1000000 schedules"} {
+		assert.Contains(t, page, says)
+	}
+	assert.NotContains(t, page, "<b>0</b>of 1000000")
+}
+
+func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
+	t.Parallel()
+	c, out := begun(t, "-control", "*", "-seed", "7")
+	assert.False(t, c.tell(report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.againControl("no drift budget")}, "80 schedules"))
+	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
+	assert.Contains(t, out.String(), "again: go run ./chaos -control 'no drift budget' -seed 7\n    80 schedules\n")
+}
+
+func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing.T) {
+	t.Parallel()
+	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
+	c.book = openBook(t.Context(), t.TempDir(), 7, c.flags.again(), t.Logf)
+	suite, err := c.suite(1)
+	require.NoError(t, err)
+	j := c.jobs()[0]
+	c.book.plan(c.jobs())
+	again := suite.ReplayOf(j, 7)
+	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
+	suite.Done(j, scenarios.Outcome{
+		Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.book.dir, j.Name()), Replay: again,
+		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
+	})
+	assert.Contains(t, out.String(), "NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(c.book.dir, "fenced-processes"))
+	require.Len(t, c.book.index.Played, 1, "it took the place of what was planned")
+	assert.Equal(t, "fenced-processes", c.book.index.Played[0].Folder)
+	assert.Equal(t, "not as promised", c.book.index.Played[0].Result())
+}
+
+func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
+	t.Parallel()
+	f, err := parse([]string{"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed", "4"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
+	assert.Equal(t, want, f.again())
+	one := f.againOne(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
+	assert.Equal(t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one)
+	again, err := parse(strings.Fields(one)[3:], &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Equal(t, f.duration, again.duration)
+
+	f, err = parse([]string{"-scenario", "only-clock-*"}, &bytes.Buffer{})
+	require.NoError(t, err)
+	assert.Contains(t, f.again(), "-scenario 'only-clock-*' -seed ")
+	_, err = parse([]string{"-h"}, &bytes.Buffer{})
+	require.ErrorIs(t, err, flag.ErrHelp)
+}

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/history"
+)
+
+// life is one life of one client process.
+type life struct {
+	client string
+	number int
+}
+
+func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
+
+// freezeClient is the fault that stops a client process.
+const freezeClient = "freeze-client"
+
+// span is a stretch of time.
+type span struct{ from, to time.Duration }
+
+// merge sorts spans and joins those that touch.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out []span
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+		} else if s.to > s.from {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lives is what a history says about the processes of clients.
+type lives struct {
+	stalls map[life][]span
+	last   map[life]time.Duration // when each wrote its last line
+}
+
+// livesOf reads when processes did not run: what they noticed themselves, and what was done to them. One that never
+// thawed has written nothing since, so that nothing of it is judged. clients are the
+// names of the clients by the indices that faults call them by.
+func livesOf(events []history.Event, clients []string) lives {
+	l := lives{stalls: map[life][]span{}, last: map[life]time.Duration{}}
+	frozen := map[string]time.Duration{}
+	iced := map[string][]span{}
+	for _, e := range events {
+		if e.Client != "" && e.Register == "" { // what a register writes of a client, may come when the client is gone
+			l.last[lifeOf(e.ID())] = e.T
+		}
+		switch {
+		case e.Kind == history.Stalled:
+			of := lifeOf(e.ID())
+			l.stalls[of] = append(l.stalls[of], span{e.T - e.Stall, e.T})
+		case e.Fault == freezeClient && (e.Kind == history.Inject || e.Kind == history.Heal):
+			for _, i := range e.Targets {
+				if i < 0 || i >= len(clients) {
+					continue
+				}
+				c := clients[i]
+				if since, ok := frozen[c]; ok && e.Kind == history.Heal {
+					iced[c] = append(iced[c], span{since, e.T})
+					delete(frozen, c)
+				} else if e.Kind == history.Inject {
+					frozen[c] = e.T
+				}
+			}
+		}
+	}
+	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
+		l.stalls[of] = append(l.stalls[of], iced[of.client]...)
+	}
+	for of, spans := range l.stalls {
+		l.stalls[of] = merge(spans)
+	}
+	return l
+}
+
+// ran returns how long the process ran between two moments.
+func (l lives) ran(of life, from, to time.Duration) time.Duration {
+	ran := to - from
+	for _, s := range l.stalls[of] {
+		ran -= max(0, min(s.to, to)-max(s.from, from))
+	}
+	return ran
+}
+
+// running returns the parts of a stretch of time in which the process ran.
+func (l lives) running(of life, s span) []span {
+	var parts []span
+	for _, stall := range l.stalls[of] {
+		if stall.to <= s.from || stall.from >= s.to {
+			continue
+		}
+		if stall.from > s.from {
+			parts = append(parts, span{s.from, stall.from})
+		}
+		s.from = stall.to
+	}
+	if s.to > s.from {
+		parts = append(parts, s)
+	}
+	return parts
+}

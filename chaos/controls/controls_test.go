@@ -1,0 +1,161 @@
+package controls_test
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/controls"
+	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/traffic"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func TestEveryNaiveLockHasAnEntry(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range naive.All {
+		names = append(names, c.Name)
+	}
+	assert.ElementsMatch(t, names, controls.Entries())
+}
+
+func TestNaiveLocksAreCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	all, err := controls.Only(t.Context(), o, "setnx", "rw-two-keys", "failover")
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	for i, want := range []struct{ lock, checker, text string }{
+		{"setnx", "liveness", "did not acquire"},
+		{"rw-two-keys", "exclusion", "was held by two"},
+		{"failover", "exclusion", "was held by two"},
+	} {
+		assert.Equal(t, want.lock, all[i].Lock)
+		assert.Equal(t, want.checker, all[i].Checker)
+		assert.True(t, all[i].Caught, all[i].Text)
+		assert.Contains(t, all[i].Text, want.text)
+		events, err := history.ReadDir(filepath.Join(o.Dir, want.lock))
+		require.NoError(t, err)
+		assert.NotEmpty(t, events)
+		assert.FileExists(t, filepath.Join(o.Dir, want.lock, "logs", "master-0.log"))
+	}
+	assert.Contains(t, all[0].Text, "the same harm to the lock under test: nothing found")
+	assert.Contains(t, all[2].Text, "the same harm to the lock under test: nothing found")
+}
+
+// What catches every lock would catch nothing.
+func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	for _, name := range []string{"setnx", "failover", "reentrant-count"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := controls.Instead(t.Context(), options(t), name)
+			require.NoError(t, err)
+			require.Len(t, all, 1)
+			assert.False(t, all[0].Caught, all[0].Text)
+			assert.Contains(t, all[0].Text, "nothing found: ")
+		})
+	}
+}
+
+func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd { return exec.Command("false") }}
+	all, err := controls.Only(t.Context(), o, "exists-set")
+	require.ErrorContains(t, err, "the control exists-set did not run properly")
+	assert.Empty(t, all)
+}
+
+func TestAnInterruptedControlIsAnError(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a dead holder's lock is not late by then
+	defer cancel()
+	_, err := controls.Only(ctx, options(t), "setnx")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestAnUnknownBackendIsAnError(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Backend = "clouds"
+	_, err := controls.Only(t.Context(), o, "exists-set")
+	require.ErrorContains(t, err, `no backend is called "clouds"`)
+}
+
+func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
+	t.Parallel()
+	acquired := func(at time.Duration) history.Event {
+		return history.Event{T: at, Kind: history.Acquired, Client: "c0", Op: int(at), Token: "x", Until: 100}
+	}
+	harm := history.Event{T: 5, Kind: history.Inject}
+	for name, tt := range map[string]struct {
+		events      []history.Event
+		found, over bool
+		err         string
+	}{
+		"all well":                {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
+		"found before the end":    {[]history.Event{acquired(4), harm}, true, false, ""},
+		"nobody held":             {[]history.Event{harm}, false, true, "nobody ever got a lock"},
+		"found, and nobody held":  {[]history.Event{harm}, true, true, "nobody ever got a lock"},
+		"no harm":                 {[]history.Event{acquired(4)}, false, true, "no harm was done"},
+		"harm cut short":          {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
+		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
+		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
+		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "soundness: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := controls.Proper(tt.events, tt.found, tt.over)
+			if tt.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.err)
+		})
+	}
+}
+
+// A checker that finds the same in the lock under test has caught the harm, or the lock under test: it is no control.
+func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
+	t.Parallel()
+	bad := &check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
+	good := &check.Verdict{Looked: "9 holds"}
+	c := controls.Outcome(bad, nil)
+	assert.True(t, c.Caught)
+	assert.Equal(t, "two at once", c.Text)
+	c = controls.Outcome(bad, good)
+	assert.True(t, c.Caught)
+	assert.Contains(t, c.Text, "two at once; the same harm to the lock under test: nothing found, 9 holds")
+	for _, broken := range []*check.Verdict{bad, good} {
+		c = controls.Outcome(broken, bad)
+		assert.False(t, c.Caught)
+		assert.Equal(t, "the same harm shows this in the lock under test: two at once", c.Text)
+	}
+	for _, sound := range []*check.Verdict{nil, good} {
+		c = controls.Outcome(good, sound)
+		assert.False(t, c.Caught)
+		assert.Equal(t, "nothing found: 9 holds", c.Text)
+	}
+}
+
+// Files are read one after another while they grow: what came after the reading began is not known of all.
+func TestALookAtAGrowingHistoryEndsBeforeIt(t *testing.T) {
+	t.Parallel()
+	events := []history.Event{{T: 1}, {T: 2}, {T: 3}}
+	assert.Equal(t, events[:2], controls.Until(2, events))
+	assert.Equal(t, events, controls.Until(9, events))
+	assert.Empty(t, controls.Until(0, events))
+}

@@ -1,0 +1,64 @@
+package controls
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/history"
+)
+
+// liveness is the checker that has nothing to say before all is over; the other one is exclusion.
+const liveness = "liveness"
+
+// judge returns what the checker of the trial has to say of a history.
+func (t *trial) judge(events []history.Event) check.Verdict {
+	if t.checker == liveness {
+		return check.Liveness(events, t.fleet.Names(), t.names(), recovery)
+	}
+	return check.Exclusion(events)
+}
+
+// until returns what happened up to a moment before the history was read. Of what came later, the files that were read
+// first have less than the others: a lock could be seen to be taken, and not to be given back before.
+func until(moment time.Duration, events []history.Event) []history.Event {
+	n := slices.IndexFunc(events, func(e history.Event) bool { return e.T > moment })
+	if n < 0 {
+		return events
+	}
+	return events[:n]
+}
+
+// proper returns nil if the verdict is worth something: the harness worked, locks were held, and where nothing was found
+// it is not for want of harm.
+func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error {
+	for _, of := range []check.Verdict{check.Broken(events), check.Sound(events)} {
+		if !of.Held() {
+			return fmt.Errorf("%s: %s", of.Checker, of.Findings[0].Text)
+		}
+	}
+	acquired, harm := -1, -1
+	for i, e := range events {
+		switch {
+		case e.Kind == history.Acquired:
+			acquired = i
+		case e.Kind == history.Inject && harm < 0:
+			harm = i
+		}
+	}
+	switch {
+	case acquired < 0:
+		return errors.New("nobody ever got a lock")
+	case t.harm == nil || len(v.Findings) > 0:
+		return nil
+	case t.rounds > 0 && !over:
+		return errors.Join(fmt.Errorf("the harm was not done in full within %v", bound), t.ended)
+	case harm < 0:
+		return errors.Join(fmt.Errorf("no harm was done within %v", bound), t.ended)
+	case acquired < harm:
+		return errors.New("nobody got a lock once the harm was done")
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package controls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/traffic"
+)
+
+const (
+	// look is how often the harness looks whether somebody holds, judgeEvery how often the checker does its work.
+	look       = 10 * time.Millisecond
+	judgeEvery = 300 * time.Millisecond
+)
+
+// trial is one lock under its traffic and harm, and one checker that watches.
+type trial struct {
+	plan
+	Options
+	checker string
+	prefix  string
+	dir     string
+	masters *backend.Backend
+	fleet   *traffic.Fleet
+	log     *history.Writer
+	// ended is what the harm said when it ended, or what it was doing when the time was up.
+	ended error
+}
+
+// dir is the folder of a trial.
+func (p plan) dir(o Options, c naive.Control) string {
+	if p.lock != c.Name {
+		return filepath.Join(o.Dir, c.Name+"-"+p.lock)
+	}
+	return filepath.Join(o.Dir, c.Name)
+}
+
+// run returns what the checker has to say, of the whole history.
+func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdict, err error) {
+	t := &trial{plan: p, Options: o, checker: c.Checker, prefix: c.Name + ":", dir: p.dir(o, c)}
+	logs := filepath.Join(t.dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return v, err
+	}
+	if t.log, err = history.Create(filepath.Join(t.dir, "harness.jsonl"), history.NewClock()); err != nil {
+		return v, err
+	}
+	defer t.log.Close()
+	if t.masters, err = backend.Open(ctx, o.Backend, backend.Options{Masters: p.masters}); err != nil {
+		return v, err
+	}
+	defer func() {
+		t.keepLogs(logs)
+		err = errors.Join(err, t.masters.Close())
+	}()
+	t.fleet = &traffic.Fleet{
+		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
+	}
+	over, err := t.watch(ctx)
+	if err := errors.Join(err, t.fleet.Close()); err != nil {
+		return v, err
+	}
+	events, err := history.ReadDir(t.dir)
+	if err != nil {
+		return v, err
+	}
+	v = t.judge(events)
+	return v, t.proper(events, v, over)
+}
+
+// window is the restart window of the lock under test: it covers its TTL, and the drift.
+func (t *trial) window() time.Duration {
+	ttl := max(traffic.TTL, t.groups[0].TTL)
+	return ttl + ttl/100 + 2*time.Millisecond
+}
+
+func (t *trial) config(client int) traffic.Config {
+	c := traffic.Config{
+		Lock: t.lock, URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Groups: t.groups, Seed: t.Seed,
+	}
+	if client == 0 {
+		c.ClockAhead = t.ahead
+	}
+	return c
+}
+
+// watch runs traffic and harm until the checker finds something, the harm is over, or the time is up. It reports whether
+// the harm was done in full.
+func (t *trial) watch(ctx context.Context) (over bool, err error) {
+	inTime, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	t.log.Write(history.Event{Kind: history.Phase, Phase: history.Storm})
+	if err := t.begin(inTime); err != nil {
+		return false, err
+	}
+	harmful, enough := context.WithCancel(inTime)
+	defer enough()
+	var harmed chan struct{} // nobody hears of harm that is not done
+	if t.harm != nil {
+		harmed = make(chan struct{})
+		go func() {
+			defer close(harmed)
+			t.ended = t.harm(harmful, t)
+		}()
+		defer func() {
+			enough()
+			<-harmed
+		}()
+	}
+	tick := time.NewTicker(judgeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-harmed:
+			if inTime.Err() == nil {
+				return true, t.ended
+			}
+			return false, ctx.Err() // it was cut short
+		case <-inTime.Done():
+			return false, ctx.Err()
+		case <-tick.C:
+			if found, err := t.peek(); found || err != nil {
+				return false, err
+			}
+		}
+	}
+}
+
+// peek reports whether the checker finds something in what has happened so far.
+func (t *trial) peek() (bool, error) {
+	if t.checker == liveness {
+		return false, nil // before the harm is over, nobody can be late
+	}
+	now := t.now()
+	events, err := history.ReadDir(t.dir)
+	if err != nil {
+		return false, err
+	}
+	return len(t.judge(until(now, events)).Findings) > 0, nil
+}
+
+// awaitHolder returns when somebody has got a lock after a moment.
+func (t *trial) awaitHolder(ctx context.Context, after time.Duration) error {
+	return t.await(ctx, "got a lock", func(events []history.Event) bool {
+		return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > after && e.Kind == history.Acquired })
+	})
+}
+
+func (t *trial) now() time.Duration { return t.log.Clock().Now() }
+
+// await returns when the history shows that somebody did it.
+func (t *trial) await(ctx context.Context, did string, shows func([]history.Event) bool) error {
+	for ctx.Err() == nil {
+		events, err := history.ReadDir(t.dir)
+		if err != nil || shows(events) {
+			return err
+		}
+		pause(ctx, look)
+	}
+	return fmt.Errorf("nobody %s: %w", did, ctx.Err())
+}
+
+// goesOn reports whether round n is to be done.
+func (t *trial) goesOn(ctx context.Context, n int) bool {
+	return ctx.Err() == nil && (t.rounds == 0 || n < t.rounds)
+}
+
+// stop ends the traffic; nothing is held or wanted any more when it returns.
+func (t *trial) stop(ctx context.Context) error {
+	return t.fleet.All(ctx, stopTimeout, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} })
+}
+
+func (t *trial) note(kind history.Kind, fault string, on faults.Side, targets ...int) {
+	t.log.Write(history.Event{Kind: kind, Fault: fault, On: string(on), Targets: targets})
+}
+
+func (t *trial) names() []string { return traffic.Names(t.prefix, t.groups) }
+
+func (t *trial) keepLogs(dir string) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	for m := range t.masters.Masters() {
+		text, err := t.masters.Log(ctx, m)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("master-%d.log", m)), []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Say("the log of master %d is not kept: %v", m, err)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/scenarios"
+	"github.com/redlock-go/redlock/chaos/simulation"
+)
+
+// simulated is the backend in virtual time.
+const simulated = scenarios.Simulation
+
+// How many schedules are simulated if nobody says: in all, and of a scenario, which takes longer each.
+const (
+	manySchedules = 5000
+	someSchedules = 100
+)
+
+// flags are what the command line says.
+type flags struct {
+	scenarios  []scenarios.Scenario
+	backend    string
+	seed       uint64
+	duration   time.Duration
+	clients    int
+	lanes      int
+	schedules  int
+	soak       time.Duration
+	out        string
+	guarantees string
+	masters    []string // of the user's
+	controls   []string // patterns of their names
+	set        *flag.FlagSet
+}
+
+func parse(args []string, stderr io.Writer) (f flags, err error) {
+	var names, masters, controls string
+	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // Parse returns what it prints
+	set.Usage = func() {}
+	set.StringVar(&names, "scenario", "", "play only these, e.g. mutexes,only-clock-* (default: all, and the controls)")
+	set.StringVar(&f.backend, "backend", "", fmt.Sprintf("where the masters come from: %s; simulation plays scenarios, or schedules of its own, in virtual time (default: containers)", strings.Join(backend.Names(), ", ")))
+	set.StringVar(&controls, "control", "", "try only these locks that are broken on purpose, e.g. setnx,'no *' ('*': all)")
+	set.StringVar(&masters, "masters", "", "play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
+	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
+	set.DurationVar(&f.duration, "duration", 0, "how long each storm lasts (default: as each scenario says)")
+	set.IntVar(&f.clients, "clients", 0, "how many client processes use the lock (default: as each scenario says)")
+	set.IntVar(&f.lanes, "lanes", 1, "how many scenarios are played at a time")
+	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
+	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
+	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
+	set.StringVar(&f.guarantees, "guarantees", "", "write the table of guarantees into this file, and do nothing else")
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			usage(set, stderr)
+		}
+		return f, err
+	}
+	if set.NArg() > 0 {
+		return f, fmt.Errorf("unexpected argument %q: there are only flags, see -h", set.Arg(0))
+	}
+	f.masters, f.controls, f.set = split(masters), split(controls), set
+	return f, f.complete(names)
+}
+
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+}
+
+func (f *flags) complete(names string) error {
+	if f.seed == 0 {
+		f.seed = rand.Uint64N(1_000_000_000) + 1
+	}
+	var errs []error
+	for _, name := range split(names) {
+		found, err := scenarios.Find(name)
+		errs = append(errs, err)
+		for _, s := range found {
+			f.scenarios = append(f.scenarios, f.change(s))
+		}
+	}
+	if f.backend != "" && f.backend != simulated {
+		errs = append(errs, backend.Check(f.backend))
+	}
+	if f.backend == simulated && f.soak > 0 {
+		errs = append(errs, errors.New("a soak plays scenarios: name containers or processes, or leave -backend out"))
+	}
+	if len(f.masters) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0) {
+		errs = append(errs, errors.New("on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out"))
+	}
+	if len(f.controls) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0 || len(f.masters) > 0) {
+		errs = append(errs, errors.New("controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out"))
+	}
+	for _, pattern := range f.controls {
+		if naive, own := findControls([]string{pattern}); len(naive)+len(own) == 0 {
+			errs = append(errs, fmt.Errorf("no control is called %q: -h lists them", pattern))
+		}
+	}
+	if f.schedules == 0 {
+		f.schedules = manySchedules
+		if len(f.scenarios) > 0 {
+			f.schedules = someSchedules
+		}
+	}
+	if f.lanes < 1 {
+		errs = append(errs, fmt.Errorf("lanes %d: it takes at least one", f.lanes))
+	}
+	if f.schedules < 1 {
+		errs = append(errs, fmt.Errorf("schedules %d: it takes at least one", f.schedules))
+	}
+	if f.duration != 0 && f.duration < scenarios.LeastStorm {
+		errs = append(errs, fmt.Errorf("duration %v: a storm takes at least %v", f.duration, scenarios.LeastStorm))
+	}
+	if f.clients != 0 && f.clients < scenarios.LeastClients {
+		errs = append(errs, fmt.Errorf("clients %d: it takes at least %d to contend", f.clients, scenarios.LeastClients))
+	}
+	return errors.Join(errs...)
+}
+
+// change is a scenario as the command line wants it.
+func (f *flags) change(s scenarios.Scenario) scenarios.Scenario {
+	if f.duration > 0 {
+		s.Storm = f.duration
+	}
+	if f.clients > 0 {
+		s.Clients = f.clients
+	}
+	return s
+}
+
+func usage(set *flag.FlagSet, w io.Writer) {
+	fmt.Fprint(w, `Usage: go run ./chaos [flags]
+
+Harms masters and clients, and checks what the lock promises. Without flags it runs all of it: scenarios on containers, on
+processes and in virtual time, schedules of the simulation's own, and locks that are broken on purpose, which the checkers
+must catch. A scenario is played on any backend; in virtual time (-backend simulation) it is played in many schedules. Exit
+status: 0 when everything was as promised and every control was caught, 1 when not, 2 when there is no verdict.
+
+With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tries a deployment of yours: client processes on this machine lock
+there, die, freeze, and have clocks that drift. The masters are not harmed: nothing is flushed, configured, killed or slowed on
+purpose. All names begin with `+backend.MarkBegin+`, and what others have there is neither touched nor looked at. URLs may have a
+user, a password, rediss:// for TLS, and a database. The masters must be 1, or an odd number. Fencing counters of the run stay
+for a day, and end by themselves.
+
+`)
+	set.SetOutput(w)
+	set.PrintDefaults()
+	fmt.Fprintln(w, "\nScenarios:")
+	for _, s := range scenarios.All() {
+		fmt.Fprintf(w, "  %-30s %s\n", s.Name, s.About)
+	}
+	accept := scenarios.Acceptance()
+	fmt.Fprintf(w, "  %-30s %s; only with -masters\n", accept.Name, accept.About)
+	fmt.Fprintln(w, "\nFaults:")
+	for _, t := range faults.Catalog() {
+		text := t.About
+		if t.Breaks != "" {
+			text += "; breaks: " + t.Breaks
+		}
+		fmt.Fprintf(w, "  %-30s %s\n", t.Name, text)
+	}
+	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers(), ", "))
+	fmt.Fprintln(w, "\nControls, which a checker must catch:")
+	for _, c := range naive.All {
+		fmt.Fprintf(w, "  %-30s %s: %s\n", c.Name, c.Checker, c.Doc)
+	}
+	for _, c := range simulation.Controls() {
+		fmt.Fprintf(w, "  %-30s %s: our own lock, in the simulation\n", c.Name, c.By)
+	}
+}
+
+func checkers() []string {
+	names := []string{"residue", "leaks", "coverage", "soundness", "harness"}
+	for _, c := range scenarios.Columns() {
+		names = append(names, scenarios.CheckersOf(c)...)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/scenarios"
+	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/internal/redisbox"
+)
+
+// guaranteesFile is what the profile compares the promises with, seen from the project's root.
+const guaranteesFile = "docs/guarantees.md"
+
+// profile runs everything.
+func (c *command) profile(ctx context.Context) (bool, error) {
+	if err := scenarios.CheckTable(guaranteesFile); err != nil {
+		return false, err
+	}
+	steps := []struct {
+		name string
+		do   func(context.Context) (bool, error)
+	}{
+		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), lanes) }},
+		{"naive locks", func(ctx context.Context) (bool, error) { return c.naive(ctx, naive.All) }},
+		{"broken locks of our own", func(ctx context.Context) (bool, error) { return c.broken(ctx, simulation.Controls()) }},
+		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
+		{"simulated schedules", func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }},
+	}
+	good := true
+	for _, s := range steps {
+		begin := time.Now()
+		c.say("%s", s.name)
+		ok, err := s.do(ctx)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", s.name, err)
+		}
+		good = good && ok
+		c.say("%s: %s after %v", s.name, verdict(ok), time.Since(begin).Round(time.Second))
+	}
+	return good, nil
+}
+
+// lanes is how many scenarios a small machine can play at a time: most of each is waiting.
+const lanes = 6
+
+// allJobs are all scenarios: every storm where it counts, and every fault where it is quickest to be had.
+func (c *command) allJobs() []scenarios.Job {
+	var jobs []scenarios.Job
+	for _, s := range scenarios.All() {
+		on := backend.Processes
+		if s.Name == "mutexes" || s.Name == "fenced" || s.Container() {
+			on = backend.Containers
+		}
+		if c.flags.backend != "" {
+			on = c.flags.backend
+		}
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.change(s), Backend: on})
+	}
+	return jobs
+}
+
+// virtualEach is how many schedules each scenario is played in by the profile.
+const virtualEach = 10
+
+// virtualJobs are all scenarios, in virtual time.
+func (c *command) virtualJobs() []scenarios.Job {
+	var jobs []scenarios.Job
+	for _, s := range scenarios.All() {
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.change(s), Backend: simulated, Schedules: virtualEach})
+	}
+	return jobs
+}
+
+func (c *command) jobs() []scenarios.Job {
+	on := c.flags.backend
+	if on == "" {
+		on = backend.Containers
+	}
+	var jobs []scenarios.Job
+	for _, s := range c.flags.scenarios {
+		jobs = append(jobs, scenarios.Job{Scenario: s, Backend: on, Schedules: c.flags.schedules})
+	}
+	return jobs
+}
+
+// suite plays scenarios, and prints a line for each.
+func (c *command) suite(lanes int) (scenarios.Suite, error) {
+	o, err := c.options()
+	return scenarios.Suite{
+		Options: o, Lanes: lanes, RunnerOn: c.runners.on,
+		ReplayOf: c.flags.againOne,
+		Done: func(j scenarios.Job, out scenarios.Outcome) {
+			c.book.played(out)
+			c.virtual += out.Schedules
+			many := ""
+			if out.Schedules > 0 {
+				many = fmt.Sprintf("%d schedules, ", out.Schedules)
+			}
+			switch {
+			case out.NoVerdict != "":
+				fmt.Fprintf(c.out, "%-46s no verdict\n", j.Name()) // why is told in the end
+			case out.Skipped != "":
+				fmt.Fprintf(c.out, "%-46s skipped: %s\n", j.Name(), out.Skipped)
+			case out.Good():
+				fmt.Fprintf(c.out, "%-46s as promised, %s%v%s\n", j.Name(), many, out.Took.Round(time.Second), without(out.Without))
+			default:
+				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
+					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Dir, out.Shown)
+			}
+		},
+	}, err
+}
+
+func without(faults []string) string {
+	if len(faults) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(faults, "; ")
+}
+
+// play plays the jobs.
+func (c *command) play(ctx context.Context, jobs []scenarios.Job, lanes int) (bool, error) {
+	suite, err := c.suite(lanes)
+	if err != nil {
+		return false, err
+	}
+	c.book.plan(jobs)
+	outcomes, err := suite.Play(ctx, jobs)
+	if err != nil {
+		return false, err
+	}
+	skipped := len(slices.DeleteFunc(slices.Clone(outcomes), func(o scenarios.Outcome) bool { return o.Skipped == "" }))
+	switch {
+	case skipped == len(outcomes):
+		return false, errors.New("nothing was played: see why each scenario was skipped")
+	case skipped > 0 && os.Getenv(redisbox.EnvRequire) != "":
+		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no gap", skipped, redisbox.EnvRequire)
+	}
+	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
+}
+
+// soak plays scenarios at random.
+func (c *command) soak(ctx context.Context) (bool, error) {
+	suite, err := c.suite(c.flags.lanes)
+	if err != nil {
+		return false, err
+	}
+	all := c.flags.scenarios
+	if len(all) == 0 {
+		all = scenarios.All()
+	}
+	on := []string{c.flags.backend}
+	if on[0] == "" {
+		on = backend.Names()
+	}
+	rng := rand.New(rand.NewPCG(c.flags.seed, 0x736f616b))
+	bad := false
+	done := suite.Done
+	suite.Done = func(j scenarios.Job, out scenarios.Outcome) {
+		bad = bad || !out.Good()
+		done(j, out)
+	}
+	played, err := suite.Soak(ctx, func() scenarios.Job {
+		return scenarios.Job{Scenario: c.flags.change(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
+	}, c.flags.soak)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return false, err
+	}
+	c.say("%d scenarios in %v", played, c.flags.soak)
+	return !bad, nil
+}
+
+func verdict(ok bool) string {
+	if ok {
+		return "as it should be"
+	}
+	return "NOT as it should be"
+}

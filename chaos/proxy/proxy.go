@@ -1,0 +1,158 @@
+// Package proxy puts a TCP proxy in front of a master, so that the network between them can be made bad: toxiproxy, in
+// this process.
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/redlock-go/redlock/internal/freeport"
+)
+
+// Proxy passes connections on to one upstream address. Its own address stays the same until [Proxy.Close], and nobody else
+// can have it, cut or not (on Linux). Its methods may be called concurrently.
+//
+// toxiproxy leaves a goroutine (some 14 kB) behind for each connection that was closed while it held bytes back for it.
+// The connection itself is closed.
+type Proxy struct {
+	upstream string
+	listen   string
+	port     *port // held for the whole life
+
+	mu        sync.Mutex
+	server    *toxiproxy.ApiServer
+	proxy     *toxiproxy.Proxy // nil when closed
+	condition Condition
+	stuck     error         // toxiproxy does not come back; nil: all is well
+	patience  time.Duration // for a change
+}
+
+const (
+	listenAttempts = 5
+	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine. It waits
+	// for ever for one that is closed in the midst of the change while bytes are held back for it.
+	changeTimeout = 20 * time.Second
+)
+
+// New starts a proxy on a loopback port, in condition [Fine]. The caller closes it.
+func New(upstream string) (*Proxy, error) {
+	p := &Proxy{
+		upstream: upstream, condition: Fine, patience: changeTimeout,
+		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
+	}
+	for attempt := 1; ; attempt++ {
+		free, err := freeport.Get()
+		if err != nil {
+			return nil, err
+		}
+		p.listen = fmt.Sprintf("127.0.0.1:%d", free)
+		if p.port, err = hold(p.listen); err == nil {
+			if p.proxy, err = p.begin(); err == nil {
+				return p, nil
+			}
+			err = errors.Join(err, p.port.release())
+		}
+		if attempt == listenAttempts {
+			return nil, err
+		}
+	}
+}
+
+// Addr is host:port of the proxy.
+func (p *Proxy) Addr() string { return p.listen }
+
+// Set puts the network into a condition, whatever it was in before, for the connections that there are and for new ones.
+//
+// A condition that loses bytes ends with the connections that it was in: what arrived on them afterwards would be
+// taken for the answer to another command, which no network does.
+//
+// After an error the proxy is of no more use, and is to be closed.
+func (p *Proxy) Set(c Condition) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proxy == nil {
+		return fmt.Errorf("proxy of %s: it is closed", p.upstream)
+	}
+	if c == p.condition || p.stuck != nil {
+		return p.stuck
+	}
+	type changed struct {
+		proxy *toxiproxy.Proxy
+		err   error
+	}
+	done := make(chan changed, 1)
+	go func(proxy *toxiproxy.Proxy, from Condition) {
+		proxy, err := p.change(proxy, from, c)
+		done <- changed{proxy, err}
+	}(p.proxy, p.condition)
+	select {
+	case now := <-done:
+		p.proxy, p.condition = now.proxy, c
+		return now.err
+	case <-time.After(p.patience):
+		p.stuck = fmt.Errorf("proxy of %s: toxiproxy has not got from %q to %q within %v: play the scenario again",
+			p.upstream, p.condition, c, p.patience)
+		return p.stuck
+	}
+}
+
+// change gets a proxy from one condition to another, and returns it, or which is in its place.
+func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.Proxy, error) {
+	if to == Cut {
+		proxy.Stop()
+		return proxy, nil
+	}
+	if from.keepsBytes() {
+		proxy.Toxics.ResetToxics(context.Background())
+	} else {
+		proxy.Stop()
+		next, err := p.begin()
+		if err != nil {
+			return proxy, err
+		}
+		proxy = next
+	}
+	for _, t := range toxics[to] {
+		text, err := json.Marshal(t)
+		if err != nil {
+			return proxy, err
+		}
+		if _, err := proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
+			return proxy, fmt.Errorf("proxy of %s: %s: %w", p.upstream, t.Type, err)
+		}
+	}
+	return proxy, nil
+}
+
+// begin starts a proxy. Where it takes the place of one that was stopped, its links take no toxic over from the old ones.
+func (p *Proxy) begin() (*toxiproxy.Proxy, error) {
+	next := toxiproxy.NewProxy(p.server, p.listen, p.listen, p.upstream)
+	if err := p.port.lend(next.Start); err != nil {
+		return nil, fmt.Errorf("proxy of %s: %w", p.upstream, err)
+	}
+	return next, nil
+}
+
+// Close breaks all connections and stops listening. A second Close does nothing.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.proxy == nil {
+		return nil
+	}
+	if p.stuck == nil {
+		p.proxy.Stop()
+	} else {
+		go p.proxy.Stop() // it closes the listener; the connections end with the process
+	}
+	p.proxy = nil
+	return p.port.release()
+}

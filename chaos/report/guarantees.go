@@ -1,0 +1,75 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Promise says how far a promise goes under a fault.
+type Promise string
+
+const (
+	// Kept without condition.
+	Kept Promise = "kept"
+	// KeptGiven an assumption, which the cell names.
+	KeptGiven Promise = "kept, given "
+	// Open: it may be kept or not.
+	Open Promise = "not promised"
+	// NotPromised, and seen broken.
+	NotPromised Promise = "not promised (seen broken)"
+)
+
+// Cell is one promise under one fault.
+type Cell struct {
+	Promise Promise
+	// Given is the assumption, for KeptGiven alone.
+	Given string
+	// Scenario shows it.
+	Scenario string
+}
+
+// Row is what is promised under one fault.
+type Row struct {
+	Fault                                    string
+	Exclusion, Fencing, ToldInTime, Liveness Cell
+}
+
+// Guarantees writes the table as markdown. It returns an error, and writes nothing, if a cell makes no sense: if no
+// scenario shows it, or if its assumption is missing.
+func Guarantees(w io.Writer, table []Row) error {
+	var b strings.Builder
+	b.WriteString("| fault | exclusion | fencing | told in time | liveness |\n|---|---|---|---|---|\n")
+	for _, r := range table {
+		b.WriteString("| " + escape(r.Fault))
+		for i, c := range []Cell{r.Exclusion, r.Fencing, r.ToldInTime, r.Liveness} {
+			text, err := c.text()
+			if err != nil {
+				column := []string{"exclusion", "fencing", "told in time", "liveness"}[i]
+				return fmt.Errorf("guarantees: %s under %q: %w", column, r.Fault, err)
+			}
+			b.WriteString(" | " + text)
+		}
+		b.WriteString(" |\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (c Cell) text() (string, error) {
+	switch {
+	case c.Scenario == "":
+		return "", fmt.Errorf("no scenario shows %q: name one", c.Promise)
+	case c.Promise == KeptGiven && c.Given == "":
+		return "", fmt.Errorf("%q what? name the assumption", strings.TrimSpace(string(c.Promise)))
+	case c.Promise != KeptGiven && c.Given != "":
+		return "", fmt.Errorf("%q has the assumption %q, which only %q can have", c.Promise, c.Given, strings.TrimSpace(string(KeptGiven)))
+	case c.Promise != Kept && c.Promise != KeptGiven && c.Promise != Open && c.Promise != NotPromised:
+		return "", fmt.Errorf("%q is no promise: it is one of %q, %q, %q, %q", c.Promise, Kept, KeptGiven, Open, NotPromised)
+	}
+	return escape(string(c.Promise)+c.Given) + " · `" + escape(c.Scenario) + "`", nil
+}
+
+func escape(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "`", "'").Replace(s)
+}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// indexPage is what the template shows.
+type indexPage struct {
+	Index
+	Class, Stamp string
+	Summary      []string
+	Checkers     []string
+	Rows         []indexRow
+	Controls     []controls
+	CSS          template.CSS
+}
+
+// Columns is how many the table of scenarios has.
+func (p indexPage) Columns() int { return len(p.Checkers) + 6 }
+
+type indexRow struct {
+	Played
+	Cells  []cell
+	Linked bool // its report is there
+}
+
+type controls struct {
+	Title, About string
+	All          []Control
+	Caught       int
+}
+
+// order is how the checkers' columns stand: what the lock promises first.
+var order = []string{
+	"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "residue", "leaks", "coverage", "soundness", "harness",
+}
+
+// IndexFile is the name of the index in the folder of a run.
+const IndexFile = "index.html"
+
+// SaveIndex writes the index into the folder. Whoever reads it meanwhile sees the old one or the new one.
+func SaveIndex(folder string, x Index) error {
+	var b strings.Builder
+	if err := IndexHTML(&b, folder, x); err != nil {
+		return err
+	}
+	path := filepath.Join(folder, IndexFile)
+	if err := os.WriteFile(path+".new", []byte(b.String()), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// IndexHTML writes one page that needs nothing beside itself, but links to the reports that there are in the folder.
+func IndexHTML(w io.Writer, folder string, x Index) error {
+	css, err := assets.ReadFile("page.css")
+	if err != nil {
+		return err
+	}
+	more, err := assets.ReadFile("index.css")
+	if err != nil {
+		return err
+	}
+	t, err := template.New("index.html").Funcs(template.FuncMap{"took": took, "percent": percent, "count": count}).ParseFS(assets, "index.html")
+	if err != nil {
+		return err
+	}
+	p := indexPage{Index: x, CSS: template.CSS(string(css) + string(more)), Checkers: x.checkers()}
+	p.Class, p.Stamp = x.stamp()
+	for _, one := range x.Played {
+		r := indexRow{Played: one}
+		for _, c := range p.Checkers {
+			r.Cells = append(r.Cells, one.cell(c))
+		}
+		_, err := os.Stat(filepath.Join(folder, one.Folder, "report.html"))
+		r.Linked = err == nil
+		p.Rows = append(p.Rows, r)
+	}
+	for _, c := range []controls{
+		{"Naive locks", "What was once published, on real masters, in processes that are harmed.", x.Naive, 0},
+		{"Our own lock with a rule taken out", "In the simulation.", x.Own, 0},
+	} {
+		if len(c.All) > 0 {
+			for _, one := range c.All {
+				if one.Caught {
+					c.Caught++
+				}
+			}
+			p.Controls = append(p.Controls, c)
+		}
+	}
+	p.Summary = x.summary()
+	return t.Execute(w, p)
+}
+
+// checkers are those that were asked.
+func (x Index) checkers() []string {
+	asked := map[string]bool{}
+	for _, p := range x.Played {
+		for _, v := range p.Verdicts {
+			asked[v.Checker] = true
+		}
+	}
+	known := slices.DeleteFunc(slices.Clone(order), func(c string) bool { return !asked[c] })
+	for _, c := range known {
+		delete(asked, c)
+	}
+	return append(known, slices.Sorted(maps.Keys(asked))...)
+}
+
+func (x Index) stamp() (class, text string) {
+	switch {
+	case x.Good():
+		return "good", "✓ PASS"
+	case x.bad():
+		return "bad", "✕ FAIL"
+	case x.Ended:
+		return "open", "? NO VERDICT"
+	default:
+		return "open", "… UNFINISHED"
+	}
+}
+
+// summary is what a reader wants to know first.
+func (x Index) summary() []string {
+	var all []string
+	if x.NoVerdict != "" {
+		all = append(all, "No verdict: "+x.NoVerdict)
+	}
+	if !x.Ended {
+		all = append(all, "The run has not come to its end, or was broken off hard: this is what there is so far.")
+	}
+	if n := len(x.Played); n > 0 {
+		counts := map[string]int{}
+		for _, p := range x.Played {
+			counts[p.Result()]++
+		}
+		var parts []string
+		for _, r := range []string{"as promised", "not as promised", "no verdict", "skipped", "not played"} {
+			if counts[r] > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
+			}
+		}
+		all = append(all, fmt.Sprintf("%s: %s.", plural(n, "scenario"), strings.Join(parts, ", ")))
+	}
+	if n := len(x.Naive) + len(x.Own); n > 0 {
+		caught := 0
+		for _, c := range slices.Concat(x.Naive, x.Own) {
+			if c.Caught {
+				caught++
+			}
+		}
+		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "broken lock"), caught))
+	}
+	for _, s := range x.Simulated {
+		all = append(all, fmt.Sprintf("%s: %s.", plural(s.Schedules, "schedule"), plural(len(s.Violations), "violation")))
+	}
+	return all
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// took is a duration as a person reads it.
+func took(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d < time.Minute:
+		return d.Round(time.Second / 10).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	default:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+}
+
+// count is a large number as a person reads it.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+func percent(n, of int) string {
+	if of == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.2f", 100*float64(n)/float64(of))
+}

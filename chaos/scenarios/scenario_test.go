@@ -1,0 +1,87 @@
+package scenarios_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/report"
+	"github.com/redlock-go/redlock/chaos/scenarios"
+)
+
+func TestEveryFaultHasAScenario(t *testing.T) {
+	t.Parallel()
+	rows := map[string]int{}
+	names := map[string]bool{}
+	for _, s := range scenarios.All() {
+		assert.False(t, names[s.Name], "%s is there twice", s.Name)
+		names[s.Name] = true
+		if s.Fault != "" {
+			rows[s.Fault]++
+		}
+	}
+	for _, f := range faults.Catalog() {
+		assert.Equal(t, 1, rows[f.Name], f.Name)
+	}
+}
+
+func TestFindTakesPatterns(t *testing.T) {
+	t.Parallel()
+	found, err := scenarios.Find("only-clock-*")
+	require.NoError(t, err)
+	assert.Len(t, found, 4)
+	_, err = scenarios.Find("calm")
+	require.ErrorContains(t, err, `no scenario is called "calm"`)
+	_, err = scenarios.Find("[")
+	require.Error(t, err)
+}
+
+// The table in the documentation is the one that the scenarios make.
+func TestTheTableOfGuaranteesIsUpToDate(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, scenarios.CheckTable("../../docs/guarantees.md"))
+}
+
+func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
+	t.Parallel()
+	var (
+		found     = []check.Finding{{Text: "two at once"}}
+		held      = check.Verdict{Checker: "exclusion"}
+		violated  = check.Verdict{Checker: "exclusion", Findings: found}
+		undecided = check.Verdict{Checker: "linearizability", Undecided: "no time"}
+		residue   = check.Verdict{Checker: "residue", Findings: found}
+		promise   = func(p report.Promise) scenarios.Promises {
+			return scenarios.Promises{scenarios.Exclusion: {Promise: p}}
+		}
+	)
+	for name, tt := range map[string]struct {
+		promises scenarios.Promises
+		verdicts []check.Verdict
+		wrong    string // "": good
+	}{
+		"kept, and held":                       {nil, []check.Verdict{held}, ""},
+		"kept, and violated":                   {nil, []check.Verdict{violated}, "two at once"},
+		"kept, and undecided":                  {nil, []check.Verdict{held, undecided}, "no time"},
+		"kept given something, and violated":   {promise(report.KeptGiven), []check.Verdict{violated}, "two at once"},
+		"open, and held":                       {promise(report.Open), []check.Verdict{held}, ""},
+		"open, and violated":                   {promise(report.Open), []check.Verdict{violated}, ""},
+		"not promised, and seen broken":        {promise(report.NotPromised), []check.Verdict{violated}, ""},
+		"not promised, and not seen broken":    {promise(report.NotPromised), []check.Verdict{held}, "was not seen broken"},
+		"what no column promises must hold":    {promise(report.Open), []check.Verdict{residue}, "residue"},
+		"another column is no excuse for this": {promise(report.NotPromised), []check.Verdict{residue, violated}, "residue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := scenarios.Outcome{Scenario: scenarios.Scenario{Promises: tt.promises}, Verdicts: tt.verdicts}
+			assert.Equal(t, tt.wrong == "", o.Good())
+			if tt.wrong != "" {
+				require.Len(t, o.Wrong(), 1)
+				assert.Contains(t, o.Wrong()[0], tt.wrong)
+			}
+		})
+	}
+	assert.False(t, scenarios.Outcome{}.Good(), "a run that checked nothing")
+}

@@ -1,0 +1,168 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/chaos/traffic"
+)
+
+// Job is one scenario on one backend.
+type Job struct {
+	Scenario Scenario
+	Backend  string
+	// Schedules is how many the simulation plays; the other backends play one run.
+	Schedules int
+}
+
+// Name is what the job's folder is called.
+func (j Job) Name() string { return j.Scenario.Name + "-" + j.Backend }
+
+// Suite plays jobs side by side.
+type Suite struct {
+	Options
+	// RunnerOn returns where the clients run whose masters are on that backend; nil: where the Options say.
+	RunnerOn func(ctx context.Context, backend string) (traffic.Runner, error)
+	// Lanes is how many jobs are played at a time.
+	Lanes int
+	// ReplayOf returns the command that plays a job of the suite with that seed again.
+	ReplayOf func(Job, uint64) string
+	// Done is told of every job that has ended, with or without a verdict, one at a time.
+	Done func(Job, Outcome)
+
+	one func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
+}
+
+// Play plays all jobs, each with a seed of its own that depends on that of the suite, in a folder of its own. It goes on
+// after a scenario that was not as promised; one without a verdict is tried once more, as the harness may have stumbled,
+// and is an error then.
+func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(jobs))
+	var all errgroup.Group
+	all.SetLimit(s.Lanes)
+	var mu sync.Mutex
+	for i, j := range jobs {
+		all.Go(func() error {
+			out, err := s.play(ctx, j, 0)
+			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
+				s.Say("%s: no verdict: %v; once more", j.Name(), err)
+				out, err = s.play(ctx, j, 1)
+			}
+			if err != nil {
+				out.NoVerdict = err.Error()
+				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
+			}
+			outcomes[i] = out
+			mu.Lock()
+			defer mu.Unlock()
+			s.Done(j, out)
+			return err
+		})
+	}
+	err := all.Wait()
+	return outcomes, errors.Join(err, ctx.Err())
+}
+
+func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
+	o := s.Options
+	o.Backend, o.Seed = j.Backend, seedOf(s.Seed, j.Name())
+	o.Dir = filepath.Join(s.Dir, j.Name())
+	if again > 0 {
+		o.Dir = fmt.Sprintf("%s-again", o.Dir)
+	}
+	o.Replay = s.ReplayOf(j, s.Seed)
+	o.Say = func(format string, args ...any) { s.Say("%s: %s", j.Name(), fmt.Sprintf(format, args...)) }
+	if s.Lanes > 1 { // who listens to all of them hears nothing
+		o.Say = func(string, ...any) {}
+	}
+	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return notPlayed, err
+	}
+	if j.Backend == Simulation {
+		o.Schedules = j.Schedules
+		o.Seed = s.Seed // one schedule after the other, so that each can be named by its own
+		v, err := PlayVirtually(ctx, j.Scenario, o, simulation.Product())
+		return v.Outcome, err
+	}
+	if s.RunnerOn != nil {
+		runner, err := s.RunnerOn(ctx, j.Backend)
+		if err != nil {
+			return notPlayed, fmt.Errorf("where the clients run: %w", err)
+		}
+		o.Runner = runner
+	}
+	play := s.one
+	if play == nil {
+		play = Play
+	}
+	out, err := play(ctx, j.Scenario, o)
+	for _, v := range out.Verdicts {
+		if v.Checker == "harness" && !v.Held() && err == nil {
+			err = fmt.Errorf("the harness itself failed: %s", why(v))
+		}
+	}
+	return out, err
+}
+
+// seedOf is a job's seed.
+func seedOf(seed uint64, name string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name) // never fails
+	return (seed+h.Sum64()%1_000_000_000)%1_000_000_000 + 1
+}
+
+// Soak plays random scenarios, as many at a time as there are lanes and different ones, in rounds, until the time is up or
+// one was not as promised. It keeps the folder of that round, and removes those of the others.
+func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (played int, err error) {
+	end := time.Now().Add(d)
+	for round := 0; time.Now().Before(end) && ctx.Err() == nil; round++ {
+		one := s
+		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
+		one.Seed = s.Seed + uint64(round)
+		outcomes, err := one.Play(ctx, draw(pick, s.Lanes))
+		if err != nil {
+			return played, err
+		}
+		good := true
+		for _, o := range outcomes {
+			played++
+			good = good && o.Good()
+		}
+		if !good {
+			return played, nil
+		}
+		if err := os.RemoveAll(one.Dir); err != nil {
+			return played, err
+		}
+	}
+	return played, ctx.Err()
+}
+
+// draw picks n jobs that differ, as each needs a folder of its own; fewer if there seem to be no more.
+func draw(pick func() Job, n int) []Job {
+	const enough = 50 // picks for each job
+	var jobs []Job
+	for range enough * n {
+		j := pick()
+		if !slices.ContainsFunc(jobs, func(other Job) bool { return other.Name() == j.Name() }) {
+			jobs = append(jobs, j)
+		}
+		if len(jobs) == n {
+			break
+		}
+	}
+	return jobs
+}

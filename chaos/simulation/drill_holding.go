@@ -1,0 +1,266 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// drillsOfHolding are about what a holder has.
+var drillsOfHolding = []drill{
+	{name: "frozen through the deadline", draw: nothing, play: (*scene).frozenThrough},
+	{name: "given up", draw: nothing, play: (*scene).givenUp},
+	{name: "attached", draw: keepers, play: (*scene).attached},
+	{name: "depth", draw: keepers, play: (*scene).depth},
+	{name: "longest hold", draw: awake, play: (*scene).longestHold},
+}
+
+// frozenThrough: a lock that was told lost, or whose deadline has passed, is over, also when an extension that was in time is
+// heard of then: in the last millisecond, in which it is told; or when a process thaws.
+func (sc *scene) frozenThrough() {
+	const way = 20 * time.Millisecond
+	for _, m := range sc.world.Masters() {
+		m.Delay(way, 0)
+	}
+	w := sc.worker(0)
+	for i := range 12 {
+		h := w.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		until := h.until()
+		ask := func() error { return h.lock.Extend(context.Background()) }
+		var err error
+		if i%2 == 0 {
+			time.Sleep(until - within(sc.rng, 900*time.Microsecond) - 2*way - sc.now())
+			err = ask()
+		} else {
+			err = w.sleepThrough(until, way, ask)
+		}
+		time.Sleep(2 * time.Millisecond)
+		if later := h.until(); err == nil || h.lock.Context().Err() == nil || later > until+time.Microsecond {
+			sc.problem(ByTold, w.who, "%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
+				h.want.Names, stamp(later), stamp(until), err)
+		}
+		h.believe("over")
+		h.stop()
+		_ = h.lock.Unlock(context.Background())
+		time.Sleep(time.Second)
+	}
+}
+
+// sleepThrough freezes the host while the answers to what is asked are under way, until the deadline has passed.
+func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error {
+	time.Sleep(until - 100*time.Millisecond - w.now())
+	answer := make(chan error, 1)
+	go func() { answer <- ask() }()
+	time.Sleep(way * 3 / 2)
+	w.host.Freeze()
+	w.note(w.client.Name, "frozen, until %v", stamp(until))
+	time.Sleep(until + within(w.rng, 20*time.Millisecond) - w.now())
+	w.thaw(w.client.Name)
+	w.host.Thaw()
+	return <-answer
+}
+
+// givenUp: what a caller wanted who has had its answer is not asked of a master that was not asked by then.
+func (sc *scene) givenUp() {
+	w, other := sc.worker(0), sc.worker(1)
+	taken := other.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+	if taken == nil {
+		return
+	}
+	for range 4 {
+		down := sc.some(sc.schedule.Masters - sc.majority())
+		for _, m := range down {
+			m.Freeze()
+		}
+		// This one is on the way to the frozen masters, and the next one stands behind it.
+		h := w.must(Want{Kind: Mutex, Names: []string{"before"}, Try: true}, time.Second, "a majority answers")
+		if h == nil {
+			return
+		}
+		want := sc.want(Mutex)
+		want.Try = true
+		if w.take(want, patient{most: time.Second}) != nil {
+			w.problem(ByContract, w.who, "got %q though it is held", want.Names)
+		}
+		left := sc.now()
+		time.Sleep(within(sc.rng, w.client.Timeout/2))
+		for _, m := range down {
+			m.Thaw()
+		}
+		time.Sleep(time.Second)
+		sc.unasked(w.client.Name, want.Names, left)
+		h.sure()
+	}
+	taken.sure()
+}
+
+// unasked: no master was asked for one of the names by that client since then.
+func (h *history) unasked(client string, names []string, since time.Duration) {
+	h.mu.Lock()
+	commands := h.commands
+	h.mu.Unlock()
+	for _, e := range commands {
+		if at := e.At.Sub(h.start); e.Host == client && at > since && h.labels.acquires(e) && about(e, names) {
+			h.problem(ByLoad, e.Host, "asked master %d for a lock at %v, though its caller had left by %v",
+				e.Master, stamp(at), stamp(since))
+		}
+	}
+}
+
+// attached: a handle on a lock of another process, which stops, extends and unlocks it, and nobody comes between.
+func (sc *scene) attached() {
+	first, second, third := sc.worker(0), sc.worker(1), sc.worker(1)
+	ctx := context.Background()
+	name := sc.schedule.Names[0]
+	if _, err := second.locker.Attach(ctx, name, "nobody's"); !errors.Is(err, redlock.ErrLost) {
+		sc.problem(ByContract, second.who, "attaching to what nobody holds says: %v", err)
+	}
+	h := first.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+	if h == nil {
+		return
+	}
+	if _, err := second.locker.Attach(ctx, name, "another's"); !errors.Is(err, redlock.ErrHeld) {
+		sc.problem(ByContract, second.who, "attaching with another token says: %v", err)
+	}
+	time.Sleep(within(sc.rng, first.client.TTL/4))
+	down := sc.some(sc.schedule.Masters - sc.majority())
+	for _, m := range down {
+		m.Freeze()
+	}
+	l, err := second.locker.Attach(ctx, name, h.lock.Token())
+	if err != nil {
+		sc.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
+		return
+	}
+	a := second.begin(sc.want(Mutex), l, sc.now())
+	first.host.Freeze()
+	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the budget, and as much for what the clocks gained
+	if !first.client.Keepalive && a.until() > h.until()+drifts {
+		sc.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
+	}
+	waited := make(chan *holding)
+	go func() { waited <- third.take(sc.want(Mutex), patient{most: 10 * third.client.TTL}) }()
+	for range 4 { // longer than the first TTL lasts
+		time.Sleep(first.client.TTL / 3)
+		if err := l.Extend(ctx); err != nil {
+			sc.problem(ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
+		}
+	}
+	for _, m := range down {
+		m.Thaw()
+	}
+	a.sure()
+	released := sc.now()
+	if next := <-waited; next == nil || next.from < released-time.Millisecond || next.from-released > 3*third.client.Timeout {
+		sc.problem(ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
+			name, stamp(released), next != nil)
+	} else {
+		next.sure()
+	}
+	h.stop()
+	sc.thaw(first.client.Name)
+	first.host.Thaw()
+	time.Sleep(first.client.Timeout) // it finds its lock over
+	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
+		sc.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
+	}
+}
+
+// depth: the holds that an owner has, at however many processes, while nothing is in flight; with a minority of the masters
+// gone, too.
+func (sc *scene) depth() {
+	want := sc.want(Reentrant)
+	var held []*holding
+	look := func(when string) {
+		time.Sleep(3 * sc.schedule.Clients[0].Timeout)
+		for _, h := range held {
+			if n := h.lock.Depth(); n != len(held) {
+				sc.problem(ByContract, h.who, "the owner has %d holds, and Depth says %d, %s", len(held), n, when)
+			}
+		}
+	}
+	take := func() {
+		w := sc.worker(sc.rng.IntN(2))
+		if h := w.must(want, 2*time.Second, "it is the owner's"); h != nil {
+			held = append(held, h)
+		}
+	}
+	give := func() {
+		i := sc.rng.IntN(len(held))
+		held[i].sure()
+		if n := held[i].lock.Depth(); n != 0 {
+			sc.problem(ByContract, held[i].who, "Depth of a hold that has ended says %d", n)
+		}
+		held = append(held[:i], held[i+1:]...)
+	}
+	for range 4 {
+		take()
+		look("when all masters answer")
+	}
+	give()
+	look("after an Unlock")
+	gone := sc.some(sc.schedule.Masters - sc.majority())
+	for _, m := range gone {
+		m.Stop()
+	}
+	look("with a minority gone")
+	take()
+	look("with another hold that a minority knows nothing of")
+	for _, m := range gone {
+		m.Start()
+	}
+	look("with the minority back")
+	for len(held) > 0 {
+		give()
+		look("after an Unlock")
+	}
+}
+
+func awake(_ *rand.Rand, s *Schedule) {
+	for i := range s.Clients {
+		s.Clients[i].Keepalive = true
+	}
+}
+
+// longestHold: a lock with a maximum is kept alive until then, and not longer, and is another's at once.
+func (sc *scene) longestHold() {
+	w, other := sc.worker(0), sc.worker(1)
+	for _, kind := range []Kind{Mutex, Writer, Reentrant} {
+		want := sc.want(kind)
+		want.MaxHold = within(sc.rng, 3*w.client.TTL)
+		h := w.must(want, 2*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		if want.MaxHold = 0; want.Owner != "" {
+			want.Owner = "owner2"
+		}
+		// It counts from when the masters were asked, which is between the call and its return.
+		soonest, latest := h.asked+h.want.MaxHold, h.from+h.want.MaxHold
+		waited := make(chan *holding)
+		go func() { waited <- other.take(want, patient{most: 5 * w.client.TTL}) }()
+		w.pause(h.lock.Context(), 4*w.client.TTL)
+		end := sc.now()
+		exact := 2*time.Millisecond + h.want.MaxHold/200 // it is told a millisecond before, by a clock that drifts
+		if end < soonest-exact || end > latest+exact || !causeIs(h.lock.Context(), redlock.ErrLost) {
+			sc.problem(ByTold, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
+				kind, h.want.MaxHold, stamp(h.asked), stamp(h.from), stamp(end), context.Cause(h.lock.Context()))
+		}
+		next := <-waited
+		if next == nil || next.from > latest+exact+3*other.client.Timeout {
+			sc.problem(ByLiveness, other.who, "did not get %q when its maximum had come by %v: %v",
+				want.Names, stamp(latest), next != nil)
+		}
+		if next != nil {
+			next.sure()
+		}
+		h.believe("its maximum came")
+		h.stop()
+	}
+}

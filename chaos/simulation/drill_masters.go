@@ -1,0 +1,181 @@
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// drillsOfMasters are about masters that lose what they knew, or refuse.
+var drillsOfMasters = []drill{
+	{name: "majority lost", draw: keepers, play: (*scene).majorityLost},
+	{name: "counters lost under a lock", draw: aheadOfTime, play: (*scene).countersLost},
+	{name: "young masters", draw: shortLived, play: (*scene).youngMasters},
+	{name: "refused releases", draw: nothing, play: (*scene).refusedReleases},
+}
+
+func nothing(*rand.Rand, *Schedule) {}
+
+func keepers(r *rand.Rand, s *Schedule) {
+	s.Names = []string{"a", "b"}
+	for i := range s.Clients {
+		s.Clients[i].Keepalive = r.IntN(2) == 0
+	}
+}
+
+// majorityLost: a lock that a majority has forgotten is told lost by the next extension, and nothing of it stays on any
+// master: neither on the minority, nor where that extension has put it back.
+func (sc *scene) majorityLost() {
+	w := sc.worker(0)
+	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
+		h := w.must(sc.want(kind), sc.schedule.Window+5*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		restart := sc.rng.IntN(2) == 0
+		time.Sleep(within(sc.rng, time.Second))
+		for _, m := range sc.some(sc.majority()) {
+			if restart {
+				m.Restart()
+			} else {
+				m.Wipe()
+			}
+		}
+		lost := sc.now()
+		bound := 2 * w.client.Timeout // an extension that finds its connections broken, and another
+		if w.client.Keepalive {
+			// It comes every third of the TTL, a tenth sooner or later; after a failure in a quarter of that.
+			bound += w.client.TTL * (11 + 3) / 30
+			w.pause(h.lock.Context(), w.client.TTL)
+		} else {
+			h.extend()
+			h.extend()
+		}
+		if told := sc.now() - lost; told > bound || !causeIs(h.lock.Context(), redlock.ErrLost) {
+			sc.problem(ByTold, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
+				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
+		}
+		time.Sleep(2 * w.client.Timeout) // the release
+		for _, key := range sc.left() {
+			sc.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
+		}
+		h.believe("lost")
+		h.stop()
+	}
+}
+
+// aheadOfTime: the first client's time of day is hours ahead.
+func aheadOfTime(r *rand.Rand, s *Schedule) {
+	s.Names = []string{"a", "b"}
+	s.Clients[0].Skew = between(r, [2]time.Duration{time.Hour, 3 * time.Hour})
+	s.Clients[0].Keepalive = r.IntN(2) == 0
+}
+
+// countersLost: an extension writes the fencing token back where the count is gone, so that the next one is larger, whatever
+// that client's time of day is.
+func (sc *scene) countersLost() {
+	ahead, next := sc.worker(0), sc.worker(1)
+	for _, kind := range []Kind{Mutex, Writer, Reentrant, Several} {
+		want := sc.want(kind)
+		want.Fencing = true
+		h := ahead.must(want, 2*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		lost := sc.majority() + sc.rng.IntN(sc.schedule.Masters-sc.majority()+1)
+		for _, m := range sc.some(lost) {
+			m.Evict(counters)
+		}
+		if ahead.client.Keepalive {
+			time.Sleep(ahead.client.TTL / 2)
+		} else {
+			h.extend()
+		}
+		time.Sleep(ahead.client.Timeout) // all have it, not just a majority
+		h.sure()
+		if want.Owner != "" {
+			want.Owner = "owner2"
+		}
+		if h := next.must(want, 2*time.Second, "nobody holds it"); h != nil {
+			h.sure()
+		}
+	}
+}
+
+// shortLived: the restart window is as short as it may be, and the second in which an uptime is not exact is much of it. The
+// first client holds, the others want the lock.
+func shortLived(r *rand.Rand, s *Schedule) {
+	ttl := between(r, [2]time.Duration{1200 * time.Millisecond, 3 * time.Second}).Round(100 * time.Millisecond)
+	for i := range 3 {
+		s.Clients = append(s.Clients, s.Clients[1])
+		s.Clients[2+i].Name = []string{"client3", "client4", "client5"}[i]
+	}
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		c.TTL, c.Wait, c.RetryMax = ttl, 4*ttl, 50*time.Millisecond
+	}
+}
+
+// youngMasters: masters that have lost a lock do not vote before it has ended: for a client that has never seen them before as
+// little as for one that knew them before they restarted, and however long they say then that they have been up.
+func (sc *scene) youngMasters() {
+	for _, boasted := range []string{"", "86400"} { // at first the others have not seen the masters
+		holder := sc.worker(0)
+		// A master that starts late in a second soon says that it has been up for one.
+		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(sc.rng, 600*time.Millisecond)
+		time.Sleep((2*time.Second - late) % time.Second)
+		h := holder.must(sc.want(Mutex), sc.schedule.Window+2*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		for _, m := range sc.some(sc.schedule.Masters - sc.rng.IntN(sc.majority())) {
+			if boasted != "" {
+				m.Info("uptime_in_seconds", boasted)
+			}
+			m.Restart()
+		}
+		all := []func(){func() {
+			holder.pause(h.lock.Context(), 2*holder.client.TTL)
+			h.end()
+		}}
+		for i := range sc.schedule.Clients[1:] {
+			other := sc.worker(1 + i)
+			all = append(all, func() {
+				other.pause(context.Background(), within(other.rng, time.Second))
+				h := other.must(sc.want(Mutex), sc.schedule.Window+holder.client.TTL+4*time.Second, "the holder is gone, and the window past")
+				if h != nil {
+					other.pause(context.Background(), 20*time.Millisecond) // so that it is seen beside the holder
+					h.sure()
+				}
+			})
+		}
+		together(all...)
+	}
+}
+
+// refusedReleases: a release that a master refuses is sent again until it takes it.
+func (sc *scene) refusedReleases() {
+	w := sc.worker(0)
+	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant} {
+		h := w.must(sc.want(kind), 2*time.Second, "nobody holds it")
+		if h == nil {
+			return
+		}
+		which := sc.some(1 + sc.rng.IntN(sc.schedule.Masters))
+		for _, m := range which {
+			m.Reply(replies[sc.rng.IntN(len(replies))], writes...)
+		}
+		_ = h.unlock()
+		time.Sleep(within(sc.rng, 2*time.Second))
+		for _, m := range which {
+			m.Recover()
+		}
+		time.Sleep(500*time.Millisecond + 2*w.client.Timeout) // it is sent again after half a second
+		for _, key := range sc.left() {
+			sc.problem(ByResidue, w.who, "a master refused the release of a %v for a while, and half a second later there is still %s",
+				kind, key)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// drillsOfWaiting are about who gets a lock that several want, and how soon.
+var drillsOfWaiting = []drill{
+	{name: "shares", draw: rivals, play: (*scene).shares},
+	{name: "readers without a gap", draw: readers, play: (*scene).writerBetween},
+	{name: "news of a release", draw: drowsy, play: (*scene).news},
+}
+
+// rivals ask for one name again as soon as they have released it, a few milliseconds from the masters.
+func rivals(r *rand.Rand, s *Schedule) {
+	for i := range s.Clients {
+		s.Clients[i].Workers = 1 + r.IntN(3)
+	}
+	way := between(r, [2]time.Duration{time.Millisecond, 3 * time.Millisecond})
+	for m := range s.Masters {
+		s.Faults = append(s.Faults, Fault{Kind: Delay, Master: m, Client: -1, Delay: way, Until: s.Storm})
+	}
+	s.Storm = 3 * time.Second
+}
+
+// tenure is what one process had from the masters at once, through however many holders: it has one token.
+type tenure struct {
+	client     int
+	first      time.Duration // when its first holder had it
+	last, over time.Duration // when its last one had it, and unlocked it
+	shown      bool          // a holder asked for the token
+}
+
+// tenures are those of a drill, by token.
+type tenures struct {
+	mu  sync.Mutex
+	all map[string]*tenure
+}
+
+// add notes a hold that has been unlocked, and whether its token had been shown before to somebody who does not have it now.
+func (ts *tenures) add(client int, h *holding, token string, shown bool) (foreign bool) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	t := ts.all[token]
+	if t == nil {
+		t = &tenure{client: client, first: h.from}
+		ts.all[token] = t
+	}
+	t.first = min(t.first, h.from)
+	t.last, t.over = max(t.last, h.from), max(t.over, h.now())
+	foreign = t.shown
+	t.shown = t.shown || shown
+	return foreign
+}
+
+// sorted are the tenures in the order in which they began.
+func (ts *tenures) sorted() []*tenure {
+	var all []*tenure
+	for _, t := range ts.all {
+		all = append(all, t)
+	}
+	sortBy(all, func(t *tenure) time.Duration { return t.first })
+	return all
+}
+
+// shares: a process that releases a name leaves it to those who wait elsewhere, so that each gets its turn; what it hands over
+// within itself has an end (see redlock.WithoutHandOver), and is never a lock whose token was asked for.
+func (sc *scene) shares() {
+	var trip time.Duration
+	for _, f := range sc.schedule.Faults {
+		f.begin(sc.run)
+		trip = max(trip, 2*f.Delay)
+	}
+	had := &tenures{all: make(map[string]*tenure)}
+	var all []func()
+	for client, c := range sc.schedule.Clients {
+		for range c.Workers {
+			w := sc.worker(client)
+			all = append(all, func() { w.grab(sc, had, client) })
+		}
+	}
+	together(all...)
+
+	ttl := sc.schedule.MaxTTL()
+	slice := min(ttl/8, max(50*time.Millisecond, 4*2*trip)) // 4 times what the masters took, a scout and then the others
+	shares := make([]int, len(sc.schedule.Clients))
+	for _, t := range had.sorted() {
+		if t.last-t.first > slice+trip {
+			sc.problem(ByLiveness, sc.schedule.Clients[t.client].Name,
+				"kept %q for %v by handing it over, while others waited; %v at most were expected",
+				sc.schedule.Names[0], t.last-t.first, slice)
+		}
+		shares[t.client]++
+	}
+	for client, n := range shares {
+		if all := shares[0] + shares[1]; n < all/8 {
+			sc.problem(ByLiveness, sc.schedule.Clients[client].Name,
+				"had %q %d times of %d, less than a quarter of its share, though it always wanted it",
+				sc.schedule.Names[0], n, all)
+		}
+	}
+}
+
+// grab takes the name again and again, and holds it for a moment.
+func (w *worker) grab(sc *scene, had *tenures, client int) {
+	for w.now() < sc.schedule.Storm {
+		h := w.must(sc.want(Mutex), time.Minute, "nobody holds it for long")
+		if h == nil {
+			return
+		}
+		shown := w.rng.IntN(8) == 0
+		if shown {
+			h.lock.Token()
+		}
+		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
+		h.sure()
+		if had.add(client, h, h.lock.Token(), shown) {
+			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
+		}
+	}
+}
+
+// readers hold a name for a while; three of each of two clients, so that it is never free of them. The third client writes.
+func readers(r *rand.Rand, s *Schedule) {
+	s.Clients = append(s.Clients, s.Clients[1])
+	s.Clients[2].Name = "client3"
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		c.Workers, c.Keepalive = 3, r.IntN(2) == 0
+		c.Stay = between(r, [2]time.Duration{200 * time.Millisecond, 400 * time.Millisecond})
+		c.RetryMin, c.RetryMax = 2*time.Second, 4*time.Second // nobody comes by for asking often
+	}
+}
+
+// writerBetween: a waiting writer keeps new readers out, so that it gets the lock when those have gone that are in.
+func (sc *scene) writerBetween() {
+	var all []func()
+	over := make(chan struct{})
+	var most time.Duration
+	for client, c := range sc.schedule.Clients[:2] {
+		most = max(most, c.Stay)
+		for n := range c.Workers {
+			w := sc.worker(client)
+			all = append(all, func() {
+				w.pause(context.Background(), time.Duration(n)*c.Stay/3+time.Duration(client)*c.Stay/6)
+				for {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					if h := w.must(sc.want(Reader), time.Minute, "no writer holds it for long"); h != nil {
+						w.pause(context.Background(), c.Stay)
+						h.sure()
+					}
+				}
+			})
+		}
+	}
+	all = append(all, func() {
+		defer close(over)
+		w := sc.worker(2)
+		// The first attempt, the look that leaves the intent, and the attempt when the last reader has gone.
+		bound := most + 3*w.client.Timeout
+		for range 3 {
+			w.pause(context.Background(), 2*most)
+			h := w.must(sc.want(Writer), bound, "it waits for the readers that are in, and keeps others out")
+			if h == nil {
+				return
+			}
+			h.sure()
+		}
+	})
+	together(all...)
+}
+
+// drowsy clients hardly ask again by themselves.
+func drowsy(_ *rand.Rand, s *Schedule) {
+	for i := range s.Clients {
+		s.Clients[i].RetryMin, s.Clients[i].RetryMax = 2*time.Second, 4*time.Second
+	}
+}
+
+// trouble is what may befall one master, whichever, while a lock is released.
+var trouble = []struct {
+	what       string
+	begin, end func(m *simnet.Master, name string)
+}{
+	{"no trouble", func(*simnet.Master, string) {}, func(*simnet.Master, string) {}},
+	{"a stale key",
+		func(m *simnet.Master, name string) { m.Set(name, "somebody", time.Hour) },
+		func(m *simnet.Master, name string) { m.Redis().Del(name) }},
+	{"a frozen master", func(m *simnet.Master, _ string) { m.Freeze() }, func(m *simnet.Master, _ string) { m.Thaw() }},
+	{"a dead master", func(m *simnet.Master, _ string) { m.Stop() }, func(m *simnet.Master, _ string) { m.Start() }},
+	{"a master in a black hole",
+		func(m *simnet.Master, _ string) { m.BlackHole() },
+		func(m *simnet.Master, _ string) { m.Link.Heal() }},
+}
+
+// news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt, whichever one
+// master is in trouble: also the one that contenders ask first.
+func (sc *scene) news() {
+	holder, waiter := sc.worker(0), sc.worker(1)
+	kinds := []Kind{Mutex, Writer, Reentrant}
+	for _, m := range sc.world.Masters() {
+		for _, tr := range trouble {
+			want := sc.want(kinds[sc.rng.IntN(len(kinds))])
+			h := holder.must(want, 2*time.Second, "nobody holds it")
+			if h == nil {
+				return
+			}
+			if want.Owner = ""; want.Kind == Reentrant {
+				want.Owner = "owner2"
+			}
+			got := make(chan *holding)
+			go func() { got <- waiter.take(want, patient{most: 30 * time.Second}) }()
+			time.Sleep(within(sc.rng, time.Second) + 100*time.Millisecond)
+			sc.note("weather", "%s, master %d", tr.what, m.Index())
+			tr.begin(m, want.Names[0])
+			time.Sleep(within(sc.rng, 100*time.Millisecond))
+			released := sc.now()
+			h.sure()
+			next := <-got
+			// A scout that is silent, one look at what is in the way of a stale one, and the attempt itself.
+			bound := 3 * waiter.client.Timeout
+			switch {
+			case next == nil:
+				sc.problem(ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
+					want.Names[0], tr.what, m.Index())
+			case next.from-released > bound:
+				sc.problem(ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
+					want.Names[0], next.from-released, bound, tr.what, m.Index())
+			}
+			if next != nil {
+				next.sure()
+			}
+			tr.end(m, want.Names[0])
+			time.Sleep(sc.schedule.Window + 2*time.Second) // what restarted may vote again
+		}
+	}
+}

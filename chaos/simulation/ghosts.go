@@ -1,0 +1,64 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+const (
+	// ghostTTL is that of the locks taken behind frozen masters, ghostFreeze how long these are frozen: a client might take its key
+	// for expired. See package scenarios.
+	ghostTTL    = 4 * time.Second
+	ghostFreeze = ghostTTL + time.Second
+	ghostsEach  = 3
+	refusals    = time.Second
+)
+
+// ghosts has locks taken and released behind the back of masters that are frozen, and others refused behind that of a
+// majority, and thaws them. What was placed there must be gone soon.
+func (r *run) ghosts() {
+	frozen := rand.New(rand.NewPCG(r.schedule.Seed, 0x67)).Perm(r.schedule.Masters)[:r.schedule.Masters/2+1]
+	r.note("weather", "ghosts: masters %v freeze, the last of them later", frozen)
+	thaw := r.now() + ghostFreeze
+	for _, m := range frozen[:len(frozen)-1] {
+		r.world.Master(m).Freeze()
+	}
+	r.behind("ghost", r.schedule.Window+r.schedule.MaxTTL()+2*time.Second, true)
+	time.Sleep(thaw - refusals - r.now())
+	r.world.Master(frozen[len(frozen)-1]).Freeze()
+	r.behind("refused", refusals, false)
+	for _, m := range frozen {
+		r.world.Master(m).Thaw()
+	}
+	r.note("weather", "all masters are thawed")
+	r.residue("after the ghosts")
+}
+
+// behind has every client lock names of its own, and reports whoever could not, or could though it must not.
+func (r *run) behind(what string, patience time.Duration, held bool) {
+	var all sync.WaitGroup
+	for i, l := range r.lockers {
+		who := r.schedule.Clients[i].Name
+		for n := range ghostsEach {
+			all.Go(func() {
+				name := fmt.Sprintf("%s:%s:%d", what, who, n)
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				lock, err := l.Lock(ctx, Want{Kind: Mutex, Names: []string{name}, TTL: ghostTTL})
+				switch {
+				case held && err != nil:
+					r.problem(ByLiveness, who, "cannot lock %q though only a minority is frozen: %v", name, err)
+				case !held && err == nil:
+					r.problem(ByExclusion, who, "has a lock of %q though a majority is frozen", name)
+				}
+				if lock != nil {
+					_ = lock.Unlock(context.Background())
+				}
+			})
+		}
+	}
+	all.Wait()
+}

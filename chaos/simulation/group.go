@@ -1,0 +1,162 @@
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Group is names, and how workers of every client use them: what a scenario calls its traffic.
+type Group struct {
+	Names []string
+	// Own: every client has names of its own, made of these.
+	Own bool
+	// Kind is what is locked. Of Reader the share Writers are writers, and Downgrades of those go on as readers.
+	Kind                Kind
+	Writers, Downgrades float64
+	// Shared: a reentrant lock is owned by its client, in all its lives; else by the worker. Depth is how many holds are nested.
+	Shared bool
+	Depth  int
+	TTL    time.Duration
+	// Careless: who holds goes on although the lock was lost.
+	Keepalive, Careless, Fencing bool
+	// Workers is how many of each client contend; 0 is one.
+	Workers int
+	// Stay is how long a lock is held, and with Chance it is Rare. Rest is the pause before the next one.
+	Stay, Rare Span
+	Chance     float64
+	Rest       Span
+	// Patience is how long most wait for a lock.
+	Patience time.Duration
+	// Register is what the lock protects, none if "".
+	Register Register
+}
+
+// Span is a range of durations, without Below.
+type Span struct{ Least, Below time.Duration }
+
+func (s Span) draw(r *rand.Rand) time.Duration {
+	if s.Below <= s.Least {
+		return s.Least
+	}
+	return s.Least + time.Duration(r.Int64N(int64(s.Below-s.Least)))
+}
+
+// impatience is how long some wait, and retryPause what comes after a refusal: as in package traffic.
+var impatience = Span{20 * time.Millisecond, 500 * time.Millisecond}
+
+const retryPause = 20 * time.Millisecond
+
+// names are the group's, as a client locks them.
+func (g Group) names(client string) []string {
+	names := make([]string, len(g.Names))
+	for i, n := range g.Names {
+		names[i] = n
+		if g.Own {
+			names[i] += ":" + client
+		}
+	}
+	return names
+}
+
+// contend locks, holds and unlocks what a group is about until the storm is over.
+func (w *worker) contend(g Group) {
+	for !w.isOver() {
+		want, p := w.wants(g)
+		if h := w.take(want, p); h != nil {
+			w.section(g, h, w.meantFor(g), g.Depth)
+		} else {
+			w.pause(context.Background(), retryPause)
+		}
+		w.pause(context.Background(), g.Rest.draw(w.rng))
+	}
+}
+
+// wants draws what to ask for, and for how long.
+func (w *worker) wants(g Group) (Want, patient) {
+	names := g.names(w.client.Name)
+	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	want := Want{Kind: g.Kind, Names: names[:1], Fencing: g.Fencing, TTL: g.TTL, Keepalive: g.Keepalive}
+	switch g.Kind {
+	case Reader:
+		if w.rng.Float64() < g.Writers {
+			want.Kind = Writer
+		}
+	case Reentrant:
+		want.Owner = w.who
+		if g.Shared {
+			want.Owner = w.client.Name
+		}
+	case Several:
+		want.Names = names[:2+w.rng.IntN(len(names)-1)]
+	}
+	p := patient{most: g.Patience}
+	switch w.rng.IntN(6) {
+	case 0:
+		want.Try = true
+	case 1:
+		p.most = impatience.draw(w.rng)
+	}
+	return want, p
+}
+
+func (w *worker) meantFor(g Group) time.Duration {
+	if w.rng.Float64() < g.Chance {
+		return g.Rare.draw(w.rng)
+	}
+	return g.Stay.draw(w.rng)
+}
+
+// section is what is done with a lock: read what it protects, hold it, look at it once more, write, unlock.
+func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
+	downgrades := h.kind == Writer && w.rng.Float64() < g.Downgrades
+	if downgrades {
+		meant /= 2
+	}
+	seen := w.read(g, h)
+	w.last(Holding)
+	ctx := h.lock.Context()
+	if g.Careless {
+		ctx = context.Background()
+	}
+	inner := g
+	inner.Register = ""
+	if depth > 1 {
+		if again := w.take(h.want, patient{most: g.Patience}); again != nil {
+			w.section(inner, again, meant/2, depth-1)
+		}
+	}
+	w.pause(ctx, meant)
+	goesOn := func() bool { return g.Careless || h.lock.Context().Err() == nil }
+	if h.kind != Reader && goesOn() {
+		w.last(Writing)
+		w.put(g, h, seen)
+	}
+	if downgrades && goesOn() {
+		h.downgrade()
+		w.pause(ctx, meant)
+	}
+	h.end()
+}
+
+// last is a moment that may be the last one of the worker's client.
+func (w *worker) last(m Moment) {
+	if !w.life.doomed(m) {
+		return
+	}
+	w.note(w.host.Name(), "%s", m)
+	if m == Writing {
+		w.host.Freeze()
+	} else {
+		w.host.Kill()
+	}
+	w.host.AwaitThaw()
+}
+
+// soon is a moment that may be the last one, in the midst of what comes next.
+func (w *worker) soon(m Moment) {
+	if w.life.doomed(m) {
+		w.note(w.host.Name(), "soon killed, %s", m)
+		time.AfterFunc(within(w.rng, 100*time.Microsecond), w.host.Kill)
+	}
+}

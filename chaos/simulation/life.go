@@ -1,0 +1,113 @@
+package simulation
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Moment is a point in what a client does at which something befalls it.
+type Moment string
+
+// The moments.
+const (
+	AtOnce    Moment = ""
+	Acquiring Moment = "asking for a lock"
+	Holding   Moment = "holding a lock"
+	Releasing Moment = "giving a lock back"
+	Writing   Moment = "about to write what a lock protects" // it freezes then; at the others it is killed
+)
+
+// life is one process of a client, from its start until it is killed.
+type life struct {
+	host    *simnet.Host
+	locker  Locker
+	workers sync.WaitGroup
+
+	mu     sync.Mutex
+	moment Moment // its last one
+}
+
+// begin starts a life of a client.
+func (r *run) begin(client int) error {
+	c := r.schedule.Clients[client]
+	name := c.Name
+	if lives := r.started[client]; lives > 0 {
+		name = fmt.Sprintf("%s.life%d", c.Name, lives+1)
+	}
+	r.started[client]++
+	h := r.world.Host(name)
+	h.Clock().Monotonic()
+	h.Clock().Rate(c.Rate)
+	h.Clock().Ahead(c.Skew)
+	for i := range r.schedule.Masters {
+		if r.schedule.Proxies {
+			h.To(i).Proxy()
+		}
+	}
+	locker, err := r.open(r.world, h, r.schedule, c)
+	if err != nil {
+		r.problem(ByHarness, name, "cannot open its locker: %v", err)
+		return err
+	}
+	r.hosts[client], r.lockers[client] = h, locker
+	r.lives[client] = &life{host: h, locker: locker}
+	return nil
+}
+
+// work starts the workers of a client's present life.
+func (r *run) work(client int) {
+	l := r.lives[client]
+	for n := range r.schedule.Clients[client].Workers {
+		l.workers.Go(newWorker(r, client, n).work)
+	}
+	n := r.schedule.Clients[client].Workers
+	for _, g := range r.schedule.Groups {
+		for range max(g.Workers, 1) {
+			w := newWorker(r, client, n)
+			l.workers.Go(func() { w.contend(g) })
+			n++
+		}
+	}
+}
+
+// revive has a client that was killed begin again. One that lives although it was to be killed is killed first: its moment did
+// not come.
+func (r *run) revive(client int) {
+	old := r.lives[client]
+	old.doom(AtOnce)
+	old.host.Kill()
+	if r.begin(client) == nil {
+		r.gone = append(r.gone, old)
+		r.work(client)
+	}
+}
+
+// bury lets what is left of those who were killed come to its end.
+func (r *run) bury() {
+	for _, l := range r.gone {
+		r.thaw(l.host.Name())
+		l.host.Bury()
+		r.await(l.host.Name(), &l.workers, r.schedule.MaxTTL()+patience)
+		_ = l.locker.Close() // it has no network, and cannot confirm anything
+	}
+}
+
+// doom sets the last moment of a life; with AtOnce, none.
+func (l *life) doom(m Moment) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.moment = m
+}
+
+// doomed reports whether the life's last moment has come, and says so once.
+func (l *life) doomed(m Moment) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.moment != m {
+		return false
+	}
+	l.moment = AtOnce
+	return true
+}

@@ -1,0 +1,107 @@
+package simulation
+
+import "strings"
+
+// raiseUnseen writes the fencing token back whether or not the lock is there.
+func raiseUnseen(name, text string) string {
+	switch name {
+	case "mutex_raise":
+		return replace(text, "held ~= ARGV[1]", "false")
+	case "entry_raise":
+		return replace(text, "not held(holder(KEYS[1], now), now)", "false")
+	}
+	return text
+}
+
+// raiseInner gives every hold of an owner a fencing token of its own.
+func raiseInner(name, text string) string {
+	if name == "entry_acquire" {
+		return replace(text, "if kind == 'reentrant' and owned then", "if false then")
+	}
+	return text
+}
+
+// forgetHint makes the first token of a name 1, and not the time.
+func forgetHint(name, text string) string {
+	switch name {
+	case "mutex_fenced":
+		return replace(replace(text, "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])", "false"), "f = tonumber(ARGV[3])", "f = 1")
+	case "mutex_acquire":
+		return replace(text, "f = tonumber(ARGV[3])", "f = 1")
+	case "entry_acquire":
+		return replace(text, "math.max(last + 1, tonumber(ARGV[4]))", "last + 1")
+	}
+	return text
+}
+
+// keepForEver lets counters stay.
+func keepForEver(_, text string) string {
+	return strings.NewReplacer(", 'PX', string.format('%.0f', keep)", "", ", 'PX', ARGV[4], 'GET'", ", 'GET'").Replace(text)
+}
+
+// dropWriter takes a writer away and puts no reader in its place.
+func dropWriter(name, text string) string {
+	if name == "entry_extend" {
+		return replace(text, "redis.pcall('PUBLISH', ARGV[6], '')", "do return 1 end")
+	}
+	return text
+}
+
+// admitReaders grants a reader whatever is there, if it is an entry.
+func admitReaders(name, text string) string {
+	if name == "entry_acquire" {
+		return replace(text, "if not admitted(kind, token) then", "if not admitted(kind, token) and not (ARGV[1] == 'reader' and kind == 'writer') then")
+	}
+	return text
+}
+
+// forgetIntents leaves no intent for a writer that waits.
+func forgetIntents(name, text string) string {
+	if name == "entry_look" {
+		return replace(text, "if ARGV[3] ~= '' then", "if false then")
+	}
+	return text
+}
+
+// extendUnfenced does not put a count back that is gone.
+func extendUnfenced(name, text string) string {
+	if name == "mutex_extend" || name == "entry_extend" {
+		return replace(text, "if ARGV[4] ~= '' then", "if false then")
+	}
+	return text
+}
+
+// expireTogether lets all readers live on with each that comes or renews.
+func expireTogether(name, text string) string {
+	if strings.HasPrefix(name, "entry_") {
+		const one = "redis.call('ZADD', key, now + ttl, member)"
+		return replace(text, one, one+`
+	if key == KEYS[1] and ARGV[1] == 'reader' then
+		for _, other in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+			redis.call('ZADD', key, now + ttl, other)
+		end
+	end`)
+	}
+	return text
+}
+
+// replace changes a script.
+func replace(text, old, by string) string {
+	if strings.Count(text, old) != 1 {
+		panic("the script has changed: " + old)
+	}
+	return strings.Replace(text, old, by, 1)
+}
+
+// deleteAnything releases whatever is at the name, and extends it, whoever holds it.
+func deleteAnything(name, text string) string {
+	switch name {
+	case "mutex_release":
+		return replace(text, "if held == ARGV[1] then", "if type(held) == 'string' then")
+	case "mutex_extend":
+		return replace(text, "elseif held ~= ARGV[1] then", "elseif type(held) == 'table' then")
+	case "entry_release":
+		return replace(text, "if kind ~= was then", "redis.call('DEL', KEYS[1])\nif kind ~= was then")
+	}
+	return text
+}
