@@ -9,13 +9,13 @@ MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6
 
 # make test RACE=1 looks for data races too; make test ARGS="-run TestX -v" passes flags to go test.
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),-race) $(ARGS)
-# How long make chaos lasts.
-DURATION ?= 40s
-# How many schedules make sim runs.
+# How long make chaos-soak lasts.
+DURATION ?= 2h
+# How many schedules make sim and make chaos run.
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim image up down chaos bench bench-smoke smoke lint fmt-check fmt vet staticcheck cross clean
+.PHONY: help build test race integration sim image up down chaos chaos-ci chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint fmt-check fmt vet staticcheck cross clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,14 +47,31 @@ up: ## five masters in containers on 127.0.0.1:6391-6395, to develop against
 down: ## and away with them
 	$(COMPOSE) $(FIVE) down
 
-chaos: image ## kill, freeze and cut off masters under clients that lock, and check that no two hold it at once (DURATION=40s)
-	go run ./chaos -duration $(DURATION)
+chaos: image ## harm masters and clients, simulate schedules, and have broken locks caught (SCHEDULES=5000 SEED=random)
+	go run ./chaos -schedules $(SCHEDULES) $(if $(SEED),-seed $(SEED))
 
-bench: ## one master against a quorum of five against other clients, and kinds of locks against each other, in one run; needs redis-server
+chaos-ci: image ## a part of make chaos, of one seed, so that a change is judged by itself and not by an exploration
+	go run ./chaos -scenario 'readers-writers,fenced,severals,only-kill-master,only-flush-all,only-silent-link,only-clock-forward,only-freeze-client' -backend processes -lanes 4 -seed 841396461
+	go run ./chaos -scenario 'mutexes,only-black-hole' -backend containers -lanes 2 -seed 841396461
+	go run ./chaos -backend simulation -schedules 1000 -seed 841396461
+
+chaos-soak: image ## random scenarios for as long as DURATION=2h says
+	go run ./chaos -soak $(DURATION) -lanes 2
+
+guarantees: ## write the table of docs/guarantees.md
+	go run ./chaos -guarantees docs/guarantees.md
+
+bench: ## single masters against quorums against other clients, near, far, in a crowd and under faults; a quarter of an hour; needs redis-server
 	go run ./bench
 
-bench-smoke: ## that it runs at all: its figures mean nothing
-	go run ./bench -smoke
+bench-check: ## the same against the project's targets: names what falls short (on a quiet machine)
+	go run ./bench -check
+
+bench-docs: ## the same, with its tables and pictures put into docs/performance.md (on a quiet machine)
+	go run ./bench -check -save bench-report/run.json -html bench-report/report.html -markdown docs/performance.md -pictures docs/performance
+
+bench-smoke: ## the benchmark in short, on ratios with slack: that it runs, and that nothing has fallen far back
+	go run ./bench -smoke -check
 
 # Two seconds, because masters tell their uptime in whole ones: to a new process they may seem a little younger.
 smoke: build ## README's first command, and then the built command against five masters in containers, two of them killed

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,19 +10,22 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// plain is the kind that the others are compared with.
-const plain = "mutex"
+// plain is the kind that the others are compared with, and fenced the same with a fencing token.
+const (
+	plain  = "mutex"
+	fenced = "mutex+fencing"
+)
 
 // allKinds are the kinds of locks, over five masters each, in the order of the report's rows.
 func allKinds() []*contestant {
-	kind := func(name, setup string, take taker, opts ...redlock.Option) *contestant {
+	kind := func(name, setup string, take kindTaker, opts ...redlock.Option) *contestant {
 		return &contestant{Name: name, Masters: quorumMasters, Setup: setup, open: func(urls []string, o openOptions) (pairer, error) {
 			return openKind(urls, o, take, opts...)
 		}}
 	}
 	return []*contestant{
 		kind(plain, "Lock", lockMutex),
-		kind("mutex+fencing", "Lock, WithFencing", lockMutex, redlock.WithFencing()),
+		kind(fenced, "Lock, WithFencing", lockMutex, redlock.WithFencing()),
 		kind("reader", "RW.RLock", lockReader),
 		kind("writer", "RW.Lock", lockWriter),
 		kind("reentrant", "Reentrant.Lock, of an owner who holds nothing yet", lockOuter),
@@ -34,8 +34,8 @@ func allKinds() []*contestant {
 	}
 }
 
-// A taker takes one kind of lock.
-type taker func(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, error)
+// A kindTaker takes one kind of lock.
+type kindTaker func(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, error)
 
 func lockMutex(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, error) {
 	return p.locker.Lock(ctx, name)
@@ -74,11 +74,11 @@ func lockThree(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, 
 // kindPairer is the product, with one kind of lock.
 type kindPairer struct {
 	*redlockPairer
-	take  taker
+	take  kindTaker
 	outer sync.Map // the holds that inner ones stand on, by name
 }
 
-func openKind(urls []string, o openOptions, take taker, opts ...redlock.Option) (pairer, error) {
+func openKind(urls []string, o openOptions, take kindTaker, opts ...redlock.Option) (pairer, error) {
 	locker, err := redlock.Open(urls, append(opts, redlock.WithTTL(o.ttl), redlock.WithRestartWindow(o.ttl), redlock.WithNodeTimeout(o.ttl/2))...)
 	if err != nil {
 		return nil, err
@@ -86,45 +86,41 @@ func openKind(urls []string, o openOptions, take taker, opts ...redlock.Option) 
 	return &kindPairer{redlockPairer: &redlockPairer{locker}, take: take}, nil
 }
 
-func (p *kindPairer) Pair(ctx context.Context, name string) (time.Time, error) {
+func (p *kindPairer) Pair(ctx context.Context, name string) (marks, error) {
 	lock, err := p.take(ctx, p, name)
-	locked := time.Now()
+	locked := marks{locked: time.Now()}
 	if err != nil {
 		return locked, err
 	}
 	return locked, lock.Unlock(ctx)
 }
 
+const kindSlice, kindSmoke = 300 * time.Millisecond, 60 * time.Millisecond
+
 // kindsPart measures the kinds as the latency part does the contestants.
-func kindsPart(ctx context.Context, s *settings, m *masters, p *progress) (rows []*row, err error) {
-	kinds, plan := allKinds(), s.kindsPlan
-	p.stage("kinds: %d rounds, about %v", plan.rounds, plan.estimate(len(kinds)).Round(time.Second))
-	for _, c := range kinds {
-		if err := ready(ctx, c, m, openOptions{ttl: s.ttl}, p); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, c.Close()) }()
+func kindsPart(ctx context.Context, s *session) (err error) {
+	plan := latencyPlan{
+		part: "kinds", rounds: s.rounds, callers: []int{1, 64},
+		slice: s.sliceOf(kindSlice, kindSmoke), ramp: s.rampOf(latencyRamp, smokeRamp),
 	}
-	if err := warmUp(ctx, plan, kinds, p); err != nil {
-		return nil, err
+	kinds := among(allKinds(), s.kindsOnly())
+	s.progress.stage("kinds: %d rounds, about %v", plan.rounds, plan.estimate(len(kinds)).Round(time.Second))
+	kinds, closeAll, err := s.readyAll(ctx, kinds, s.masters.urls, openOptions{ttl: s.ttl})
+	if err != nil {
+		return err
 	}
-	return measureLatency(ctx, plan, kinds, p)
+	defer func() { err = errors.Join(err, closeAll()) }()
+	if err := warmUp(ctx, plan, kinds, s.progress); err != nil {
+		return err
+	}
+	s.report.Kinds, err = measureLatency(ctx, plan, kinds, s.progress)
+	return err
 }
 
-func (r *report) writeKinds(w io.Writer) {
-	for _, callers := range loadsOf(r.Kinds) {
-		rows := slices.DeleteFunc(slices.Clone(r.Kinds), func(row *row) bool { return row.Callers != callers })
-		base := rows[0].values(pairMicros)
-		fmt.Fprintf(w, "\nkinds: lock + unlock, %d %s, distinct names, %d masters: median of %d rounds [lowest–highest]\n",
-			callers, plural(callers, "caller"), quorumMasters, len(base))
-		t := table{{"kind", "µs/pair", "p50 µs", "p99 µs", "allocs/pair", "time × " + plain + "'s"}}
-		for _, row := range rows {
-			t = append(t, slices.Concat([]string{row.Contestant}, row.cells(), []string{ratioOf(row.values(pairMicros), base).format(2)}))
-		}
-		t.write(w)
+// kindsOnly is the list of contestants where it names kinds: the plain mutex is always among them, to compare with.
+func (s *settings) kindsOnly() string {
+	if picked := among(allKinds(), s.only); s.only == "" || len(picked) == 0 {
+		return ""
 	}
-	if len(r.Kinds) > 0 {
-		fmt.Fprintln(w, "× is time against the "+plain+"'s in the same round: above 1 is slower")
-	}
-	writeFailures(w, r.Kinds)
+	return plain + "," + s.only
 }

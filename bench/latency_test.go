@@ -52,7 +52,7 @@ type noting struct {
 	*diary
 }
 
-func (n noting) Pair(ctx context.Context, name string) (time.Time, error) {
+func (n noting) Pair(ctx context.Context, name string) (marks, error) {
 	n.mu.Lock()
 	n.turns = append(n.turns, n.name)
 	n.mu.Unlock()

@@ -23,38 +23,45 @@ const (
 	glance         = 5 * time.Millisecond
 )
 
-// A load is callers in a closed loop over names of their own: each starts the next pair when its last one has ended.
+// A load is callers over names of their own. In a closed loop each starts the next pair when its last one has ended; with
+// a rate they share a timetable, and a pair that starts late because all were busy is measured from when it was due.
 type load struct {
 	callers int
+	rate    float64       // pairs a second of all callers together; 0: a closed loop
 	ramp    time.Duration // under load before anything counts, at the least
 	window  time.Duration // what counts, at the least
 	prefix  string        // of the names
 	// opened, if set, is called once the window has opened, under full load.
 	opened func() error
+	// watch, if set, is shown every pair, in the window or not, by many callers at once.
+	watch func(begun, ended time.Time, err error)
 }
 
 // A sample is what a load saw. A latency belongs to the sample if its pair began in the window, however long it took; a
 // pair counts towards throughput if it ended there.
 type sample struct {
-	pair, lock, unlock *hdrhistogram.Histogram // ns
-	pairs, failed      int64
-	failure            error // the first
-	elapsed            time.Duration
-	allocs             float64 // per pair
+	pair, lock, extend, unlock *hdrhistogram.Histogram // ns
+	pairs, failed              int64
+	failure                    error // the first
+	elapsed                    time.Duration
+	allocs                     float64 // per pair
 }
 
 // run applies the load to p. It collects garbage first, so that nobody pays for the one before.
 func (l load) run(ctx context.Context, p pairer) (*sample, error) {
+	if b, ok := p.(batcher); ok {
+		return b.Batches(ctx, l)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := newRecorder(time.Now())
+	r := newRecorder(time.Now(), l.rate)
 	names := l.names()
 	runtime.GC()
 	time.Sleep(quiet)
 
 	var callers sync.WaitGroup
 	for i := range l.callers {
-		callers.Go(func() { r.call(ctx, p, names[i], &r.shards[i%shards]) })
+		callers.Go(func() { r.call(ctx, p, names[i], &r.shards[i%shards], l.watch) })
 	}
 	err := l.conduct(ctx, r)
 	cancelled := time.AfterFunc(drain, cancel)
@@ -99,13 +106,13 @@ func (l load) conduct(ctx context.Context, r *recorder) error {
 	return err
 }
 
-// last waits for least, and on until every caller can have ended a pair.
+// last waits for least, and in a closed loop on until every caller can have ended a pair.
 func (l load) last(ctx context.Context, r *recorder, least time.Duration) error {
 	from := r.ended.Load()
 	if err := pause(ctx, least); err != nil {
 		return err
 	}
-	for begun := time.Now(); r.ended.Load()-from < int64(l.callers) && time.Since(begun) < patience; {
+	for begun := time.Now(); l.rate == 0 && r.ended.Load()-from < int64(l.callers) && time.Since(begun) < patience; {
 		if err := pause(ctx, glance); err != nil {
 			return err
 		}
@@ -131,20 +138,21 @@ type recorder struct {
 	elapsed     time.Duration
 	allocations uint64
 	shards      [shards]shard
+	timetable   timetable
 }
 
 type shard struct {
-	mu                 sync.Mutex
-	pair, lock, unlock *hdrhistogram.Histogram
-	pairs, failed      int64
-	failure            error
+	mu                         sync.Mutex
+	pair, lock, extend, unlock *hdrhistogram.Histogram
+	pairs, failed              int64
+	failure                    error
 }
 
-func newRecorder(base time.Time) *recorder {
-	r := &recorder{base: base}
+func newRecorder(base time.Time, rate float64) *recorder {
+	r := &recorder{base: base, timetable: timetable{begin: base, rate: rate}}
 	for i := range r.shards {
 		s := &r.shards[i]
-		s.pair, s.lock, s.unlock = histogram(), histogram(), histogram()
+		s.pair, s.lock, s.extend, s.unlock = histogram(), histogram(), histogram(), histogram()
 	}
 	return r
 }
@@ -172,17 +180,23 @@ func (r *recorder) in(t time.Time) bool {
 }
 
 // call is one caller.
-func (r *recorder) call(ctx context.Context, p pairer, names []string, s *shard) {
-	for i, begun := 0, time.Now(); !r.stop.Load() && ctx.Err() == nil; i++ {
-		locked, err := p.Pair(ctx, names[i%len(names)])
+func (r *recorder) call(ctx context.Context, p pairer, names []string, s *shard, watch func(begun, ended time.Time, err error)) {
+	for i := 0; !r.stop.Load() && ctx.Err() == nil; i++ {
+		begun, ok := r.timetable.next(ctx, &r.stop)
+		if !ok {
+			return
+		}
+		m, err := p.Pair(ctx, names[i%len(names)])
 		ended := time.Now()
 		r.ended.Add(1)
-		s.record(r.in(begun), r.in(ended), begun, locked, ended, err)
-		begun = ended
+		s.record(r.in(begun), r.in(ended), begun, m, ended, err)
+		if watch != nil {
+			watch(begun, ended, err)
+		}
 	}
 }
 
-func (s *shard) record(begunIn, endedIn bool, begun, locked, ended time.Time, err error) {
+func (s *shard) record(begunIn, endedIn bool, begun time.Time, m marks, ended time.Time, err error) {
 	if !begunIn && !endedIn {
 		return
 	}
@@ -196,8 +210,12 @@ func (s *shard) record(begunIn, endedIn bool, begun, locked, ended time.Time, er
 		}
 	case begunIn:
 		put(s.pair, ended.Sub(begun))
-		put(s.lock, locked.Sub(begun))
-		put(s.unlock, ended.Sub(locked))
+		put(s.lock, m.locked.Sub(begun))
+		if !m.extended.IsZero() {
+			put(s.extend, m.extended.Sub(m.locked))
+			m.locked = m.extended
+		}
+		put(s.unlock, ended.Sub(m.locked))
 	}
 	if err == nil && endedIn {
 		s.pairs++
@@ -211,11 +229,12 @@ func put(h *hdrhistogram.Histogram, d time.Duration) {
 }
 
 func (r *recorder) sample() *sample {
-	all := &sample{pair: histogram(), lock: histogram(), unlock: histogram(), elapsed: r.elapsed}
+	all := &sample{pair: histogram(), lock: histogram(), extend: histogram(), unlock: histogram(), elapsed: r.elapsed}
 	for i := range r.shards {
 		s := &r.shards[i]
 		all.pair.Merge(s.pair)
 		all.lock.Merge(s.lock)
+		all.extend.Merge(s.extend)
 		all.unlock.Merge(s.unlock)
 		all.pairs += s.pairs
 		all.failed += s.failed

@@ -105,9 +105,74 @@ func TestLoadReturnsWhatOpeningTheWindowReturns(t *testing.T) {
 
 type hanging struct{}
 
-func (hanging) Pair(ctx context.Context, _ string) (time.Time, error) {
+func (hanging) Pair(ctx context.Context, _ string) (marks, error) {
 	<-ctx.Done()
-	return time.Now(), ctx.Err()
+	return marks{locked: time.Now()}, ctx.Err()
 }
 
 func (hanging) Close() error { return nil }
+
+// The control of what an open loop is for: one stall of a second delays the hundred pairs that came due meanwhile. A
+// closed loop sees one slow pair, and a 99th percentile that knows nothing of it.
+func TestAnOpenLoopCountsFromWhenAPairWasDue(t *testing.T) {
+	t.Parallel()
+	p90 := func(rate float64) time.Duration {
+		var got time.Duration
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{lock: ms, slow: map[int]time.Duration{50: time.Second}}
+			s, err := load{callers: 1, rate: rate, window: 3 * time.Second}.run(t.Context(), f)
+			require.NoError(t, err)
+			got = time.Duration(s.pair.ValueAtPercentile(90))
+			if rate > 0 {
+				assert.InDelta(t, 300, s.pair.TotalCount(), 2, "as many as were due")
+			}
+		})
+		return got
+	}
+	assert.Less(t, p90(0), 2*ms)
+	assert.Greater(t, p90(100), 500*ms)
+}
+
+func TestAnOpenLoopEndsWithItsWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		_, err := load{callers: 3, rate: 0.01, window: 200 * ms}.run(t.Context(), &fake{lock: ms})
+		require.NoError(t, err)
+		assert.Less(t, time.Since(begun), time.Second, "not when the next pair would be due")
+	})
+}
+
+func TestExtensionsAreMeasuredApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := load{callers: 2, window: 100 * ms}.run(t.Context(), triple{steps{2 * ms, 3 * ms, 5 * ms}})
+		require.NoError(t, err)
+		got, err := s.figures()
+		require.NoError(t, err)
+		assert.InDelta(t, 2000, got.LockP50, 10)
+		assert.InDelta(t, 3000, got.ExtendP99, 10)
+		assert.InDelta(t, 5000, got.UnlockP50, 10)
+		assert.InDelta(t, 10000, got.P50, 20)
+	})
+}
+
+// steps is a taker whose steps take known times.
+type steps struct{ take, extend, unlock time.Duration }
+
+func (s steps) Take(context.Context, string) (grip, error) {
+	time.Sleep(s.take)
+	return s, nil
+}
+
+func (s steps) Extend(context.Context) error {
+	time.Sleep(s.extend)
+	return nil
+}
+
+func (s steps) Unlock(context.Context) error {
+	time.Sleep(s.unlock)
+	return nil
+}
+
+func (steps) Close() error { return nil }

@@ -1,8 +1,10 @@
-// Command bench compares what a lock costs: redlock over five masters and over one, and the usual alternatives, and
-// the kinds of locks among each other, in one interleaved run on masters that it starts for itself.
+// Command bench compares what a lock costs: redlock over a quorum of masters and over one, the usual alternatives, and
+// the kinds of locks among each other, in one interleaved run on masters that it starts for itself; near and far, alone
+// and in a crowd, healthy and with a master that fails.
 //
-//	go run ./bench            about three minutes
-//	go run ./bench -smoke     under half a minute
+//	go run ./bench            all parts, about a quarter of an hour
+//	go run ./bench latency    one of them
+//	go run ./bench -smoke     about a minute
 //	go run ./bench -check     exits with 1 and names what misses its target
 //	go run ./bench -h
 //
@@ -20,7 +22,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -29,10 +30,15 @@ const (
 	exitUsage  = 2
 )
 
-// errShort says that a target was missed; the report names which.
-var errShort = errors.New("a target was missed")
+var (
+	errShort  = errors.New("a target was missed")
+	errSlower = errors.New("slower by more than the noise")
+)
 
 func main() {
+	if worked() {
+		return
+	}
 	s, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return
@@ -45,24 +51,18 @@ func main() {
 	defer stop()
 	if err := run(ctx, s, os.Stdout, newProgress(os.Stderr)); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(exitFailed)
+		stop()
+		os.Exit(exitFailed) //nolint:gocritic // stop has been called
 	}
 }
 
-// run measures what s asks for and writes the report.
-func run(ctx context.Context, s *settings, out io.Writer, p *progress) (err error) {
-	load := loadAverage()
-	m, err := startMasters(ctx, quorumMasters)
-	if err != nil {
-		return err
+// run does what s asks for and writes the report.
+func run(ctx context.Context, s *settings, out io.Writer, p *progress) error {
+	if len(s.compare) > 0 {
+		return compareFiles(s.compare[0], s.compare[1], out)
 	}
-	defer func() { err = errors.Join(err, m.close()) }()
-
-	r := &report{Setup: setup{
-		Started: time.Now(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), Load: load, Redis: m.version,
-		Smoke: s.smoke, TTL: s.ttl, Slice: s.latencyPlan.slice, Rounds: s.latencyPlan.rounds, Pool: s.pool, Contestants: s.contestants,
-	}}
-	if err := measure(ctx, s, m, r, p); err != nil {
+	r, err := s.gather(ctx, p)
+	if err != nil {
 		p.clear()
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
@@ -72,14 +72,40 @@ func run(ctx context.Context, s *settings, out io.Writer, p *progress) (err erro
 	return conclude(s, r, out)
 }
 
+// gather measures, or reads what was measured.
+func (s *settings) gather(ctx context.Context, p *progress) (r *report, err error) {
+	if s.files.read != "" {
+		return readReport(s.files.read)
+	}
+	before := lookAround(ctx)
+	m, err := startMasters(ctx, s, s.wanted())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	r = &report{Setup: setup{
+		Started: time.Now(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: cpuName(),
+		Redis: m.version, Where: s.where(), Smoke: s.smoke, TTL: s.ttl, Rounds: s.rounds, Rate: s.rate, Pool: s.pool, Before: before,
+	}}
+	for _, part := range s.parts {
+		r.Setup.Parts = append(r.Setup.Parts, part.name)
+	}
+	session := &session{settings: s, masters: m, report: r, progress: p}
+	for _, part := range s.parts {
+		if err := part.run(ctx, session); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	r.Setup.After = lookAround(ctx)
+	r.Setup.After.Load = 0 // the run's own
+	r.Setup.Took = time.Since(r.Setup.Started).Round(time.Second)
+	return r, nil
+}
+
 // conclude judges the report if that was asked for, writes it, and returns an error if a target was missed.
 func conclude(s *settings, r *report, out io.Writer) error {
 	if s.check {
-		slack := noSlack
-		if s.smoke {
-			slack = smokeSlack
-		}
-		r.Checks = judge(r, slack)
+		r.Checks = judge(r, r.Setup.Smoke)
 	}
 	if s.json {
 		if err := r.writeJSON(out); err != nil {
@@ -88,85 +114,18 @@ func conclude(s *settings, r *report, out io.Writer) error {
 	} else {
 		r.writeTables(out)
 	}
+	if err := s.files.write(r); err != nil {
+		return err
+	}
 	if short(r.Checks) > 0 {
 		return fmt.Errorf("%w: %s", errShort, names(r.Checks))
 	}
 	return nil
 }
 
-// measure runs the parts that were asked for. The frozen part comes last, when the masters are old enough for the
-// restart guard to let them vote on locks with its long TTL; in a smoke run, which has no time for that, it comes first,
-// unguarded, while they grow old enough for the other part.
-func measure(ctx context.Context, s *settings, m *masters, r *report, p *progress) error {
-	parts := []func() error{
-		func() (err error) {
-			if s.latency {
-				r.Latency, err = latencyPart(ctx, s, m, p)
-			}
-			return err
-		},
-		func() (err error) {
-			if s.kinds {
-				r.Kinds, err = kindsPart(ctx, s, m, p)
-			}
-			return err
-		},
-		func() (err error) {
-			if s.frozen {
-				r.Frozen, err = frozenPart(ctx, s, m, p)
-			}
-			return err
-		},
-	}
-	if s.smoke {
-		slices.Reverse(parts)
-	}
-	for _, part := range parts {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func latencyPart(ctx context.Context, s *settings, m *masters, p *progress) (rows []*row, err error) {
-	plan := s.latencyPlan
-	o := openOptions{ttl: s.ttl, pool: s.pool}
-	p.stage("latency: %d rounds, about %v; first the masters must be old enough to vote (restart window %v)",
-		plan.rounds, plan.estimate(len(s.contestants)).Round(time.Second), s.ttl)
-	for _, c := range s.contestants {
-		if err := ready(ctx, c, m, o, p); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, c.Close()) }()
-	}
-	if err := warmUp(ctx, plan, s.contestants, p); err != nil {
-		return nil, err
-	}
-	stop, err := profile(s)
-	if err != nil {
-		return nil, err
-	}
-	rows, err = measureLatency(ctx, plan, s.contestants, p)
-	return rows, errors.Join(err, stop())
-}
-
-func frozenPart(ctx context.Context, s *settings, m *masters, p *progress) (f *frozenReport, err error) {
-	plan := s.frozenPlan
-	c := allContestants()[0]
-	f = &frozenReport{Contestant: c.Name, Callers: frozenCallers, TTL: frozenTTL, Guard: !s.smoke, Window: plan.window}
-	p.stage("frozen: %d %s, about %v", plan.cycles, plural(plan.cycles, "cycle"), plan.estimate().Round(time.Second))
-	if err := ready(ctx, c, m, openOptions{ttl: f.TTL, pool: f.Callers, noGuard: !f.Guard}, p); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	f.Cycles, err = measureFrozen(ctx, plan, m, c, p)
-	return f, err
-}
-
-// ready opens a contestant and waits until its masters may vote.
-func ready(ctx context.Context, c *contestant, m *masters, o openOptions, p *progress) (err error) {
-	if c.pairer, err = c.open(m.urls[:c.Masters], o); err != nil {
+// ready opens a contestant on the first masters of urls and waits until they may vote.
+func ready(ctx context.Context, c *contestant, urls []string, o openOptions, p *progress) (err error) {
+	if c.pairer, err = c.open(urls[:c.Masters], o); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	if v, ok := c.pairer.(voter); ok && !o.noGuard {
@@ -175,4 +134,29 @@ func ready(ctx context.Context, c *contestant, m *masters, o openOptions, p *pro
 		}
 	}
 	return nil
+}
+
+// readyAll opens contestants that the masters suffice for. The function it returns closes them.
+func (s *session) readyAll(ctx context.Context, all []*contestant, urls []string, o openOptions) (open []*contestant, closeAll func() error, err error) {
+	closeAll = func() error {
+		var errs []error
+		for _, c := range open {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	}
+	for _, c := range all {
+		if c.Masters > len(urls) {
+			s.progress.stage("%s is left out: it wants %d masters, and there are %d", c.Name, c.Masters, len(urls))
+			continue
+		}
+		if err := ready(ctx, c, urls, o, s.progress); err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		open = append(open, c)
+	}
+	if len(open) == 0 {
+		return nil, nil, errors.New("no contestant is left")
+	}
+	return open, closeAll, nil
 }

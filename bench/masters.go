@@ -4,37 +4,67 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// masters are the servers that a run starts for itself, with a connection to each that no contestant shares.
+// masters are the servers of a run, with a connection to each that no contestant shares.
 type masters struct {
-	servers []*redisproc.Server
+	hosts   []host // none where the masters are the user's
 	clients []*redis.Client
 	urls    []string
 	version string
 }
 
-// startMasters starts n. The caller must close them.
-func startMasters(ctx context.Context, n int) (*masters, error) {
-	servers, err := redisproc.StartN(ctx, n)
+// A host is where a master runs, and what can be done to it there.
+type host interface {
+	URL() string
+	Addr() string
+	Freeze(ctx context.Context) error
+	Thaw(ctx context.Context) error
+	Kill() error
+	Restart(ctx context.Context) error // empty, at the same address
+	Close() error
+}
+
+// startMasters starts n, as the settings say where, or connects to the user's. The caller must close them.
+func startMasters(ctx context.Context, s *settings, n int) (*masters, error) {
+	m := &masters{urls: s.masters}
+	var err error
+	switch {
+	case len(s.masters) > 0:
+	case s.containers:
+		m.hosts, err = startContainers(ctx, n)
+	default:
+		m.hosts, err = startProcesses(ctx, n)
+	}
 	if err != nil {
 		return nil, err
 	}
-	m := &masters{servers: servers}
-	for _, s := range servers {
-		m.urls = append(m.urls, s.URL())
-		m.clients = append(m.clients, redis.NewClient(&redis.Options{Addr: s.Addr(), PoolSize: 1}))
+	for _, h := range m.hosts {
+		m.urls = append(m.urls, h.URL())
+	}
+	if err := m.connect(ctx); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+func (m *masters) connect(ctx context.Context) error {
+	for i, url := range m.urls {
+		opts, err := redis.ParseURL(url)
+		if err != nil {
+			return fmt.Errorf("master %d: %w", i+1, err)
+		}
+		opts.PoolSize = 1
+		m.clients = append(m.clients, redis.NewClient(opts))
 	}
 	info, err := m.clients[0].InfoMap(ctx, "server").Result()
 	if err != nil {
-		return nil, errors.Join(err, m.close())
+		return fmt.Errorf("master 1: %w", err)
 	}
 	m.version = info["Server"]["redis_version"]
-	return m, nil
+	return nil
 }
 
 func (m *masters) close() error {
@@ -42,14 +72,28 @@ func (m *masters) close() error {
 	for _, c := range m.clients {
 		all = append(all, c.Close())
 	}
-	return errors.Join(append(all, redisproc.CloseAll(m.servers))...)
+	for _, h := range m.hosts {
+		all = append(all, h.Close())
+	}
+	return errors.Join(all...)
 }
 
-// flush empties every master.
+// where says where the masters run.
+func (s *settings) where() string {
+	switch {
+	case len(s.masters) > 0:
+		return "the user's"
+	case s.containers:
+		return "containers, by their own address"
+	}
+	return "redis-server processes"
+}
+
+// flush empties every master that the run has started; a user's is not emptied.
 func (m *masters) flush(ctx context.Context) error {
-	for i, c := range m.clients {
-		if err := c.FlushAll(ctx).Err(); err != nil {
-			return fmt.Errorf("master %s: %w", m.servers[i].Addr(), err)
+	for i := range m.hosts {
+		if err := m.clients[i].FlushAll(ctx).Err(); err != nil {
+			return fmt.Errorf("master %d: %w", i+1, err)
 		}
 	}
 	return nil
@@ -63,7 +107,7 @@ func (m *masters) left(ctx context.Context, i int) (n int64, few []string, err e
 		few, _, err = m.clients[i].Scan(ctx, 0, "", fewKeys).Result()
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("master %s: %w", strings.TrimPrefix(m.urls[i], "redis://"), err)
+		return 0, nil, fmt.Errorf("master %d: %w", i+1, err)
 	}
 	return n, few, nil
 }

@@ -22,9 +22,19 @@ func spreadOf(values []float64) spread {
 
 // ratioOf returns the spread of over/under, round by round: what disturbed the machine in one round disturbed both.
 func ratioOf(over, under []float64) spread {
-	ratios := make([]float64, len(over))
-	for i := range over {
-		ratios[i] = over[i] / under[i]
-	}
-	return spreadOf(ratios)
+	return spreadOf(ratios(over, under))
 }
+
+func ratios(over, under []float64) []float64 {
+	all := make([]float64, len(over))
+	for i := range over {
+		all[i] = over[i] / under[i]
+	}
+	return all
+}
+
+// just is the spread of a figure that was taken once.
+func just(v float64) spread { return spread{v, v, v} }
+
+// over divides by what is the same in every round.
+func (s spread) over(d float64) spread { return spread{s.Median / d, s.Low / d, s.High / d} }

@@ -32,8 +32,3 @@ func TestRatioIsTakenRoundByRound(t *testing.T) {
 	over, under := []float64{20, 100, 400}, []float64{10, 60, 200}
 	assert.Equal(t, spread{Median: 2, Low: 100. / 60, High: 2}, ratioOf(over, under))
 }
-
-func TestInverseSwapsTheExtremes(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, spread{Median: 0.5, Low: 0.25, High: 1}, spread{Median: 2, Low: 1, High: 4}.inverse())
-}

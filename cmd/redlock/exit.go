@@ -71,7 +71,7 @@ func failure(err error) *exit {
 		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
 	case errors.Is(err, redlock.ErrLost):
 		return &exit{exitLost, err}
-	default:
-		return &exit{1, err}
+	default: // what the library refuses before it asks anybody: a reserved name, or one that a Cluster cannot keep
+		return &exit{exitUsage, err}
 	}
 }

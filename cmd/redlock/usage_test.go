@@ -35,6 +35,8 @@ func TestWrongUsage(t *testing.T) {
 		"TTL below the least":      {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
 		"TTL above the window":     {"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--restart-window"},
 		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "node timeout 0s"},
+		"a reserved name":          {"run --masters " + urls + " redlock:fence:x -- true", "redlock:fence:"},
+		"a reserved name's status": {"status --masters " + urls + " redlock:intents:x", "redlock:intents:"},
 		"no masters":               {"run x -- true", "REDLOCK_MASTERS"},
 		"no masters for status":    {"status", "REDLOCK_MASTERS"},
 		"two masters":              {"status --masters redis://127.0.0.1:1,redis://127.0.0.1:2", "2"},

@@ -151,7 +151,7 @@ func TestOutcome(t *testing.T) {
 			"redlock: no majority of the masters answered\n  h:1  LOADING the data\nredlock status shows them all",
 		},
 		"held, with no majority before": {failure(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
-		"anything else":                 {failure(errors.New("odd")), 1, "redlock: odd"},
+		"anything else":                 {failure(errors.New("odd")), 64, "redlock: odd"},
 		"an option":                     {usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,39 +8,9 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// redlockPairer is the product.
-type redlockPairer struct{ locker *redlock.Locker }
-
-func openRedlock(urls []string, o openOptions) (pairer, error) {
-	opts := []redlock.Option{redlock.WithTTL(o.ttl), redlock.WithRestartWindow(o.ttl)}
-	if o.noGuard {
-		opts = append(opts, redlock.WithoutRestartGuard())
-	}
-	locker, err := redlock.Open(urls, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return &redlockPairer{locker}, nil
-}
-
-func (p *redlockPairer) Pair(ctx context.Context, name string) (time.Time, error) {
-	lock, err := p.locker.Lock(ctx, name)
-	locked := time.Now()
-	if err != nil {
-		return locked, err
-	}
-	return locked, lock.Unlock(ctx)
-}
-
-func (p *redlockPairer) Close() error { return p.locker.Close() }
-
 // A voter knows whether its masters may vote.
 type voter interface {
 	Nodes(ctx context.Context) ([]redlock.NodeStatus, error)
-}
-
-func (p *redlockPairer) Nodes(ctx context.Context) ([]redlock.NodeStatus, error) {
-	return p.locker.Nodes(ctx)
 }
 
 const (

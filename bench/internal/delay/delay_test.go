@@ -1,0 +1,137 @@
+package delay_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/bench/internal/delay"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is a server that sends back what it gets.
+func echo(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				_, _ = io.Copy(c, c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return l.Addr().String()
+}
+
+func dial(t *testing.T, link delay.Link, tap func(bool, []byte)) (*delay.Proxy, net.Conn) {
+	t.Helper()
+	p, err := delay.New(echo(t), link, tap)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return p, c
+}
+
+func roundTrip(t *testing.T, c net.Conn) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	_, err := c.Write([]byte("ping"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(c, make([]byte, 4))
+	require.NoError(t, err)
+	return time.Since(begun)
+}
+
+func TestARoundTripTakesTheLinksTime(t *testing.T) {
+	t.Parallel()
+	p, c := dial(t, delay.Link{RTT: 40 * time.Millisecond}, nil)
+	assert.InDelta(t, 40*time.Millisecond, roundTrip(t, c), float64(20*time.Millisecond))
+	p.Set(delay.Link{RTT: 120 * time.Millisecond})
+	assert.GreaterOrEqual(t, roundTrip(t, c), 120*time.Millisecond, "changed while it is in use")
+	p.Set(delay.Link{})
+	assert.Less(t, roundTrip(t, c), 40*time.Millisecond)
+}
+
+func TestALostSegmentComesLater(t *testing.T) {
+	t.Parallel()
+	_, c := dial(t, delay.Link{Loss: 1, Resend: 50 * time.Millisecond}, nil)
+	assert.GreaterOrEqual(t, roundTrip(t, c), 100*time.Millisecond, "in both directions")
+}
+
+// Every byte arrives, in order, although each segment has a delay of its own.
+func TestBytesKeepTheirOrderUnderJitterAndLoss(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen bytes.Buffer
+	_, c := dial(t, delay.Link{RTT: 2 * time.Millisecond, Jitter: 5, Loss: 0.2, Resend: 3 * time.Millisecond}, func(toServer bool, b []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if toServer {
+			seen.Write(b)
+		}
+	})
+	sent := make([]byte, 300<<10)
+	for i := range sent {
+		sent[i] = byte(rand.IntN(256))
+	}
+	go func() {
+		for rest := sent; len(rest) > 0; {
+			n := min(len(rest), 1+rand.IntN(3000))
+			if _, err := c.Write(rest[:n]); err != nil {
+				return
+			}
+			rest = rest[n:]
+		}
+		_ = c.(*net.TCPConn).CloseWrite()
+	}()
+	got, err := io.ReadAll(c)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(sent, got), "%d of %d bytes", len(got), len(sent))
+	mu.Lock()
+	defer mu.Unlock()
+	assert.True(t, bytes.Equal(sent, seen.Bytes()), "the tap sees them too")
+}
+
+func TestCloseEndsConnections(t *testing.T) {
+	t.Parallel()
+	p, c := dial(t, delay.Link{RTT: time.Second}, nil)
+	require.NoError(t, p.Close())
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err := c.Read(make([]byte, 1))
+	assert.Error(t, err)
+	require.NoError(t, p.Close(), "twice")
+}
+
+func TestAServerThatIsNotThereIsAClosedConnection(t *testing.T) {
+	t.Parallel()
+	p, err := delay.New("127.0.0.1:1", delay.Link{}, nil)
+	require.NoError(t, err)
+	defer p.Close()
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, io.EOF)
+}
