@@ -67,30 +67,37 @@ func wanPart(ctx context.Context, s *session) (err error) {
 	}
 	defer func() { err = errors.Join(err, far.close()) }()
 	s.progress.stage("wan: %d profiles", len(s.profiles))
-	all, closeAll, err := s.readyAll(ctx, wanContestants(s.settings), far.urls, openOptions{ttl: s.ttl, pool: wanCallers[len(wanCallers)-1]})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeAll()) }()
-	for _, c := range all {
-		c.pairer = triple{c.pairer.(taker)}
-	}
 	for _, p := range s.profiles {
 		far.set(p)
-		w := &wanReport{Profile: p}
-		plan := latencyPlan{part: "wan, " + p.Name, rounds: min(s.rounds, s.roundsFor(wanRounds)), callers: wanCallers, slice: s.wanSlice(p), ramp: 3 * p.third()}
-		if err := warmUp(ctx, plan, all, s.progress); err != nil {
-			return err
-		}
-		if w.Rows, err = measureLatency(ctx, plan, all, s.progress); err != nil {
-			return err
-		}
-		if w.HandOver, err = handOver(ctx, s, p, far.urls); err != nil {
+		w, err := s.measureFar(ctx, p, far.urls)
+		if err != nil {
 			return err
 		}
 		s.report.WAN = append(s.report.WAN, w)
 	}
 	return nil
+}
+
+// measureFar measures one profile. The clients are new to it: what they learned of other links would be in their way.
+func (s *session) measureFar(ctx context.Context, p wanProfile, urls []string) (w *wanReport, err error) {
+	all, closeAll, err := s.readyAll(ctx, wanContestants(s.settings), urls, openOptions{ttl: s.ttl, pool: wanCallers[len(wanCallers)-1]})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	for _, c := range all {
+		c.pairer = triple{c.pairer.(taker)}
+	}
+	w = &wanReport{Profile: p}
+	plan := latencyPlan{part: "wan, " + p.Name, rounds: min(s.rounds, s.roundsFor(wanRounds)), callers: wanCallers, slice: s.wanSlice(p), ramp: 3 * p.third()}
+	if err := warmUp(ctx, plan, all, s.progress); err != nil {
+		return nil, err
+	}
+	if w.Rows, err = measureLatency(ctx, plan, all, s.progress); err != nil {
+		return nil, err
+	}
+	w.HandOver, err = handOver(ctx, s, p, urls)
+	return w, err
 }
 
 // handOver has a few goroutines of two processes want one name over far links.

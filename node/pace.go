@@ -16,27 +16,42 @@ const (
 	overlaps = 8
 	// leastGap is the shortest time between batches. On a link on which it would be shorter there is one batch at a time.
 	leastGap = time.Millisecond
+	// lately is how long a round trip counts, at least, and twice that at most: a way may become longer. BBR looks back as far
+	// (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
+	lately = 10 * time.Second
 )
 
 // pace is when the next batch may leave while earlier ones are under way. The pipe's mutex guards it.
 type pace struct {
-	baton  *clock.Alarm  // rings overlap
-	left   time.Time     // when the last batch left
-	sender link          // is being written to
-	trip   time.Duration // the shortest round trip of the link so far; 0: none was timed, or it is no time at all
-	tried  bool          // one was timed
+	baton  *clock.Alarm // rings overlap
+	left   time.Time    // when the last batch left
+	sender link         // is being written to
+	trip   way
 }
 
-// timed learns from a round trip. The shortest one is the way itself; the others have waited on it.
-func (p *pace) timed(trip time.Duration) {
-	if !p.tried || trip < p.trip {
-		p.trip, p.tried = trip, true
+// way is the shortest of a link's latest round trips: it is the way itself, the others have waited on it. The zero value
+// has timed none.
+type way struct {
+	shortest time.Duration
+	// The shortest of the period that runs since, and of the one before.
+	running, before time.Duration
+	since           time.Time
+}
+
+func (w *way) timed(trip time.Duration, now time.Time) {
+	switch {
+	case w.since.IsZero():
+		w.running, w.before, w.since = trip, trip, now
+	case now.Sub(w.since) >= lately:
+		w.running, w.before, w.since = trip, w.running, now
 	}
+	w.running = min(w.running, trip)
+	w.shortest = min(w.running, w.before)
 }
 
 // gap is the time between batches; 0: one at a time.
 func (p *pipe) gap() time.Duration {
-	if g := p.trip / overlaps; g >= leastGap && p.link != nil && p.link.streams() {
+	if g := p.trip.shortest / overlaps; g >= leastGap && p.link != nil && p.link.streams() {
 		return g
 	}
 	return 0
@@ -60,7 +75,7 @@ func (p *pipe) overlap() {
 	p.mu.Lock()
 	gap := p.gap()
 	switch {
-	case gap == 0, !p.mayOverlap(), now.Sub(p.quiet) > 2*p.trip:
+	case gap == 0, !p.mayOverlap(), now.Sub(p.quiet) > 2*p.trip.shortest:
 		// Nothing to do, or the master is silent, and what it is sent would lie there. The next receipt begins anew.
 		p.mu.Unlock()
 	case now.Before(p.left.Add(gap)):

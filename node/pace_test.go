@@ -108,6 +108,32 @@ func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
 	})
 }
 
+// A way may become longer: a round trip of long ago says nothing of it.
+func TestAMasterThatIsFarNowWasNotAlways(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Delay(far/2, 0)
+		together := func() (slowest time.Duration) {
+			var all []*ticket
+			for i := range 16 {
+				all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
+				time.Sleep(gap / 2)
+			}
+			for _, tk := range all {
+				slowest = max(slowest, tk.result().Took)
+			}
+			return slowest
+		}
+		assert.Greater(t, together(), far+gap, "it seems to be near")
+		for range 3 {
+			time.Sleep(10 * time.Second)
+			r.ask(acquire("now and then", "x")).result()
+		}
+		assert.LessOrEqual(t, together(), far+gap)
+	})
+}
+
 // What is sent to it would lie there until it wakes.
 func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
 	t.Parallel()

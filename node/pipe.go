@@ -249,7 +249,7 @@ func (p *pipe) receive(l link) {
 	n := len(replies)
 	if n > 0 {
 		p.quiet = now
-		p.timed(now.Sub(p.wire[n-1].sent))
+		p.trip.timed(now.Sub(p.wire[n-1].sent), now)
 	}
 	for i, r := range replies {
 		out.settle(p.wire[i], r)

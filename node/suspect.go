@@ -119,4 +119,4 @@ func (p *pipe) adopt() bool {
 }
 
 // take makes l the pipe's connection.
-func (p *pipe) take(l link) { p.link, p.proven, p.tried, p.trip = l, false, false, 0 }
+func (p *pipe) take(l link) { p.link, p.proven, p.trip = l, false, way{} }
