@@ -175,7 +175,11 @@ func idleCPU(r *report) (spread, bool) {
 // failedShare is about pairs of ours that did not succeed, in %: a fast lock that fails is none.
 func failedShare(r *report) (spread, bool) {
 	var pairs, failed int64
-	for _, row := range slices.Concat(r.Latency, r.Kinds) {
+	rows := slices.Concat(r.Latency, r.Kinds)
+	for _, w := range r.WAN {
+		rows = append(rows, w.Rows...)
+	}
+	for _, row := range rows {
 		if row.ours() {
 			for _, f := range row.Rounds {
 				pairs, failed = pairs+f.Pairs, failed+f.Failed
