@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,16 +54,16 @@ func TestFaults(t *testing.T) {
 		m := masters[0]
 		url := m.URL()
 		set(t, m, "k")
+		killed := time.Now()
 		require.NoError(t, m.Kill(ctx))
-		took, err := ask(t, m)
-		require.Error(t, err)
-		assert.Less(t, took, 200*time.Millisecond, "refused, not silent: %v", err)
+		_, err := ask(t, m)
+		require.ErrorIs(t, err, syscall.ECONNREFUSED, "refused, not silent")
 		require.NoError(t, m.Start(ctx))
 		assert.Equal(t, url, m.URL())
 		assert.Zero(t, keys(t, m))
 		up, err := m.Uptime(ctx)
 		require.NoError(t, err)
-		assert.Less(t, up, 3*time.Second)
+		assert.Less(t, up, time.Since(killed)+2*time.Second)
 	})
 	t.Run("a paused master is silent and keeps its data", func(t *testing.T) {
 		m := masters[1]
