@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -37,6 +38,7 @@ type Proxy struct {
 
 const (
 	listenAttempts = 5
+	lendAttempts   = 500
 	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine. It waits
 	// for ever for one that is closed in the midst of the change while bytes are held back for it.
 	changeTimeout = 20 * time.Second
@@ -135,7 +137,12 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 // begin starts a proxy. Where it takes the place of one that was stopped, its links take no toxic over from the old ones.
 func (p *Proxy) begin() (*toxiproxy.Proxy, error) {
 	next := toxiproxy.NewProxy(p.server, p.listen, p.listen, p.upstream)
-	if err := p.port.lend(next.Start); err != nil {
+	err := p.port.lend(next.Start)
+	for attempt := 0; attempt < lendAttempts && errors.Is(err, syscall.EADDRINUSE); attempt++ {
+		time.Sleep(time.Millisecond) // somebody tried whether the port is free, just when it was lent
+		err = p.port.lend(next.Start)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("proxy of %s: %w", p.upstream, err)
 	}
 	return next, nil

@@ -182,6 +182,36 @@ func TestAClosedProxyCannotBeChanged(t *testing.T) {
 }
 
 // Healing must not depend on who else looks for a port in the meantime.
+// Whoever looks for a free port tries one by listening on it for a moment.
+func TestAProxyComesBackWhileOthersTryItsPort(t *testing.T) {
+	t.Parallel()
+	p := newEcho(t).behind(t)
+	var tried, had int
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			l, err := net.Listen("tcp", p.Addr())
+			if tried++; err == nil {
+				had++
+				l.Close()
+			}
+		}
+	}()
+	for range 300 {
+		require.NoError(t, p.Set(proxy.Cut))
+		require.NoError(t, p.Set(proxy.Fine))
+	}
+	close(over)
+	<-done
+	t.Logf("had it %d times of %d", had, tried)
+}
+
 func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

@@ -26,8 +26,9 @@ const (
 	aftermath = 2 * time.Second
 	// ghostsEach is how many names of its own each client locks behind the frozen masters.
 	ghostsEach = 3
-	// ghostTTL is the TTL of those locks. A key that is set when its master thaws is still there when somebody looks.
-	ghostTTL = 4 * time.Second
+	// ghostTTL is the TTL of those locks. A key that is set when its master thaws is still there when somebody looks, and so is
+	// one that was set just before, on a busy machine too.
+	ghostTTL = 7 * time.Second
 	// ghostFreeze is how long the masters stay frozen: so long that a client might take its key for expired.
 	ghostFreeze = ghostTTL + time.Second
 	// refusals is how long clients try in vain. What they place meanwhile outlives the last look, too.
