@@ -234,7 +234,7 @@ func (l *Lock) expire() {
 		return
 	}
 	left := l.Until().Sub(l.cfg.clock.Now())
-	if left <= 0 || l.locker.begin() != nil {
+	if l.cfg.rules.broken.EndedEarly || left <= 0 || l.locker.begin() != nil {
 		l.release(nil)
 		return
 	}

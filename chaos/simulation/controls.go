@@ -44,6 +44,7 @@ func Controls() []Control {
 		{"keepalive that ignores votes", ByExclusion, "", "islands", 30, broken(sabotage.Rules{Blind: true})},
 		{"lock both handed over and given back", ByExclusion, "", "calm", 60, broken(sabotage.Rules{HandedBack: true})},
 		{"keepalive that does not extend", ByLiveness, "in spite of its keepalive", "calm", 60, Product(redlock.WithoutKeepalive())},
+		{"release before the deadline", ByExclusion, "its time was up, told", "far away", 50, broken(sabotage.Rules{EndedEarly: true})},
 		{"loss told late", ByTold, "late that", "far away", 20, broken(sabotage.Rules{ToldLate: late})},
 
 		{"fence written back to anybody", ByFencing, "", "split counters", 100, script(raiseUnseen)},

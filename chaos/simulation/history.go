@@ -30,10 +30,18 @@ type history struct {
 	problems []Problem
 	thaws    map[string]time.Duration // when each client thawed last
 	second   time.Duration            // of the present second:
-	asked    map[string]int           // how often each client asked one master for a lock
+	asked    map[asker]int            // how often each client asked one master for a lock
 	busy     int                      // how often it may be, a second
 	hectic   chan struct{}            // closed when that was too often
 }
+
+// asker is a client at a master.
+type asker struct {
+	host   string
+	master int
+}
+
+func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a.master) }
 
 // busy is how many acquires a second one client may send to one master, for each group of workers. Its lines wait for at
 // least 10 ms between two attempts, unless a lock was released.
@@ -41,7 +49,7 @@ const busy = 1000
 
 func newHistory() *history {
 	return &history{
-		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[string]int), hectic: make(chan struct{}), labels: make(labels),
+		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[asker]int), hectic: make(chan struct{}), labels: make(labels),
 		busy: busy,
 	}
 }
@@ -100,9 +108,9 @@ func (h *history) command(e simnet.Event) {
 		h.second = now
 		clear(h.asked)
 	}
-	who := fmt.Sprintf("%s at master %d", e.Host, e.Master)
+	who := asker{e.Host, e.Master}
 	if h.asked[who]++; h.asked[who] == h.busy {
-		h.problems = append(h.problems, Problem{By: ByLoad, Entry: Entry{At: h.now(), Where: who, Text: fmt.Sprintf("asked %d times within a second", h.busy)}})
+		h.problems = append(h.problems, Problem{By: ByLoad, Entry: Entry{At: h.now(), Where: who.String(), Text: fmt.Sprintf("asked %d times within a second", h.busy)}})
 		select {
 		case <-h.hectic:
 		default:

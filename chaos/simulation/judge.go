@@ -87,18 +87,21 @@ func (r *Result) attempts() []Attempt {
 	return all
 }
 
-// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault.
+// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault that
+// one of the two could feel.
 func (r *Result) untold(first, second Hold) bool {
 	s := r.Schedule
-	linger := s.Window + 2*time.Second // a fault is felt a while longer
-	s.Faults = slices.DeleteFunc(slices.Clone(s.Faults), Fault.harmless)
-	trouble := func(master int) bool {
-		return slices.ContainsFunc(s.Faults, func(f Fault) bool {
-			concerns := f.Client < 0 || f.Client == s.clientOf(second.Who)
-			return concerns && (f.Master == master || f.Master < 0) && f.At <= second.From && f.Until >= second.Asked-linger
+	felt := func(f Fault, asked time.Duration, by ...Hold) bool {
+		return !f.harmless() && f.At <= second.From && f.Until+s.linger(f) >= asked && slices.ContainsFunc(by, func(h Hold) bool {
+			return f.Client < 0 || f.Client == s.clientOf(h.Who)
 		})
 	}
-	troubled := slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.At <= second.From && f.Until >= first.Asked-linger })
+	trouble := func(master int) bool {
+		return slices.ContainsFunc(s.Faults, func(f Fault) bool {
+			return (f.Master == master || f.Master < 0) && felt(f, second.Asked, second)
+		})
+	}
+	troubled := slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked, first, second) })
 	knew := make(map[int]bool)
 	for _, e := range r.commands {
 		known := fmt.Sprintf("*2\r\n:1\r\n:%d\r\n", first.Fence)
@@ -107,6 +110,16 @@ func (r *Result) untold(first, second Hold) bool {
 		}
 	}
 	return troubled && len(knew) <= s.Masters/2
+}
+
+// linger is how long a fault is felt when it has ended: connections are made anew, and who seems to have restarted may not vote.
+func (s Schedule) linger(f Fault) time.Duration {
+	switch f.Kind {
+	case Crash, CrashKept, CrashTail, Restart, Follow, Jump, Pace:
+		return s.Window + 2*time.Second
+	default:
+		return 2 * time.Second
+	}
 }
 
 // idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies keeps
@@ -134,10 +147,11 @@ func (r *Result) idle(waits []Wait) {
 }
 
 // carriedOn: the second hold has the smaller token of another hold that its owner had before the first, and still has. Where the
-// masters that knew the larger one were lost, that one's extensions carry it on.
+// masters that knew the larger one were lost since it was asked for, that one's extensions carry it on.
 func (r *Result) carriedOn(v Violation) bool {
 	lost := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool {
-		return (f.Kind == Crash || f.Kind == CrashTail || f.Kind == Restart) && f.At <= v.Second.From
+		return (f.Kind == Crash || f.Kind == CrashTail || f.Kind == Restart) &&
+			v.First.Asked <= f.At && f.At <= v.Second.From
 	})
 	return lost && v.First.owned(v.Second) && slices.ContainsFunc(r.Holds, func(h Hold) bool {
 		return h.Name == v.First.Name && h.owned(v.First) && h.Fence == v.Second.Fence && h.From <= v.First.From && h.To >= v.First.To

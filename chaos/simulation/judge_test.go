@@ -36,3 +36,57 @@ func TestWhoMayComeBackWithAToken(t *testing.T) {
 		})
 	}
 }
+
+// Two fencing tokens of one owner are excused by a fault that one of the two could feel when it asked, and by nothing else.
+func TestWhatKeepsATokenFromBeingTold(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for name, c := range map[string]struct {
+		fault Fault
+		may   bool
+	}{
+		"a master that crashes meanwhile":           {Fault{Kind: Crash, Master: 1, Client: -1, At: 101 * second, Until: 102 * second}, true},
+		"a master that came back within the window": {Fault{Kind: Crash, Master: 1, Client: -1, At: 94 * second, Until: 96 * second}, true},
+		"a master that came back before that":       {Fault{Kind: Crash, Master: 1, Client: -1, At: 80 * second, Until: 90 * second}, false},
+		"a master that crashes later":               {Fault{Kind: Crash, Master: 1, Client: -1, At: 106 * second, Until: 107 * second}, false},
+		"a way that was cut a moment before":        {Fault{Kind: CutFrom, Master: 1, Client: 1, At: 98 * second, Until: 99 * second}, true},
+		"a way that was cut for a while before":     {Fault{Kind: CutFrom, Master: 1, Client: 1, At: 94 * second, Until: 96 * second}, false},
+		"a way that is cut, of somebody else":       {Fault{Kind: CutFrom, Master: 1, Client: 2, At: 98 * second, Until: 105 * second}, false},
+		"a client of the two that is frozen":        {Fault{Kind: Freeze, Master: -1, Client: 0, At: 101 * second, Until: 103 * second}, true},
+		"another client that is frozen":             {Fault{Kind: Freeze, Master: -1, Client: 2, At: 101 * second, Until: 103 * second}, false},
+		"a client whose time of day is set":         {Fault{Kind: Jump, Master: -1, Client: 0, At: 101 * second, Until: 101 * second}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Result{Schedule: Schedule{
+				Masters: 3, Window: 5 * second, Clients: []Client{{Name: "client1"}, {Name: "client2"}, {Name: "client3"}}, Faults: []Fault{c.fault},
+			}}
+			first := Hold{Who: "client1.1", Asked: 100 * second, From: 101 * second, Fence: 7}
+			assert.Equal(t, c.may, r.untold(first, Hold{Who: "client2.1", Asked: 104 * second, From: 105 * second, Fence: 8}))
+		})
+	}
+}
+
+// An older hold's smaller token may be carried on where a larger one was lost with a master since.
+func TestWhichTokenIsCarriedOn(t *testing.T) {
+	t.Parallel()
+	hold := func(fence uint64, asked, to time.Duration) Hold {
+		return Hold{Name: "a", Kind: Reentrant, Owner: "o", Fence: fence, Asked: asked, From: asked + 1, To: to}
+	}
+	old, larger, again := hold(7, 1, 99), hold(8, 10, 30), hold(7, 40, 60)
+	for name, c := range map[string]struct {
+		fault Fault
+		may   bool
+	}{
+		"a master that restarted since":     {Fault{Kind: Restart, At: 20}, true},
+		"one that restarted before":         {Fault{Kind: Restart, At: 5}, false},
+		"one that restarted later":          {Fault{Kind: Restart, At: 50}, false},
+		"one that was cut off, and no more": {Fault{Kind: CutOff, At: 20}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Result{Schedule: Schedule{Faults: []Fault{c.fault}}, Holds: []Hold{old, larger, again}}
+			assert.Equal(t, c.may, r.carriedOn(Violation{First: larger, Second: again}))
+		})
+	}
+}

@@ -22,6 +22,8 @@ type Rules struct {
 	Blind bool
 	// HandedBack gives a lock back to the masters also where it is handed over to the next in line.
 	HandedBack bool
+	// EndedEarly releases a lock that was not extended when its holder is told, a moment before its deadline.
+	EndedEarly bool
 	// ToldLate is how long after its deadline a loss is told.
 	ToldLate time.Duration
 	// Script, if set, may change the text of any script, by its file's name without the ending.

@@ -25,11 +25,17 @@ type interpreter struct {
 
 	dispatch func(p *server.Peer, args []string) // of the master at work
 	ctx      any                                 // of the connection at work
+
+	match   lua.LGFunction             // string.match, which compiles its pattern anew every time
+	matched map[[2]string][]lua.LValue // what it returned, by text and pattern
 }
+
+// mostMatched is how many results of string.match an interpreter remembers.
+const mostMatched = 1000
 
 var (
 	interpreters = sync.Pool{New: func() any { return newInterpreter() }}
-	compiled     sync.Map // text to *lua.FunctionProto
+	compiled     sync.Map // digest to *lua.FunctionProto
 )
 
 // guarded keeps scripts from making globals, as Redis does.
@@ -48,12 +54,15 @@ func newInterpreter() *interpreter {
 		l.Push(lua.LString(name))
 		l.Call(1, 0)
 	}
-	i := &interpreter{state: l}
+	i := &interpreter{state: l, matched: make(map[[2]string][]lua.LValue)}
 	i.in, i.out = bufio.NewReader(&i.reply), bufio.NewWriter(&i.reply)
 	redis := l.NewTable()
 	redis.RawSetString("call", l.NewFunction(func(l *lua.LState) int { return i.call(l, true) }))
 	redis.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int { return i.call(l, false) }))
 	l.SetGlobal("redis", redis)
+	text := l.GetGlobal(lua.StringLibName).(*lua.LTable)
+	i.match = text.RawGetString("match").(*lua.LFunction).GFunction
+	text.RawSetString("match", l.NewFunction(i.rememberMatch))
 	if err := l.DoString(guarded); err != nil {
 		panic("simnet: " + err.Error())
 	}
@@ -62,18 +71,19 @@ func newInterpreter() *interpreter {
 
 // script runs EVAL, and EVALSHA of what EVAL brought. It reports false for what miniredis is to answer.
 func (m *Master) script(peer *server.Peer, name string, args []string) bool {
-	var text string
+	var digest string
 	switch {
 	case m.password || len(args) < 3 && name != "SCRIPT":
 		return false
 	case name == "EVAL":
-		text = args[1]
-		m.scripts[fmt.Sprintf("%x", sha1.Sum([]byte(text)))] = text
+		digest = fmt.Sprintf("%x", sha1.Sum([]byte(args[1])))
+		m.scripts[digest] = args[1]
 	case name == "EVALSHA":
-		text = m.scripts[args[1]]
+		digest = args[1]
 	case name == "SCRIPT":
 		m.showScripts(args)
 	}
+	text := m.scripts[digest]
 	if text == "" {
 		return false
 	}
@@ -83,7 +93,7 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	}
 	i := interpreters.Get().(*interpreter)
 	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
-	result, err := i.run(text, args[3:3+n], args[3+n:])
+	result, err := i.run(digest, text, args[3:3+n], args[3+n:])
 	if err != nil {
 		peer.WriteError("ERR Error compiling script (new function): " + strings.ReplaceAll(err.Error(), "\n", " "))
 		i.state.Close()
@@ -105,8 +115,8 @@ func (m *Master) showScripts(args []string) {
 	}
 }
 
-func (i *interpreter) run(text string, keys, args []string) (lua.LValue, error) {
-	proto, err := compile(text)
+func (i *interpreter) run(digest, text string, keys, args []string) (lua.LValue, error) {
+	proto, err := compile(digest, text)
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +130,8 @@ func (i *interpreter) run(text string, keys, args []string) (lua.LValue, error) 
 	return i.state.Get(-1), nil
 }
 
-func compile(text string) (*lua.FunctionProto, error) {
-	if p, ok := compiled.Load(text); ok {
+func compile(digest, text string) (*lua.FunctionProto, error) {
+	if p, ok := compiled.Load(digest); ok {
 		return p.(*lua.FunctionProto), nil
 	}
 	chunk, err := parse.Parse(strings.NewReader(text), "<string>")
@@ -130,9 +140,36 @@ func compile(text string) (*lua.FunctionProto, error) {
 	}
 	p, err := lua.Compile(chunk, "")
 	if err == nil {
-		compiled.Store(text, p)
+		p.IsVarArg &^= lua.VarArgNeedsArg // a script has no arguments of its own: no table of them for every run
+		compiled.Store(digest, p)
 	}
 	return p, err
+}
+
+// rememberMatch is string.match of a text and a pattern, which depends on nothing else.
+func (i *interpreter) rememberMatch(l *lua.LState) int {
+	text, plain := l.Get(1).(lua.LString)
+	pattern, both := l.Get(2).(lua.LString)
+	if l.GetTop() != 2 || !plain || !both {
+		return i.match(l)
+	}
+	key := [2]string{string(text), string(pattern)}
+	found, ok := i.matched[key]
+	if !ok {
+		n := i.match(l)
+		for k := l.GetTop() - n + 1; k <= l.GetTop(); k++ {
+			found = append(found, l.Get(k))
+		}
+		if len(i.matched) >= mostMatched {
+			clear(i.matched)
+		}
+		i.matched[key] = found
+		return n
+	}
+	for _, v := range found {
+		l.Push(v)
+	}
+	return len(found)
 }
 
 func (i *interpreter) list(values []string) *lua.LTable {

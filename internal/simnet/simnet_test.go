@@ -630,3 +630,28 @@ func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
 		assert.NoError(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err())
 	})
 }
+
+// What string.match returned is remembered, as long as it is for the same text and pattern.
+func TestScriptsMatchAgainAsTheyMatchedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		c := dial(t, w.Master(0), w.Dial)
+		const text = "local a, b = string.match(ARGV[1], ARGV[2]); return {tostring(a), tostring(b)}"
+		for range 2 {
+			for _, m := range []struct{ text, pattern, first, second string }{
+				{"12:34", "^(%d+):?(%d*)$", "12", "34"},
+				{"12", "^(%d+):?(%d*)$", "12", ""},
+				{"none", "^(%d+):?(%d*)$", "nil", "nil"},
+				{"12", "^(%d)%d*$", "1", "nil"},
+				{"12", "%d*", "12", "nil"},
+				{"12", "()2()", "2", "3"},
+			} {
+				reply, err := c.Eval(t.Context(), text, nil, m.text, m.pattern).StringSlice()
+				require.NoError(t, err)
+				assert.Equal(t, []string{m.first, m.second}, reply, "%q in %q", m.pattern, m.text)
+			}
+		}
+		assert.Equal(t, "2", c.Eval(t.Context(), "return string.match('12', '%d', 2)", nil).Val(), "from the second one on")
+	})
+}
