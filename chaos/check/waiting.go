@@ -23,8 +23,10 @@ type Weather struct {
 	// Recovery is how soon after a majority votes again somebody must get a name that is free and wanted: what a holder
 	// that is gone has left must expire, and a waiter must wake up.
 	Recovery time.Duration
-	// Bound is how long one acquisition may wait while a majority votes.
+	// Bound is how long one acquisition may wait while a majority votes, and TTLs by how many TTLs longer: by the longest that
+	// anybody asks for on one of its names, as that is what a holder who dies with the name costs.
 	Bound time.Duration
+	TTLs  int
 	// Retry is how long nobody may ask for a name and it still counts as wanted, as its clients try again and again.
 	Retry time.Duration
 }
@@ -115,10 +117,10 @@ func attempts(events []history.Event, alive lives) []attempt {
 }
 
 // Waiting checks liveness under faults. While a majority of the masters votes, and once it has done so for Recovery:
-//   - no acquisition waits for longer than Bound, whatever comes of it (one with less patience says nothing);
+//   - no acquisition waits for longer than Bound and TTLs allow, whatever comes of it (one with less patience says nothing);
 //   - a name that is wanted and not held is somebody's within Recovery.
 //
-// And whether or not a majority is known to vote: nobody waits for longer than Bound while others get the same name again
+// And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name again
 // and again. Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in
 // which nobody got the name.
 func Waiting(events []history.Event, w Weather) Verdict {
@@ -132,9 +134,12 @@ func Waiting(events []history.Event, w Weather) Verdict {
 			got[name] = append(got[name], h.acquired)
 		}
 	}
+	ttls := longestTTLs(all)
 	judged := 0
-	var slowest time.Duration
+	var slowest, most time.Duration // the most is what is allowed where the most is
 	for _, a := range all {
+		allowed := w.allowed(a, ttls)
+		most = max(most, allowed)
 		waited := time.Duration(0)
 		for _, g := range good {
 			from, to := max(a.from, w.settled(g)), min(a.to, g.to)
@@ -146,25 +151,45 @@ func Waiting(events []history.Event, w Weather) Verdict {
 			judged++
 			slowest = max(slowest, waited)
 		}
-		others, starved := w.starved(got, a, alive)
+		others, starved := w.starved(got, a, allowed, alive)
 		proof := []history.Event{a.asked}
 		if a.answer.Kind != "" {
 			proof = append(proof, a.answer)
 		}
 		switch {
-		case starved > w.Bound:
+		case starved > allowed:
 			v.find(a.asked.Name, proof, "%q: %s waited, and while it ran for %s others got the name %d times; allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(starved), others, w.Bound)
-		case waited > w.Bound:
+				a.asked.Name, who(a.asked.ID()), secs(starved), others, allowed)
+		case waited > allowed:
 			v.find(a.asked.Name, proof, "%q: %s waited for %s while a majority voted, allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(waited), w.Bound)
+				a.asked.Name, who(a.asked.ID()), secs(waited), allowed)
 		}
 	}
 	w.free(&v, events, all, good, alive)
-	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s of %v; %d times it had to come back",
-		judged, len(all), secs(slowest), w.Bound, max(0, len(good)-1))
+	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; %d times it had to come back",
+		judged, len(all), secs(slowest), most, max(0, len(good)-1))
 	v.Figures = []Figure{{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())}}
 	return v
+}
+
+// longestTTLs returns the longest TTL that anybody asks for on each name.
+func longestTTLs(all []attempt) map[string]time.Duration {
+	ttls := map[string]time.Duration{}
+	for _, a := range all {
+		for _, name := range a.asked.Locked() {
+			ttls[name] = max(ttls[name], a.asked.TTL)
+		}
+	}
+	return ttls
+}
+
+// allowed returns how long an acquisition may wait.
+func (w Weather) allowed(a attempt, ttls map[string]time.Duration) time.Duration {
+	var longest time.Duration
+	for _, name := range a.asked.Locked() {
+		longest = max(longest, ttls[name])
+	}
+	return w.Bound + time.Duration(w.TTLs)*longest
 }
 
 // settled returns when waiters may begin to complain in a stretch in which a majority votes: what was before the history
@@ -178,7 +203,9 @@ func (w Weather) settled(g span) time.Duration {
 
 // starved returns how often others got a name while a waited for it, and how long it ran between the first and the last
 // of them. Of a time in which nobody got it, Recovery counts at most: then it was not for the others that a waited.
-func (w Weather) starved(got map[string][]history.Event, a attempt, alive lives) (times int, ran time.Duration) {
+func (w Weather) starved(
+	got map[string][]history.Event, a attempt, allowed time.Duration, alive lives,
+) (times int, ran time.Duration) {
 	life := lifeOf(a.asked.ID())
 	for _, name := range a.asked.Locked() {
 		all := got[name]
@@ -187,7 +214,7 @@ func (w Weather) starved(got map[string][]history.Event, a attempt, alive lives)
 			return i
 		}
 		first, end := after(a.from+1), after(a.to)
-		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= w.Bound {
+		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= allowed {
 			continue
 		}
 		r := time.Duration(0)

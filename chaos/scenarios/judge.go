@@ -60,7 +60,7 @@ func (p *player) weather(clients []string) check.Weather {
 	s := p.scenario
 	w := check.Weather{
 		Masters: p.masters.Masters(), Clients: clients, Window: s.Window() + rounding, Recovery: s.Bound() + busy,
-		Bound: s.longest(), Retry: retry,
+		Bound: patience, TTLs: deaths, Retry: retry,
 	}
 	for _, t := range faults.Catalog() {
 		switch {

@@ -28,6 +28,16 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 	}
 }
 
+// A bound that no wait can exceed within a storm would bound nothing.
+func TestEveryStormIsLongEnoughForAWaitToBeTooLong(t *testing.T) {
+	t.Parallel()
+	for _, s := range append(scenarios.All(), scenarios.Acceptance()) {
+		for _, g := range s.Groups {
+			assert.True(t, s.Patient(g), "%s: %q", s.Name, g.Names)
+		}
+	}
+}
+
 func TestFindTakesPatterns(t *testing.T) {
 	t.Parallel()
 	found, err := scenarios.Find("only-clock-*")
