@@ -8,7 +8,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// Fencing checks the fencing tokens of the holds that have one, name by name. If A had returned before B was asked for:
+// Fencing checks that a hold has a fencing token if it asked for one, and the tokens themselves, name by name. If A had returned before B was asked for:
 //   - B excludes: its token is larger than A's, whatever A was;
 //   - B reads, A excluded: its token is not smaller than A's. Of two readers nothing is said.
 //
@@ -23,6 +23,10 @@ func Fencing(events []history.Event) Verdict {
 	total := 0
 	for _, h := range holds(events) {
 		if h.acquired.Fence == 0 {
+			if h.asked.Fencing {
+				v.find(h.acquired.Name, []history.Event{h.asked, h.acquired}, "%q: %s asked for a fencing token, and got none",
+					h.acquired.Name, who(h.who))
+			}
 			continue
 		}
 		total++

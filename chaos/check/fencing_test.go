@@ -38,6 +38,13 @@ func TestFencing(t *testing.T) {
 		"a holder without a token has no part in it": {
 			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
 		},
+		"a token was asked for, and none given": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
+		},
+		"a token was asked for, and given": {new(story).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
+		"a token was asked for, and refused": {
+			new(story).add(0, history.Invoked, "a", 1, fenced).add(5, history.Refused, "a", 1, nil), "",
+		},
 		"readers share the writer's": {
 			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(5)).
 				held(21, 30, 40, "c", 1, reader, fence(5)).held(41, 50, 60, "d", 1, writer, fence(6)), "",

@@ -85,6 +85,8 @@ func several(names ...string) func(*history.Event) {
 	return func(e *history.Event) { e.Mode, e.Names, e.Name = history.ModeSeveral, names, strings.Join(names, ",") }
 }
 
+func fenced(e *history.Event) { e.Fencing = true }
+
 func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }
 
 func (s *story) downgraded(ms float64, client string, op int) *story {
