@@ -69,11 +69,10 @@ func (o Outcome) Good() bool {
 // Wrong returns what is not as promised, a line each.
 func (o Outcome) Wrong() []string {
 	wrong := slices.Clone(o.Before)
-	seen := map[Column]bool{} // broken
+	seen := map[Column]bool{} // broken, by the checker that the column is named after: the others may find something else
 	for _, v := range o.Verdicts {
-		c := columns[v.Checker]
 		if len(v.Findings) > 0 {
-			seen[c] = true
+			seen[Column(v.Checker)] = true
 		}
 		if !v.Held() && o.Scenario.promises(v.Checker) {
 			wrong = append(wrong, v.Checker+": "+why(v))
