@@ -28,7 +28,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	verdicts := []check.Verdict{
 		check.Exclusion(events),
 		check.Linearizability(events, modelTime),
-		check.Fencing(events),
+		check.Fencing(events, masters),
 		check.Register(events),
 		check.Told(p.ours(events), clients, slack),
 		check.Liveness(events, clients, names, s.Bound()),
