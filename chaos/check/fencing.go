@@ -8,21 +8,25 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// Fencing checks the fencing tokens of the holds that have one, name by name. If A had returned before B was asked for:
+// Fencing checks that a hold has a fencing token if it asked for one, and the tokens themselves, name by name. If A had returned before B was asked for:
 //   - B excludes: its token is larger than A's, whatever A was;
 //   - B reads, A excluded: its token is not smaller than A's. Of two readers nothing is said.
 //
 // No two holds that exclude share a token, in whatever order they came. The holds of one owner of a reentrant lock are
 // the exception: one that began and ended its asking while another one was believed in has that one's token, if that one
-// was acquired while nobody else asked for the owner, and if no fault kept masters from telling; and one that came later has
+// was acquired while nobody else asked for the owner, and if no fault kept a majority of the masters from telling; and one that came later has
 // no smaller one. It may be the same: what
 // a refused or unconfirmed call has left on the masters may have kept the ownership going without anybody's belief.
-func Fencing(events []history.Event) Verdict {
+func Fencing(events []history.Event, masters int) Verdict {
 	v := on(events, "fencing")
 	fenced := map[string][]*hold{}
 	total := 0
 	for _, h := range holds(events) {
 		if h.acquired.Fence == 0 {
+			if h.asked.Fencing {
+				v.find(h.acquired.Name, []history.Event{h.asked, h.acquired}, "%q: %s asked for a fencing token, and got none",
+					h.acquired.Name, who(h.who))
+			}
 			continue
 		}
 		total++
@@ -30,7 +34,7 @@ func Fencing(events []history.Event) Verdict {
 			fenced[name] = append(fenced[name], h)
 		}
 	}
-	lonely, doubts := alone(events), troubles(events)
+	lonely, doubts := alone(events), troublesOf(events, masters)
 	for _, name := range sorted(fenced) {
 		inOrder(&v, name, fenced[name], doubts)
 		unique(&v, name, fenced[name])
@@ -43,7 +47,7 @@ func Fencing(events []history.Event) Verdict {
 func reads(h *hold) bool { return h.acquired.Mode == history.ModeReader }
 
 // inOrder compares each hold with the largest token that had been returned before it was asked for.
-func inOrder(v *Verdict, name string, all []*hold, doubts []span) {
+func inOrder(v *Verdict, name string, all []*hold, doubts troubles) {
 	asked := slices.Clone(all) // all is in the order of the returns
 	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
 	var largest best[*hold]
@@ -61,7 +65,7 @@ func inOrder(v *Verdict, name string, all []*hold, doubts []span) {
 		case ok && !reads(h) && fence <= last.acquired.Fence:
 			stale(v, name, last, h, "not larger than")
 		}
-		if last, ok := largest.of(g); ok && !reads(h) && fence < last.acquired.Fence && !meets(doubts, span{last.asked.T, h.acquired.T}) {
+		if last, ok := largest.of(g); ok && !reads(h) && fence < last.acquired.Fence && !doubts.excuse(last, h) {
 			stale(v, name, last, h, "smaller than")
 		}
 	}

@@ -38,6 +38,13 @@ func TestFencing(t *testing.T) {
 		"a holder without a token has no part in it": {
 			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
 		},
+		"a token was asked for, and none given": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
+		},
+		"a token was asked for, and given": {new(story).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
+		"a token was asked for, and refused": {
+			new(story).add(0, history.Invoked, "a", 1, fenced).add(5, history.Refused, "a", 1, nil), "",
+		},
 		"readers share the writer's": {
 			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(5)).
 				held(21, 30, 40, "c", 1, reader, fence(5)).held(41, 50, 60, "d", 1, writer, fence(6)), "",
@@ -88,6 +95,42 @@ func TestFencing(t *testing.T) {
 			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
+		"a majority that granted it could tell": {
+			new(story).down(0, 5, "pause", 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"only a minority of those that granted it could": {
+			new(story).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"two of five that granted it had a fault, one after the other": {
+			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"three of five had": {
+			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the process did not run meanwhile": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(25, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "",
+		},
+		"the process did not run before": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(6, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
+		},
+		"another process did not run": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(25, history.Stalled, "b", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
+		},
+		"the owner is back, and has less, as the masters may have forgotten": {
+			new(story).down(22, 25, "kill", 0, 1, 2).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "",
+		},
+		"the owner is back, and has less, and a majority cannot have forgotten": {
+			new(story).down(22, 25, "kill", 0).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
+		},
 		"a master is not back yet": {
 			new(story).fault(0, history.Inject, "pause", 2).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
@@ -122,7 +165,7 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.story.events)
+			v := check.Fencing(tt.story.events, 5)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

@@ -85,6 +85,17 @@ func several(names ...string) func(*history.Event) {
 	return func(e *history.Event) { e.Mode, e.Names, e.Name = history.ModeSeveral, names, strings.Join(names, ",") }
 }
 
+// granted are the votes of these masters.
+func granted(masters ...int) func(*history.Event) {
+	return func(e *history.Event) {
+		for _, m := range masters {
+			e.Votes = append(e.Votes, history.Vote{Master: m, Verdict: "granted"})
+		}
+	}
+}
+
+func fenced(e *history.Event) { e.Fencing = true }
+
 func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }
 
 func (s *story) downgraded(ms float64, client string, op int) *story {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 // owned compares the holds of each owner with the one that was believed in while they were asked for; of several, of those
 // that were acquired alone, with the one that was believed in for longest.
-func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts []span) {
+func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts troubles) {
 	owners := map[string][]belief{}
 	for _, h := range all {
 		if h.acquired.Mode == history.ModeReentrant && h.acquired.Owner != "" {
@@ -39,50 +38,13 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 			}
 			o := longest.hold
 			if o != nil && o != h && longest.end > h.acquired.T && o.acquired.Fence != h.acquired.Fence &&
-				!meets(doubts, span{o.asked.T, h.acquired.T}) {
+				!doubts.excuse(o, h) {
 				v.find(name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
 					"%q: %s holds it already as %s with the token %d, and %s got %d", name, owner, who(o.who),
 					o.acquired.Fence, who(h.who), h.acquired.Fence)
 			}
 		}
 	}
-}
-
-// lingers is how long a fault is felt after it was healed: a restart window, and what a client takes to trust a master again.
-const lingers = 10 * time.Second
-
-// troubles are the stretches in which masters may not have been able to tell what an owner has: while they had a fault and
-// some time after, and while a client's process did not run.
-func troubles(events []history.Event) []span {
-	var all []span
-	since := map[string]time.Duration{}
-	for _, e := range events {
-		switch {
-		case e.Kind == history.Stalled:
-			all = append(all, span{e.T - e.Stall, e.T})
-		case e.On != "masters":
-		case e.Kind == history.Inject:
-			for _, m := range e.Targets {
-				since[fmt.Sprint(e.Fault, m)] = e.T
-			}
-		case e.Kind == history.Healthy:
-			for _, m := range e.Targets {
-				if from, ok := since[fmt.Sprint(e.Fault, m)]; ok {
-					delete(since, fmt.Sprint(e.Fault, m))
-					all = append(all, span{from, e.T + lingers})
-				}
-			}
-		}
-	}
-	for _, from := range since {
-		all = append(all, span{from, math.MaxInt64})
-	}
-	return merge(all)
-}
-
-// meets reports whether one of the spans has a moment in common with s.
-func meets(spans []span, s span) bool {
-	return slices.ContainsFunc(spans, func(o span) bool { return o.from < s.to && s.from < o.to })
 }
 
 // alone says which acquisitions of owners no other one of the same owner overlaps, whatever became of that. One that never

@@ -9,116 +9,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// Weather is what [Waiting] has to know of a run to tell how long somebody may have to wait.
-type Weather struct {
-	// Masters is how many there are.
-	Masters int
-	// Clients are the names of the clients, by the indices that faults call them by.
-	Clients []string
-	// Mute are the faults of masters that keep them from voting while they last.
-	Mute []string
-	// Forget are the faults that do so, too, and after which a master that answers again votes only when Window is over.
-	Forget []string
-	Window time.Duration
-	// Recovery is how soon after a majority votes again somebody must get a name that is free and wanted: what a holder
-	// that is gone has left must expire, and a waiter must wake up.
-	Recovery time.Duration
-	// Bound is how long one acquisition may wait while a majority votes.
-	Bound time.Duration
-	// Retry is how long nobody may ask for a name and it still counts as wanted, as its clients try again and again.
-	Retry time.Duration
-}
-
-// voting returns the stretches of time in which a majority of the masters voted, as far as the faults tell.
-func (w Weather) voting(events []history.Event) []span {
-	var end time.Duration
-	silent := make([][]span, w.Masters)
-	type hit struct {
-		master int
-		fault  string
-	}
-	since := map[hit]time.Duration{}
-	for _, e := range events {
-		end = max(end, e.T)
-		mute, forget := slices.Contains(w.Mute, e.Fault), slices.Contains(w.Forget, e.Fault)
-		if e.On != "masters" || !mute && !forget {
-			continue
-		}
-		for _, m := range e.Targets {
-			at := hit{m, e.Fault}
-			begin, down := since[at]
-			switch {
-			case e.Kind == history.Inject && !down:
-				since[at] = e.T
-			case e.Kind == history.Healthy && down:
-				delete(since, at)
-				until := e.T
-				if forget {
-					until += w.Window
-				}
-				silent[m] = append(silent[m], span{begin, until})
-			}
-		}
-	}
-	for at, begin := range since {
-		silent[at.master] = append(silent[at.master], span{begin, end})
-	}
-	type step struct {
-		at    time.Duration
-		votes int
-	}
-	var steps []step
-	for _, spans := range silent {
-		for _, s := range merge(spans) {
-			steps = append(steps, step{s.from, -1}, step{s.to, +1})
-		}
-	}
-	// At one moment, those that fall silent come first.
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.votes, b.votes)) })
-	var good []span
-	votes, from := w.Masters, time.Duration(0)
-	for _, s := range steps {
-		before := votes > w.Masters/2
-		votes += s.votes
-		switch after := votes > w.Masters/2; {
-		case before && !after:
-			good = append(good, span{from, s.at})
-		case !before && after:
-			from = s.at
-		}
-	}
-	if votes > w.Masters/2 {
-		good = append(good, span{from, end})
-	}
-	return good
-}
-
-// attempt is one acquisition, from its question to its answer, or to the last that was heard of its process.
-type attempt struct {
-	asked, answer history.Event
-	span
-}
-
-func attempts(events []history.Event, alive lives) []attempt {
-	var all []attempt
-	at := map[history.ID]int{}
-	for _, e := range events {
-		switch i, ok := at[e.ID()]; {
-		case e.Kind == history.Invoked:
-			at[e.ID()] = len(all)
-			all = append(all, attempt{asked: e, span: span{e.T, max(e.T, alive.last[lifeOf(e.ID())])}})
-		case ok && (e.Kind == history.Acquired || e.Kind == history.Refused):
-			all[i].answer, all[i].to = e, e.T
-		}
-	}
-	return all
-}
-
 // Waiting checks liveness under faults. While a majority of the masters votes, and once it has done so for Recovery:
-//   - no acquisition waits for longer than Bound, whatever comes of it (one with less patience says nothing);
+//   - no acquisition waits for longer than Bound and TTLs allow, whatever comes of it (one with less patience says nothing);
 //   - a name that is wanted and not held is somebody's within Recovery.
 //
-// And whether or not a majority is known to vote: nobody waits for longer than Bound while others get the same name again
+// And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name again
 // and again. Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in
 // which nobody got the name.
 func Waiting(events []history.Event, w Weather) Verdict {
@@ -132,9 +27,12 @@ func Waiting(events []history.Event, w Weather) Verdict {
 			got[name] = append(got[name], h.acquired)
 		}
 	}
+	ttls := longestTTLs(all)
 	judged := 0
-	var slowest time.Duration
+	var slowest, most time.Duration // the most is what is allowed where the most is
 	for _, a := range all {
+		allowed := w.allowed(a, ttls)
+		most = max(most, allowed)
 		waited := time.Duration(0)
 		for _, g := range good {
 			from, to := max(a.from, w.settled(g)), min(a.to, g.to)
@@ -146,39 +44,32 @@ func Waiting(events []history.Event, w Weather) Verdict {
 			judged++
 			slowest = max(slowest, waited)
 		}
-		others, starved := w.starved(got, a, alive)
+		others, starved := w.starved(got, a, allowed, alive)
 		proof := []history.Event{a.asked}
 		if a.answer.Kind != "" {
 			proof = append(proof, a.answer)
 		}
 		switch {
-		case starved > w.Bound:
+		case starved > allowed:
 			v.find(a.asked.Name, proof, "%q: %s waited, and while it ran for %s others got the name %d times; allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(starved), others, w.Bound)
-		case waited > w.Bound:
+				a.asked.Name, who(a.asked.ID()), secs(starved), others, allowed)
+		case waited > allowed:
 			v.find(a.asked.Name, proof, "%q: %s waited for %s while a majority voted, allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(waited), w.Bound)
+				a.asked.Name, who(a.asked.ID()), secs(waited), allowed)
 		}
 	}
 	w.free(&v, events, all, good, alive)
-	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s of %v; %d times it had to come back",
-		judged, len(all), secs(slowest), w.Bound, max(0, len(good)-1))
+	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; %d times it had to come back",
+		judged, len(all), secs(slowest), most, max(0, len(good)-1))
 	v.Figures = []Figure{{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())}}
 	return v
 }
 
-// settled returns when waiters may begin to complain in a stretch in which a majority votes: what was before the history
-// was healthy, so that the first stretch has nothing to recover from.
-func (w Weather) settled(g span) time.Duration {
-	if g.from == 0 {
-		return 0
-	}
-	return g.from + w.Recovery
-}
-
 // starved returns how often others got a name while a waited for it, and how long it ran between the first and the last
 // of them. Of a time in which nobody got it, Recovery counts at most: then it was not for the others that a waited.
-func (w Weather) starved(got map[string][]history.Event, a attempt, alive lives) (times int, ran time.Duration) {
+func (w Weather) starved(
+	got map[string][]history.Event, a attempt, allowed time.Duration, alive lives,
+) (times int, ran time.Duration) {
 	life := lifeOf(a.asked.ID())
 	for _, name := range a.asked.Locked() {
 		all := got[name]
@@ -187,7 +78,7 @@ func (w Weather) starved(got map[string][]history.Event, a attempt, alive lives)
 			return i
 		}
 		first, end := after(a.from+1), after(a.to)
-		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= w.Bound {
+		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= allowed {
 			continue
 		}
 		r := time.Duration(0)

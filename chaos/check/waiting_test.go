@@ -132,3 +132,43 @@ func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 	require.NotEmpty(t, v.Findings)
 	assert.Contains(t, v.Findings[0].Text, "others got the name")
 }
+
+// A name whose locks are short is not waited for as long as one whose locks are long.
+func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
+	t.Parallel()
+	w := weather
+	w.TTLs, w.Recovery = 2, time.Minute // the TTL of the story is a second
+	long := func(e *history.Event) { e.Name, e.TTL = "long", 5*time.Second }
+	for name, tt := range map[string]struct {
+		story *story
+		says  string // "" if it holds
+	}{
+		"two TTLs longer":            {new(story).refused(0, 3000, "a", 1), ""},
+		"longer than that":           {new(story).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, allowed are 3s"},
+		"beside a name of long ones": {new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
+		"the TTL of another on the name counts": {
+			new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
+		},
+		"one of several names has long ones": {
+			new(story).add(0, history.Invoked, "a", 1, several("x", "long")).add(3001, history.Refused, "a", 1, several("x", "long")).
+				held(0, 10, 20, "b", 1, long), "",
+		},
+		"others get it again and again": {
+			new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 3000, "a", 1), "",
+		},
+		"and for longer than that": {
+			new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times; allowed are 3s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Waiting(tt.story.events, w)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.NotEmpty(t, v.Findings)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,6 +78,45 @@ func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
 	all, err := controls.Only(t.Context(), o, "exists-set")
 	require.ErrorContains(t, err, "the control exists-set did not run properly")
 	assert.Empty(t, all)
+	assert.DirExists(t, filepath.Join(o.Dir, "exists-set"))
+	assert.DirExists(t, filepath.Join(o.Dir, "exists-set-again"), "it was tried twice")
+}
+
+func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	clients := o.Runner.(traffic.Processes).Command
+	var started atomic.Int32
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		if started.Add(1) == 1 {
+			return exec.Command("false")
+		}
+		return clients()
+	}}
+	all, err := controls.Only(t.Context(), o, "exists-set")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.True(t, all[0].Caught, all[0].Text)
+	first, err := history.ReadDir(filepath.Join(o.Dir, "exists-set"))
+	require.NoError(t, err)
+	assert.NotEmpty(t, first, "the first attempt is kept")
+	second, err := history.ReadDir(filepath.Join(o.Dir, "exists-set-again"))
+	require.NoError(t, err)
+	assert.Greater(t, len(second), len(first))
+}
+
+// Clients that took a slow master for a dead one get no lock from a replica that follows.
+func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	events, err := controls.AfterAStall(t.Context(), options(t))
+	require.NoError(t, err)
+	harm := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Inject })
+	require.Positive(t, harm)
+	last := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Acquired && e.Life > 0 })
+	assert.Positive(t, last, "all clients began another life")
+	assert.Less(t, last, harm)
 }
 
 func TestAnInterruptedControlIsAnError(t *testing.T) {

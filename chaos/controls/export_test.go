@@ -2,8 +2,10 @@ package controls
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/backend"
 	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/history"
 	"github.com/redlock-go/redlock/chaos/naive"
@@ -26,6 +28,30 @@ func Instead(ctx context.Context, o Options, name string) ([]report.Control, err
 	e := entry{plan: table[name].sound()}
 	e.rounds = 1
 	return o.run(ctx, []naive.Control{c}, map[string]entry{name: e})
+}
+
+// AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the replica. It
+// returns what happened.
+func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
+	c, _ := naive.Find("failover")
+	c.Checker = liveness // which ends nothing early
+	o.Backend = backend.Processes
+	p := table[c.Name].plan
+	p.rounds = 1
+	p.harm = func(ctx context.Context, t *trial) error {
+		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Pause(ctx, master)); err != nil {
+			return err
+		}
+		pause(ctx, time.Second)
+		if err := errors.Join(t.masters.Unpause(ctx, master), t.follow(ctx)); err != nil {
+			return err
+		}
+		return masterFails(ctx, t)
+	}
+	if _, err := run(ctx, o, c, p); err != nil {
+		return nil, err
+	}
+	return history.ReadDir(p.dir(o, c))
 }
 
 // Entries returns the names of the locks that can be tried.

@@ -58,37 +58,78 @@ func dies(moment string) harm {
 
 // masterFails kills the first master while somebody holds a lock that it gave, in every round anew. Its replica, if it has
 // one, has not heard from it for longer than a TTL by then: what it knows of the lock has ended.
+//
+// A round in which nobody gets a lock is none, and another one begins: on a busy machine a client may have taken a slow master
+// for a dead one, and have turned to the replica, which gives no lock while it follows.
 func masterFails(ctx context.Context, t *trial) error {
-	ttl := t.groups[0].TTL
-	for n := 0; t.goesOn(ctx, n); n++ {
-		if n > 0 { // a client that has turned to the replica never turns back: begin anew, with nothing held
-			if err := errors.Join(t.stop(ctx), t.fleet.Quit(ctx), t.masters.Start(ctx, master)); err != nil {
+	down := false
+	for n, tries := 0, 0; t.goesOn(ctx, n); tries++ {
+		if tries > 0 { // a client that has turned to the replica never turns back: begin anew, with nothing held
+			if err := t.beginAnew(ctx, down); err != nil {
 				return err
 			}
-			t.note(history.Heal, faults.KillMaster, faults.Masters, master)
-			if err := t.begin(ctx); err != nil {
-				return err
-			}
+			down = false
 		}
-		if err := t.awaitHolder(ctx, t.now()); err != nil {
+		held, err := t.heldApart(ctx)
+		if err != nil {
 			return err
 		}
-		if t.replica { // it loses its master from sight, and keeps what it has
-			if _, err := t.masters.Do(ctx, replica, "REPLICAOF", "127.0.0.1", "1"); err != nil {
-				return err
-			}
-		}
-		pause(ctx, ttl+ttl/5)
-		if err := t.awaitHolder(ctx, t.now()); err != nil {
-			return err
+		if !held {
+			t.Say("control %s: nobody has got a lock within %v: another round", t.lock, promptly)
+			continue
 		}
 		t.note(history.Inject, faults.KillMaster, faults.Masters, master)
 		if err := t.masters.Kill(ctx, master); err != nil {
 			return err
 		}
-		pause(ctx, 2*ttl)
+		down = true
+		pause(ctx, 2*t.groups[0].TTL)
+		n++
 	}
 	return nil
+}
+
+// promptly is how soon somebody gets a lock of masters that serve, the restart window included.
+const promptly = 5 * time.Second
+
+// heldApart returns when somebody holds a lock of the master that the replica has not heard of. It returns false if nobody gets one.
+func (t *trial) heldApart(ctx context.Context) (bool, error) {
+	if held, err := t.soonHeld(ctx); !held || err != nil {
+		return false, err
+	}
+	if t.replica { // it loses its master from sight, and keeps what it has
+		if _, err := t.masters.Do(ctx, replica, "REPLICAOF", "127.0.0.1", "1"); err != nil {
+			return false, err
+		}
+	}
+	ttl := t.groups[0].TTL
+	pause(ctx, ttl+ttl/5)
+	return t.soonHeld(ctx)
+}
+
+// soonHeld reports whether somebody gets a lock promptly.
+func (t *trial) soonHeld(ctx context.Context) (bool, error) {
+	soon, cancel := context.WithTimeout(ctx, promptly)
+	defer cancel()
+	err := t.awaitHolder(soon, t.now())
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// beginAnew ends all clients, and starts them once more, on masters that all serve.
+func (t *trial) beginAnew(ctx context.Context, down bool) error {
+	if err := errors.Join(t.stop(ctx), t.fleet.Quit(ctx)); err != nil {
+		return err
+	}
+	if down {
+		if err := t.masters.Start(ctx, master); err != nil {
+			return err
+		}
+		t.note(history.Heal, faults.KillMaster, faults.Masters, master)
+	}
+	return t.begin(ctx)
 }
 
 // granting is how long masters may take to grant a lock, and less than a naive client waits for those that say nothing:

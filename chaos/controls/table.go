@@ -22,6 +22,8 @@ type plan struct {
 	harm harm
 	// rounds is how often harm is done, 0: until it has shown.
 	rounds int
+	// again: it was run before, and not properly.
+	again bool
 }
 
 // entry is how a naive lock is made to show its flaw.

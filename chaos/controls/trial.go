@@ -39,10 +39,14 @@ type trial struct {
 
 // dir is the folder of a trial.
 func (p plan) dir(o Options, c naive.Control) string {
+	name := c.Name
 	if p.lock != c.Name {
-		return filepath.Join(o.Dir, c.Name+"-"+p.lock)
+		name += "-" + p.lock
 	}
-	return filepath.Join(o.Dir, c.Name)
+	if p.again {
+		name += "-again"
+	}
+	return filepath.Join(o.Dir, name)
 }
 
 // run returns what the checker has to say, of the whole history.
@@ -67,14 +71,15 @@ func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdi
 		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
 	}
 	over, err := t.watch(ctx)
-	if err := errors.Join(err, t.fleet.Close()); err != nil {
-		return v, err
+	err = errors.Join(err, t.fleet.Close())
+	events, reading := history.ReadDir(t.dir)
+	if reading != nil {
+		return v, errors.Join(err, reading)
 	}
-	events, err := history.ReadDir(t.dir)
+	v = t.judge(events)
 	if err != nil {
 		return v, err
 	}
-	v = t.judge(events)
 	return v, t.proper(events, v, over)
 }
 

@@ -111,8 +111,9 @@ type Event struct {
 	Mode string `json:"mode,omitempty"`
 	// Owner is whose a reentrant lock is.
 	Owner string `json:"owner,omitempty"`
-	// Fence is the lock's fencing token, 0 for none.
-	Fence uint64 `json:"fence,omitempty"`
+	// Fencing: a fencing token was asked for; an Invoked says so. Fence is the lock's, 0 for none.
+	Fencing bool   `json:"fencing,omitempty"`
+	Fence   uint64 `json:"fence,omitempty"`
 	// Token is what the masters hold for the lock, if the client knows it.
 	Token string `json:"token,omitempty"`
 	// TTL is what the lock was asked for with.

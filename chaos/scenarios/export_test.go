@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/traffic"
 )
 
 // Playing is the suite with another Play.
@@ -11,6 +12,9 @@ func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, er
 	s.one = one
 	return s
 }
+
+// Patient reports whether a wait for a name of the group can be found too long before the clients are told to stop.
+func (s Scenario) Patient(g traffic.Group) bool { return allowedWait(g) < s.Storm+aftermath }
 
 // Without is what is said of faults, in pairs with the reasons why they cannot be had.
 func Without(pairs ...[2]string) []string {

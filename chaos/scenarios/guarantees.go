@@ -16,7 +16,9 @@ const (
 )
 
 // Table returns the table of guarantees: a row for each fault that has a scenario, what is promised under it, and the
-// scenario that shows it. A scenario that is not as promised fails its run; so the table is what the runs have shown.
+// scenario that tries it. The cells are what the scenarios declare, not what was counted in runs. A run holds them to it: it
+// fails if what is kept is seen broken, or what is to be seen broken is not (see [Outcome.Wrong]). Of an assumption, and of
+// what is neither promised nor to be seen broken, no run says anything.
 func Table() (string, error) {
 	var rows []report.Row
 	for _, s := range All() {

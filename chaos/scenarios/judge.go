@@ -28,7 +28,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	verdicts := []check.Verdict{
 		check.Exclusion(events),
 		check.Linearizability(events, modelTime),
-		check.Fencing(events),
+		check.Fencing(events, masters),
 		check.Register(events),
 		check.Told(p.ours(events), clients, slack),
 		check.Liveness(events, clients, names, s.Bound()),
@@ -60,7 +60,7 @@ func (p *player) weather(clients []string) check.Weather {
 	s := p.scenario
 	w := check.Weather{
 		Masters: p.masters.Masters(), Clients: clients, Window: s.Window() + rounding, Recovery: s.Bound() + busy,
-		Bound: s.longest(), Retry: retry,
+		Bound: patience, TTLs: deaths, Retry: retry,
 	}
 	for _, t := range faults.Catalog() {
 		switch {

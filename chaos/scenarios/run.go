@@ -46,6 +46,8 @@ type Outcome struct {
 	Faults int
 	// Skipped says why the scenario was not played at all; "" if it was.
 	Skipped string
+	// Before is what a first attempt had found, whose harness broke: a line each, as in Wrong.
+	Before []string
 	// NoVerdict says why there is none although it was played, or begun; "" if there is one.
 	NoVerdict string
 	Took      time.Duration
@@ -61,23 +63,18 @@ type Outcome struct {
 
 // Good reports whether everything held that is promised, and what must be seen broken was.
 func (o Outcome) Good() bool {
-	return o.NoVerdict == "" && (o.Skipped != "" || len(o.Verdicts) > 0 && len(o.Wrong()) == 0)
+	return o.NoVerdict == "" && len(o.Before) == 0 && (o.Skipped != "" || len(o.Verdicts) > 0 && len(o.Wrong()) == 0)
 }
 
 // Wrong returns what is not as promised, a line each.
 func (o Outcome) Wrong() []string {
-	var wrong []string
-	seen := map[Column]bool{} // broken
+	wrong := slices.Clone(o.Before)
+	seen := map[Column]bool{} // broken, by the checker that the column is named after: the others may find something else
 	for _, v := range o.Verdicts {
-		c, promised := columns[v.Checker]
-		p := kept
-		if promised {
-			p = o.Scenario.Promises.of(c)
-		}
 		if len(v.Findings) > 0 {
-			seen[c] = true
+			seen[Column(v.Checker)] = true
 		}
-		if !v.Held() && (p.Promise == report.Kept || p.Promise == report.KeptGiven) {
+		if !v.Held() && o.Scenario.promises(v.Checker) {
 			wrong = append(wrong, v.Checker+": "+why(v))
 		}
 	}
@@ -87,6 +84,26 @@ func (o Outcome) Wrong() []string {
 		}
 	}
 	return wrong
+}
+
+// promises reports whether what a checker looks at is promised. What is in no column always is.
+func (s Scenario) promises(checker string) bool {
+	c, is := columns[checker]
+	p := s.Promises.of(c).Promise
+	return !is || p == report.Kept || p == report.KeptGiven
+}
+
+// despite returns what was found in a run although its harness broke, a line each. A history that is cut short, or whose
+// clients were stopped, makes waits long, and leaves things behind; it lets no two hold at once, and makes no token stale.
+func (o Outcome) despite() []string {
+	var found []string
+	for _, v := range o.Verdicts {
+		c := columns[v.Checker]
+		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && (c == Exclusion || c == Fencing || c == Told) {
+			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
+		}
+	}
+	return found
 }
 
 func why(v check.Verdict) string {
@@ -127,16 +144,17 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	events, err := play(ctx, s, o, &out, masters, eyes)
 	saveLogs(ctx, o, masters)
 	out.Took, out.Faults = time.Since(began), report.Injected(events)
-	if err := errors.Join(err, eyes.Close(), masters.Close()); err != nil || out.Skipped != "" {
+	err = errors.Join(err, eyes.Close(), masters.Close())
+	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}
-	return out, report.Save(o.Dir, report.Run{
+	return out, errors.Join(err, report.Save(o.Dir, report.Run{
 		Title: s.Name, Backend: o.Backend, Seed: o.Seed, Replay: o.Replay, Began: began, Took: out.Took,
 		Events: events, Verdicts: out.Verdicts, Excused: s.excused(), Notes: append(out.notes(), masters.Notes()...), Folder: o.Dir,
 		Files: []report.File{
 			{Path: "history.jsonl", What: "every event, a line each"}, {Path: "logs", What: "what masters and clients have logged"},
 		},
-	})
+	}))
 }
 
 // Played is the outcome as the index of a run tells it.

@@ -28,6 +28,16 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 	}
 }
 
+// A bound that no wait can exceed within a storm would bound nothing.
+func TestEveryStormIsLongEnoughForAWaitToBeTooLong(t *testing.T) {
+	t.Parallel()
+	for _, s := range append(scenarios.All(), scenarios.Acceptance()) {
+		for _, g := range s.Groups {
+			assert.True(t, s.Patient(g), "%s: %q", s.Name, g.Names)
+		}
+	}
+}
+
 func TestFindTakesPatterns(t *testing.T) {
 	t.Parallel()
 	found, err := scenarios.Find("only-clock-*")
@@ -52,6 +62,8 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		held      = check.Verdict{Checker: "exclusion"}
 		violated  = check.Verdict{Checker: "exclusion", Findings: found}
 		undecided = check.Verdict{Checker: "linearizability", Undecided: "no time"}
+		model     = check.Verdict{Checker: "linearizability", Findings: found}
+		register  = check.Verdict{Checker: "register", Findings: found}
 		residue   = check.Verdict{Checker: "residue", Findings: found}
 		promise   = func(p report.Promise) scenarios.Promises {
 			return scenarios.Promises{scenarios.Exclusion: {Promise: p}}
@@ -62,14 +74,22 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		verdicts []check.Verdict
 		wrong    string // "": good
 	}{
-		"kept, and held":                       {nil, []check.Verdict{held}, ""},
-		"kept, and violated":                   {nil, []check.Verdict{violated}, "two at once"},
-		"kept, and undecided":                  {nil, []check.Verdict{held, undecided}, "no time"},
-		"kept given something, and violated":   {promise(report.KeptGiven), []check.Verdict{violated}, "two at once"},
-		"open, and held":                       {promise(report.Open), []check.Verdict{held}, ""},
-		"open, and violated":                   {promise(report.Open), []check.Verdict{violated}, ""},
-		"not promised, and seen broken":        {promise(report.NotPromised), []check.Verdict{violated}, ""},
-		"not promised, and not seen broken":    {promise(report.NotPromised), []check.Verdict{held}, "was not seen broken"},
+		"kept, and held":                     {nil, []check.Verdict{held}, ""},
+		"kept, and violated":                 {nil, []check.Verdict{violated}, "two at once"},
+		"kept, and undecided":                {nil, []check.Verdict{held, undecided}, "no time"},
+		"kept given something, and violated": {promise(report.KeptGiven), []check.Verdict{violated}, "two at once"},
+		"open, and held":                     {promise(report.Open), []check.Verdict{held}, ""},
+		"open, and violated":                 {promise(report.Open), []check.Verdict{violated}, ""},
+		"not promised, and seen broken":      {promise(report.NotPromised), []check.Verdict{violated}, ""},
+		"not promised, and not seen broken":  {promise(report.NotPromised), []check.Verdict{held}, "was not seen broken"},
+		"not promised, and seen broken by the model alone": {
+			promise(report.NotPromised), []check.Verdict{held, model}, "exclusion is said not to be promised, and was not seen broken",
+		},
+		"seen broken by both": {promise(report.NotPromised), []check.Verdict{violated, model}, ""},
+		"fencing, seen broken by what a register took alone": {
+			scenarios.Promises{scenarios.Fencing: {Promise: report.NotPromised}}, []check.Verdict{held, register},
+			"fencing is said not to be promised, and was not seen broken",
+		},
 		"what no column promises must hold":    {promise(report.Open), []check.Verdict{residue}, "residue"},
 		"another column is no excuse for this": {promise(report.NotPromised), []check.Verdict{residue, violated}, "residue"},
 	} {
@@ -84,4 +104,7 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		})
 	}
 	assert.False(t, scenarios.Outcome{}.Good(), "a run that checked nothing")
+	for _, c := range scenarios.Columns() {
+		assert.Contains(t, scenarios.CheckersOf(c), string(c), "what is said to be broken must be seen by the checker of that name")
+	}
 }

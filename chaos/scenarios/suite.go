@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ type Suite struct {
 
 // Play plays all jobs, each with a seed of its own that depends on that of the suite, in a folder of its own. It goes on
 // after a scenario that was not as promised; one without a verdict is tried once more, as the harness may have stumbled,
-// and is an error then.
+// and is an error then. What the first attempt found all the same stays found.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -56,11 +57,15 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	for i, j := range jobs {
 		all.Go(func() error {
 			out, err := s.play(ctx, j, 0)
+			var before []string
 			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
 				s.Say("%s: no verdict: %v; once more", j.Name(), err)
+				before = out.despite()
 				out, err = s.play(ctx, j, 1)
+				out.Before = before
 			}
 			if err != nil {
+				err = errors.Join(err, found(append(before, out.despite()...)))
 				out.NoVerdict = err.Error()
 				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
 			}
@@ -73,6 +78,14 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	}
 	err := all.Wait()
 	return outcomes, errors.Join(err, ctx.Err())
+}
+
+// found is an error that says what was found, nil if nothing was.
+func found(lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New("and yet it was found: " + strings.Join(lines, "; "))
 }
 
 func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/backend"
 	"github.com/redlock-go/redlock/chaos/check"
+	"github.com/redlock-go/redlock/chaos/report"
 	"github.com/redlock-go/redlock/chaos/scenarios"
 	"github.com/redlock-go/redlock/chaos/traffic"
 )
@@ -25,6 +26,7 @@ import (
 var (
 	held     = check.Verdict{Checker: "exclusion"}
 	violated = check.Verdict{Checker: "exclusion", Findings: []check.Finding{{Text: "two at once"}}}
+	late     = check.Verdict{Checker: "liveness", Findings: []check.Finding{{Text: "never came to the calm"}}}
 	broke    = check.Verdict{Checker: "harness", Findings: []check.Finding{{Text: "a client ended by itself"}}}
 )
 
@@ -55,7 +57,7 @@ func newStub(t *testing.T, lanes int, play func(ctx context.Context, scenario st
 		attempts[sc.Name]++
 		s.mu.Unlock()
 		verdicts, err := play(ctx, sc.Name, n)
-		return scenarios.Outcome{Scenario: sc, Backend: o.Backend, Seed: o.Seed, Verdicts: verdicts}, err
+		return scenarios.Outcome{Scenario: sc, Backend: o.Backend, Seed: o.Seed, Dir: o.Dir, Verdicts: verdicts}, err
 	})
 	return s
 }
@@ -138,9 +140,9 @@ func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
 
 // Whatever keeps a run from a verdict.
 var stumbles = map[string]func() ([]check.Verdict, error){
-	"no masters":           func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
-	"the harness broke":    func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
-	"it broke, and saw it": func() ([]check.Verdict, error) { return []check.Verdict{violated, broke}, nil },
+	"no masters":                          func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
+	"the harness broke":                   func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
+	"it broke, and nobody came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
 }
 
 func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
@@ -184,6 +186,50 @@ func TestAJobThatTwiceHasNoVerdictIsAnError(t *testing.T) {
 			assert.NotEmpty(t, outcomes[0].NoVerdict)
 			assert.False(t, outcomes[0].Good())
 			assert.True(t, outcomes[1].Good())
+		})
+	}
+}
+
+// A run whose harness broke has no verdict, but two who held at once did so.
+func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, again []check.Verdict
+		promises     scenarios.Promises
+		wrong, err   string // "": none
+	}{
+		"the second attempt holds":       {first: []check.Verdict{violated, broke}, again: []check.Verdict{held}, wrong: "exclusion: two at once"},
+		"the second attempt breaks":      {first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once"},
+		"the second attempt finds it":    {first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once"},
+		"what follows from the breaking": {first: []check.Verdict{late, broke}, again: []check.Verdict{held}},
+		"what nobody promised": {
+			first: []check.Verdict{violated, broke}, again: []check.Verdict{held},
+			promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Open}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(_ context.Context, _ string, attempt int) ([]check.Verdict, error) {
+				if attempt == 0 {
+					return tt.first, nil
+				}
+				return tt.again, nil
+			})
+			job := jobs("a")
+			job[0].Scenario.Promises = tt.promises
+			outcomes, err := s.Play(t.Context(), job)
+			assert.Equal(t, tt.wrong+tt.err == "", outcomes[0].Good())
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				assert.Contains(t, outcomes[0].Played().NoVerdict, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			if tt.wrong != "" {
+				require.Len(t, outcomes[0].Played().Wrong, 1)
+				assert.Contains(t, outcomes[0].Played().Wrong[0], tt.wrong)
+				assert.Contains(t, outcomes[0].Played().Wrong[0], s.played[0].Dir+")", "it says where to look")
+			}
 		})
 	}
 }

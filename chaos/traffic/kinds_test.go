@@ -142,7 +142,9 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 		"fenced": {
 			map[string]like{
 				"a fenced write": fenced, "a rejected write": at(history.Rejected, "fenced-over"),
-				"a trusting one": at(history.Written, "unfenced-over"),
+				"a trusting one":    at(history.Written, "unfenced-over"),
+				"one asked for":     func(e history.Event) bool { return at(history.Invoked, "fenced")(e) && e.Fencing },
+				"one asked without": func(e history.Event) bool { return at(history.Invoked, "unfenced-over")(e) && !e.Fencing },
 			}, history.ModeMutex, "fenced",
 		},
 	}

@@ -115,7 +115,7 @@ func (w *worker) pass(ctx context.Context, t try) {
 // before the next begins: the end of the belief in particular before the unlock is sent.
 func (w *worker) cycle(ctx context.Context, t try) bool {
 	a := newAttempt(w, t)
-	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL})
+	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
 	wait, cancel := context.WithTimeout(ctx, t.patience)
 	w.client.doom.soon(Acquiring)
 	l, err := w.client.locker.Lock(wait, t.Request)
