@@ -100,3 +100,88 @@ func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 		unlock(t, lk.lock)
 	})
 }
+
+// far is how long a command of a takes to a master when somebody is to leave while it is on the way.
+const far = 15 * time.Millisecond
+
+// leaving has the head of a's line, which asks behind a silent release, leave after a time. It returns the next in line, which
+// has somebody behind it.
+func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration) (next <-chan attempt) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	head, next, last := locking(ctx, a, "x"), locking(t.Context(), a, "x"), locking(within(t, time.Minute), a, "x")
+	for i := range w.Masters() {
+		w.Host("a").To(i).Delay(far, 0)
+	}
+	go unlock(t, holder)
+	time.Sleep(after)
+	waiting(t, head, "its acquire is on the way")
+	waiting(t, last)
+	w.forget()
+	cancel()
+	require.ErrorIs(t, ended(t, head, 0).err, context.Canceled)
+	return next
+}
+
+// The bound on silence is one for all who go on, also where one of them leaves before it has had the name.
+func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
+		w.warm(t, a)
+		next := leaving(t, w, a, lock(t, a, "x"), leastSilence-5*time.Millisecond)
+		lk := ended(t, next, time.Second)
+		require.NoError(t, lk.err)
+		assert.Zero(t, w.Master(0).Count("PUBLISH"), "whoever came next went on")
+		unlock(t, lk.lock)
+		announced, _ := released(w)
+		assert.Equal(t, 3, announced)
+	})
+}
+
+func TestWhenTheNextInLineLeavesTooLateForAnotherToGoOnOthersGoFirst(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first := lock(t, a, "x")
+		second, other := locking(t.Context(), a, "x"), locking(t.Context(), b, "x")
+		time.Sleep(leastSilence)
+		unlock(t, first) // announced: from now on it is known that others wait
+		lk := ended(t, second, 0)
+		require.NoError(t, lk.err)
+
+		next := leaving(t, w, a, lk.lock, leastSilence+5*time.Millisecond)
+		lk = ended(t, other, 2*far)
+		require.NoError(t, lk.err)
+		waiting(t, next)
+		unlock(t, lk.lock)
+		require.NoError(t, ended(t, next, time.Second).err)
+	})
+}
+
+// Whoever waits for others to go first may leave meanwhile. They still go first.
+func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first, other := lock(t, a, "x"), locking(t.Context(), b, "x")
+		for i := range w.Masters() {
+			w.Host("b").To(i).Delay(5*time.Millisecond, 0)
+		}
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, first)
+		ctx, cancel := context.WithCancel(t.Context())
+		head, next := locking(ctx, a, "x"), locking(t.Context(), a, "x")
+		cancel()
+		require.ErrorIs(t, ended(t, head, 0).err, context.Canceled)
+		lk := ended(t, other, 50*time.Millisecond)
+		require.NoError(t, lk.err)
+		waiting(t, next)
+		unlock(t, lk.lock)
+		require.NoError(t, ended(t, next, time.Second).err)
+	})
+}
