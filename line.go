@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -214,11 +215,14 @@ func (ls *lines) won(ln *line, kind string) {
 }
 
 // refused notes what the masters answered a head that goes on waiting. It answers every TryLock behind it, which must not
-// overtake.
+// overtake. If nobody holds the name, those who wait elsewhere are told of a release that was silent: they would hear of none.
 func (ls *lines) refused(ln *line, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln.refusal, ln.reason = err, err
+	if !errors.Is(err, ErrHeld) {
+		ln.tell()
+	}
 	ls.answerTries(ln, err)
 }
 

@@ -185,3 +185,23 @@ func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
 		require.NoError(t, ended(t, next, time.Second).err)
 	})
 }
+
+// The masters may answer whoever was to go on that they are out of memory. Whoever waits elsewhere must not wait for that.
+func TestASilentReleaseIsAnnouncedWhenTheNextInLineCannotGoOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first := lock(t, a, "x")
+		next, other := locking(t.Context(), a, "x"), locking(t.Context(), b, "x")
+		for _, m := range w.Masters() {
+			m.ReplyTimes(1, "OOM command not allowed when used memory > 'maxmemory'.", "SET")
+		}
+		unlock(t, first)
+		lk := ended(t, other, time.Second)
+		require.NoError(t, lk.err)
+		waiting(t, next)
+		unlock(t, lk.lock)
+	})
+}
