@@ -108,7 +108,7 @@ func WithoutHandOver() LockOption {
 
 // WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next, for
 // storage that refuses writes with a smaller one than it has seen. Default off: an acquire is then one plain SET NX PX.
-// With it an acquire costs a script, and a second round trip when the masters' counts differ.
+// With it an acquire costs a script, and a second round trip when the masters' counts differ. It needs Redis 6.2.
 func WithFencing() LockOption {
 	return lockOption(func(c *config) { c.fencing = true })
 }
