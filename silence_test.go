@@ -73,6 +73,31 @@ func TestAReleaseIsSilentWhileTheNextInLineGoesOn(t *testing.T) {
 	})
 }
 
+func TestSilenceLastsAnEighthOfTheTTLAtMost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const ttl = leastSilence * 4
+		a := w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTTL(ttl), redlock.WithNodeTimeout(leastSilence))
+		w.warm(t, a)
+		for _, tt := range []struct {
+			held             time.Duration
+			announced, quiet int
+		}{{ttl/8 - time.Millisecond, 0, 3}, {ttl / 8, 3, 0}} {
+			first := lock(t, a, "x")
+			next := locking(t.Context(), a, "x")
+			time.Sleep(tt.held)
+			w.forget()
+			unlock(t, first)
+			lk := ended(t, next, time.Second)
+			require.NoError(t, lk.err)
+			announced, silent := released(w)
+			assert.Equal(t, tt.announced, announced, tt.held)
+			assert.Equal(t, tt.quiet, silent, tt.held)
+			unlock(t, lk.lock)
+		}
+	})
+}
+
 // Somebody must tell those who wait elsewhere, if whoever was to go on does not.
 func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 	t.Parallel()
