@@ -14,8 +14,8 @@ import (
 // Lock takes the lock, and waits for it until ctx ends. Callers of one Locker are served in the order they came.
 //
 // It gives up before ctx does only on what no waiting mends: invalid arguments, [ErrClosed], and, where they leave no
-// majority, a wrong password, a missing right, INFO refused, something that is no Redis, the same server twice, names
-// of a LockAll that a Cluster keeps apart. Masters that are down, slow, loading, out of memory, replicas, or within
+// majority, a wrong password, a missing right, INFO refused, something that is no Redis, a Redis too old for [WithFencing],
+// the same server twice, names of a LockAll that a Cluster keeps apart. Masters that are down, slow, loading, out of memory, replicas, or within
 // their restart window it waits for. When ctx ends the error matches ctx.Err() and says what Lock was waiting for:
 // [ErrHeld] or [ErrNoQuorum] match too.
 //

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -44,11 +45,7 @@ func fencedSteps() map[string]step {
 			given: [][]any{mine, foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
 		}
 	}
-	for name, foreign := range map[string][]any{"string": {"set", fence, "somebody's"}, "pair": {"set", fence, "7:x"}} {
-		all["acquire: a foreign "+name+" where the fence is"] = step{
-			given: [][]any{foreign}, op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Failed}, refused: "is no fence",
-		}
-	}
+	maps.Copy(all, noFenceSteps())
 	// Whoever had asked for a longer life of the fence does not hold the name any more, or does still.
 	for _, last := range []int64{7, hint, hint + 7} {
 		n := max(hint, last+1)
@@ -95,6 +92,39 @@ func fencedSteps() map[string]step {
 		all[fmt.Sprint("acquire of two: odd name ", i)] = step{
 			op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint}, then: several{c.Names, true}.held(hint),
 		}
+	}
+	return all
+}
+
+// noFences are strings that are no fence: a token has digits only, and a double holds it.
+var noFences = []string{
+	"somebody's", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00", "9007199254740992", "7:9007199254740992", "99999999999999999999",
+}
+
+// noFenceSteps are those of every operation that reads a fence, where there is none but a foreign string.
+func noFenceSteps() map[string]step {
+	all := make(map[string]step)
+	for _, foreign := range noFences {
+		fence := []any{"set", redlock.FenceKey(lockName), foreign}
+		add := func(what string, op *node.Op, given ...[]any) {
+			all[fmt.Sprintf("%s, %s: %q where the fence is", op.Name, what, foreign)] = step{
+				given: append(given, fence), op: op, vote: node.Vote{Verdict: node.Failed}, refused: "is no fence",
+			}
+		}
+		for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
+			ops := redlock.Claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}.Ops()
+			what, mine := fmt.Sprintf("%d names", len(names)), several{names, true}.mine()
+			add(what, ops.Acquire())
+			add(what, ops.Raise(hint), mine...)
+			add(what, ops.Extend(hint), mine...)
+		}
+		for _, kind := range []string{"reader", "writer", "reentrant"} {
+			ops, mine := entryClaim(kind, holdToken, true).Ops(), held(kind, holdToken).made()
+			add(kind, ops.Acquire())
+			add(kind, ops.Raise(hint), mine...)
+			add(kind, ops.Extend(hint), mine...)
+		}
+		add("a mutex", redlock.InspectOp(lockName), several{[]string{lockName}, true}.mine()...)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -42,21 +43,33 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	assert.NotZero(t, links)
 }
 
-// docs/internals.md says where each rule is: `file: name`, or `file: name`, `name`. The file has the name.
+// docs/internals.md says where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a script has it.
+// So it is with what is bounded: `name`, `name` (`file`).
 func TestInternalsNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
-	places := regexp.MustCompile("`([\\w/]+\\.(?:go|lua)): ([\\w.]+)`((?:, `[\\w.]+`)*)").FindAllStringSubmatch(read(t, "docs/internals.md"), -1)
-	assert.Greater(t, len(places), 20)
-	for _, place := range places {
-		file := place[1]
+	text := read(t, "docs/internals.md")
+	declares := func(file, names string) {
 		if _, err := os.Stat(file); err != nil {
 			file = filepath.Join("node", file)
 		}
 		code := read(t, file)
-		for _, name := range append(strings.Split(strings.NewReplacer("`", "", ", ", " ").Replace(place[3]), " "), place[2]) {
-			last := name[strings.LastIndex(name, ".")+1:]
-			assert.Regexp(t, `\b`+last+`\b`, code, "%s: %s", file, name)
+		for _, name := range regexp.MustCompile(`[\w.]+`).FindAllString(names, -1) {
+			declared := `\b%s\b`
+			if filepath.Ext(file) == ".go" {
+				declared = `(?m)^(func (\(.*?\) )?|type |var |const |\t)%s\b`
+			}
+			assert.Regexp(t, fmt.Sprintf(declared, name[strings.LastIndex(name, ".")+1:]), code, "%s: %s", file, name)
 		}
+	}
+	places := regexp.MustCompile("`([\\w/]+\\.(?:go|lua)): ([\\w.]+`(?:, `[\\w.]+`)*)").FindAllStringSubmatch(text, -1)
+	assert.Greater(t, len(places), 20)
+	for _, place := range places {
+		declares(place[1], place[2])
+	}
+	bounds := regexp.MustCompile("(?m)^\\| (`.*`) \\(`([\\w/]+\\.go)`\\)").FindAllStringSubmatch(text, -1)
+	assert.Greater(t, len(bounds), 8)
+	for _, bound := range bounds {
+		declares(bound[2], bound[1])
 	}
 }
 

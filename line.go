@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -161,12 +162,31 @@ func (ls *lines) leave(ln *line, w *waiter) {
 	default:
 	}
 	if from == nil {
-		ls.advance(ln, turn{})
+		ls.advance(ln, ls.afterLeaving(ln))
 	}
 	ls.mu.Unlock()
 	if from != nil {
 		from.release(nil)
 	}
+}
+
+// afterLeaving is the turn of whoever is the head now that another has left. It goes on in the tenure of a release that was
+// silent, which does not begin anew. When that is over, those who wait elsewhere are told, and go first.
+func (ls *lines) afterLeaving(ln *line) turn {
+	if len(ln.waiting) == 0 || ln.waiting[0].hasTurn || ln.held != "" {
+		return turn{} // which nobody gets
+	}
+	head, from := ln.waiting[0], ln.untold
+	now := head.cfg.clock.Now()
+	if from != nil && from.stays(head, now, leastSilence) {
+		return turn{tenure: from.tenure.next()}
+	}
+	gap := ls.courteous(head)
+	if from != nil && ln.rivals {
+		gap = max(gap, from.tenure.gap(now))
+	}
+	ln.tell()
+	return turn{after: gap}
 }
 
 // handOver gives the head the lock that from was, if it suits. The line stays held.
@@ -195,11 +215,14 @@ func (ls *lines) won(ln *line, kind string) {
 }
 
 // refused notes what the masters answered a head that goes on waiting. It answers every TryLock behind it, which must not
-// overtake.
+// overtake. If nobody holds the name, those who wait elsewhere are told of a release that was silent: they would hear of none.
 func (ls *lines) refused(ln *line, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ln.refusal, ln.reason = err, err
+	if !errors.Is(err, ErrHeld) {
+		ln.tell()
+	}
 	ls.answerTries(ln, err)
 }
 
@@ -272,15 +295,22 @@ func (ls *lines) advance(ln *line, t turn) {
 		if key := keyOf(ln.target); ln.held == "" && ls.byKey[key] == ln {
 			delete(ls.byKey, key)
 		}
-		if ln.held == "" && ln.untold != nil {
-			ln.untold.announce()
-			ln.untold = nil
+		if ln.held == "" {
+			ln.tell()
 		}
 		return
 	}
 	if head := ln.waiting[0]; ln.held == "" && !head.hasTurn {
 		head.hasTurn = true
 		head.turn <- t
+	}
+}
+
+// tell announces a release that was silent: whoever was to go on does not, or not soon.
+func (ln *line) tell() {
+	if ln.untold != nil {
+		ln.untold.announce()
+		ln.untold = nil
 	}
 }
 

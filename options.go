@@ -98,17 +98,18 @@ func WithMaxHold(d time.Duration) LockOption {
 }
 
 // WithoutHandOver has every Unlock release the lock on the masters, and every Lock ask them. The next in line of this Locker still
-// goes first, for up to 20 ms, or four times what the masters took to answer. By default the next in line of this
-// Locker may get a plain lock (one without fencing and without a maximum hold) straight from its last holder, without the masters
-// noticing: for up to 50 ms, or four times what the masters took to grant it, but at most an eighth of the TTL; then
-// others get their turn. A lock whose [Lock.Token] was asked for is released.
+// goes first, for up to 20 ms, or four times what the masters took to answer, but at most an eighth of the TTL; until then
+// releases are not announced to those who wait elsewhere. By default the next in line of this Locker may get a plain lock (one
+// without fencing and without a maximum hold) straight from its last holder, without the masters noticing: for up to 50 ms, or
+// four times what they took to grant it, but at most an eighth of the TTL; then others get their turn. A lock whose
+// [Lock.Token] was asked for is released.
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }
 
 // WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next, for
 // storage that refuses writes with a smaller one than it has seen. Default off: an acquire is then one plain SET NX PX.
-// With it an acquire costs a script, and a second round trip when the masters' counts differ.
+// With it an acquire costs a script, and a second round trip when the masters' counts differ. It needs Redis 6.2.
 func WithFencing() LockOption {
 	return lockOption(func(c *config) { c.fencing = true })
 }

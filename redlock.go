@@ -19,7 +19,9 @@
 //     SET that waits in its buffer.
 //   - A holder is told when it loses the lock, by [Lock.Context], no later than the lock can become another's. A keepalive
 //     extends it until then ([WithoutKeepalive]).
-//   - Who waits does not poll: a release is announced, and heard when a majority of the masters announced it.
+//   - Who waits does not poll: a release is announced, and heard when a majority of the masters announced it. Not every one is:
+//     where the next in line of the same Locker goes on, for a short time, those elsewhere are told afterwards
+//     ([WithoutHandOver]).
 //
 // No lock of this kind makes a paused process safe by itself: it does not know that it was paused. Check [Lock.Err] as
 // late as possible before each effect, and keep effects idempotent or guarded by the storage that they reach.

@@ -73,6 +73,31 @@ func TestAReleaseIsSilentWhileTheNextInLineGoesOn(t *testing.T) {
 	})
 }
 
+func TestSilenceLastsAnEighthOfTheTTLAtMost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const ttl = leastSilence * 4
+		a := w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTTL(ttl), redlock.WithNodeTimeout(leastSilence))
+		w.warm(t, a)
+		for _, tt := range []struct {
+			held             time.Duration
+			announced, quiet int
+		}{{ttl/8 - time.Millisecond, 0, 3}, {ttl / 8, 3, 0}} {
+			first := lock(t, a, "x")
+			next := locking(t.Context(), a, "x")
+			time.Sleep(tt.held)
+			w.forget()
+			unlock(t, first)
+			lk := ended(t, next, time.Second)
+			require.NoError(t, lk.err)
+			announced, silent := released(w)
+			assert.Equal(t, tt.announced, announced, tt.held)
+			assert.Equal(t, tt.quiet, silent, tt.held)
+			unlock(t, lk.lock)
+		}
+	})
+}
+
 // Somebody must tell those who wait elsewhere, if whoever was to go on does not.
 func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 	t.Parallel()
@@ -97,6 +122,111 @@ func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 		lk := ended(t, other, time.Second)
 		require.NoError(t, lk.err)
 		assert.Less(t, time.Since(unlocked), 100*time.Millisecond)
+		unlock(t, lk.lock)
+	})
+}
+
+// far is how long a command of a takes to a master when somebody is to leave while it is on the way.
+const far = 15 * time.Millisecond
+
+// leaving has the head of a's line, which asks behind a silent release, leave after a time. It returns the next in line, which
+// has somebody behind it.
+func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration) (next <-chan attempt) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	head, next, last := locking(ctx, a, "x"), locking(t.Context(), a, "x"), locking(within(t, time.Minute), a, "x")
+	for i := range w.Masters() {
+		w.Host("a").To(i).Delay(far, 0)
+	}
+	go unlock(t, holder)
+	time.Sleep(after)
+	waiting(t, head, "its acquire is on the way")
+	waiting(t, last)
+	w.forget()
+	cancel()
+	require.ErrorIs(t, ended(t, head, 0).err, context.Canceled)
+	return next
+}
+
+// The bound on silence is one for all who go on, also where one of them leaves before it has had the name.
+func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
+		w.warm(t, a)
+		next := leaving(t, w, a, lock(t, a, "x"), leastSilence-5*time.Millisecond)
+		lk := ended(t, next, time.Second)
+		require.NoError(t, lk.err)
+		assert.Zero(t, w.Master(0).Count("PUBLISH"), "whoever came next went on")
+		unlock(t, lk.lock)
+		announced, _ := released(w)
+		assert.Equal(t, 3, announced)
+	})
+}
+
+func TestWhenTheNextInLineLeavesTooLateForAnotherToGoOnOthersGoFirst(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first := lock(t, a, "x")
+		second, other := locking(t.Context(), a, "x"), locking(t.Context(), b, "x")
+		time.Sleep(leastSilence)
+		unlock(t, first) // announced: from now on it is known that others wait
+		lk := ended(t, second, 0)
+		require.NoError(t, lk.err)
+
+		next := leaving(t, w, a, lk.lock, leastSilence+5*time.Millisecond)
+		lk = ended(t, other, 2*far)
+		require.NoError(t, lk.err)
+		waiting(t, next)
+		unlock(t, lk.lock)
+		require.NoError(t, ended(t, next, time.Second).err)
+	})
+}
+
+// Whoever waits for others to go first may leave meanwhile. They still go first.
+func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first, other := lock(t, a, "x"), locking(t.Context(), b, "x")
+		for i := range w.Masters() {
+			w.Host("b").To(i).Delay(5*time.Millisecond, 0)
+		}
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, first)
+		ctx, cancel := context.WithCancel(t.Context())
+		head, next := locking(ctx, a, "x"), locking(t.Context(), a, "x")
+		cancel()
+		require.ErrorIs(t, ended(t, head, 0).err, context.Canceled)
+		lk := ended(t, other, 50*time.Millisecond)
+		require.NoError(t, lk.err)
+		waiting(t, next)
+		unlock(t, lk.lock)
+		require.NoError(t, ended(t, next, time.Second).err)
+	})
+}
+
+// The masters may answer whoever was to go on that they are out of memory. Whoever waits elsewhere must not wait for that.
+func TestASilentReleaseIsAnnouncedWhenTheNextInLineCannotGoOn(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
+		w.warm(t, a)
+		w.warm(t, b)
+		first := lock(t, a, "x")
+		next, other := locking(t.Context(), a, "x"), locking(t.Context(), b, "x")
+		for _, m := range w.Masters() {
+			m.ReplyTimes(1, "OOM command not allowed when used memory > 'maxmemory'.", "SET")
+		}
+		unlock(t, first)
+		lk := ended(t, other, time.Second)
+		require.NoError(t, lk.err)
+		waiting(t, next)
 		unlock(t, lk.lock)
 	})
 }

@@ -36,13 +36,15 @@ local function holder(key, now)
 end
 
 -- The fence of a name is a string: the largest token that was given out here; and behind a colon, if there is one, that
--- which the present owner of a reentrant lock has. A token is a whole number below 2^53; tostring would round it.
+-- which the present owner of a reentrant lock has. A token is a whole number below 2^53; tostring would round it. What is written
+-- in another way (tonumber would take '1e3', '0x10' and '-5') is somebody's who knows nothing of us.
 local function fence(key)
 	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
-	if not last then
+	last, owned = tonumber(last), tonumber(owned)
+	if not last or math.max(last, owned or 0) >= 2^53 then
 		error('WRONGTYPE ' .. key .. ' is no fence')
 	end
-	return tonumber(last), tonumber(owned)
+	return last, owned
 end
 
 local function fenceText(last, owned)

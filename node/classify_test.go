@@ -93,6 +93,25 @@ func TestErrorReplies(t *testing.T) {
 	}
 }
 
+// Redis 6.0 knows no SET with GET: a script that uses it is answered so. A command that has no script is another matter.
+func TestASyntaxErrorInAScriptIsThatOfAnOldServer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("ERR syntax error", "SET", "EVALSHA")
+		v := r.ask(release("a", "me")).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		require.ErrorIs(t, v.Err, node.ErrOldServer)
+		require.ErrorContains(t, v.Err, "ERR syntax error")
+		assert.True(t, node.Permanent(v.Err))
+
+		v = r.ask(acquire("a", "me")).result()
+		require.ErrorContains(t, v.Err, "ERR syntax error")
+		require.NotErrorIs(t, v.Err, node.ErrOldServer)
+		assert.False(t, node.Permanent(v.Err))
+	})
+}
+
 // One command's error is that command's.
 func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ var (
 	ErrClosed = errors.New("the node is closed")
 	// ErrBound: the node belongs to another locker.
 	ErrBound = errors.New("the node belongs to a locker already: make one node for each locker")
+	// ErrOldServer: a script uses an option of a command that the server does not know.
+	ErrOldServer = errors.New("this server is older than Redis 6.2, which fencing needs: upgrade it, or lock without WithFencing")
 	// ErrNotRedis: whatever listens there does not speak the Redis protocol.
 	ErrNotRedis = errors.New("this is no Redis server; check the address, and the scheme (rediss:// for TLS)")
 )
@@ -64,12 +66,13 @@ func (e *IdentityError) Error() string {
 func (e *IdentityError) Unwrap() error { return e.Err }
 
 // Permanent reports whether err is one that a person must mend: a wrong password, a missing right, INFO refused,
-// a certificate that does not verify, something that is no Redis, or keys that a server of a Cluster keeps apart.
+// a certificate that does not verify, something that is no Redis, a Redis that is too old, or keys that a server of a Cluster
+// keeps apart.
 // Everything else may heal by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
-	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
+	return errors.Is(err, ErrNotRedis) || errors.Is(err, ErrOldServer) || errors.As(err, &identity) || errors.As(err, &certificate) ||
 		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err)
 }

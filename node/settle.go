@@ -1,6 +1,9 @@
 package node
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // settlement turns replies into votes, under the pipe's mutex.
 type settlement struct {
@@ -49,6 +52,9 @@ func (s *settlement) settle(c *Call, r reply) {
 
 func (s *settlement) answer(c *Call, r reply) {
 	err := r.err
+	if c.Op.script != nil && hasPrefix(err, "ERR syntax error") {
+		err = fmt.Errorf("%w (%w)", ErrOldServer, err)
+	}
 	switch {
 	case err == nil:
 		s.accept(c, c.Op.read(r.value))

@@ -12,7 +12,8 @@ type Ops interface {
 	Raise(fence int64) *node.Op
 	// Extend gives the token a further TTL, and the fencing token, unless it is 0, with it.
 	Extend(fence int64) *node.Op
-	// Release takes the token away. A grant's Number is one more than those whom the node has told of it. held says that the lock was held, so that those who wait for it are to be told; what a
-	// failed acquire left behind goes silently, or contenders would wake each other for ever.
+	// Release takes the token away. A grant's Number is one more than those whom the node has told of it. held says that the lock
+	// was held, so that those who wait for it are to be told; what a failed acquire left behind goes silently, or contenders
+	// would wake each other for ever.
 	Release(held bool) *node.Op
 }
