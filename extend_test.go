@@ -187,7 +187,6 @@ func TestALostLockIsNobodysBeforeUntil(t *testing.T) {
 				next := locking(t.Context(), a, "x")
 				<-lk.Context().Done()
 				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-				require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
 				waiting(t, next, "the next of this process")
 				_, err := b.TryLock(t.Context(), "x")
 				require.ErrorIs(t, err, redlock.ErrHeld, "another process")
@@ -237,8 +236,41 @@ func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
 				<-lk.Context().Done()
 				assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
 				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
-				time.Sleep(time.Second)
+				time.Sleep(time.Until(lk.Until()) - time.Millisecond)
+				assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, told or not")
+				time.Sleep(2 * time.Millisecond)
+				synctest.Wait()
 				assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
+			})
+		})
+	}
+}
+
+// Whoever calls Unlock relies on Until no more.
+func TestUnlockClearsWhatIsLeftOfALostLock(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *redlock.Locker, *redlock.Lock){
+		"unlocked": func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) {
+			require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		},
+		"closed": func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { require.NoError(t, l.Close()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				lk := lock(t, l, "x")
+				token := lk.Token()
+				synctest.Wait()
+				w.foreign("x", time.Minute, 0, 1, 2)
+				<-lk.Context().Done()
+				require.Equal(t, 2, w.holders("x", token))
+				require.Greater(t, time.Until(lk.Until()), ttl/4)
+				end(t, l, lk)
+				synctest.Wait()
+				time.Sleep(time.Millisecond)
+				assert.Zero(t, w.holders("x", token))
+				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
 			})
 		})
 	}

@@ -28,16 +28,17 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 func (h *Holding) gather(answers []quorum.Answer, need int) {
 	lefts := make(map[string][]time.Duration) // of the holds, by token
 	owners := make(map[string]int)            // of a reentrant lock: on how many masters
-	fences := make(map[int64]int)
+	fences, kinds := make(map[int64]int), make(map[string]int)
 	for _, an := range answers {
 		seen, ok := sightingOf(an)
 		if !ok {
 			continue
 		}
 		for _, one := range seen.holds {
-			if lefts[one.token] = append(lefts[one.token], one.left); len(lefts[one.token]) == need {
-				h.Kind = seen.kind
-			}
+			lefts[one.token] = append(lefts[one.token], one.left)
+		}
+		if len(seen.holds) > 0 {
+			kinds[seen.kind]++
 		}
 		if seen.kind == kindReentrant {
 			owners[ownerOf(seen.holds[0].token)]++
@@ -49,6 +50,7 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	for _, token := range slices.Sorted(maps.Keys(lefts)) {
 		if left := lefts[token]; len(left) >= need {
 			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: sureUntil(left, need)})
+			h.Kind = mostSaid(kinds)
 		}
 	}
 	for owner, n := range owners {
@@ -66,6 +68,16 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	default:
 		h.Depth = 1
 	}
+}
+
+// mostSaid is the kind that most masters tell: a writer's token may be a reader's already on most of them, and not yet on all.
+func mostSaid(kinds map[string]int) (most string) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		if kinds[kind] >= kinds[most] {
+			most = kind
+		}
+	}
+	return most
 }
 
 func nodeHolding(an quorum.Answer) NodeHolding {

@@ -31,6 +31,7 @@ type kept struct {
 	renewAt   time.Duration // when it extends it; 0: never
 	index     int32         // in the heap; -1: not there
 	extending bool
+	left      bool // it is lost: it is cleared when due
 }
 
 func newKeeper(c clock.Clock, lead time.Duration) *keeper {
@@ -47,6 +48,21 @@ func (k *keeper) add(l *Lock) bool {
 		return false
 	}
 	k.plan(l, l.cfg.ttl/3)
+	heap.Push(&k.locks, l)
+	k.ring(l)
+	return true
+}
+
+// leave looks after a lost lock until its Until, when what is left of it is cleared. It reports false if that time is over, or
+// the Locker closed.
+func (k *keeper) leave(l *Lock) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	until := l.lease.Until().Sub(k.began)
+	if k.closed || until <= k.now() {
+		return false
+	}
+	l.due, l.renewAt, l.left = until, 0, true
 	heap.Push(&k.locks, l)
 	k.ring(l)
 	return true
@@ -92,7 +108,7 @@ func (k *keeper) extended(l *Lock, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l.extending = false
-	if k.closed || l.index < 0 {
+	if k.closed || l.index < 0 || l.left {
 		return
 	}
 	in := l.cfg.ttl / 3
@@ -106,11 +122,16 @@ func (k *keeper) extended(l *Lock, err error) {
 
 // tick does what is due, and sets the alarm for what is due next.
 func (k *keeper) tick() {
-	var expired, renew []*Lock
+	var expired, cleared, renew []*Lock
 	k.mu.Lock()
 	now := k.now()
 	for len(k.locks) > 0 && (k.locks[0].due <= now || k.locks[0].ripe(now)) {
 		l := k.locks[0]
+		if l.left {
+			cleared = append(cleared, l)
+			heap.Pop(&k.locks)
+			continue
+		}
 		if l.lease.End(k.lead) {
 			expired = append(expired, l)
 			heap.Pop(&k.locks)
@@ -130,14 +151,17 @@ func (k *keeper) tick() {
 	k.mu.Unlock()
 
 	for _, l := range expired {
-		l.expire()
+		l.lose(l.expired())
+	}
+	for _, l := range cleared {
+		l.clear()
 	}
 	for _, l := range renew {
 		l.lease.Extend(l.extended)
 	}
 }
 
-// close stops everything and returns the locks that are held.
+// close stops everything and returns the locks that are held, or lost and not cleared.
 func (k *keeper) close() []*Lock {
 	k.mu.Lock()
 	k.closed = true

@@ -29,6 +29,7 @@ type Lock struct {
 	mu       sync.Mutex
 	claim    *claim    // a downgrade makes another of it
 	err      error     // nil while held
+	remains  bool      // it was lost, and its keys have not been cleared
 	until    time.Time // when it would have ended; zero until it was unlocked
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -99,7 +100,7 @@ func (l *Lock) Err() error {
 	err := l.err
 	l.mu.Unlock()
 	if err == nil && l.lease.End(0) {
-		l.expire()
+		l.lose(l.expired())
 		return l.Err()
 	}
 	return err
@@ -195,8 +196,10 @@ func (l *Lock) unlock() error {
 	case again:
 		return fmt.Errorf("%w: %q: Unlock was called before", ErrReleased, l.name)
 	case was != nil:
+		l.clear()
 		return was
 	case !l.setErr(releasedError(l.name)):
+		l.clear()
 		return l.Err() // lost, or closed, this very moment
 	case l.handOver():
 		if l.cfg.rules.broken.HandedBack {
@@ -219,29 +222,28 @@ func (l *Lock) unlock() error {
 	}
 }
 
-// lose ends the lock because a majority no longer holds it. What is left of it is released behind everything sent
-// before, so that no late extension brings it back.
+// lose ends the lock for its holder. Its keys stay until Until, or until Unlock is called: the holder may rely on Until, for the
+// news take a goroutine that may not be running. The keeper has them cleared then.
 func (l *Lock) lose(why error) {
-	if l.tellLoss(why) {
-		l.release(nil)
+	if !l.tellLoss(why) {
+		return
+	}
+	if l.cfg.rules.broken.EndedEarly || !l.locker.keeper.leave(l) {
+		l.clear()
 	}
 }
 
-// expire ends the lock whose deadline Lease.End has fixed. Its holder learns of it a little early; its keys stay until the
-// deadline, for the holder may rely on Until.
-func (l *Lock) expire() {
-	if !l.tellLoss(l.expired()) {
-		return
-	}
-	left := l.Until().Sub(l.cfg.clock.Now())
-	if l.cfg.rules.broken.EndedEarly || left <= 0 || l.locker.begin() != nil {
+// clear releases what is left of a lost lock, once. It goes behind everything sent before, so that no late extension brings the
+// lock back.
+func (l *Lock) clear() {
+	l.mu.Lock()
+	remains := l.remains
+	l.remains = false
+	l.mu.Unlock()
+	if remains {
+		l.locker.keeper.remove(l)
 		l.release(nil)
-		return
 	}
-	l.cfg.clock.AfterFunc(left, func() {
-		defer l.locker.end()
-		l.release(nil)
-	})
 }
 
 // tellLoss ends the lock for its holder. It reports whether this call did.
@@ -260,7 +262,9 @@ func (l *Lock) tellLoss(why error) bool {
 func (l *Lock) endWith(why error) {
 	if l.setErr(why) {
 		l.release(nil)
+		return
 	}
+	l.clear()
 }
 
 // setErr ends the lock for its holder. It reports whether this call did.
@@ -270,7 +274,7 @@ func (l *Lock) setErr(err error) bool {
 		l.mu.Unlock()
 		return false
 	}
-	l.err = err
+	l.err, l.remains = err, errors.Is(err, ErrLost)
 	cancel := l.cancel
 	l.mu.Unlock()
 	if cancel != nil {

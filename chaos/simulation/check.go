@@ -20,9 +20,8 @@ type Hold struct {
 	// TTL is what it was locked with, and Keepalive whether it is extended.
 	TTL       time.Duration
 	Keepalive bool
-	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, the Locker closed, the
-	// holder was told that a majority had lost the lock, Lock.Until came, and of a writer: Downgrade was called. From then
-	// on it is a hold of a reader.
+	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, the Locker closed,
+	// Lock.Until came, and of a writer: Downgrade was called. From then on it is a hold of a reader.
 	Asked, From, To time.Duration
 	// End says which it was, and Lost whether the holder had no say in it.
 	End  string

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // holding is a lock that a worker has, and what the worker may believe of it.
@@ -39,9 +38,8 @@ func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
 // until is when the lock ends, in true time.
 func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Until()).Sub(h.start) }
 
-// believe records what the worker could believe until now, when this happens. Being told that the deadline comes ends nothing:
-// that is told a little early, and nobody else may have the lock before Until. Being told that a majority has lost it does, for
-// what is left of it is released at once; and so does the end of the Locker.
+// believe records what the worker could believe until now, when this happens. Being told of a loss ends nothing: nobody else may
+// have the lock before Until. The end of the Locker does.
 func (h *holding) believe(happens string) {
 	held := Hold{
 		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),
@@ -60,7 +58,7 @@ func (h *holding) believe(happens string) {
 	if h.ended >= 0 && h.ended < held.To {
 		why := context.Cause(h.lock.Context())
 		held.Lost = errors.Is(why, redlock.ErrLost)
-		if held.Lost && !errors.Is(why, quorum.ErrGone) {
+		if held.Lost {
 			held.End += fmt.Sprintf(", told at %v", stamp(h.ended))
 		} else {
 			held.To, held.End = h.ended, fmt.Sprintf("told: %v", why)
