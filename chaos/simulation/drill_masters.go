@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -25,8 +26,8 @@ func keepers(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// majorityLost: a lock that a majority has forgotten is told lost by the next extension, and nothing of it stays on any
-// master: neither on the minority, nor where that extension has put it back.
+// majorityLost: a lock that a majority has forgotten is told lost by the next extension, and once its holder has called Unlock, or
+// its Until has come, nothing of it stays on any master: neither on the minority, nor where that extension has put it back.
 func (sc *scene) majorityLost() {
 	w := sc.worker(0)
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
@@ -57,12 +58,17 @@ func (sc *scene) majorityLost() {
 			sc.problem(ByTold, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
 				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
 		}
+		if restart {
+			h.believe("lost")
+			time.Sleep(h.until() - sc.now())
+			h.stop()
+		} else if err := h.unlock(); !errors.Is(err, redlock.ErrLost) {
+			sc.problem(ByTold, w.who, "Unlock of a lost %v says: %v", kind, err)
+		}
 		time.Sleep(2 * w.client.Timeout) // the release
 		for _, key := range sc.left() {
 			sc.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
 		}
-		h.believe("lost")
-		h.stop()
 	}
 }
 
