@@ -246,6 +246,38 @@ func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
 	}
 }
 
+// Two extensions are under way. The first one tells the loss, and heals the keys; so the second one wins.
+func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		w.warm(t, b)
+		lk := lock(t, a, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		time.Sleep(time.Second)
+		until := lk.Until()
+		for _, m := range w.some(0, 2) {
+			m.Wipe()
+		}
+		for i := range 3 {
+			w.Master(i).Delay(time.Duration(10*(i/2+1))*time.Millisecond, 0) // those that were wiped answer first
+		}
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- lk.Extend(t.Context()) }()
+			synctest.Wait()
+		}
+		require.ErrorIs(t, <-errs, redlock.ErrLost)
+		require.ErrorIs(t, <-errs, redlock.ErrLost)
+		assert.Equal(t, until, lk.Until())
+		time.Sleep(time.Until(until) - time.Millisecond)
+		_, err := b.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, lock(t, b, "x"))
+	})
+}
+
 // Whoever calls Unlock relies on Until no more.
 func TestUnlockClearsWhatIsLeftOfALostLock(t *testing.T) {
 	t.Parallel()

@@ -88,7 +88,7 @@ func (l *Lock) goesOn() bool {
 	return ln != nil && l.locker.lines.goOn(ln, l, l.cfg.clock.Now())
 }
 
-// announce tells those who wait for the name that it is free: of a release that was silent, when nobody here wants it any more.
+// announce tells those who wait for the name that it is free: of a release that was silent, when nobody here goes on with it.
 func (l *Lock) announce() {
 	for _, name := range l.claim.names {
 		op := node.Command("announce", node.ReadNumber, "publish", channel(name), "").About(name)

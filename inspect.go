@@ -26,9 +26,9 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 
 // gather makes the whole out of what the masters said.
 func (h *Holding) gather(answers []quorum.Answer, need int) {
-	lefts := make(map[string][]time.Duration) // of the holds, by token
-	owners := make(map[string]int)            // of a reentrant lock: on how many masters
-	fences, kinds := make(map[int64]int), make(map[string]int)
+	lefts := make(map[string][]time.Duration)                             // of the holds, by token
+	owners := make(map[string]int)                                        // of a reentrant lock: on how many masters
+	fences, kinds := make(map[int64]int), make(map[string]map[string]int) // of the holds, by token
 	for _, an := range answers {
 		seen, ok := sightingOf(an)
 		if !ok {
@@ -36,9 +36,10 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 		}
 		for _, one := range seen.holds {
 			lefts[one.token] = append(lefts[one.token], one.left)
-		}
-		if len(seen.holds) > 0 {
-			kinds[seen.kind]++
+			if kinds[one.token] == nil {
+				kinds[one.token] = make(map[string]int)
+			}
+			kinds[one.token][seen.kind]++
 		}
 		if seen.kind == kindReentrant {
 			owners[ownerOf(seen.holds[0].token)]++
@@ -50,7 +51,7 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	for _, token := range slices.Sorted(maps.Keys(lefts)) {
 		if left := lefts[token]; len(left) >= need {
 			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: sureUntil(left, need)})
-			h.Kind = mostSaid(kinds)
+			h.Kind = mostSaid(kinds[token])
 		}
 	}
 	for owner, n := range owners {

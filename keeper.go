@@ -56,6 +56,7 @@ func (k *keeper) add(l *Lock) bool {
 // leave looks after a lost lock until its Until, when what is left of it is cleared. It reports false if that time is over, or
 // the Locker closed.
 func (k *keeper) leave(l *Lock) bool {
+	l.lease.Fix() // one more extension may be under way, and win where the one that lost it has healed the keys
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	until := l.lease.Until().Sub(k.began)

@@ -182,7 +182,7 @@ func (ls *lines) afterLeaving(ln *line) turn {
 		return turn{tenure: from.tenure.next()}
 	}
 	gap := ls.courteous(head)
-	if from != nil && ln.rivals {
+	if from != nil && ln.rivals && !head.try {
 		gap = max(gap, from.tenure.gap(now))
 	}
 	ln.tell()
@@ -215,7 +215,8 @@ func (ls *lines) won(ln *line, kind string) {
 }
 
 // refused notes what the masters answered a head that goes on waiting. It answers every TryLock behind it, which must not
-// overtake. If nobody holds the name, those who wait elsewhere are told of a release that was silent: they would hear of none.
+// overtake. If nobody holds the name, those who wait elsewhere are told of a release that was silent: they would hear of none. A master
+// that is silent itself tells nobody.
 func (ls *lines) refused(ln *line, err error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -169,7 +169,8 @@ func (l *Lock) expired() error {
 // Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
 // cancelled already, since that is when one unlocks: ctx is not looked at, and the wait is bounded by the node timeout.
 //
-// [ErrLost]: it had been lost before; what was left of it is released all the same. [ErrNoQuorum]: too few masters
+// [ErrLost]: it had been lost before; what is left of it is released now, and not waited for. Without Unlock that stays on the
+// masters until Until, and nobody else gets the lock before. [ErrNoQuorum]: too few masters
 // confirmed; the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
 // [ErrReleased], and after the Locker was closed every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {

@@ -64,8 +64,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	l.claim = &reader
 	ln := l.line
 	l.line = nil
-	l.lease.Become(l.claim.ops())
 	l.mu.Unlock()
+	l.lease.Become(reader.ops()) // an extension that is decided while it is submitted wants to know the lock's state
 	err := l.Extend(ctx)
 	l.locker.lines.ended(ln, turn{}) // the next in line asks behind the downgrade
 	return err

@@ -2,7 +2,9 @@ package redlock_test
 
 import (
 	"context"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func rlock(t testing.TB, l *redlock.Locker, name string, opts ...redlock.LockOption) *redlock.Lock {
@@ -279,4 +282,40 @@ func TestOnlyAWriterCanBeDowngraded(t *testing.T) {
 			require.ErrorIs(t, lk.Downgrade(t.Context()), redlock.ErrReleased)
 		}
 	})
+}
+
+// An extension to a master that failed a moment ago is decided while it is submitted, and looks at the lock then.
+func TestADowngradeBesideAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 1)
+	var beside atomic.Bool
+	var lk *redlock.Lock
+	downgraded := make(chan error, 1)
+	trace := &redlock.Trace{Extended: func(string, time.Time, error) {
+		if beside.Swap(false) {
+			go func() { downgraded <- lk.Downgrade(context.Background()) }()
+			time.Sleep(50 * time.Millisecond) // it waits for the extension
+		}
+	}}
+	l, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Minute), redlock.WithTrace(trace), redlock.WithoutKeepalive())
+	require.NoError(t, err)
+	lk, err = l.RW("x").Lock(t.Context())
+	require.NoError(t, err)
+	masters[0].Stop()
+	for err := error(nil); err == nil || !strings.Contains(err.Error(), "not asked"); {
+		err = lk.Extend(t.Context()) // it finds out
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+	}
+	beside.Store(true)
+	extended := make(chan error, 1)
+	go func() { extended <- lk.Extend(context.Background()) }()
+	for _, ended := range []chan error{extended, downgraded} {
+		select {
+		case err := <-ended:
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		case <-time.After(30 * time.Second):
+			t.Fatal("they wait for each other")
+		}
+	}
+	require.NoError(t, l.Close())
 }

@@ -40,7 +40,7 @@ type way struct {
 
 func (w *way) timed(trip time.Duration, now time.Time) {
 	switch {
-	case w.since.IsZero():
+	case w.since.IsZero(), now.Sub(w.since) >= 2*lately:
 		w.running, w.before, w.since = trip, trip, now
 	case now.Sub(w.since) >= lately:
 		w.running, w.before, w.since = trip, w.running, now

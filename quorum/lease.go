@@ -188,6 +188,13 @@ func (l *Lease) Until() time.Time {
 	return l.until
 }
 
+// Fix fixes the deadline where it is: no extension moves it any more.
+func (l *Lease) Fix() {
+	l.mu.Lock()
+	l.fixed = true
+	l.mu.Unlock()
+}
+
 // End fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
 func (l *Lease) End(lead time.Duration) bool {
 	l.mu.Lock()
