@@ -13,15 +13,12 @@ type verdict struct {
 	Target string `json:"target"`
 	Got    string `json:"got"`
 	OK     bool   `json:"ok"`
-	// NotYet is what the product is known not to reach; a smoke run does not hold it against it.
-	NotYet bool `json:"not_yet,omitempty"`
 }
 
 const notMeasured = "not measured"
 
 // judge compares a report with the targets of the parts that were asked for. A figure of theirs that was not measured
-// falls short. In a smoke run ratios have
-// slack, absolute figures are left out, and what is not reached yet is told but not held against it.
+// falls short. In a smoke run ratios have slack, and absolute figures are left out.
 func judge(r *report, smoke bool) (all []verdict) {
 	for _, t := range allTargets() {
 		if t.part != "" && len(r.Setup.Parts) > 0 && !slices.Contains(r.Setup.Parts, t.part) {
@@ -57,7 +54,6 @@ func (t target) judge(r *report, smoke bool) verdict {
 	if t.most {
 		v.OK = got.Median <= limit
 	}
-	v.NotYet = smoke && t.notYet && !v.OK
 	return v
 }
 
@@ -80,20 +76,18 @@ func decimalsFor(v float64) int {
 // short counts what falls short.
 func short(all []verdict) (n int) {
 	for _, v := range all {
-		if v.falls() {
+		if !v.OK {
 			n++
 		}
 	}
 	return n
 }
 
-func (v verdict) falls() bool { return !v.OK && !v.NotYet }
-
 // names lists what falls short.
 func names(all []verdict) string {
 	var list []string
 	for _, v := range all {
-		if v.falls() {
+		if !v.OK {
 			list = append(list, fmt.Sprintf("%s is %s, wanted %s", v.What, v.Got, v.Target))
 		}
 	}
