@@ -253,27 +253,39 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 // has heard that it is free.
 func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 	t.Parallel()
-	for name, opts := range map[string][]redlock.LockOption{
-		"plain":  {redlock.WithoutHandOver()},
-		"fenced": {redlock.WithFencing()},
+	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){
+		"plain": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithoutHandOver())
+		},
+		"fenced": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {
+			return l.Lock(ctx, "x", redlock.WithFencing())
+		},
+		"reentrant": func(ctx context.Context, l *redlock.Locker, owner string) (*redlock.Lock, error) {
+			return l.Reentrant("x", owner).Lock(ctx)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
+				hosts := []string{"a", "b"}
 				var lockers []*redlock.Locker
-				for _, host := range []string{"a", "b"} {
+				taking := func(i int) <-chan attempt {
+					return inBackground(func() (*redlock.Lock, error) { return take(t.Context(), lockers[i], hosts[i]) })
+				}
+				for _, host := range hosts {
 					for i := range w.Masters() {
 						w.Host(host).To(i).Delay(time.Millisecond, 100*time.Microsecond)
 					}
 					lockers = append(lockers, w.locker(t, host))
 				}
-				lk := lock(t, lockers[0], "x", opts...)
-				out := locking(t.Context(), lockers[1], "x", opts...)
+				lk, err := take(t.Context(), lockers[0], hosts[0])
+				require.NoError(t, err)
+				out := taking(1)
 				time.Sleep(100 * time.Millisecond)
 				cycles := 0
 				for ; cycles < 100; cycles++ {
 					unlock(t, lk)
-					next := locking(t.Context(), lockers[0], "x", opts...)
+					next := taking(0)
 					got := false
 					select {
 					case b := <-out:
@@ -297,6 +309,30 @@ func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The gap is for others to come between. Once the owner has the name again, its further holds wait for nobody.
+func TestAnInnerLockLeavesTheNameToNobody(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		outer := reenter(t, a, "x", "me")
+		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
+		time.Sleep(100 * time.Millisecond)
+		w.Host("b").Freeze() // it does not come by in the gap
+		unlock(t, outer)
+		outer = reenter(t, a, "x", "me") // at once, as a TryLock does not wait
+		begin := time.Now()
+		inner, err := a.Reentrant("x", "me").Lock(t.Context())
+		require.NoError(t, err)
+		assert.Less(t, time.Since(begin), time.Millisecond, "the least gap")
+		w.Host("b").Thaw()
+		unlock(t, inner)
+		unlock(t, outer)
+		got := ended(t, stranger, 5*time.Second)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
 }
 
 func TestWhereNobodyElseWaitsNobodyIsLeftTheName(t *testing.T) {

@@ -93,11 +93,11 @@ func (ls *lines) lineFor(t target) *line {
 	return ln
 }
 
-// courteous returns how long the caller leaves the name to others. A TryLock does not wait, and who may share a lock with its
-// holders is in nobody's way.
+// courteous returns how long the caller leaves the name to others. A TryLock does not wait, and readers are kept out by the
+// intent of a writer.
 func (ls *lines) courteous(w *waiter) time.Duration {
 	until, ok := ls.courtesy[keyOf(w.target)]
-	if !ok || w.try || !w.target.exclusive() {
+	if !ok || w.try || w.target.kind == kindReader {
 		return 0
 	}
 	return max(0, until.Sub(w.cfg.clock.Now()))
@@ -208,6 +208,9 @@ func (ls *lines) won(ln *line, kind string) {
 	defer ls.mu.Unlock()
 	ln.waiting = slices.Delete(ln.waiting, 0, 1)
 	ln.held, ln.refusal, ln.reason, ln.untold = kind, nil, nil, nil
+	if kind == kindReentrant { // others had their turn; the owner's further holds wait for nobody
+		delete(ls.courtesy, keyOf(ln.target))
+	}
 	if len(ln.waiting) > 0 {
 		ls.answerTries(ln, ln.taken())
 	}
