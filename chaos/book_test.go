@@ -85,10 +85,11 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
 	suite.Done(j, scenarios.Outcome{
-		Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.book.dir, j.Name()), Replay: again,
+		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.book.dir, j.Name()), Replay: again,
 		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 	})
 	assert.Contains(t, out.String(), "NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(c.book.dir, "fenced-processes"))
+	assert.Contains(t, out.String(), "    once more: no masters; and no logs; folder: x\n")
 	require.Len(t, c.book.index.Played, 1, "it took the place of what was planned")
 	assert.Equal(t, "fenced-processes", c.book.index.Played[0].Folder)
 	assert.Equal(t, "not as promised", c.book.index.Played[0].Result())

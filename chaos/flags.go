@@ -180,7 +180,7 @@ for a day, and end by themselves.
 }
 
 func checkers() []string {
-	names := []string{"residue", "leaks", "coverage", "soundness", "harness"}
+	names := []string{"residue", "leaks", "coverage", "soundness", "clients", "harness"}
 	for _, c := range scenarios.Columns() {
 		names = append(names, scenarios.CheckersOf(c)...)
 	}

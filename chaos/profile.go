@@ -116,6 +116,9 @@ func (c *command) suite(lanes int) (scenarios.Suite, error) {
 				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
 					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Dir, out.Shown)
 			}
+			if out.OnceMore != "" {
+				fmt.Fprintf(c.out, "    once more: %s\n", strings.ReplaceAll(out.OnceMore, "\n", "; "))
+			}
 		},
 	}, err
 }

@@ -87,12 +87,19 @@ func phase(events []history.Event, name string) (time.Duration, bool) {
 	return 0, false
 }
 
+// Clients finds the clients that failed: their process ended by itself once its traffic ran, as in a panic, or it never stopped, or
+// never quit, as it does if a call of the lock never returns.
+func Clients(events []history.Event) Verdict { return reported(events, "clients", history.Failed) }
+
 // Broken finds what went wrong with the harness itself: no verdict of such a run is worth anything.
-func Broken(events []history.Event) Verdict {
-	v := on(events, "harness")
+func Broken(events []history.Event) Verdict { return reported(events, "harness", history.Broken) }
+
+// reported finds what events of that kind report.
+func reported(events []history.Event, checker string, kind history.Kind) Verdict {
+	v := on(events, checker)
 	v.Looked = fmt.Sprintf("%d events", len(events))
 	for _, e := range events {
-		if e.Kind == history.Broken {
+		if e.Kind == kind {
 			v.find("", []history.Event{e}, "%s", strings.TrimSpace(e.Err))
 		}
 	}

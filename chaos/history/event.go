@@ -59,6 +59,8 @@ const (
 	Sockets Kind = "sockets"
 	// Broken: the harness itself failed; Err says how. A run with this event has no good verdict.
 	Broken Kind = "broken"
+	// Failed: a client did what nobody told it, or did not do what it was told; Err says what. The lock in it may be to blame.
+	Failed Kind = "failed"
 )
 
 // The phases of a run, as they stand in Event.Phase.

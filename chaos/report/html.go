@@ -36,6 +36,7 @@ var promises = map[string]string{
 	"leaks":           "Closed clients left no connection, subscription or goroutine.",
 	"coverage":        "The run was a test: what was planned happened.",
 	"soundness":       "The history is one that working clients can have written.",
+	"clients":         "No client ended by itself, and each stopped and quit when it was told.",
 	"harness":         "The harness itself did not fail.",
 }
 

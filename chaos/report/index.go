@@ -42,6 +42,8 @@ type Played struct {
 	Took               time.Duration
 	Verdicts           []check.Verdict
 	Excused            map[string]string // see Run
+	// OnceMore says why this was the second attempt, "" if it was the first.
+	OnceMore string
 	// Wrong is what is not as promised, Without the faults that could not be had.
 	Wrong, Without []string
 	// Faults is how many were injected, each target by itself.

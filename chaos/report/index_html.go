@@ -41,7 +41,7 @@ type controls struct {
 
 // order is how the checkers' columns stand: what the lock promises first.
 var order = []string{
-	"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "residue", "leaks", "coverage", "soundness", "harness",
+	"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "residue", "leaks", "coverage", "soundness", "clients", "harness",
 }
 
 // IndexFile is the name of the index in the folder of a run.
@@ -151,6 +151,9 @@ func (x Index) summary() []string {
 			}
 		}
 		all = append(all, fmt.Sprintf("%s: %s.", plural(n, "scenario"), strings.Join(parts, ", ")))
+		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Played) bool { return p.OnceMore == "" })); again > 0 {
+			all = append(all, fmt.Sprintf("Played once more, because the first attempt had no verdict: %d.", again))
+		}
 	}
 	if n := len(x.Naive) + len(x.Own); n > 0 {
 		caught := 0

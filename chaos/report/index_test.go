@@ -66,7 +66,7 @@ func suite(bad bool) report.Index {
 				Name: "fenced", Backend: "processes", Folder: "fenced-processes", Verdicts: broken, Wrong: []string{`exclusion: "kept" was held by two <at once>`},
 				Replay: "go run ./chaos -scenario fenced -backend processes -seed 17", Took: 40 * time.Second, Faults: 21,
 			},
-			report.Played{Name: "severals", Backend: "processes", NoVerdict: "no Docker"})
+			report.Played{Name: "severals", Backend: "processes", NoVerdict: "no Docker", OnceMore: "a <stumble>; folder: /x"})
 		x.Own = append(x.Own, report.Control{Lock: "no drift budget", Checker: "exclusion", Schedules: 80, Text: "nothing found", Replay: "go run ./chaos -control 'no drift budget' -seed 17"})
 		x.Simulated[0].Violations = []report.Violation{{
 			Seed: 4711, By: "[residue]", Text: "PROBLEM (residue): <left>", File: "simulation-4711.txt",
@@ -93,7 +93,7 @@ func TestTheIndexTellsEverythingOfASuite(t *testing.T) {
 	for _, says := range []string{
 		"✕ FAIL", "seed 17", "commit 0123456789ab", "go run ./chaos -schedules 5000 -seed 17", "took 6m41s",
 		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "3 broken locks: 2 caught.", "5000 schedules: 1 violation.",
-		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker",
+		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker", "Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",
 		`exclusion: "kept" was held by two <at once>`, "go run ./chaos -scenario fenced -backend processes -seed 17",
 		"Naive locks: 1 of 1 caught", "liveness", `c1 did not acquire "one" <ever>`, "8s",
 		"Our own lock with a rule taken out: 1 of 2 caught", "1.2s, 3 schedules", "not caught", "go run ./chaos -control 'no drift budget' -seed 17",

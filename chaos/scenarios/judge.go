@@ -36,6 +36,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		check.Coverage(events, clients, names, p.planned(), s.extends()),
 		check.Leaks(events, clients, masters, Grace),
 		check.Sound(events),
+		check.Clients(p.ours(events)),
 		check.Broken(events),
 	}
 	if s.Ghosts {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,6 +67,31 @@ func TestAScenarioLeavesAReport(t *testing.T) {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
 }
+
+// A panic in the lock ends a client process like that: it is no stumble of the harness.
+func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	command := o.Runner.(traffic.Processes).Command
+	var once sync.Once
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		c := command()
+		once.Do(func() {
+			time.AfterFunc(scenarios.LeastStorm, func() { assert.NoError(t, c.Process.Kill()) })
+		})
+		return c
+	}}
+	s := scenario(t, "only-flush-scripts")
+	out, err := scenarios.Suite{Options: o, Lanes: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {}}.
+		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
+	require.NoError(t, err)
+	assert.False(t, out[0].Good())
+	assert.Empty(t, out[0].OnceMore)
+	assert.Contains(t, fmt.Sprint(out[0].Wrong()), "ended by itself: signal: killed")
+	assert.FileExists(t, filepath.Join(out[0].Dir, "report.html"))
+}
+
+func replay(scenarios.Job, uint64) string { return "again" }
 
 // The control of it all: the same scenario over a lock of a thousand tutorials.
 func TestAScenarioOverANaiveLockIsNotAsPromised(t *testing.T) {

@@ -48,6 +48,8 @@ type Outcome struct {
 	Skipped string
 	// Before is what a first attempt had found, whose harness broke: a line each, as in Wrong.
 	Before []string
+	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
+	OnceMore string
 	// NoVerdict says why there is none although it was played, or begun; "" if there is one.
 	NoVerdict string
 	Took      time.Duration
@@ -94,12 +96,14 @@ func (s Scenario) promises(checker string) bool {
 }
 
 // despite returns what was found in a run although its harness broke, a line each. A history that is cut short, or whose
-// clients were stopped, makes waits long, and leaves things behind; it lets no two hold at once, and makes no token stale.
+// clients were stopped, makes waits long, and leaves things behind; it lets no two hold at once, makes no token stale, and lets no
+// client panic.
 func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
 		c := columns[v.Checker]
-		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && (c == Exclusion || c == Fencing || c == Told) {
+		lasts := c == Exclusion || c == Fencing || c == Told || v.Checker == clients
+		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
 			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
 		}
 	}
@@ -161,7 +165,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 func (o Outcome) Played() report.Played {
 	p := report.Played{
 		Name: o.Scenario.Name, Backend: o.Backend, Seed: o.Seed, Folder: o.Dir, Replay: o.Replay, Skipped: o.Skipped, NoVerdict: o.NoVerdict,
-		Took: o.Took, Excused: o.Scenario.excused(), Without: o.Without, Faults: o.Faults,
+		OnceMore: o.OnceMore, Took: o.Took, Excused: o.Scenario.excused(), Without: o.Without, Faults: o.Faults,
 	}
 	for _, v := range o.Verdicts { // an index that is open for hours need not hold the proofs
 		v.Findings = slices.Clone(v.Findings)

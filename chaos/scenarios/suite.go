@@ -48,7 +48,8 @@ type Suite struct {
 
 // Play plays all jobs, each with a seed of its own that depends on that of the suite, in a folder of its own. It goes on
 // after a scenario that was not as promised; one without a verdict is tried once more, as the harness may have stumbled,
-// and is an error then. What the first attempt found all the same stays found.
+// and is an error then. What the first attempt found all the same stays found, and why it had no verdict is told. A client that
+// failed (see [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -61,8 +62,9 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
 				s.Say("%s: no verdict: %v; once more", j.Name(), err)
 				before = out.despite()
+				why := fmt.Sprintf("%v; folder: %s", err, out.Dir)
 				out, err = s.play(ctx, j, 1)
-				out.Before = before
+				out.Before, out.OnceMore = before, why
 			}
 			if err != nil {
 				err = errors.Join(err, found(append(before, out.despite()...)))
@@ -122,12 +124,25 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 		play = Play
 	}
 	out, err := play(ctx, j.Scenario, o)
-	for _, v := range out.Verdicts {
-		if v.Checker == "harness" && !v.Held() && err == nil {
-			err = fmt.Errorf("the harness itself failed: %s", why(v))
+	if broke, is := out.found("harness"); is && err == nil {
+		if _, failed := out.found(clients); !failed { // else that is the verdict, and what the harness made of it follows
+			err = fmt.Errorf("the harness itself failed: %s", broke)
 		}
 	}
 	return out, err
+}
+
+// clients is the checker that finds what clients have done to a run. The lock in them is to blame for that, not the harness.
+const clients = "clients"
+
+// found is what a checker found first, and whether it found anything.
+func (o Outcome) found(checker string) (first string, is bool) {
+	for _, v := range o.Verdicts {
+		if v.Checker == checker && !v.Held() {
+			return why(v), true
+		}
+	}
+	return "", false
 }
 
 // seedOf is a job's seed.

@@ -27,7 +27,8 @@ var (
 	held     = check.Verdict{Checker: "exclusion"}
 	violated = check.Verdict{Checker: "exclusion", Findings: []check.Finding{{Text: "two at once"}}}
 	late     = check.Verdict{Checker: "liveness", Findings: []check.Finding{{Text: "never came to the calm"}}}
-	broke    = check.Verdict{Checker: "harness", Findings: []check.Finding{{Text: "a client ended by itself"}}}
+	broke    = check.Verdict{Checker: "harness", Findings: []check.Finding{{Text: "no answer from master 2"}}}
+	failed   = check.Verdict{Checker: "clients", Findings: []check.Finding{{Text: "client c1.0 ended by itself"}}}
 )
 
 // stub is a suite that plays nothing, and what it was asked for.
@@ -164,6 +165,28 @@ func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
 			assert.Equal(t, s.played[0].Seed, s.played[1].Seed)
 			assert.Equal(t, s.played[0].Dir+"-again", s.played[1].Dir, "the first attempt's folder is kept")
 			assert.DirExists(t, s.played[0].Dir)
+			assert.Contains(t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and it is told that there was one")
+			assert.Empty(t, outcomes[1].Played().OnceMore)
+		})
+	}
+}
+
+// A panic or a hang in a client process is the lock's: another attempt would only hide it.
+func TestAClientThatFailedIsNoReasonToTryAgain(t *testing.T) {
+	t.Parallel()
+	for name, verdicts := range map[string][]check.Verdict{
+		"and nobody noticed":          {held, failed},
+		"and the harness broke on it": {held, failed, broke},
+		"and nobody came to the calm": {late, failed, broke},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return verdicts, nil })
+			outcomes, err := s.Play(t.Context(), jobs("a"))
+			require.NoError(t, err, "it is a verdict")
+			assert.Len(t, s.played, 1)
+			assert.False(t, outcomes[0].Good())
+			assert.Contains(t, outcomes[0].Wrong(), "clients: client c1.0 ended by itself")
 		})
 	}
 }

@@ -24,7 +24,7 @@ type Fleet struct {
 	Size int
 	// Dir is where histories go, and Logs what clients say on standard error.
 	Dir, Logs string
-	// Log takes what the harness has to write down: a client that ended by itself.
+	// Log takes what the harness has to write down: a client that failed, or could not begin.
 	Log func(history.Event)
 	// Prefix tells this fleet's files from another's.
 	Prefix string
@@ -93,10 +93,11 @@ func (f *Fleet) launch(client int, c Config) (*proc, error) {
 		defer close(p.gone)
 		p.listen(p.run.Out(), func(held int) { f.count(client, life, held) })
 		if p.err = p.run.Wait(); !p.expected() {
-			f.Log(history.Event{
-				Kind: history.Broken, Client: p.name, Life: life,
-				Err: fmt.Sprintf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name()),
-			})
+			kind := history.Failed
+			if !p.began { // it could not begin: there was no lock yet
+				kind = history.Broken
+			}
+			f.log(p, kind, fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name()))
 		}
 	}()
 	if _, err := p.run.In().Write(append(config, '\n')); err != nil {
@@ -212,15 +213,28 @@ func (f *Fleet) Healthy(client int) error {
 	return p.running()
 }
 
-// All has every client do something, side by side, and returns when all have done it.
+// All has every client do something, side by side, and returns when all have done it. It is an error if one takes longer than the
+// timeout; one that has not done it after three times that has failed.
 func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
 	return f.each(func(i int) error {
 		p := f.proc(i)
 		if p == nil {
 			return fmt.Errorf("client %s does not run", Name(i))
 		}
-		return p.do(ctx, cmd(i), timeout)
+		return f.hung(p, p.do(ctx, cmd(i), timeout))
 	})
+}
+
+// hung writes down that a client has failed, if that is the error.
+func (f *Fleet) hung(p *proc, err error) error {
+	if errors.Is(err, errHung) {
+		f.log(p, history.Failed, err)
+	}
+	return err
+}
+
+func (f *Fleet) log(p *proc, kind history.Kind, err error) {
+	f.Log(history.Event{Kind: kind, Client: p.name, Life: p.life, Err: err.Error()})
 }
 
 // WaitGone returns when the client has ended; it was meant to.
@@ -245,10 +259,12 @@ func (f *Fleet) Quit(ctx context.Context) error {
 			return err
 		}
 		if err := p.wait(ctx, quitTimeout); err != nil {
-			return err
+			return f.hung(p, err)
 		}
 		if p.err != nil {
-			return fmt.Errorf("client %s.%d did not end well: %w", p.name, p.life, p.err)
+			err := fmt.Errorf("client %s.%d did not end well: %w", p.name, p.life, p.err)
+			f.log(p, history.Failed, err)
+			return err
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -19,15 +20,22 @@ type proc struct {
 	gone    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid when gone is closed
 
+	began bool // its traffic has; for whoever listens
+
 	mu     sync.Mutex
 	ending bool // its end is expected
 }
+
+// errHung: a client has not done what it was told, and the machine can hardly be that busy.
+var errHung = errors.New("it hangs")
 
 const (
 	readyTimeout = 20 * time.Second
 	quitTimeout  = 10 * time.Second
 	doomTimeout  = 5 * time.Second
 	thawEvery    = 20 * time.Millisecond
+	// hanging is how many times as long as it may take somebody hangs; who comes before that is late.
+	hanging = 3
 )
 
 // listen reads what the client answers until it ends.
@@ -41,6 +49,7 @@ func (p *proc) listen(out io.Reader, held func(int)) {
 		if a.Held > 0 {
 			held(a.Held)
 		}
+		p.began = p.began || a.Done == Ready
 		if a.Done != "" {
 			p.answers <- a.Done
 		}
@@ -67,20 +76,39 @@ func (p *proc) send(c Command) error {
 }
 
 func (p *proc) await(ctx context.Context, done string, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	select {
-	case got := <-p.answers:
-		return p.got(got, done)
-	case <-p.gone:
-		select { // it may have answered and ended at once
+	return p.within(ctx, timeout, fmt.Sprintf("answer %q", done), func(ctx context.Context) error {
+		select {
 		case got := <-p.answers:
 			return p.got(got, done)
-		default:
-			return p.running()
+		case <-p.gone:
+			select { // it may have answered and ended at once
+			case got := <-p.answers:
+				return p.got(got, done)
+			default:
+				return p.running()
+			}
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	case <-ctx.Done():
-		return fmt.Errorf("client %s.%d did not answer %q: %w", p.name, p.life, done, ctx.Err())
+	})
+}
+
+// within waits for what may take that long. It is an error if it takes longer, and errHung if it does not come at all.
+func (p *proc) within(ctx context.Context, timeout time.Duration, what string, wait func(context.Context) error) error {
+	begin := time.Now()
+	most, cancel := context.WithTimeout(ctx, hanging*timeout)
+	defer cancel()
+	err := wait(most)
+	took := time.Since(begin)
+	switch {
+	case err == nil && took > timeout:
+		return fmt.Errorf("client %s.%d took %v to %s, of %v at most", p.name, p.life, took.Round(time.Millisecond), what, timeout)
+	case err == nil || most.Err() == nil:
+		return err
+	case ctx.Err() == nil:
+		return fmt.Errorf("client %s.%d did not %s within %v: %w", p.name, p.life, what, hanging*timeout, errHung)
+	default:
+		return fmt.Errorf("client %s.%d did not %s: %w", p.name, p.life, what, err)
 	}
 }
 
@@ -117,14 +145,14 @@ func (p *proc) kill() error {
 }
 
 func (p *proc) wait(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	select {
-	case <-p.gone:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("client %s.%d has not ended: %w", p.name, p.life, ctx.Err())
-	}
+	return p.within(ctx, timeout, "end", func(ctx context.Context) error {
+		select {
+		case <-p.gone:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
 }
 
 func (p *proc) expect() {

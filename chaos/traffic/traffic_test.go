@@ -3,6 +3,7 @@ package traffic_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -136,7 +137,7 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > frozen }, soon, look)
 }
 
-func TestAClientThatEndsByItselfBreaksTheRun(t *testing.T) {
+func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
 	t.Parallel()
 	config := naiveConfig(t)
 	config.Lock = "door"
@@ -144,6 +145,82 @@ func TestAClientThatEndsByItselfBreaksTheRun(t *testing.T) {
 	require.Error(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return len(log.all()) == 1 }, soon, look)
 	assert.False(t, check.Broken(log.all()).Held())
+	assert.True(t, check.Clients(log.all()).Held(), "it had no lock yet that could be to blame")
+}
+
+func TestAClientThatEndsOnceItsTrafficRunsHasFailed(t *testing.T) {
+	t.Parallel()
+	f, log := newFleet(t, 1, naiveConfig(t))
+	started := processesOf(f)
+	require.NoError(t, f.StartAll(t.Context()))
+	require.NoError(t, (<-started).Process.Kill(), "not by the fleet: nobody told it to end")
+	require.Eventually(t, func() bool { return len(log.all()) == 1 }, soon, look)
+	assert.True(t, check.Broken(log.all()).Held(), "the harness is not to blame")
+	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "client c0.0 ended by itself: signal: killed")
+}
+
+func TestAClientThatDoesNotDoWhatItIsToldHasFailedIfItIsNotJustLate(t *testing.T) {
+	t.Parallel()
+	const bound = time.Second
+	stop := func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
+	for name, tt := range map[string]struct {
+		thaw        time.Duration // 0: never
+		says, fails string
+	}{
+		"late":  {thaw: 3 * bound / 2, says: "to answer \"stop\", of 1s at most"},
+		"never": {says: "did not answer \"stop\" within 3s", fails: "it hangs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, log := newFleet(t, 1, naiveConfig(t))
+			if err := f.CanFreeze(); err != nil {
+				t.Skip(err)
+			}
+			require.NoError(t, f.StartAll(t.Context()))
+			require.NoError(t, f.Freeze(t.Context(), 0))
+			if tt.thaw > 0 {
+				time.AfterFunc(tt.thaw, func() { assert.NoError(t, f.Thaw(t.Context(), 0)) })
+			}
+			require.ErrorContains(t, f.All(t.Context(), bound, stop), tt.says)
+			if tt.fails == "" {
+				assert.Empty(t, log.all(), "a busy machine is no failure")
+				return
+			}
+			assert.ErrorContains(t, firstOf(check.Clients(log.all())), tt.fails)
+		})
+	}
+}
+
+func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
+	t.Parallel()
+	f, log := newFleet(t, 1, naiveConfig(t))
+	started := processesOf(f)
+	require.NoError(t, f.StartAll(t.Context()))
+	require.NoError(t, f.Freeze(t.Context(), 0), "so that it cannot end before it is killed")
+	client := <-started
+	time.AfterFunc(200*time.Millisecond, func() { assert.NoError(t, client.Process.Kill()) })
+	require.ErrorContains(t, f.Quit(t.Context()), "did not end well")
+	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "did not end well: signal: killed")
+}
+
+// processesOf are the processes that the fleet starts.
+func processesOf(f *traffic.Fleet) <-chan *exec.Cmd {
+	started := make(chan *exec.Cmd, f.Size)
+	command := f.Runner.(traffic.Processes).Command
+	f.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		c := command()
+		started <- c
+		return c
+	}}
+	return started
+}
+
+// firstOf is the first finding, nil if there is none.
+func firstOf(v check.Verdict) error {
+	if len(v.Findings) == 0 {
+		return nil
+	}
+	return errors.New(v.Findings[0].Text)
 }
 
 func TestAClientEndsWithItsHarness(t *testing.T) {
