@@ -87,21 +87,20 @@ func (r *Result) attempts() []Attempt {
 	return all
 }
 
-// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault that
-// one of the two could feel.
+// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault. Anybody may
+// have felt it: another of the owner's calls, on its way for longer than usual, counts one more.
 func (r *Result) untold(first, second Hold) bool {
 	s := r.Schedule
-	felt := func(f Fault, asked time.Duration, by ...Hold) bool {
-		return !f.harmless() && f.At <= second.From && f.Until+s.linger(f) >= asked && slices.ContainsFunc(by, func(h Hold) bool {
-			return f.Client < 0 || f.Client == s.clientOf(h.Who)
-		})
+	felt := func(f Fault, asked time.Duration) bool {
+		return !f.harmless() && f.At <= second.From && f.Until+s.linger(f) >= asked
 	}
 	trouble := func(master int) bool {
 		return slices.ContainsFunc(s.Faults, func(f Fault) bool {
-			return (f.Master == master || f.Master < 0) && felt(f, second.Asked, second)
+			mine := f.Client < 0 || f.Client == s.clientOf(second.Who)
+			return (f.Master == master || f.Master < 0) && mine && felt(f, second.Asked)
 		})
 	}
-	troubled := slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked, first, second) })
+	troubled := slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked) })
 	knew := make(map[int]bool)
 	for _, e := range r.commands {
 		known := fmt.Sprintf("*2\r\n:1\r\n:%d\r\n", first.Fence)
