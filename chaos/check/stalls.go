@@ -39,6 +39,7 @@ func merge(spans []span) []span {
 // lives is what a history says about the processes of clients.
 type lives struct {
 	stalls map[life][]span
+	iced   map[string][]span      // of those, by client: what was done to it
 	last   map[life]time.Duration // when each wrote its last line
 }
 
@@ -46,9 +47,8 @@ type lives struct {
 // thawed has written nothing since, so that nothing of it is judged. clients are the
 // names of the clients by the indices that faults call them by.
 func livesOf(events []history.Event, clients []string) lives {
-	l := lives{stalls: map[life][]span{}, last: map[life]time.Duration{}}
+	l := lives{stalls: map[life][]span{}, iced: map[string][]span{}, last: map[life]time.Duration{}}
 	frozen := map[string]time.Duration{}
-	iced := map[string][]span{}
 	for _, e := range events {
 		if e.Client != "" && e.Register == "" { // what a register writes of a client, may come when the client is gone
 			l.last[lifeOf(e.ID())] = e.T
@@ -64,7 +64,7 @@ func livesOf(events []history.Event, clients []string) lives {
 				}
 				c := clients[i]
 				if since, ok := frozen[c]; ok && e.Kind == history.Heal {
-					iced[c] = append(iced[c], span{since, e.T})
+					l.iced[c] = append(l.iced[c], span{since, e.T})
 					delete(frozen, c)
 				} else if e.Kind == history.Inject {
 					frozen[c] = e.T
@@ -73,7 +73,7 @@ func livesOf(events []history.Event, clients []string) lives {
 		}
 	}
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
-		l.stalls[of] = append(l.stalls[of], iced[of.client]...)
+		l.stalls[of] = append(l.stalls[of], l.iced[of.client]...)
 	}
 	for of, spans := range l.stalls {
 		l.stalls[of] = merge(spans)
@@ -83,11 +83,20 @@ func livesOf(events []history.Event, clients []string) lives {
 
 // ran returns how long the process ran between two moments.
 func (l lives) ran(of life, from, to time.Duration) time.Duration {
-	ran := to - from
-	for _, s := range l.stalls[of] {
-		ran -= max(0, min(s.to, to)-max(s.from, from))
+	return to - from - inside(l.stalls[of], from, to)
+}
+
+// starved returns how long the process noticed that it did not run, though nobody had frozen it: others had the processors.
+func (l lives) starved(of life, from, to time.Duration) time.Duration {
+	return inside(l.stalls[of], from, to) - inside(merge(slices.Clone(l.iced[of.client])), from, to)
+}
+
+// inside is how much of the time between two moments spans take that do not overlap.
+func inside(spans []span, from, to time.Duration) (sum time.Duration) {
+	for _, s := range spans {
+		sum += max(0, min(s.to, to)-max(s.from, from))
 	}
-	return ran
+	return sum
 }
 
 // running returns the parts of a stretch of time in which the process ran.

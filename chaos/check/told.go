@@ -8,7 +8,8 @@ import (
 )
 
 // Told checks that losses are told in time: from the last Until that a holder knew, its process ran for no longer than
-// slack before its context ended or it unlocked of its own accord. Time in which the process did not run does not count.
+// slack before its context ended or it unlocked of its own accord. Time in which the process did not run does not count. If
+// it noticed that others had the processors, as much is added to slack: it is one goroutine that notices, and another that tells.
 // An extension that is heard of after Until must come as soon. A holder that says nothing any more is judged by the last
 // line that its process wrote: as long as that came, somebody could have been told.
 func Told(events []history.Event, clients []string, slack time.Duration) Verdict {
@@ -22,12 +23,12 @@ func Told(events []history.Event, clients []string, slack time.Duration) Verdict
 	var held, told int
 	var slowest time.Duration
 	late := func(o *open, id history.ID, at time.Duration, by []history.Event, what string) {
-		over := alive.ran(lifeOf(id), o.until, at)
-		if at <= o.until || over <= slack {
+		over, allowed := alive.ran(lifeOf(id), o.until, at), slack+alive.starved(lifeOf(id), o.until, at)
+		if at <= o.until || over <= allowed {
 			return
 		}
 		v.find(o.acquired.Name, append([]history.Event{o.deadline}, by...), "%q: %s believed until %s, and "+what+" %s; its process ran for %v in between, allowed are %v",
-			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), slack)
+			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), allowed.Round(time.Microsecond))
 	}
 	for _, e := range events {
 		id := e.ID()

@@ -60,6 +60,8 @@ func TestTold(t *testing.T) {
 		"frozen to the end":                   {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), ""},
 		"the process noticed that it stood":   {new(story).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), ""},
 		"a stall counts once":                 {new(story).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).stalled(1300, "a", 300).lost(1321, "a", 1), "ran for 21ms"},
+		"as long again as others ran":         {new(story).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1120, "a", 1), ""},
+		"longer than that":                    {new(story).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1121, "a", 1), "ran for 71ms in between, allowed are 70ms"},
 		"another process noticed that it did": {new(story).kept(0, 10, 1000, "a", 1).stalled(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
 		"told after it had unlocked":          {new(story).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), ""},
 	}
