@@ -40,6 +40,9 @@ func (s Scenario) Counts(seed uint64) time.Duration {
 	panic("no figure is called " + figure)
 }
 
+// Lasting are the faults that are felt after they were healed.
+func Lasting() []string { return lasting() }
+
 // AllowedWait is how long somebody may wait for a name of the group, and AllowedIdle how long it may be free.
 func AllowedWait(g traffic.Group) time.Duration { return allowedWait(g) }
 func AllowedIdle(g traffic.Group) time.Duration { return idle + g.TTL }

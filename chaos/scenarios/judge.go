@@ -31,7 +31,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	verdicts := []check.Verdict{
 		check.Exclusion(events),
 		check.Linearizability(events, modelTime),
-		check.Fencing(events, masters),
+		check.Fencing(events, masters, lasting()),
 		check.Register(events),
 		check.Told(p.ours(events), clients, slack),
 		check.Liveness(events, clients, names, s.Bound()),
@@ -56,6 +56,17 @@ func (p *player) ours(events []history.Event) []history.Event {
 // extends reports whether some locks of the traffic are extended.
 func (s Scenario) extends() bool {
 	return slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive })
+}
+
+// lasting are the faults after which a master may not vote for a while, or may not have what it granted.
+func lasting() []string {
+	var names []string
+	for _, t := range faults.Catalog() {
+		if t.On == faults.Masters && (t.Restarts || t.Breaks != "") {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // weather is what the checker of waits has to know of the faults.

@@ -58,6 +58,13 @@ func TestWhereAWaitCanBeTooLong(t *testing.T) {
 	}
 }
 
+func TestWhatMayNotVoteOrForgetsIsFeltAfterItWasHealed(t *testing.T) {
+	t.Parallel()
+	assert.Subset(t, scenarios.Lasting(), []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack})
+	assert.NotContains(t, scenarios.Lasting(), faults.PauseMaster)
+	assert.NotContains(t, scenarios.Lasting(), faults.CutLink)
+}
+
 func TestFindTakesPatterns(t *testing.T) {
 	t.Parallel()
 	found, err := scenarios.Find("only-clock-*")
