@@ -17,7 +17,9 @@ import (
 // was acquired while nobody else asked for the owner, and if no fault kept a majority of the masters from telling; and one that came later has
 // no smaller one. It may be the same: what
 // a refused or unconfirmed call has left on the masters may have kept the ownership going without anybody's belief.
-func Fencing(events []history.Event, masters int) Verdict {
+//
+// lasting are the faults of masters that keep them from telling for a while after they were healed.
+func Fencing(events []history.Event, masters int, lasting []string) Verdict {
 	v := on(events, "fencing")
 	fenced := map[string][]*hold{}
 	total := 0
@@ -34,20 +36,24 @@ func Fencing(events []history.Event, masters int) Verdict {
 			fenced[name] = append(fenced[name], h)
 		}
 	}
-	lonely, doubts := alone(events), troublesOf(events, masters)
+	lonely, doubts := alone(events), troublesOf(events, masters, lasting)
 	for _, name := range sorted(fenced) {
 		inOrder(&v, name, fenced[name], doubts)
 		unique(&v, name, fenced[name])
 		owned(&v, name, fenced[name], lonely, doubts)
 	}
 	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", total, len(fenced))
+	if pairs := doubts.judged + doubts.excused; pairs > 0 {
+		v.Looked += fmt.Sprintf("; %d of %d times an owner's token was held to the one it had, faults excuse the rest",
+			doubts.judged, pairs)
+	}
 	return v
 }
 
 func reads(h *hold) bool { return h.acquired.Mode == history.ModeReader }
 
 // inOrder compares each hold with the largest token that had been returned before it was asked for.
-func inOrder(v *Verdict, name string, all []*hold, doubts troubles) {
+func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 	asked := slices.Clone(all) // all is in the order of the returns
 	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
 	var largest best[*hold]
@@ -65,7 +71,7 @@ func inOrder(v *Verdict, name string, all []*hold, doubts troubles) {
 		case ok && !reads(h) && fence <= last.acquired.Fence:
 			stale(v, name, last, h, "not larger than")
 		}
-		if last, ok := largest.of(g); ok && !reads(h) && fence < last.acquired.Fence && !doubts.excuse(last, h) {
+		if last, ok := largest.of(g); ok && !reads(h) && doubts.judge(last, h) && fence < last.acquired.Fence {
 			stale(v, name, last, h, "smaller than")
 		}
 	}

@@ -139,6 +139,22 @@ func TestFencing(t *testing.T) {
 			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
 				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(20020, 20030, 20040, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
+		"the master has been back for a while": {
+			new(story).down(0, 5, "pause", 2).
+				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"the master has been back for a moment": {
+			new(story).down(0, 5, "pause", 2).
+				held(2004, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the master has been back for a while, and may not vote yet": {
+			new(story).down(0, 5, "kill", 2).
+				held(10004, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the master may vote again": {
+			new(story).down(0, 5, "kill", 2).
+				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
 		"another owner asked meanwhile": {
 			new(story).add(5, history.Invoked, "b", 1, owner("p")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
@@ -165,7 +181,7 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.story.events, 5)
+			v := check.Fencing(tt.story.events, 5, []string{"kill"})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -173,6 +189,34 @@ func TestFencing(t *testing.T) {
 			require.NotEmpty(t, v.Findings)
 			assert.Contains(t, v.Findings[0].Text, tt.says)
 			assert.NotEmpty(t, v.Findings[0].Events)
+		})
+	}
+}
+
+// A reader of the verdict sees how much of the rule for owners a run has tried.
+func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
+	t.Parallel()
+	nested := func() *story {
+		return new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).held(20, 30, 40, "a", 2, owner("o"), fence(5))
+	}
+	for name, tt := range map[string]struct {
+		story *story
+		says  string
+	}{
+		"no owner":       {new(story).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
+		"one hold alone": {new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
+		"one in another, and the same owner's after it was had": {nested(), "; 2 of 2 times"},
+		"the same while a fault excuses it":                     {nested().down(0, 50, "pause", 0), "; 0 of 2 times"},
+		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; 2 of 2 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			looked := check.Fencing(tt.story.events, 5, nil).Looked
+			if tt.says[0] == ';' {
+				assert.Contains(t, looked, tt.says)
+				return
+			}
+			assert.Equal(t, tt.says, looked)
 		})
 	}
 }

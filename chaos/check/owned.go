@@ -11,7 +11,7 @@ import (
 
 // owned compares the holds of each owner with the one that was believed in while they were asked for; of several, of those
 // that were acquired alone, with the one that was believed in for longest.
-func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts troubles) {
+func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
 	owners := map[string][]belief{}
 	for _, h := range all {
 		if h.acquired.Mode == history.ModeReentrant && h.acquired.Owner != "" {
@@ -37,8 +37,10 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 				}
 			}
 			o := longest.hold
-			if o != nil && o != h && longest.end > h.acquired.T && o.acquired.Fence != h.acquired.Fence &&
-				!doubts.excuse(o, h) {
+			if o == nil || o == h || longest.end <= h.acquired.T || !doubts.judge(o, h) {
+				continue
+			}
+			if o.acquired.Fence != h.acquired.Fence {
 				v.find(name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
 					"%q: %s holds it already as %s with the token %d, and %s got %d", name, owner, who(o.who),
 					o.acquired.Fence, who(h.who), h.acquired.Fence)

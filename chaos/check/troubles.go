@@ -8,8 +8,14 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// lingers is how long a fault is felt after it was healed: a restart window, and what a client takes to trust a master again.
-const lingers = 10 * time.Second
+// How long a fault is felt after it was healed.
+const (
+	// settles is ample for a client to try the master again. A hold that the master grants later, it can tell.
+	settles = 2 * time.Second
+	// lingers is that of a fault after which the master may not vote, or has not what it granted: a restart window, and what a
+	// client takes to trust it again.
+	lingers = 10 * time.Second
+)
 
 // troubles are the stretches in which a master may not have been able to tell what an owner has, while it had a fault and
 // some time after, and those in which a client's process did not run.
@@ -17,10 +23,12 @@ type troubles struct {
 	masters  map[int][]span
 	clients  map[string][]span
 	majority int
+	// judged and excused are how many pairs of an owner's holds were compared, and how many were not.
+	judged, excused int
 }
 
-func troublesOf(events []history.Event, masters int) troubles {
-	all := troubles{masters: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1}
+func troublesOf(events []history.Event, masters int, lasting []string) *troubles {
+	all := &troubles{masters: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1}
 	type hit struct {
 		master int
 		fault  string
@@ -39,7 +47,11 @@ func troublesOf(events []history.Event, masters int) troubles {
 			for _, m := range e.Targets {
 				if from, ok := since[hit{m, e.Fault}]; ok {
 					delete(since, hit{m, e.Fault})
-					all.masters[m] = append(all.masters[m], span{from, e.T + lingers})
+					after := settles
+					if slices.Contains(lasting, e.Fault) {
+						after = lingers
+					}
+					all.masters[m] = append(all.masters[m], span{from, e.T + after})
 				}
 			}
 		}
@@ -50,10 +62,20 @@ func troublesOf(events []history.Event, masters int) troubles {
 	return all
 }
 
+// judge reports whether an owner must have one token in two holds, and counts.
+func (t *troubles) judge(before, after *hold) bool {
+	if t.excuse(before, after) {
+		t.excused++
+		return false
+	}
+	t.judged++
+	return true
+}
+
 // excuse reports whether an owner may have another token in a hold than in one before: if one of the two processes did not
 // run meanwhile, or if of the masters that are known to have granted the first hold no majority was without trouble from the
 // moment it was asked for until the other was acquired.
-func (t troubles) excuse(before, after *hold) bool {
+func (t *troubles) excuse(before, after *hold) bool {
 	meanwhile := span{before.asked.T, after.acquired.T}
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
 		return true

@@ -11,7 +11,8 @@ import (
 
 // Waiting checks liveness under faults. While a majority of the masters votes, and once it has done so for Recovery:
 //   - no acquisition waits for longer than Bound and TTLs allow, whatever comes of it (one with less patience says nothing);
-//   - a name that is wanted and not held is somebody's within Recovery.
+//   - a name that is wanted and not held is somebody's within Idle and a TTL. Before, while the majority comes back, it is
+//     within Recovery.
 //
 // And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name again
 // and again. Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in
@@ -58,11 +59,37 @@ func Waiting(events []history.Event, w Weather) Verdict {
 				a.asked.Name, who(a.asked.ID()), secs(waited), allowed)
 		}
 	}
-	w.free(&v, events, all, good, alive)
-	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; %d times it had to come back",
-		judged, len(all), secs(slowest), most, max(0, len(good)-1))
-	v.Figures = []Figure{{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())}}
+	idlest := w.free(&v, events, all, good, alive, ttls)
+	longest := w.longest(all, good)
+	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; "+
+		"no stretch in which they count was longer than %s; %d times it had to come back; "+
+		"a wanted name was free for up to %s, allowed are %v and a TTL",
+		judged, len(all), secs(slowest), most, secs(longest), max(0, len(good)-1), secs(idlest), w.Idle)
+	v.Figures = []Figure{
+		{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())},
+		{"longest stretch in which a wait counts, in milliseconds", int(longest.Milliseconds())},
+		{"longest that a wanted name was free while a majority voted, in milliseconds", int(idlest.Milliseconds())},
+	}
 	return v
+}
+
+// longest returns the longest stretch in which a wait counts: as long as a wait can have been, of all that was asked in one
+// phase. If it is no longer than what is allowed, no wait can have been too long.
+func (w Weather) longest(all []attempt, good []span) (longest time.Duration) {
+	phases := map[string]span{}
+	for _, a := range all {
+		s, ok := phases[a.asked.Phase]
+		if !ok {
+			s = a.span
+		}
+		phases[a.asked.Phase] = span{min(s.from, a.from), max(s.to, a.to)}
+	}
+	for _, s := range phases {
+		for _, g := range good {
+			longest = max(longest, min(s.to, g.to)-max(s.from, w.settled(g)))
+		}
+	}
+	return longest
 }
 
 // starved returns how often others got a name while a waited for it, and how long it ran between the first and the last
@@ -92,13 +119,16 @@ func (w Weather) starved(
 	return times, ran
 }
 
-// free looks for names that were wanted, by a process that ran, and that nobody held or got for Recovery though a majority voted.
-func (w Weather) free(v *Verdict, events []history.Event, all []attempt, good []span, alive lives) {
+// free looks for names that were wanted, by a process that ran, and that nobody held or got for too long though a majority
+// voted. It returns the longest of those times that count when the majority is no longer new.
+func (w Weather) free(
+	v *Verdict, events []history.Event, all []attempt, good []span, alive lives, ttls map[string]time.Duration,
+) (longest time.Duration) {
 	wanted, taken := map[string][]span{}, map[string][]span{}
 	for _, a := range all {
 		for _, running := range alive.running(lifeOf(a.asked.ID()), a.span) {
 			for _, name := range a.asked.Locked() {
-				wanted[name] = append(wanted[name], span{running.from, running.to + w.Retry})
+				wanted[name] = append(wanted[name], running)
 			}
 		}
 	}
@@ -109,27 +139,60 @@ func (w Weather) free(v *Verdict, events []history.Event, all []attempt, good []
 		}
 	}
 	for _, name := range sorted(wanted) {
+		f := freedom{w, name, merge(wanted[name]), w.Idle + ttls[name]}
 		held := merge(taken[name])
-		for _, want := range merge(wanted[name]) {
-			want.to -= w.Retry
+		for _, want := range f.again() {
 			for _, g := range good {
 				from, to := max(want.from, g.from), min(want.to, g.to)
 				for _, h := range held {
 					if h.to <= from || h.from >= to {
 						continue
 					}
-					w.idle(v, name, from, h.from)
+					longest = max(longest, f.judge(v, span{from, h.from}, g))
 					from = h.to
 				}
-				w.idle(v, name, from, to)
+				longest = max(longest, f.judge(v, span{from, to}, g))
 			}
 		}
 	}
+	return longest
 }
 
-func (w Weather) idle(v *Verdict, name string, from, to time.Duration) {
-	if to-from > w.Recovery {
-		v.find(name, nil, "%q was wanted, a majority voted, and yet from %s to %s nobody had it; allowed are %v",
-			name, moment(from), moment(to), w.Recovery)
+// freedom is what has to be known of a name to tell whether it was free for too long.
+type freedom struct {
+	Weather
+	name    string
+	wanted  []span // by somebody who ran
+	allowed time.Duration
+}
+
+// again joins the times in which the name was wanted: those who want it ask again and again.
+func (f freedom) again() []span {
+	joined := make([]span, len(f.wanted))
+	for i, s := range f.wanted {
+		joined[i] = span{s.from, s.to + f.Retry}
 	}
+	joined = merge(joined)
+	for i := range joined {
+		joined[i].to -= f.Retry
+	}
+	return joined
+}
+
+// judge looks at a time in which the name was free, and returns how long somebody who wanted it ran in it when the majority
+// was no longer new. That leaves out what a busy machine takes, from all of those at once.
+func (f freedom) judge(v *Verdict, free, majority span) (ran time.Duration) {
+	for _, s := range f.wanted {
+		ran += max(0, min(s.to, free.to)-max(s.from, free.from, f.settled(majority)))
+	}
+	switch {
+	case free.to-free.from > f.Recovery:
+		v.find(f.name, nil, "%q was wanted, a majority voted, and yet from %s to %s nobody had it; allowed are %v",
+			f.name, moment(free.from), moment(free.to), f.Recovery)
+	case ran > f.allowed:
+		v.find(f.name, nil,
+			"%q was wanted, a majority voted, and yet from %s to %s nobody had it, while who wanted it ran for %s; allowed are %v",
+			f.name, moment(free.from), moment(free.to), secs(ran), f.allowed)
+	}
+	return ran
 }

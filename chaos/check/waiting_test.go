@@ -15,7 +15,7 @@ import (
 // somebody must have each name.
 var weather = check.Weather{
 	Masters: 3, Clients: []string{"a", "b"}, Mute: []string{"pause"}, Forget: []string{"kill"}, Window: time.Second,
-	Recovery: 2 * time.Second, Bound: time.Second, Retry: 100 * time.Millisecond,
+	Recovery: 2 * time.Second, Idle: 10 * time.Second, Bound: time.Second, Retry: 100 * time.Millisecond,
 }
 
 // down is a fault of masters from one moment to another.
@@ -169,6 +169,72 @@ func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 			}
 			require.NotEmpty(t, v.Findings)
 			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+func TestAWantedNameMustNotLieFree(t *testing.T) {
+	t.Parallel()
+	w := weather
+	w.Bound, w.Idle = time.Minute, time.Second // the TTL of the story is a second
+	w.Recovery = 4 * time.Second
+	for name, tt := range map[string]struct {
+		story *story
+		says  string // "" if it holds
+	}{
+		"for as long as is allowed": {new(story).held(0, 2000, 2100, "a", 1), ""},
+		"for longer":                {new(story).held(0, 2001, 2100, "a", 1), "nobody had it, while who wanted it ran for 2.001 s; allowed are 2s"},
+		"after another has had it":  {new(story).held(0, 10, 1000, "b", 1).refused(20, 3001, "a", 1), "ran for 2.001 s"},
+		"while another has it":      {new(story).held(0, 10, 1000, "b", 1).refused(20, 3000, "a", 1), ""},
+		"but its waiter was frozen": {
+			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1), "",
+		},
+		"one waiter was frozen, another was not": {
+			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1).
+				refused(50, 2300, "b", 1), "ran for 2.400 s",
+		},
+		"the majority is back, and new": {new(story).down(1, 5000, "pause", 0, 1).held(10, 9000, 9100, "a", 1), ""},
+		"the majority has been back for a while": {
+			new(story).down(1, 5000, "pause", 0, 1).held(10, 6000, 8000, "b", 1).held(20, 11001, 11100, "a", 1),
+			"ran for 2.001 s",
+		},
+		"its locks are longer": {
+			new(story).held(0, 2001, 2100, "a", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Waiting(tt.story.events, w)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+// A reader of the verdict sees whether a wait could have been too long at all.
+func TestTheLongestStretchInWhichAWaitCountsIsSaid(t *testing.T) {
+	t.Parallel()
+	storm := func(e *history.Event) { e.Phase = history.Storm }
+	for name, tt := range map[string]struct {
+		story *story
+		says  string
+	}{
+		"all of it":        {new(story).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1), "longer than 3.000 s"},
+		"until two failed": {new(story).refused(1000, 9000, "a", 1).down(6000, 8999, "pause", 0, 1), "longer than 5.000 s"},
+		"since two are back, and for longer than they take": {
+			new(story).refused(1000, 9000, "a", 1).down(1500, 2500, "pause", 0, 1), "longer than 4.500 s",
+		},
+		"not from one phase into another": {
+			new(story).held(1000, 1500, 1600, "a", 1, storm).refused(3000, 4000, "a", 2), "longer than 1.000 s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Contains(t, check.Waiting(tt.story.events, weather).Looked, "no stretch in which they count was "+tt.says)
 		})
 	}
 }

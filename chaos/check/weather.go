@@ -22,6 +22,9 @@ type Weather struct {
 	// Recovery is how soon after a majority votes again somebody must get a name that is free and wanted: what a holder
 	// that is gone has left must expire, and a waiter must wake up.
 	Recovery time.Duration
+	// Idle is how much longer than the longest TTL that anybody asks for on a name it may be free though somebody wants it,
+	// once a majority has voted for Recovery: what one who died while he asked has left must expire, and a waiter must wake up.
+	Idle time.Duration
 	// Bound is how long one acquisition may wait while a majority votes, and TTLs by how many TTLs longer: by the longest that
 	// anybody asks for on one of its names, as that is what a holder who dies with the name costs.
 	Bound time.Duration

@@ -2,9 +2,11 @@ package scenarios
 
 import (
 	"context"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/history"
 	"github.com/redlock-go/redlock/chaos/simulation"
 	"github.com/redlock-go/redlock/chaos/traffic"
 )
@@ -18,8 +20,36 @@ func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, er
 	return s
 }
 
-// Patient reports whether a wait for a name of the group can be found too long before the clients are told to stop.
-func (s Scenario) Patient(g traffic.Group) bool { return allowedWait(g) < s.Storm+aftermath }
+// Counts is the longest stretch of the storm of a seed in which a wait counts, if each fault lasts for as long as is planned.
+func (s Scenario) Counts(seed uint64) time.Duration {
+	const client = "c0"
+	end := s.Storm + aftermath
+	events := []history.Event{
+		{Kind: history.Invoked, Client: client, Name: "x"},
+		{T: end, Kind: history.Refused, Client: client, Name: "x"},
+	}
+	for _, step := range faults.Plan(seed, s.terms(Masters, s.clients(), s.Faults)) {
+		e := history.Event{T: step.At, Kind: history.Inject, Fault: step.Fault, On: string(step.On), Targets: step.Targets}
+		events = append(events, e)
+		e.T, e.Kind = step.At+step.For, history.Healthy
+		events = append(events, e)
+	}
+	history.Sort(events)
+	const figure = "longest stretch in which a wait counts, in milliseconds"
+	for _, f := range check.Waiting(events, s.weather(Masters, []string{client})).Figures {
+		if f.What == figure {
+			return time.Duration(f.N) * time.Millisecond
+		}
+	}
+	panic("no figure is called " + figure)
+}
+
+// Lasting are the faults that are felt after they were healed.
+func Lasting() []string { return lasting() }
+
+// AllowedWait is how long somebody may wait for a name of the group, and AllowedIdle how long it may be free.
+func AllowedWait(g traffic.Group) time.Duration { return allowedWait(g) }
+func AllowedIdle(g traffic.Group) time.Duration { return idle + g.TTL }
 
 // Without is what is said of faults, in pairs with the reasons why they cannot be had.
 func Without(pairs ...[2]string) []string {
