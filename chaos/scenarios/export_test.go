@@ -3,9 +3,14 @@ package scenarios
 import (
 	"context"
 
+	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/faults"
+	"github.com/redlock-go/redlock/chaos/simulation"
 	"github.com/redlock-go/redlock/chaos/traffic"
 )
+
+// CoverageOf is what coverage says of schedules of the scenario.
+func (s Scenario) CoverageOf(sum simulation.Summary) check.Verdict { return s.coverage(sum) }
 
 // Playing is the suite with another Play.
 func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, error)) Suite {

@@ -195,27 +195,38 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	return all
 }
 
-// coverage: every name was had, and every fault occurred, in one of the schedules; few of them show nothing of that.
+// coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every name and
+// every fault of the scenario was in one. Few schedules show nothing of that.
 func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	v := check.Verdict{Checker: "coverage", Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
-	if sum.Schedules < enoughSchedules {
-		return v
-	}
-	for _, name := range traffic.Names("", s.Groups) {
-		if sum.Held[name] == 0 {
-			v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf("nobody ever held %q", name)})
-		}
+	find := func(name, format string, args ...any) {
+		v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf(format, args...)})
 	}
 	for _, f := range s.simulated() {
-		if sum.Befell[f] == 0 {
-			v.Findings = append(v.Findings, check.Finding{Text: fmt.Sprintf("%s never occurred", f)})
+		switch planned := sum.Planned[f]; {
+		case planned > 0 && sum.Befell[f] == 0:
+			find("", "%s was planned %d times, and never injected", f, planned)
+		case planned == 0 && sum.Schedules >= everything:
+			find("", "%s never occurred", f)
+		}
+	}
+	for _, name := range traffic.Names("", s.Groups) {
+		often := sum.Schedules >= someNames && sum.Wanted[name] > 1 || sum.Schedules >= everything
+		if often && sum.Held[name] == 0 {
+			find(name, "nobody ever held %q, which %d schedules had", name, sum.Wanted[name])
 		}
 	}
 	return v
 }
 
-// enoughSchedules is in how many of them every name and every fault must have occurred.
-const enoughSchedules = 20
+const (
+	// someNames is in how many schedules a name must be held that more than one of them has. A storm of a few seconds may well
+	// show nobody with it.
+	someNames = 10
+	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of the
+	// largest storms, one fault or another is often in none.
+	everything = 100
+)
 
 // Text is the outcome for a person: what was played, what each checker says, and every finding that is not excused.
 func (v Virtual) Text() string {

@@ -154,9 +154,62 @@ func TestScenariosInVirtualTime(t *testing.T) {
 				assert.Contains(t, strings.Join(v.Wrong(), "\n"), tt.wrong)
 			}
 			assert.Equal(t, schedules, v.Schedules)
+			assert.Equal(t, v.Summary.Planned, v.Summary.Befell, "every fault is injected, as often as it is planned")
 			text, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
 			require.NoError(t, err)
 			assert.Contains(t, string(text), fmt.Sprintf("%d schedules from seed 1", schedules))
+		})
+	}
+}
+
+func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
+	t.Parallel()
+	s := named(t, "mutexes")
+	names := traffic.Names("", s.Groups)
+	for name, tt := range map[string]struct {
+		schedules int
+		spoil     func(sum simulation.Summary)
+		says      string // "": nothing
+	}{
+		"all of it, often enough": {schedules: 100},
+		"as the profile plays it": {schedules: 10},
+		"nobody held one": {
+			schedules: 10, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) },
+			says: fmt.Sprintf("nobody ever held %q, which 2 schedules had", names[0]),
+		},
+		"of one schedule nobody expects it": {schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) }},
+		"a fault stays out": {
+			schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Befell, faults.FlushScripts) },
+			says: faults.FlushScripts + " was planned 3 times, and never injected",
+		},
+		"a fault is never drawn": {
+			schedules: 100, spoil: func(sum simulation.Summary) {
+				delete(sum.Planned, faults.FlushScripts)
+				delete(sum.Befell, faults.FlushScripts)
+			}, says: faults.FlushScripts + " never occurred",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sum := simulation.Summary{
+				Schedules: tt.schedules, Wanted: map[string]int{}, Held: map[string]int{}, Planned: map[string]int{}, Befell: map[string]int{},
+			}
+			for _, name := range names {
+				sum.Wanted[name], sum.Held[name] = 2, 1
+			}
+			for _, f := range s.Faults {
+				sum.Planned[f], sum.Befell[f] = 3, 1
+			}
+			if tt.spoil != nil {
+				tt.spoil(sum)
+			}
+			v := s.CoverageOf(sum)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Equal(t, tt.says, v.Findings[0].Text)
 		})
 	}
 }

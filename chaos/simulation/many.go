@@ -31,10 +31,12 @@ type Summary struct {
 	Overlaps int
 	// LostUpdates are those that registers without fencing tokens lost.
 	LostUpdates int
-	// Seen is what each checker found, Held how often each name was had, and Befell how often each fault that a scenario names.
-	Seen   map[Checker]Sighting
-	Held   map[string]int
-	Befell map[string]int
+	// Seen is what each checker found.
+	Seen map[Checker]Sighting
+	// Wanted is how many schedules each name was in, and Held how often it was had. Planned is how often they have each fault that a
+	// scenario names, and Befell how often it was injected.
+	Wanted, Held    map[string]int
+	Planned, Befell map[string]int
 }
 
 // Finding is a schedule in which something was found that must not be.
@@ -87,7 +89,10 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // short lives, little of it kept
 	redis.SetLogger(silent{})
 	start := time.Now()
-	sum := Summary{Profiles: make(map[string]int), Seen: make(map[Checker]Sighting), Held: make(map[string]int), Befell: make(map[string]int)}
+	sum := Summary{
+		Profiles: make(map[string]int), Seen: make(map[Checker]Sighting), Wanted: make(map[string]int), Held: make(map[string]int),
+		Planned: make(map[string]int), Befell: make(map[string]int),
+	}
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -149,8 +154,14 @@ func (s *Summary) add(r *Result, excused func(Checker) bool) {
 	for _, h := range r.Holds {
 		s.Held[h.Name]++
 	}
+	for _, name := range r.Schedule.Names {
+		s.Wanted[name]++
+	}
 	for _, f := range r.Schedule.Faults {
-		s.Befell[f.Name]++
+		s.Planned[f.Name]++
+	}
+	for name, n := range r.Befell {
+		s.Befell[name] += n
 	}
 	first := make(map[Checker]string)
 	see := func(c Checker, text string) {

@@ -47,6 +47,7 @@ type run struct {
 	images   map[int]simnet.Image
 	over     chan struct{}   // closed when the storm is over
 	storm    context.Context // ends then, too
+	befell   map[string]int  // how often each fault began, by the name that a scenario gives it
 
 	registers registers
 }
@@ -58,7 +59,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r := &run{
 		history: newHistory(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
 		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
-		images: make(map[int]simnet.Image),
+		images: make(map[int]simnet.Image), befell: make(map[string]int),
 	}
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
@@ -111,7 +112,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r.close()
 	r.bury()
 	result := r.result(s)
-	result.LostUpdates = r.registers.lost
+	result.LostUpdates, result.Befell = r.registers.lost, r.befell
 	for _, l := range slices.Concat(r.gone, r.lives) {
 		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
 			result.HandedOver += l.HandedOver()
@@ -131,6 +132,7 @@ func (r *run) weather() bool {
 		turns = append(turns, turn{f.At, func() {
 			r.note(f.where(), "%v", f)
 			f.begin(r)
+			r.befell[f.Name]++
 		}})
 		if f.Kind == CrashTail {
 			turns = append(turns, turn{max(0, f.At-tail), func() { r.images[f.Master] = r.world.Master(f.Master).Image() }})
