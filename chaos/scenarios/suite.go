@@ -153,30 +153,55 @@ func seedOf(seed uint64, name string) uint64 {
 }
 
 // Soak plays random scenarios, as many at a time as there are lanes and different ones, in rounds, until the time is up or
-// one was not as promised. It keeps the folder of that round, and removes those of the others.
-func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (played int, err error) {
-	end := time.Now().Add(d)
-	for round := 0; time.Now().Before(end) && ctx.Err() == nil; round++ {
+// one was not as promised. It keeps the folder of that round, and removes those of the others. On an error (ctx ended, or a
+// scenario had no verdict) it tells what had been played.
+func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
+	begin := time.Now()
+	defer func() { all.Took = time.Since(begin) }()
+	for round := 0; time.Since(begin) < d && ctx.Err() == nil; round++ {
 		one := s
 		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
 		one.Seed = s.Seed + uint64(round)
 		outcomes, err := one.Play(ctx, draw(pick, s.Lanes))
-		if err != nil {
-			return played, err
-		}
 		good := true
 		for _, o := range outcomes {
-			played++
+			all.add(o)
 			good = good && o.Good()
 		}
-		if !good {
-			return played, nil
+		if err != nil || !good {
+			return all, err
 		}
 		if err := os.RemoveAll(one.Dir); err != nil {
-			return played, err
+			return all, err
 		}
 	}
-	return played, ctx.Err()
+	return all, ctx.Err()
+}
+
+// Soaked is what a soak came to.
+type Soaked struct {
+	// Played are the scenarios with a verdict, Skipped those that could not be played, NoVerdict those that were begun in vain.
+	Played, Skipped, NoVerdict int
+	// Faults is how many were injected into those played, each target by itself.
+	Faults int
+	Took   time.Duration
+}
+
+func (s *Soaked) add(o Outcome) {
+	switch {
+	case o.NoVerdict != "":
+		s.NoVerdict++
+	case o.Skipped != "":
+		s.Skipped++
+	default:
+		s.Played++
+		s.Faults += o.Faults
+	}
+}
+
+func (s Soaked) String() string {
+	return fmt.Sprintf("%d scenarios played in %v, with %d faults; %d skipped, %d without a verdict",
+		s.Played, s.Took.Round(time.Second), s.Faults, s.Skipped, s.NoVerdict)
 }
 
 // draw picks n jobs that differ, as each needs a folder of its own; fewer if there seem to be no more.
