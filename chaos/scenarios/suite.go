@@ -55,8 +55,14 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	var all errgroup.Group
 	all.SetLimit(s.Lanes)
 	var mu sync.Mutex
+	far := &progress{of: len(jobs)}
+	if s.Lanes > 1 { // they are not heard themselves
+		defer far.tell(s.Say)()
+	}
 	for i, j := range jobs {
 		all.Go(func() error {
+			far.begin(j)
+			defer far.end(j)
 			out, err := s.play(ctx, j, 0)
 			var before []string
 			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
@@ -80,6 +86,55 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	}
 	err := all.Wait()
 	return outcomes, errors.Join(err, ctx.Err())
+}
+
+// sayHowFar is how often a suite tells of its progress.
+const sayHowFar = 10 * time.Second
+
+// progress is how far a suite is.
+type progress struct {
+	mu       sync.Mutex
+	done, of int
+	playing  []string
+}
+
+func (p *progress) begin(j Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.playing = append(p.playing, j.Name())
+}
+
+func (p *progress) end(j Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	i := slices.Index(p.playing, j.Name())
+	p.playing = slices.Delete(p.playing, i, i+1)
+}
+
+// tell says how far it is from time to time, until stop is called.
+func (p *progress) tell(say func(format string, args ...any)) (stop func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(sayHowFar)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.mu.Lock()
+				done, playing := p.done, strings.Join(slices.Sorted(slices.Values(p.playing)), ", ")
+				p.mu.Unlock()
+				say("%d of %d scenarios are done; playing %s", done, p.of, playing)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-gone
+	}
 }
 
 // found is an error that says what was found, nil if nothing was.

@@ -123,6 +123,32 @@ func TestASuitePlaysAsManyAtATimeAsItHasLanes(t *testing.T) {
 	})
 }
 
+func TestASuiteTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	for lanes, want := range map[int][]string{
+		1: nil, // the runs tell themselves
+		2: {
+			"0 of 3 scenarios are done; playing a-processes, b-processes", "1 of 3 scenarios are done; playing b-processes, c-processes",
+			"2 of 3 scenarios are done; playing c-processes",
+		},
+	} {
+		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStub(t, lanes, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+					time.Sleep(map[string]time.Duration{"a": 11, "b": 22, "c": 24}[scenario] * time.Second)
+					return []check.Verdict{held}, nil
+				})
+				var said []string
+				s.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+				_, err := s.Play(t.Context(), jobs("a", "b", "c"))
+				require.NoError(t, err)
+				assert.Equal(t, want, said)
+			})
+		})
+	}
+}
+
 func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
