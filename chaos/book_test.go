@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -64,6 +65,45 @@ func TestAnInterruptedRunLeavesAnIndexOfWhatThereWas(t *testing.T) {
 		assert.Contains(t, page, says)
 	}
 	assert.NotContains(t, page, "<b>0</b>of 1000000")
+}
+
+func TestAStepWithoutAVerdictDoesNotKeepTheOthersFromTheirs(t *testing.T) {
+	t.Parallel()
+	c, _ := begun(t)
+	var taken []string
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	taking := func(name string, ok bool, err error) step {
+		return step{name, func(context.Context) (bool, error) {
+			if taken = append(taken, name); name == "interrupted" {
+				cancel()
+			}
+			return ok, err
+		}}
+	}
+	ok, err := c.all(ctx, []step{
+		taking("no masters", false, errors.New("no docker")), taking("fine", true, nil), taking("no time", false, errors.New("too late")),
+	})
+	assert.False(t, ok)
+	require.ErrorContains(t, err, "no masters: no docker")
+	require.ErrorContains(t, err, "no time: too late")
+	assert.Equal(t, []string{"no masters", "fine", "no time"}, taken)
+
+	taken = nil
+	_, err = c.all(ctx, []step{taking("interrupted", true, nil), taking("more", true, nil)})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, []string{"interrupted"}, taken)
+}
+
+func TestAnInterruptedSoakHasNoVerdict(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c, out := begun(t, "-soak", "1h", "-backend", "processes", "-seed", "7")
+	_, err := c.run(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Contains(t, out.String(), "soak: 0 scenarios played in 0s, with 0 faults; 0 skipped, 0 without a verdict\n", "what was seen so far, and not what was asked for")
+	assert.Contains(t, index(t, c), "No verdict: interrupted")
 }
 
 func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {

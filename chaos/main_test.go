@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -63,6 +65,14 @@ func TestHelpListsEverything(t *testing.T) {
 	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off"} {
 		assert.Contains(t, errs.String(), flag)
 	}
+}
+
+// The list of changes has no number of its own.
+func TestTheChangelogCountsTheBrokenLocks(t *testing.T) {
+	t.Parallel()
+	changes, err := os.ReadFile("../CHANGELOG.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(simulation.Controls())))
 }
 
 // A run that skipped everything has shown nothing.

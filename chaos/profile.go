@@ -25,28 +25,41 @@ func (c *command) profile(ctx context.Context) (bool, error) {
 	if err := scenarios.CheckTable(guaranteesFile); err != nil {
 		return false, err
 	}
-	steps := []struct {
-		name string
-		do   func(context.Context) (bool, error)
-	}{
+	return c.all(ctx, []step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), lanes) }},
 		{"naive locks", func(ctx context.Context) (bool, error) { return c.naive(ctx, naive.All) }},
 		{"broken locks of our own", func(ctx context.Context) (bool, error) { return c.broken(ctx, simulation.Controls()) }},
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
 		{"simulated schedules", func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }},
-	}
-	good := true
+	})
+}
+
+// step is a part of the profile.
+type step struct {
+	name string
+	do   func(context.Context) (bool, error)
+}
+
+// all takes all steps, also behind one that had no verdict, unless ctx ends.
+func (c *command) all(ctx context.Context, steps []step) (good bool, err error) {
+	good = true
 	for _, s := range steps {
+		if ctx.Err() != nil {
+			return false, errors.Join(err, ctx.Err())
+		}
 		begin := time.Now()
 		c.say("%s", s.name)
-		ok, err := s.do(ctx)
-		if err != nil {
-			return false, fmt.Errorf("%s: %w", s.name, err)
+		ok, failed := s.do(ctx)
+		took := time.Since(begin).Round(time.Second)
+		if failed != nil {
+			c.say("%s: no verdict after %v: %v", s.name, took, failed)
+			err = errors.Join(err, fmt.Errorf("%s: %w", s.name, failed))
+			continue
 		}
 		good = good && ok
-		c.say("%s: %s after %v", s.name, verdict(ok), time.Since(begin).Round(time.Second))
+		c.say("%s: %s after %v", s.name, verdict(ok), took)
 	}
-	return good, nil
+	return good && err == nil, err
 }
 
 // lanes is how many scenarios a small machine can play at a time: most of each is waiting.
@@ -172,14 +185,14 @@ func (c *command) soak(ctx context.Context) (bool, error) {
 		bad = bad || !out.Good()
 		done(j, out)
 	}
-	played, err := suite.Soak(ctx, func() scenarios.Job {
+	soaked, err := suite.Soak(ctx, func() scenarios.Job {
 		return scenarios.Job{Scenario: c.flags.change(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
 	}, c.flags.soak)
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return false, err
+	fmt.Fprintf(c.out, "soak: %v\n", soaked)
+	if err == nil && soaked.Played == 0 {
+		err = errors.New("nothing was played: see why each scenario was skipped")
 	}
-	c.say("%d scenarios in %v", played, c.flags.soak)
-	return !bad, nil
+	return !bad, err
 }
 
 func verdict(ok bool) string {

@@ -61,11 +61,11 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters mast
 		p.broken(err)
 	}
 	events, closing := p.close()
-	if err := errors.Join(ctx.Err(), closing); err != nil {
-		return nil, err
+	if ctx.Err() != nil || len(events) == 0 {
+		return nil, errors.Join(ctx.Err(), closing)
 	}
-	out.Verdicts = p.judge(events)
-	return events, nil
+	out.Verdicts = p.judge(events) // also of a history that could not be kept: what it shows was so
+	return events, closing
 }
 
 // prepare draws the plan, of the faults that can be had here.

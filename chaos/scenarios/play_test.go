@@ -91,6 +91,21 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 	assert.FileExists(t, filepath.Join(out[0].Dir, "report.html"))
 }
 
+// The history cannot be written into one file: what it shows is told all the same.
+func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "history.jsonl"), 0o755))
+	s := scenario(t, "only-kill-connections")
+	s.Lock, s.Groups = traffic.Naive, traffic.PlainMutexes
+	out, err := scenarios.Play(t.Context(), s, o)
+	require.ErrorContains(t, err, "history.jsonl: is a directory")
+	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
+	for _, file := range []string{"report.html", "verdict.txt", "parts/harness.jsonl"} {
+		assert.FileExists(t, filepath.Join(o.Dir, file))
+	}
+}
+
 func replay(scenarios.Job, uint64) string { return "again" }
 
 // The control of it all: the same scenario over a lock of a thousand tutorials.

@@ -90,17 +90,16 @@ func (s *stage) broken(err error) {
 	}
 }
 
-// close ends the clients and returns the whole history, which it also saves in one file.
+// close ends the clients and returns the whole history, which it also saves in one file. On an error it returns what there is of it.
 func (s *stage) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
-	if err := s.log.Close(); err != nil {
-		return nil, err
-	}
+	closing := s.log.Close()
 	events, err := history.ReadDir(s.dir)
-	if err != nil {
-		return nil, err
+	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events))
+	if closing != nil {
+		return events, closing // the parts are kept
 	}
-	return events, errors.Join(history.Save(filepath.Join(s.Dir, "history.jsonl"), events), os.RemoveAll(s.dir))
+	return events, os.RemoveAll(s.dir)
 }
 
 // watch looks at every master again and again until after grace, counted from the time since.

@@ -55,8 +55,14 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	var all errgroup.Group
 	all.SetLimit(s.Lanes)
 	var mu sync.Mutex
+	far := &progress{of: len(jobs)}
+	if s.Lanes > 1 { // they are not heard themselves
+		defer far.tell(s.Say)()
+	}
 	for i, j := range jobs {
 		all.Go(func() error {
+			far.begin(j)
+			defer far.end(j)
 			out, err := s.play(ctx, j, 0)
 			var before []string
 			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
@@ -80,6 +86,55 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	}
 	err := all.Wait()
 	return outcomes, errors.Join(err, ctx.Err())
+}
+
+// sayHowFar is how often a suite tells of its progress.
+const sayHowFar = 10 * time.Second
+
+// progress is how far a suite is.
+type progress struct {
+	mu       sync.Mutex
+	done, of int
+	playing  []string
+}
+
+func (p *progress) begin(j Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.playing = append(p.playing, j.Name())
+}
+
+func (p *progress) end(j Job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	i := slices.Index(p.playing, j.Name())
+	p.playing = slices.Delete(p.playing, i, i+1)
+}
+
+// tell says how far it is from time to time, until stop is called.
+func (p *progress) tell(say func(format string, args ...any)) (stop func()) {
+	over, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(sayHowFar)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.mu.Lock()
+				done, playing := p.done, strings.Join(slices.Sorted(slices.Values(p.playing)), ", ")
+				p.mu.Unlock()
+				say("%d of %d scenarios are done; playing %s", done, p.of, playing)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-gone
+	}
 }
 
 // found is an error that says what was found, nil if nothing was.
@@ -153,30 +208,55 @@ func seedOf(seed uint64, name string) uint64 {
 }
 
 // Soak plays random scenarios, as many at a time as there are lanes and different ones, in rounds, until the time is up or
-// one was not as promised. It keeps the folder of that round, and removes those of the others.
-func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (played int, err error) {
-	end := time.Now().Add(d)
-	for round := 0; time.Now().Before(end) && ctx.Err() == nil; round++ {
+// one was not as promised. It keeps the folder of that round, and removes those of the others. On an error (ctx ended, or a
+// scenario had no verdict) it tells what had been played.
+func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
+	begin := time.Now()
+	defer func() { all.Took = time.Since(begin) }()
+	for round := 0; time.Since(begin) < d && ctx.Err() == nil; round++ {
 		one := s
 		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
 		one.Seed = s.Seed + uint64(round)
 		outcomes, err := one.Play(ctx, draw(pick, s.Lanes))
-		if err != nil {
-			return played, err
-		}
 		good := true
 		for _, o := range outcomes {
-			played++
+			all.add(o)
 			good = good && o.Good()
 		}
-		if !good {
-			return played, nil
+		if err != nil || !good {
+			return all, err
 		}
 		if err := os.RemoveAll(one.Dir); err != nil {
-			return played, err
+			return all, err
 		}
 	}
-	return played, ctx.Err()
+	return all, ctx.Err()
+}
+
+// Soaked is what a soak came to.
+type Soaked struct {
+	// Played are the scenarios with a verdict, Skipped those that could not be played, NoVerdict those that were begun in vain.
+	Played, Skipped, NoVerdict int
+	// Faults is how many were injected into those played, each target by itself.
+	Faults int
+	Took   time.Duration
+}
+
+func (s *Soaked) add(o Outcome) {
+	switch {
+	case o.NoVerdict != "":
+		s.NoVerdict++
+	case o.Skipped != "":
+		s.Skipped++
+	default:
+		s.Played++
+		s.Faults += o.Faults
+	}
+}
+
+func (s Soaked) String() string {
+	return fmt.Sprintf("%d scenarios played in %v, with %d faults; %d skipped, %d without a verdict",
+		s.Played, s.Took.Round(time.Second), s.Faults, s.Skipped, s.NoVerdict)
 }
 
 // draw picks n jobs that differ, as each needs a folder of its own; fewer if there seem to be no more.

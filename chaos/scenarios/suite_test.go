@@ -123,6 +123,32 @@ func TestASuitePlaysAsManyAtATimeAsItHasLanes(t *testing.T) {
 	})
 }
 
+func TestASuiteTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	for lanes, want := range map[int][]string{
+		1: nil, // the runs tell themselves
+		2: {
+			"0 of 3 scenarios are done; playing a-processes, b-processes", "1 of 3 scenarios are done; playing b-processes, c-processes",
+			"2 of 3 scenarios are done; playing c-processes",
+		},
+	} {
+		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStub(t, lanes, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+					time.Sleep(map[string]time.Duration{"a": 11, "b": 22, "c": 24}[scenario] * time.Second)
+					return []check.Verdict{held}, nil
+				})
+				var said []string
+				s.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+				_, err := s.Play(t.Context(), jobs("a", "b", "c"))
+				require.NoError(t, err)
+				assert.Equal(t, want, said)
+			})
+		})
+	}
+}
+
 func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
@@ -312,9 +338,9 @@ func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {
 			return []check.Verdict{held}, nil
 		})
 		next, all := 0, jobs("a", "a", "b", "c") // the first two in one round: a is played once
-		played, err := s.Soak(t.Context(), func() scenarios.Job { next++; return all[(next-1)%len(all)] }, 150*time.Second)
+		soaked, err := s.Soak(t.Context(), func() scenarios.Job { next++; return all[(next-1)%len(all)] }, 150*time.Second)
 		require.NoError(t, err)
-		assert.Equal(t, 6, played, "three rounds of two: the last one began in time")
+		assert.Equal(t, scenarios.Soaked{Played: 6, Took: 3 * time.Minute}, soaked, "three rounds of two: the last one began in time")
 		require.Len(t, s.played, 6)
 		seeds := map[uint64]bool{}
 		for _, o := range s.played {
@@ -335,9 +361,9 @@ func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
 		}
 		return []check.Verdict{held}, nil
 	})
-	played, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
+	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.NoError(t, err)
-	assert.Equal(t, 3, played)
+	assert.Equal(t, 3, soaked.Played)
 	left, err := os.ReadDir(s.Dir)
 	require.NoError(t, err)
 	require.Len(t, left, 1, "its folder is kept")
@@ -348,9 +374,9 @@ func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
 func TestASoakOfFewerScenariosThanLanesPlaysThoseThereAre(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil })
-	played, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
+	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.NoError(t, err)
-	assert.Equal(t, 1, played)
+	assert.Equal(t, 1, soaked.Played)
 }
 
 func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
@@ -359,6 +385,32 @@ func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
 	_, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.ErrorContains(t, err, "no masters")
 	assert.Len(t, s.played, 2)
+}
+
+func TestASoakTellsWhatItPlayedAndWhatNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 210*time.Second)
+		defer cancel()
+		s := newStub(t, 1, well)
+		s.Suite = s.Playing(func(ctx context.Context, sc scenarios.Scenario, _ scenarios.Options) (scenarios.Outcome, error) {
+			out := scenarios.Outcome{Scenario: sc, Faults: 4}
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+				return out, ctx.Err()
+			}
+			if out.Verdicts = []check.Verdict{held}; sc.Name == "b" {
+				out = scenarios.Outcome{Scenario: sc, Skipped: "no network"}
+			}
+			return out, nil
+		})
+		next, all := 0, jobs("a", "b")
+		soaked, err := s.Soak(ctx, func() scenarios.Job { next++; return all[(next-1)%2] }, time.Hour)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "interrupted")
+		assert.Equal(t, scenarios.Soaked{Played: 2, Skipped: 1, Faults: 8, NoVerdict: 1, Took: 210 * time.Second}, soaked)
+		assert.Equal(t, "2 scenarios played in 3m30s, with 8 faults; 1 skipped, 1 without a verdict", soaked.String())
+	})
 }
 
 func TestWhatIsMissingIsSaidOnceForEachReason(t *testing.T) {

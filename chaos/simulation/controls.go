@@ -45,6 +45,7 @@ func Controls() []Control {
 		{"lock both handed over and given back", ByExclusion, "", "calm", 60, broken(sabotage.Rules{HandedBack: true})},
 		{"keepalive that does not extend", ByLiveness, "in spite of its keepalive", "calm", 60, Product(redlock.WithoutKeepalive())},
 		{"release before the deadline", ByExclusion, "its time was up, told", "far away", 50, broken(sabotage.Rules{EndedEarly: true})},
+		{"lost lock released at once", ByExclusion, "nothing is left of it before its Until", "majority lost", 5, broken(sabotage.Rules{EndedEarly: true})},
 		{"loss told late", ByTold, "late that", "far away", 20, broken(sabotage.Rules{ToldLate: late})},
 
 		{"fence written back to anybody", ByFencing, "", "split counters", 100, script(raiseUnseen)},

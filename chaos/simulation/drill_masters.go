@@ -26,10 +26,12 @@ func keepers(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// majorityLost: a lock that a majority has forgotten is told lost by the next extension, and once its holder has called Unlock, or
-// its Until has come, nothing of it stays on any master: neither on the minority, nor where that extension has put it back.
+// majorityLost: a lock that a majority has forgotten is told lost by the next extension. What is left of it stays until its holder
+// calls Unlock, or its Until comes; then nothing of it stays on any master: neither on the minority, nor where that extension has
+// put it back.
 func (sc *scene) majorityLost() {
 	w := sc.worker(0)
+	apart := rand.New(rand.NewPCG(sc.schedule.Seed, 0x756e6c6b)) // so that all else is drawn as before
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
 		h := w.must(sc.want(kind), sc.schedule.Window+5*time.Second, "nobody holds it")
 		if h == nil {
@@ -44,6 +46,7 @@ func (sc *scene) majorityLost() {
 				m.Wipe()
 			}
 		}
+		kept := sc.left() // by the minority
 		lost := sc.now()
 		bound := 2 * w.client.Timeout // an extension that finds its connections broken, and another
 		if w.client.Keepalive {
@@ -58,7 +61,11 @@ func (sc *scene) majorityLost() {
 			sc.problem(ByTold, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
 				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
 		}
-		if restart {
+		if apart.IntN(2) == 0 {
+			time.Sleep(h.until() - sc.now() - time.Millisecond)
+			if len(kept) > 0 && len(sc.left()) == 0 {
+				sc.problem(ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
+			}
 			h.believe("lost")
 			time.Sleep(h.until() - sc.now())
 			h.stop()

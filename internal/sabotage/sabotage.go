@@ -22,7 +22,8 @@ type Rules struct {
 	Blind bool
 	// HandedBack gives a lock back to the masters also where it is handed over to the next in line.
 	HandedBack bool
-	// EndedEarly releases a lock that was not extended when its holder is told, a moment before its deadline.
+	// EndedEarly releases what is left of a lost lock when its holder is told, before its deadline: a moment before, if it was not
+	// extended; by much more, if a majority of the masters told the loss.
 	EndedEarly bool
 	// ToldLate is how long after its deadline a loss is told.
 	ToldLate time.Duration
