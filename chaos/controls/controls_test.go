@@ -155,6 +155,7 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 		"harm cut short":          {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
 		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
 		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
+		"a client that failed":    {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
 		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "soundness: "},
 	} {
 		t.Run(name, func(t *testing.T) {
