@@ -2,9 +2,11 @@ package controls_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,6 +106,27 @@ func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
 	second, err := history.ReadDir(filepath.Join(o.Dir, "exists-set-again"))
 	require.NoError(t, err)
 	assert.Greater(t, len(second), len(first))
+}
+
+// killer kills a client of the lock under test, as a panic would.
+type killer struct{ traffic.Runner }
+
+func (k killer) Start(name, dir string, log *os.File) (traffic.Running, error) {
+	r, err := k.Runner.Start(name, dir, log)
+	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
+		time.AfterFunc(1500*time.Millisecond, func() { _ = r.Kill() })
+	}
+	return r, err
+}
+
+func TestAClientOfTheLockUnderTestThatFailsIsNoReasonToTryAgain(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Runner = killer{o.Runner}
+	_, err := controls.Only(t.Context(), o, "reentrant-count")
+	require.ErrorContains(t, err, "and yet it was found: client c1.0 ended by itself")
+	assert.NoDirExists(t, filepath.Join(o.Dir, "reentrant-count-"+traffic.Quorum+"-again"))
 }
 
 // Clients that took a slow master for a dead one get no lock from a replica that follows.
