@@ -110,7 +110,7 @@ func (o Options) try(ctx context.Context, c naive.Control, p plan) (*check.Verdi
 	switch {
 	case err != nil:
 		if len(v.Findings) > 0 {
-			err = fmt.Errorf("%w; and yet %s found: %s", err, c.Checker, v.Findings[0].Text)
+			err = fmt.Errorf("%w; and yet it was found: %s", err, v.Findings[0].Text)
 		}
 		return nil, fmt.Errorf("the control %s did not run properly on the lock %s, see %s: %w", c.Name, p.lock, p.dir(o, c), err)
 	case len(v.Findings) > 0:

@@ -2,9 +2,11 @@ package controls_test
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -106,6 +108,27 @@ func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
 	assert.Greater(t, len(second), len(first))
 }
 
+// killer kills a client of the lock under test, as a panic would.
+type killer struct{ traffic.Runner }
+
+func (k killer) Start(name, dir string, log *os.File) (traffic.Running, error) {
+	r, err := k.Runner.Start(name, dir, log)
+	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
+		time.AfterFunc(1500*time.Millisecond, func() { _ = r.Kill() })
+	}
+	return r, err
+}
+
+func TestAClientOfTheLockUnderTestThatFailsIsNoReasonToTryAgain(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Runner = killer{o.Runner}
+	_, err := controls.Only(t.Context(), o, "reentrant-count")
+	require.ErrorContains(t, err, "and yet it was found: client c1.0 ended by itself")
+	assert.NoDirExists(t, filepath.Join(o.Dir, "reentrant-count-"+traffic.Quorum+"-again"))
+}
+
 // Clients that took a slow master for a dead one get no lock from a replica that follows.
 func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
 	t.Parallel()
@@ -155,6 +178,7 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 		"harm cut short":          {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
 		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
 		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
+		"a client that failed":    {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
 		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "soundness: "},
 	} {
 		t.Run(name, func(t *testing.T) {
