@@ -170,11 +170,15 @@ func TestWhenTheNextInLineLeavesTooLateForAnotherToGoOnOthersGoFirst(t *testing.
 		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
 		w.warm(t, a)
 		w.warm(t, b)
+		for i := range w.Masters() {
+			w.Host("a").To(i).Delay(100*time.Microsecond, 0) // nobody has answered when the next in line has its turn
+			w.Host("b").To(i).Delay(time.Millisecond, 0)     // it is not quicker by chance
+		}
 		first := lock(t, a, "x")
 		second, other := locking(t.Context(), a, "x"), locking(t.Context(), b, "x")
 		time.Sleep(leastSilence)
 		unlock(t, first) // announced: from now on it is known that others wait
-		lk := ended(t, second, 0)
+		lk := ended(t, second, time.Millisecond)
 		require.NoError(t, lk.err)
 
 		next := leaving(t, w, a, lk.lock, leastSilence+5*time.Millisecond)

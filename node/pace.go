@@ -23,9 +23,10 @@ const (
 
 // pace is when the next batch may leave while earlier ones are under way. The pipe's mutex guards it.
 type pace struct {
-	baton  *clock.Alarm // rings overlap
-	left   time.Time    // when the last batch left
-	sender link         // is being written to
+	baton  *clock.Alarm  // rings overlap
+	left   time.Time     // when the last batch left
+	sender link          // is being written to
+	sent   chan struct{} // closed when that is over; nil: nobody waits for it
 	trip   way
 }
 

@@ -1,7 +1,10 @@
 package node_test
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -105,6 +109,53 @@ func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
 		assert.Equal(t, want, got)
 		assert.Greater(t, len(r.times()), 20)
 		assert.True(t, r.gone())
+	})
+}
+
+// lateConn returns from writing late, and notices who writes meanwhile.
+type lateConn struct {
+	net.Conn
+	late          *atomic.Bool
+	writing, both *atomic.Int32
+}
+
+func (c lateConn) Write(b []byte) (int, error) {
+	if c.writing.Add(1) > 1 {
+		c.both.Add(1)
+	}
+	defer c.writing.Add(-1)
+	n, err := c.Conn.Write(b)
+	if c.late.Swap(false) {
+		time.Sleep(2 * far)
+	}
+	return n, err
+}
+
+// Whoever sends a batch along may come back from it after all the replies are in.
+func TestTwoNeverWriteAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		var late atomic.Bool
+		var writing, both atomic.Int32
+		dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := w.Dial(ctx, network, addr)
+			return lateConn{c, &late, &writing, &both}, err
+		}
+		r := newRig(t, w, w.Master(0).URL(), node.WithDialer(dial))
+		r.m.Delay(far/2, 0)
+		r.warm()
+		first := r.ask(acquire("a", "1"), within(time.Second))
+		time.Sleep(gap)
+		late.Store(true)
+		second := r.ask(acquire("b", "2"), within(time.Second)) // is sent along
+		time.Sleep(gap)
+		require.False(t, late.Load())
+		third := r.ask(acquire("c", "3"), within(time.Second))
+		for _, tk := range []*ticket{first, second, third} {
+			assert.Equal(t, node.Granted, tk.result().Verdict)
+		}
+		assert.Zero(t, both.Load())
 	})
 }
 

@@ -121,6 +121,15 @@ func (p *pipe) turn() bool {
 		p.mu.Unlock()
 		return false
 	}
+	if p.link != nil && p.sender == p.link { // all is answered, before whoever sent it along has returned from writing
+		if p.sent == nil {
+			p.sent = make(chan struct{})
+		}
+		sent := p.sent
+		p.mu.Unlock()
+		<-sent
+		return true
+	}
 	now := p.clock.Now()
 	p.quiet = now
 	if p.link != nil && p.link.ended() {
@@ -181,6 +190,10 @@ func (p *pipe) send(now time.Time) {
 	p.mu.Lock()
 	if p.sender == l {
 		p.sender = nil
+		if p.sent != nil {
+			close(p.sent)
+			p.sent = nil
+		}
 	}
 	p.keepPace()
 	p.mu.Unlock()
