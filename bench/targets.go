@@ -59,7 +59,7 @@ func allTargets() []target {
 		target{part: "contention", what: "one name, 1 × 32: slowest/fastest goroutine", limit: 0.5, measure: crowdOf(oneProcess, ours, byGoroutine)},
 		target{part: "contention", what: "one name, 1 × 32, no hand-over: acquisitions/s, × rueidislock's on one master", limit: 0.8, measure: gotOver(oneProcess, oursReleased, singleRueidis)},
 		target{part: "contention", what: "one name, 8 × 4: acquisitions/s, × redsync's", limit: 20, measure: gotOver(eightProcesses, ours, peer)},
-		target{part: "contention", what: "one name, 8 × 4: slowest/fastest process", limit: 0.3, measure: crowdOf(eightProcesses, ours, byProcess)},
+		target{part: "contention", what: "one name, 8 × 4: slowest/fastest process", limit: 0.3, measure: crowdOf(eightProcesses, ours, byProcess), long: true},
 		target{part: "contention", what: "one name, 8 × 4: longest wait, ms", most: true, limit: 1500, measure: crowdOf(eightProcesses, ours, longestMillis), absolute: true},
 		target{part: "contention", what: "one name, 8 × 4, no hand-over: acquisitions/s, × redsync's", limit: 1, measure: gotOver(eightProcesses, oursReleased, peer)},
 		target{part: "scale", what: "held locks: bytes of heap each", most: true, limit: 1024, measure: scaleOf(func(s *scaleReport) float64 { return s.Heap }), absolute: true},
