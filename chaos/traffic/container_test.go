@@ -18,8 +18,14 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// requireDocker, set to 1, makes a missing Docker a failure.
-const requireDocker = "REDLOCK_REQUIRE_DOCKER"
+// need skips the test if something is missing. Where no gap is allowed it fails.
+func need(t *testing.T, missing error) {
+	t.Helper()
+	if missing != nil && os.Getenv(redisbox.EnvRequire) != "1" {
+		t.Skip(missing)
+	}
+	require.NoError(t, missing)
+}
 
 // containers returns a runner of the harness in containers.
 func containers(t *testing.T) *traffic.Containers {
@@ -28,10 +34,7 @@ func containers(t *testing.T) *traffic.Containers {
 	if err == nil {
 		err = new(traffic.Containers).CanFreeze()
 	}
-	if err != nil && os.Getenv(requireDocker) != "1" {
-		t.Skip(err)
-	}
-	require.NoError(t, err)
+	need(t, err)
 	c, err := traffic.OpenContainers(t.Context(), asClient)
 	require.NoError(t, err)
 	t.Cleanup(func() {

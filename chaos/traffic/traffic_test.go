@@ -121,9 +121,7 @@ func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
 func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	t.Parallel()
 	f, _ := newFleet(t, 1, naiveConfig(t))
-	if err := f.CanFreeze(); err != nil {
-		t.Skip(err)
-	}
+	need(t, f.CanFreeze())
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 0 }, soon, look)
 	require.NoError(t, f.Freeze(t.Context(), 0))
@@ -173,9 +171,7 @@ func TestAClientThatDoesNotDoWhatItIsToldHasFailedIfItIsNotJustLate(t *testing.T
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, log := newFleet(t, 1, naiveConfig(t))
-			if err := f.CanFreeze(); err != nil {
-				t.Skip(err)
-			}
+			need(t, f.CanFreeze())
 			require.NoError(t, f.StartAll(t.Context()))
 			require.NoError(t, f.Freeze(t.Context(), 0))
 			if tt.thaw > 0 {
