@@ -67,20 +67,16 @@ func entrySteps(kind string) map[string]step {
 		}
 		return []string{"last", n}
 	}
-	more := int64(1) // than the last that was given out
-	if kind == "reader" {
-		more = 0 // they share what the last writer left
-	}
 
 	add("acquire: free", step{op: ops.Acquire(), vote: one, then: long.is})
 	add("acquire: free, with fencing", step{op: fenced.Acquire(), vote: grant(hint), then: long.with(first("1000")...).is})
 	add("acquire: more was given out", step{
-		given: state{}.with("last", "1007").made(), op: fenced.Acquire(), vote: grant(1007 + more),
-		then: long.with(first(fmt.Sprint(1007 + more))...).is,
+		given: state{}.with("last", "1007").made(), op: fenced.Acquire(), vote: grant(1008),
+		then: long.with(first("1008")...).is,
 	})
 	add("acquire: so much that it is not to be rounded", step{
 		given: state{}.with("last", fmt.Sprint(most)).made(), op: fenced.Acquire(),
-		vote: grant(most + more), then: long.with(first(fmt.Sprint(most + more))...).is,
+		vote: grant(most + 1), then: long.with(first(fmt.Sprint(most + 1))...).is,
 	})
 	add("acquire: others ended there", step{given: ended.made(), op: ops.Acquire(), vote: one, then: long.is})
 	add("acquire: what an earlier owner had", step{

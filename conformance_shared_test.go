@@ -99,6 +99,11 @@ func addFences(all map[string]step) {
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
 		then: beside("reader", otherToken).with("last", "1007").is,
 	}
+	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
+	all["reader: acquire: others ended there, with fencing"] = step{ // what they have left may be an older count than was lost
+		given: ended.with("last", "7").made(), op: acquire("reader"), vote: grant(hint),
+		then: state{entries: entries{entryOf("reader", holdToken): lockTTL}}.with("last", "1000").is,
+	}
 	all["reentrant: acquire: the owner has a fencing token"] = step{
 		given: inner.with("last", "1007", "owned", "1005").made(), op: acquire("reentrant"),
 		vote: node.Vote{Verdict: node.Granted, Number: 1005, Owned: true},

@@ -3,12 +3,15 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock"
 )
@@ -230,4 +233,34 @@ func TestErrorsAreToldApart(t *testing.T) {
 	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
 	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
 	require.ErrorIs(t, one, errOwn)
+}
+
+// An Unlock may come at the moment of the loss: whoever is told of it finds the context ended.
+func TestContextHasEndedWhenTheLossIsTold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		for round := range 40 {
+			var all errgroup.Group
+			for i := range 200 {
+				lk := lock(t, l, fmt.Sprint(round, " ", i), redlock.WithoutKeepalive())
+				ctx := lk.Context()
+				all.Go(func() error {
+					time.Sleep(time.Until(lk.Until()) - time.Millisecond) // when a loss is told
+					for range 1_000_000 {
+						if lk.Err() == nil {
+							runtime.Gosched()
+							continue
+						}
+						if ctx.Err() == nil {
+							return fmt.Errorf("lock %d is lost, and its context lives", i)
+						}
+						return nil
+					}
+					return fmt.Errorf("lock %d is not lost", i)
+				})
+			}
+			require.NoError(t, all.Wait())
+		}
+	})
 }

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,7 +205,7 @@ func TestAHealedMasterGetsTheTokenToo(t *testing.T) {
 	})
 }
 
-func TestReadersDoNotRaiseTheToken(t *testing.T) {
+func TestReadersBesideEachOtherShareTheToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
@@ -212,13 +213,58 @@ func TestReadersDoNotRaiseTheToken(t *testing.T) {
 		require.NoError(t, err)
 		unlock(t, before)
 		one, two := rlock(t, a, "x"), rlock(t, b, "x")
-		assert.Equal(t, before.Fence(), one.Fence())
-		assert.Equal(t, before.Fence(), two.Fence())
+		assert.Greater(t, one.Fence(), before.Fence())
+		assert.Equal(t, one.Fence(), two.Fence())
 		unlock(t, one)
 		unlock(t, two)
 		after, err := b.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
 		assert.Greater(t, after.Fence(), two.Fence())
+	})
+}
+
+// As with appendfsync everysec, all masters come back with a count that is older than the last writer's token.
+func TestReadersGoByTheHintWhereCountsAreOld(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		old := fenced(t, l, "x")
+		unlock(t, old)
+		time.Sleep(time.Second)
+		writer, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, writer)
+		synctest.Wait()
+		time.Sleep(time.Second)
+		for _, m := range w.Masters() {
+			count(m, "x", strconv.FormatUint(old.Fence(), 10))
+		}
+		assert.Greater(t, rlock(t, l, "x").Fence(), writer.Fence())
+	})
+}
+
+// docs/fencing.md, "When counters are lost": nothing that the masters have left tells of the writer.
+func TestAReaderMayFallBehindWhereCountersAreLostTwice(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		loseAll := func() {
+			for _, m := range w.Masters() {
+				m.Redis().FlushAll()
+			}
+		}
+		first := rlock(t, a, "x", redlock.WithoutKeepalive())
+		synctest.Wait()
+		loseAll()
+		time.Sleep(time.Second)
+		writer := fenced(t, b, "x")
+		unlock(t, writer)
+		synctest.Wait()
+		loseAll()
+		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrLost, "but it has brought its token back")
+		beside := rlock(t, b, "x")
+		assert.Equal(t, first.Fence(), beside.Fence())
+		assert.Less(t, beside.Fence(), writer.Fence())
 	})
 }
 

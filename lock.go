@@ -276,11 +276,10 @@ func (l *Lock) setErr(err error) bool {
 		return false
 	}
 	l.err, l.remains = err, errors.Is(err, ErrLost)
-	cancel := l.cancel
-	l.mu.Unlock()
-	if cancel != nil {
-		cancel(err)
+	if l.cancel != nil {
+		l.cancel(err) // before anybody can see err: an Unlock that finds a loss must not return while the context lives
 	}
+	l.mu.Unlock()
 	l.locker.keeper.remove(l)
 	return true
 }

@@ -140,7 +140,7 @@ func (m *model) acquire(c redlock.Claim) answer {
 		a.number = 1
 	case c.Kind == "reentrant" && r.owned > 0:
 		a.number, a.owned = r.owned, true
-	case c.Kind == "reader" && token > 0:
+	case r.kind == "reader" && token > 0:
 		a.number = token
 	}
 	for _, name := range c.Names {

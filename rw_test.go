@@ -186,7 +186,7 @@ func TestADowngradeLeavesNoGap(t *testing.T) {
 		require.NoError(t, lk.Downgrade(t.Context()))
 		got := ended(t, reader, 100*time.Millisecond)
 		require.NoError(t, got.err, "it was told")
-		assert.Equal(t, fence, got.lock.Fence(), "readers share what the writer left")
+		assert.Equal(t, fence, got.lock.Fence(), "readers beside each other share what the first of them has")
 		assert.Equal(t, fence, lk.Fence())
 
 		for _, l := range []*redlock.Locker{a, b} {

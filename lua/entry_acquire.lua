@@ -19,8 +19,8 @@ if ARGV[4] ~= '' then
 	if kind == 'reentrant' and owned then
 		setFence(KEYS[2], last, owned, ARGV[5])
 		reply = {1, owned}
-	elseif ARGV[1] == 'reader' and last > 0 then
-		reply = raise(last, ARGV[5]) -- readers share what the last writer left
+	elseif kind == 'reader' and last > 0 then
+		reply = raise(last, ARGV[5]) -- readers beside each other share what the first of them has
 	else
 		reply = raise(math.max(last + 1, tonumber(ARGV[4])), ARGV[5])
 	end
