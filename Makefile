@@ -58,7 +58,7 @@ chaos-ci: image ## a part of make chaos, of one seed, so that a change is judged
 chaos-soak: image ## random scenarios for as long as DURATION=2h says
 	go run ./chaos -soak $(DURATION) -lanes 2
 
-guarantees: ## write the table of docs/guarantees.md
+guarantees: image ## play the scenarios of docs/guarantees.md, and write the table that they show
 	go run ./chaos -guarantees docs/guarantees.md
 
 bench: ## single masters against quorums against other clients, near, far, in a crowd and under faults; a quarter of an hour; needs redis-server

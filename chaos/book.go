@@ -73,8 +73,12 @@ func (b *book) naive(all []report.Control) {
 	b.change(func(x *report.Index) { x.Naive = append(x.Naive, all...) })
 }
 
-func (b *book) own(one report.Control) {
-	b.change(func(x *report.Index) { x.Own = append(x.Own, one) })
+func (b *book) own(all []report.Control) {
+	b.change(func(x *report.Index) { x.Own = append(x.Own, all...) })
+}
+
+func (b *book) virtual(one report.Control) {
+	b.change(func(x *report.Index) { x.Virtual = append(x.Virtual, one) })
 }
 
 func (b *book) simulated(s report.Simulated) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/backend"
+	"github.com/redlock-go/redlock/chaos/controls"
 	"github.com/redlock-go/redlock/chaos/faults"
 	"github.com/redlock-go/redlock/chaos/naive"
 	"github.com/redlock-go/redlock/chaos/scenarios"
@@ -59,7 +60,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
-	set.StringVar(&f.guarantees, "guarantees", "", "write the table of guarantees into this file, and do nothing else")
+	set.StringVar(&f.guarantees, "guarantees", "", "play the scenarios of the table of guarantees, and write the table that they show into this file")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(set, stderr)
@@ -102,7 +103,7 @@ func (f *flags) complete(names string) error {
 		errs = append(errs, errors.New("controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out"))
 	}
 	for _, pattern := range f.controls {
-		if naive, own := findControls([]string{pattern}); len(naive)+len(own) == 0 {
+		if published, own, virtual := findControls([]string{pattern}); len(published)+len(own)+len(virtual) == 0 {
 			errs = append(errs, fmt.Errorf("no control is called %q: -h lists them", pattern))
 		}
 	}
@@ -173,6 +174,9 @@ for a day, and end by themselves.
 	fmt.Fprintln(w, "\nControls, which a checker must catch:")
 	for _, c := range naive.All {
 		fmt.Fprintf(w, "  %-30s %s: %s\n", c.Name, c.Checker, c.Doc)
+	}
+	for _, c := range controls.Own() {
+		fmt.Fprintf(w, "  %-30s %s: our own lock, on real masters\n", c.Lock, c.Checker)
 	}
 	for _, c := range simulation.Controls() {
 		fmt.Fprintf(w, "  %-30s %s: our own lock, in the simulation\n", c.Name, c.By)

@@ -61,16 +61,29 @@ func run(args []string, stdout, stderr io.Writer) int {
 		},
 	}
 	ok, err := c.run(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		fmt.Fprintf(stderr, "chaos: no verdict: %v\n", err)
-		return noRun
-	case !ok:
-		fmt.Fprintln(stdout, "FAIL")
-		return violated
 	}
-	fmt.Fprintln(stdout, "PASS")
-	return good
+	status := c.status(ok, err)
+	switch status {
+	case good:
+		fmt.Fprintln(stdout, "PASS")
+	case violated:
+		fmt.Fprintln(stdout, "FAIL")
+	}
+	return status
+}
+
+// status is the exit status of a run. What was found weighs more than what could not be found out.
+func (c *command) status(ok bool, err error) int {
+	switch {
+	case c.wrong || err == nil && !ok:
+		return violated
+	case err != nil:
+		return noRun
+	default:
+		return good
+	}
 }
 
 // command is one run of the program.
@@ -80,8 +93,11 @@ type command struct {
 	say   func(format string, args ...any)
 	dir   string
 	book  *book
-	// virtual is how many schedules were played of scenarios.
-	virtual int
+	// outcomes are those of all scenarios that were played, and virtual how many schedules of them.
+	outcomes []scenarios.Outcome
+	virtual  int
+	// wrong: something was not as promised, or a control not caught, whatever else has no verdict.
+	wrong bool
 
 	runners runners
 }
@@ -89,9 +105,6 @@ type command struct {
 func (c *command) run(ctx context.Context) (ok bool, err error) {
 	defer func() { err = errors.Join(err, c.runners.close()) }()
 	f := c.flags
-	if f.guarantees != "" {
-		return true, scenarios.WriteTable(f.guarantees)
-	}
 	folder := f.out
 	if folder == "" {
 		folder = filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
@@ -109,6 +122,8 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 		fmt.Fprintf(c.out, "report: %s\n", filepath.Join(c.dir, report.IndexFile))
 	}()
 	switch {
+	case f.guarantees != "":
+		return c.guarantees(ctx, f.guarantees)
 	case len(f.masters) > 0:
 		return c.play(ctx, []scenarios.Job{{Scenario: f.change(scenarios.Acceptance()), Backend: backend.Given}}, 1)
 	case len(f.controls) > 0:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/controls"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/report"
 	"github.com/redlock-go/redlock/chaos/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -62,7 +67,7 @@ func TestHelpListsEverything(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	assert.Equal(t, good, run([]string{"-h"}, &out, &errs))
-	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off"} {
+	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off", "nothing closed"} {
 		assert.Contains(t, errs.String(), flag)
 	}
 }
@@ -72,7 +77,37 @@ func TestTheChangelogCountsTheBrokenLocks(t *testing.T) {
 	t.Parallel()
 	changes, err := os.ReadFile("../CHANGELOG.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(simulation.Controls())))
+	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(broken.All)))
+}
+
+// A lock that is broken and that nobody has caught proves nothing.
+func TestEveryBrokenLockIsAControl(t *testing.T) {
+	t.Parallel()
+	var tried, all []string
+	for _, c := range controls.Own() {
+		tried = append(tried, c.Lock)
+	}
+	for _, c := range simulation.Controls() {
+		tried = append(tried, c.Name)
+	}
+	for _, l := range broken.All {
+		all = append(all, l.Name)
+	}
+	assert.Subset(t, tried, all)
+	assert.Subset(t, all, tried)
+}
+
+func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("no masters")
+	assert.Equal(t, good, new(command).status(true, nil))
+	assert.Equal(t, violated, new(command).status(false, nil))
+	assert.Equal(t, noRun, new(command).status(false, gone))
+	c := &command{out: io.Discard}
+	assert.True(t, c.tell(report.Control{Caught: true}, ""))
+	assert.Equal(t, noRun, c.status(false, gone))
+	assert.False(t, c.tell(report.Control{}, ""))
+	assert.Equal(t, violated, c.status(false, gone))
 }
 
 // A run that skipped everything has shown nothing.

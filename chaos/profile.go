@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/controls"
 	"github.com/redlock-go/redlock/chaos/scenarios"
 	"github.com/redlock-go/redlock/chaos/simulation"
 	"github.com/redlock-go/redlock/internal/redisbox"
@@ -27,11 +28,56 @@ func (c *command) profile(ctx context.Context) (bool, error) {
 	}
 	return c.all(ctx, []step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), lanes) }},
-		{"naive locks", func(ctx context.Context) (bool, error) { return c.naive(ctx, naive.All) }},
-		{"broken locks of our own", func(ctx context.Context) (bool, error) { return c.broken(ctx, simulation.Controls()) }},
+		{"naive locks", func(ctx context.Context) (bool, error) { return c.real(ctx, controls.Naive(), c.book.naive) }},
+		{"broken locks of our own, on real masters", func(ctx context.Context) (bool, error) { return c.real(ctx, controls.Own(), c.book.own) }},
+		{"broken locks of our own, in virtual time", func(ctx context.Context) (bool, error) { return c.broken(ctx, simulation.Controls()) }},
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
+		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
 		{"simulated schedules", func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }},
 	})
+}
+
+// guarantees plays the rows of the table of guarantees, and writes the table that they show into the file.
+func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
+	rows := func(jobs []scenarios.Job) []scenarios.Job {
+		return slices.DeleteFunc(jobs, func(j scenarios.Job) bool { return j.Scenario.Fault == "" })
+	}
+	good, err := c.all(ctx, []step{
+		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.allJobs()), lanes) }},
+		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.virtualJobs()), 1) }},
+	})
+	if err != nil {
+		return good, err
+	}
+	shown, err := scenarios.Show(c.outcomes)
+	if err != nil {
+		return false, err
+	}
+	if len(shown.Untried) > 0 {
+		return false, fmt.Errorf("%s was not played: %s is left as it is", strings.Join(shown.Untried, ", "), file)
+	}
+	return good, scenarios.WriteTable(file, shown.Table)
+}
+
+// shown keeps the table of guarantees that the run has shown, and reports whether it is the one in the documentation, so far as it
+// was tried.
+func (c *command) shown() (bool, error) {
+	shown, err := scenarios.Show(c.outcomes)
+	if err != nil {
+		return false, err
+	}
+	file := filepath.Join(c.dir, "guarantees.md")
+	if err := os.WriteFile(file, []byte(shown.Table), 0o644); err != nil {
+		return false, err
+	}
+	for _, line := range shown.Changed {
+		fmt.Fprintf(c.out, "%s does not say what this run has shown: %s\n", guaranteesFile, line)
+	}
+	for _, name := range shown.Untried {
+		c.say("%s was not played: its row of the table was not tried", name)
+	}
+	c.say("the table of guarantees that this run has shown: %s", file)
+	return len(shown.Changed) == 0, nil
 }
 
 // step is a part of the profile.
@@ -114,6 +160,7 @@ func (c *command) suite(lanes int) (scenarios.Suite, error) {
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.book.played(out)
 			c.virtual += out.Schedules
+			c.wrong = c.wrong || len(out.Before) > 0 || out.NoVerdict == "" && !out.Good()
 			many := ""
 			if out.Schedules > 0 {
 				many = fmt.Sprintf("%d schedules, ", out.Schedules)
@@ -151,6 +198,7 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, lanes int) (bo
 	}
 	c.book.plan(jobs)
 	outcomes, err := suite.Play(ctx, jobs)
+	c.outcomes = append(c.outcomes, outcomes...)
 	if err != nil {
 		return false, err
 	}

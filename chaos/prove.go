@@ -6,17 +6,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/controls"
-	"github.com/redlock-go/redlock/chaos/naive"
 	"github.com/redlock-go/redlock/chaos/report"
 	"github.com/redlock-go/redlock/chaos/simulation"
 )
 
 // findControls returns the controls whose names match one of the patterns.
-func findControls(patterns []string) (locks []naive.Control, own []simulation.Control) {
+func findControls(patterns []string) (published, own []controls.Control, virtual []simulation.Control) {
 	named := func(name string) bool {
 		for _, p := range patterns {
 			if ok, err := path.Match(p, name); err == nil && ok {
@@ -25,35 +25,35 @@ func findControls(patterns []string) (locks []naive.Control, own []simulation.Co
 		}
 		return false
 	}
-	for _, c := range naive.All {
-		if named(c.Name) {
-			locks = append(locks, c)
-		}
-	}
-	for _, c := range simulation.Controls() {
-		if named(c.Name) {
-			own = append(own, c)
-		}
-	}
-	return locks, own
+	other := func(c controls.Control) bool { return !named(c.Lock) }
+	published, own = slices.DeleteFunc(controls.Naive(), other), slices.DeleteFunc(controls.Own(), other)
+	virtual = slices.DeleteFunc(simulation.Controls(), func(c simulation.Control) bool { return !named(c.Name) })
+	return published, own, virtual
 }
 
 // onlyControls tries the controls that were asked for.
 func (c *command) onlyControls(ctx context.Context) (bool, error) {
-	locks, own := findControls(c.flags.controls)
-	caught, err := true, error(nil)
-	if len(locks) > 0 {
-		caught, err = c.naive(ctx, locks)
+	published, own, virtual := findControls(c.flags.controls)
+	all := true
+	for _, try := range []func() (bool, error){
+		func() (bool, error) { return c.real(ctx, published, c.book.naive) },
+		func() (bool, error) { return c.real(ctx, own, c.book.own) },
+		func() (bool, error) { return c.broken(ctx, virtual) },
+	} {
+		caught, err := try()
+		if err != nil {
+			return false, err
+		}
+		all = all && caught
 	}
-	if err != nil || len(own) == 0 {
-		return caught, err
-	}
-	all, err := c.broken(ctx, own)
-	return caught && all, err
+	return all, nil
 }
 
-// naive has naive locks caught, on real masters.
-func (c *command) naive(ctx context.Context, locks []naive.Control) (bool, error) {
+// real has broken locks caught on real masters, and enters them into the book.
+func (c *command) real(ctx context.Context, locks []controls.Control, enter func([]report.Control)) (bool, error) {
+	if len(locks) == 0 {
+		return true, nil
+	}
 	o, err := c.options()
 	if err != nil {
 		return false, err
@@ -64,13 +64,14 @@ func (c *command) naive(ctx context.Context, locks []naive.Control) (bool, error
 	good := true
 	for i := range all {
 		all[i].Replay = c.flags.againControl(all[i].Lock)
-		good = c.tell(all[i], "folder: "+filepath.Join(c.dir, "controls", all[i].Lock)) && good
+		folder := controls.Control{Lock: all[i].Lock}.Folder()
+		good = c.tell(all[i], "folder: "+filepath.Join(c.dir, "controls", folder)) && good
 	}
-	c.book.naive(all)
+	enter(all)
 	return good, err
 }
 
-// broken has controls of the simulation caught: our own lock with a rule taken out.
+// broken has controls of the simulation caught.
 func (c *command) broken(ctx context.Context, all []simulation.Control) (bool, error) {
 	good := true
 	for _, control := range all {
@@ -86,7 +87,7 @@ func (c *command) broken(ctx context.Context, all []simulation.Control) (bool, e
 		if found != nil {
 			one.Text, _, _ = strings.Cut(found.Verdict(), "\n")
 		}
-		c.book.own(one)
+		c.book.virtual(one)
 		good = c.tell(one, fmt.Sprintf("%d schedules", n)) && good
 	}
 	return good, nil
@@ -98,6 +99,7 @@ func (c *command) tell(one report.Control, where string) bool {
 		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n", one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
 		return true
 	}
+	c.wrong = true
 	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n", one.Lock, one.Checker, one.Text, one.Replay, where)
 	return false
 }
@@ -113,6 +115,7 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 		s.NoVerdict = err.Error()
 	}
 	for _, f := range sum.Found {
+		c.wrong = true
 		v := report.Violation{
 			Seed: f.Seed, By: strings.Trim(fmt.Sprint(f.By), "[]"), File: fmt.Sprintf("simulation-%d.txt", f.Seed),
 			Replay: fmt.Sprintf("go run ./chaos -backend simulation -schedules 1 -seed %d", f.Seed),

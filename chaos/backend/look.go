@@ -165,6 +165,35 @@ func (e Eyes) Sockets(ctx context.Context, master int) (connections int, channel
 	return connections, channels, err
 }
 
+// Watch writes down the keys or the sockets of every master ([history.Keys], [history.Sockets]), again and again, until it has
+// looked at all of them once more after a moment of the log's clock.
+func (e Eyes) Watch(ctx context.Context, log *history.Writer, what history.Kind, until time.Duration) error {
+	const every = 250 * time.Millisecond
+	for last := false; !last; {
+		left := until - log.Clock().Now()
+		last = left <= 0
+		for m := range e {
+			seen := history.Event{T: log.Clock().Now(), Kind: what, Master: m}
+			var err error
+			if what == history.Keys {
+				seen.Held, err = e.Keys(ctx, m)
+			} else {
+				seen.Connections, seen.Channels, err = e.Sockets(ctx, m)
+			}
+			if err != nil {
+				return fmt.Errorf("look at master %d: %w", m, err)
+			}
+			log.Write(seen)
+		}
+		select {
+		case <-time.After(min(max(left, 0), every)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // Close closes the connections.
 func (e Eyes) Close() error {
 	var errs []error

@@ -7,8 +7,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// Liveness checks that once every fault was healed, each client acquired each name within bound. Acquisitions of the
-// phase Calm count; a client is its process, whichever life it is in.
+// Liveness checks that once every fault was healed, each client acquired each name within bound, and whatever else it asked for then,
+// as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in, and
+// time in which that did not run does not count.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
 	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)
@@ -16,41 +17,72 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 		v.find("", nil, "the run never came to the calm after the storm")
 		return v
 	}
-	type pair struct{ client, name string }
-	first := map[pair]history.Event{}
-	refused := map[pair]history.Event{}
+	alive := livesOf(events, clients)
+	type want struct {
+		client, name, mode string
+		fencing            bool
+	}
+	var wants []want
+	asked := map[want]bool{}
+	named := map[want]bool{} // in whatever way
+	fencing := map[history.ID]bool{}
+	first, refused := map[want]history.Event{}, map[want]history.Event{}
 	for _, e := range events {
 		if e.Phase != history.Calm || e.T < calm {
 			continue
 		}
-		p := pair{e.Client, e.Name}
+		if e.Kind == history.Invoked {
+			fencing[e.ID()] = e.Fencing
+		}
+		w := want{e.Client, e.Name, e.Mode, fencing[e.ID()]}
 		switch e.Kind {
+		case history.Invoked:
 		case history.Acquired:
-			if _, ok := first[p]; !ok {
-				first[p] = e
+			if _, ok := first[w]; !ok {
+				first[w] = e
 			}
 		case history.Refused:
-			refused[p] = e
-		default: // neither answer
+			refused[w] = e
+		default: // what comes of it later
+			continue
+		}
+		if !asked[w] {
+			asked[w], wants = true, append(wants, w)
+			for _, n := range append([]string{e.Name}, e.Names...) {
+				named[want{client: e.Client, name: n}] = true
+			}
+		}
+	}
+	for _, c := range clients {
+		for _, n := range names {
+			if w := (want{client: c, name: n}); !named[w] {
+				wants = append(wants, w)
+			}
 		}
 	}
 	slowest := time.Duration(0)
-	for _, c := range clients {
-		for _, n := range names {
-			p := pair{c, n}
-			e, got := first[p]
-			switch no, was := refused[p]; {
-			case got && e.T-calm <= bound:
-				slowest = max(slowest, e.T-calm)
-			case got:
-				v.find(n, []history.Event{e}, "%s acquired %q only %s after the storm, allowed were %v", c, n, secs(e.T-calm), bound)
-			case was:
-				v.find(n, []history.Event{no}, "%s did not acquire %q within %v after the storm: %s", c, n, bound, no.Err)
-			default:
-				v.find(n, nil, "%s did not acquire %q within %v after the storm, and nothing says why", c, n, bound)
-			}
+	for _, w := range wants {
+		as := ""
+		if w.mode != "" {
+			as = " as a " + w.mode
+		}
+		if w.fencing {
+			as += " with a fencing token"
+		}
+		e, got := first[w]
+		took := alive.ran(lifeOf(e.ID()), calm, e.T)
+		switch no, was := refused[w]; {
+		case got && took <= bound:
+			slowest = max(slowest, took)
+		case got:
+			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, of which it ran for %s; allowed are %v",
+				w.client, w.name, as, secs(e.T-calm), secs(took), bound)
+		case was:
+			v.find(w.name, []history.Event{no}, "%s did not acquire %q%s within %v after the storm: %s", w.client, w.name, as, bound, no.Err)
+		default:
+			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why", w.client, w.name, as, bound)
 		}
 	}
-	v.Looked = fmt.Sprintf("%d clients × %d names, slowest %s of %v", len(clients), len(names), secs(slowest), bound)
+	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v", len(clients), len(names), len(wants), secs(slowest), bound)
 	return v
 }

@@ -15,6 +15,20 @@ func calmly(e *history.Event) { e.Phase, e.Until, e.Token = history.Calm, e.T+ti
 
 func refusedCalmly(e *history.Event) { e.Phase, e.Err = history.Calm, "held by another" }
 
+func fencedCalmly(e *history.Event) { e.Phase, e.Fencing = history.Calm, true }
+
+func amongSeveral(e *history.Event) {
+	calmly(e)
+	e.Name, e.Names = lockName+",other", []string{lockName, "other"}
+}
+
+func asReader(f func(e *history.Event)) func(e *history.Event) {
+	return func(e *history.Event) {
+		f(e)
+		e.Mode = history.ModeReader
+	}
+}
+
 func TestLiveness(t *testing.T) {
 	t.Parallel()
 	clients, names := []string{"a", "b"}, []string{lockName}
@@ -33,6 +47,13 @@ func TestLiveness(t *testing.T) {
 			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
+		"one is late, and did not run for so long": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "b", 1).add(5001, history.Acquired, "b", 1, calmly), "",
+		},
+		"another one did not run": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1).add(5001, history.Acquired, "b", 1, calmly),
+			"b acquired \"orders\" only 5.001 s after",
+		},
 		"one is refused": {
 			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
 			"held by another",
@@ -42,6 +63,21 @@ func TestLiveness(t *testing.T) {
 		},
 		"one acquired during the storm only": {
 			new(story).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000), "nothing says why",
+		},
+		"one never gets what it asked for in another way": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+				add(300, history.Refused, "b", 2, asReader(refusedCalmly)), "b did not acquire \"orders\" as a reader within 5s",
+		},
+		"one hangs as it asks in another way": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+				add(300, history.Invoked, "b", 2, asReader(calmly)), "as a reader within 5s after the storm, and nothing says why",
+		},
+		"one never gets a fencing token": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+				add(300, history.Invoked, "b", 2, fencedCalmly).add(400, history.Refused, "b", 2, refusedCalmly), "b did not acquire \"orders\" with a fencing token",
+		},
+		"one has it among several": {
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, amongSeveral), "",
 		},
 		"the storm never ended": {new(story).phase(0, history.Storm), "never came to the calm"},
 	}

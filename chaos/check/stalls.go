@@ -16,8 +16,11 @@ type life struct {
 
 func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
 
-// freezeClient is the fault that stops a client process.
-const freezeClient = "freeze-client"
+// The faults that stop a client process: at once, and at a moment of its own.
+const (
+	freezeClient        = "freeze-client"
+	freezeClientHolding = "freeze-client-holding"
+)
 
 // span is a stretch of time.
 type span struct{ from, to time.Duration }
@@ -39,7 +42,9 @@ func merge(spans []span) []span {
 // lives is what a history says about the processes of clients.
 type lives struct {
 	stalls map[life][]span
+	parts  map[life][]span        // when a part of it did not run: what was on one processor
 	iced   map[string][]span      // of those, by client: what was done to it
+	doomed map[string][]span      // when it was to stop itself
 	last   map[life]time.Duration // when each wrote its last line
 }
 
@@ -47,8 +52,11 @@ type lives struct {
 // thawed has written nothing since, so that nothing of it is judged. clients are the
 // names of the clients by the indices that faults call them by.
 func livesOf(events []history.Event, clients []string) lives {
-	l := lives{stalls: map[life][]span{}, iced: map[string][]span{}, last: map[life]time.Duration{}}
-	frozen := map[string]time.Duration{}
+	l := lives{
+		stalls: map[life][]span{}, parts: map[life][]span{}, iced: map[string][]span{}, doomed: map[string][]span{},
+		last: map[life]time.Duration{},
+	}
+	frozen, armed := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, e := range events {
 		if e.Client != "" && e.Register == "" { // what a register writes of a client, may come when the client is gone
 			l.last[lifeOf(e.ID())] = e.T
@@ -57,19 +65,14 @@ func livesOf(events []history.Event, clients []string) lives {
 		case e.Kind == history.Stalled:
 			of := lifeOf(e.ID())
 			l.stalls[of] = append(l.stalls[of], span{e.T - e.Stall, e.T})
-		case e.Fault == freezeClient && (e.Kind == history.Inject || e.Kind == history.Heal):
-			for _, i := range e.Targets {
-				if i < 0 || i >= len(clients) {
-					continue
-				}
-				c := clients[i]
-				if since, ok := frozen[c]; ok && e.Kind == history.Heal {
-					l.iced[c] = append(l.iced[c], span{since, e.T})
-					delete(frozen, c)
-				} else if e.Kind == history.Inject {
-					frozen[c] = e.T
-				}
-			}
+		case e.Kind == history.Starved:
+			of := lifeOf(e.ID())
+			l.parts[of] = append(l.parts[of], span{e.T - e.Stall, e.T})
+		case e.Kind != history.Inject && e.Kind != history.Heal:
+		case e.Fault == freezeClient:
+			spell(l.iced, frozen, clients, e)
+		case e.Fault == freezeClientHolding:
+			spell(l.doomed, armed, clients, e)
 		}
 	}
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
@@ -86,9 +89,29 @@ func (l lives) ran(of life, from, to time.Duration) time.Duration {
 	return to - from - inside(l.stalls[of], from, to)
 }
 
-// starved returns how long the process noticed that it did not run, though nobody had frozen it: others had the processors.
+// starved returns how long the process, or a part of it, did not run, though nobody had frozen it: others had its processors.
 func (l lives) starved(of life, from, to time.Duration) time.Duration {
-	return inside(l.stalls[of], from, to) - inside(merge(slices.Clone(l.iced[of.client])), from, to)
+	all := slices.Concat(l.stalls[of], l.parts[of])
+	all = slices.DeleteFunc(all, func(s span) bool { // it has stopped itself, as it was told to
+		return slices.ContainsFunc(l.doomed[of.client], func(d span) bool { return s.from < d.to && s.to > d.from })
+	})
+	return max(0, inside(merge(all), from, to)-inside(merge(slices.Clone(l.iced[of.client])), from, to))
+}
+
+// spell adds the time from a fault's injection to its healing to those of the clients that it was about. Since has those injected.
+func spell(spells map[string][]span, since map[string]time.Duration, clients []string, e history.Event) {
+	for _, i := range e.Targets {
+		if i < 0 || i >= len(clients) {
+			continue
+		}
+		c := clients[i]
+		if from, ok := since[c]; ok && e.Kind == history.Heal {
+			spells[c] = append(spells[c], span{from, e.T})
+			delete(since, c)
+		} else if e.Kind == history.Inject {
+			since[c] = e.T
+		}
+	}
 }
 
 // inside is how much of the time between two moments spans take that do not overlap.

@@ -10,13 +10,14 @@ import (
 )
 
 // Waiting checks liveness under faults. While a majority of the masters votes, and once it has done so for Recovery:
-//   - no acquisition waits for longer than Bound and TTLs allow, whatever comes of it (one with less patience says nothing);
+//   - no acquisition waits for longer than Bound and TTLs allow while others get the name Draws times, whatever comes of it (one
+//     with less patience says nothing);
 //   - a name that is wanted and not held is somebody's within Idle and a TTL. Before, while the majority comes back, it is
 //     within Recovery.
 //
-// And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name again
-// and again. Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in
-// which nobody got the name.
+// And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name that often.
+// Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in which nobody got
+// the name.
 func Waiting(events []history.Event, w Weather) Verdict {
 	v := on(events, "waiting")
 	alive := livesOf(events, w.Clients)
@@ -46,17 +47,18 @@ func Waiting(events []history.Event, w Weather) Verdict {
 			slowest = max(slowest, waited)
 		}
 		others, starved := w.starved(got, a, allowed, alive)
+		lost := others >= w.Draws
 		proof := []history.Event{a.asked}
 		if a.answer.Kind != "" {
 			proof = append(proof, a.answer)
 		}
 		switch {
-		case starved > allowed:
+		case lost && starved > allowed:
 			v.find(a.asked.Name, proof, "%q: %s waited, and while it ran for %s others got the name %d times; allowed are %v",
 				a.asked.Name, who(a.asked.ID()), secs(starved), others, allowed)
-		case waited > allowed:
-			v.find(a.asked.Name, proof, "%q: %s waited for %s while a majority voted, allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(waited), allowed)
+		case lost && waited > allowed:
+			v.find(a.asked.Name, proof, "%q: %s waited for %s while a majority voted, and others got the name %d times; allowed are %v",
+				a.asked.Name, who(a.asked.ID()), secs(waited), others, allowed)
 		}
 	}
 	idlest := w.free(&v, events, all, good, alive, ttls)
@@ -105,6 +107,7 @@ func (w Weather) starved(
 			return i
 		}
 		first, end := after(a.from+1), after(a.to)
+		times = max(times, end-first)
 		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= allowed {
 			continue
 		}
@@ -112,9 +115,7 @@ func (w Weather) starved(
 		for i := first + 1; i < end; i++ {
 			r += min(alive.ran(life, all[i-1].T, all[i].T), w.Recovery)
 		}
-		if r > ran {
-			times, ran = end-first, r
-		}
+		ran = max(ran, r)
 	}
 	return times, ran
 }

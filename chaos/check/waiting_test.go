@@ -144,7 +144,7 @@ func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 		says  string // "" if it holds
 	}{
 		"two TTLs longer":            {new(story).refused(0, 3000, "a", 1), ""},
-		"longer than that":           {new(story).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, allowed are 3s"},
+		"longer than that":           {new(story).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, and others got the name 0 times; allowed are 3s"},
 		"beside a name of long ones": {new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
 		"the TTL of another on the name counts": {
 			new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
@@ -169,6 +169,44 @@ func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 			}
 			require.NotEmpty(t, v.Findings)
 			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+// finds asserts that a checker says that, once; "": that it finds nothing.
+func finds(t *testing.T, v check.Verdict, says string) {
+	t.Helper()
+	if says == "" {
+		assert.Empty(t, v.Findings)
+		return
+	}
+	require.Len(t, v.Findings, 1)
+	assert.Contains(t, v.Findings[0].Text, says)
+}
+
+// Who loses a few draws was out of luck.
+func TestAWaitIsTooLongWhenOthersGotTheNameOften(t *testing.T) {
+	t.Parallel()
+	slow := func(s *story) *story { // others have it three times, the last time for long
+		return s.busy(10, 900).held(1210, 1220, 3900, "c", 200).refused(20, 4000, "a", 1)
+	}
+	for name, tt := range map[string]struct {
+		draws int
+		story *story
+		says  string // "" if it holds
+	}{
+		"as often, while a majority voted":     {3, slow(new(story)), "waited for 3.980 s"},
+		"not as often, while a majority voted": {4, slow(new(story)), ""},
+		"as often, without one":                {9, new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times"},
+		"not as often, without one":            {10, new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), ""},
+		"as often, in a short time":            {2, new(story).busy(10, 1000).refused(20, 1000, "a", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := weather
+			w.Draws = tt.draws
+			v := check.Waiting(tt.story.events, w)
+			finds(t, v, tt.says)
 		})
 	}
 }
@@ -205,12 +243,7 @@ func TestAWantedNameMustNotLieFree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := check.Waiting(tt.story.events, w)
-			if tt.says == "" {
-				assert.Empty(t, v.Findings)
-				return
-			}
-			require.Len(t, v.Findings, 1)
-			assert.Contains(t, v.Findings[0].Text, tt.says)
+			finds(t, v, tt.says)
 		})
 	}
 }

@@ -29,6 +29,9 @@ type Weather struct {
 	// anybody asks for on one of its names, as that is what a holder who dies with the name costs.
 	Bound time.Duration
 	TTLs  int
+	// Draws is how often others must have got the name meanwhile for that to be too long. There is no line across processes: each time that
+	// a name comes free, chance decides between those who wait, and where holders are slow that is not often.
+	Draws int
 	// Retry is how long nobody may ask for a name and it still counts as wanted, as its clients try again and again.
 	Retry time.Duration
 }

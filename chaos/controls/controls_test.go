@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/controls"
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/naive"
 	"github.com/redlock-go/redlock/chaos/traffic"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -52,15 +53,51 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 		assert.NotEmpty(t, events)
 		assert.FileExists(t, filepath.Join(o.Dir, want.lock, "logs", "master-0.log"))
 	}
-	assert.Contains(t, all[0].Text, "the same harm to the lock under test: nothing found")
-	assert.Contains(t, all[2].Text, "the same harm to the lock under test: nothing found")
+	assert.Contains(t, all[0].Text, "the same traffic and harm with the lock under test: nothing found")
+	assert.Contains(t, all[2].Text, "the same traffic and harm with the lock under test: nothing found")
+}
+
+// Every checker of real runs that is proved on our own lock catches the lock that lacks its rule, and not the whole one.
+func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Locks = controls.Own()
+	all, err := controls.Run(t.Context(), o)
+	require.NoError(t, err)
+	texts := map[string]string{
+		"waiting":         "waited ",
+		"residue":         "still holds ",
+		"leaks":           "goroutines of it are left",
+		"fencing":         " got the token ",
+		"told in time":    "told ",
+		"register":        "an update is lost",
+		"linearizability": "no single lock could have been held like this",
+	}
+	require.Len(t, all, len(texts))
+	for _, c := range all {
+		assert.True(t, c.Caught, "%s by %s: %s", c.Lock, c.Checker, c.Text)
+		require.Contains(t, texts, c.Checker)
+		assert.Contains(t, c.Text, texts[c.Checker], c.Lock)
+		delete(texts, c.Checker)
+	}
+}
+
+func TestEveryBrokenLockIsOneOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, c := range controls.Own() {
+		_, ok := broken.Find(c.Lock)
+		assert.True(t, ok, c.Lock)
+	}
 }
 
 // What catches every lock would catch nothing.
 func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	for _, name := range []string{"setnx", "failover", "reentrant-count"} {
+	for _, name := range []string{
+		"setnx", "failover", "reentrant-count", "loss told much too late", "nothing closed", "fence that does not count", "no token compared",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all, err := controls.Instead(t.Context(), options(t), name)
@@ -70,6 +107,35 @@ func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 			assert.Contains(t, all[0].Text, "nothing found: ")
 		})
 	}
+}
+
+// A control whose last look comes too late to see anything shows nothing.
+func TestWhatHasEndedByItselfWasNotReleased(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	_, err := controls.Fading(t.Context(), options(t))
+	require.ErrorContains(t, err, "what was left has ended by itself")
+}
+
+// Nobody gets a lock through proxies that stand still, whose lock it may be.
+func TestAHarnessThatStandsStillShowsNothingAboutWaits(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	_, err := controls.Standing(t.Context(), o)
+	require.ErrorContains(t, err, "the harness itself stood still for 2s")
+	assert.DirExists(t, filepath.Join(o.Dir, "intents-that-no-writer-leaves-again"))
+}
+
+// What the checkers of the end would say before it is no finding: the harness may have stumbled.
+func TestALockUnderTestThatDidNotComeToItsEndIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	_, err := controls.Stumbling(t.Context(), o)
+	require.ErrorContains(t, err, "no harm could be done")
+	require.NotContains(t, err.Error(), "and yet it was found")
+	assert.DirExists(t, filepath.Join(o.Dir, "nothing-closed-"+traffic.Quorum+"-again"))
 }
 
 func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
@@ -183,7 +249,7 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := controls.Proper(tt.events, tt.found, tt.over)
+			err := controls.Proper("exclusion", tt.events, tt.found, tt.over)
 			if tt.err == "" {
 				require.NoError(t, err)
 				return
@@ -191,6 +257,16 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 			require.ErrorContains(t, err, tt.err)
 		})
 	}
+}
+
+// What is left behind is seen in the end, whoever gets a lock meanwhile; and only there.
+func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
+	t.Parallel()
+	events := []history.Event{{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject}}
+	require.NoError(t, controls.Proper("residue", events, false, true))
+	require.ErrorContains(t, controls.Proper("residue", events, false, false), "not done in full")
+	require.NoError(t, controls.Proper("leaks", events[:1], false, true))
+	require.ErrorContains(t, controls.Proper("leaks", events[:1], false, false), "not done in full")
 }
 
 // A checker that finds the same in the lock under test has caught the harm, or the lock under test: it is no control.
@@ -203,11 +279,11 @@ func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
 	assert.Equal(t, "two at once", c.Text)
 	c = controls.Outcome(bad, good)
 	assert.True(t, c.Caught)
-	assert.Contains(t, c.Text, "two at once; the same harm to the lock under test: nothing found, 9 holds")
+	assert.Contains(t, c.Text, "two at once; the same traffic and harm with the lock under test: nothing found, 9 holds")
 	for _, broken := range []*check.Verdict{bad, good} {
 		c = controls.Outcome(broken, bad)
 		assert.False(t, c.Caught)
-		assert.Equal(t, "the same harm shows this in the lock under test: two at once", c.Text)
+		assert.Equal(t, "the same traffic and harm show this in the lock under test: two at once", c.Text)
 	}
 	for _, sound := range []*check.Verdict{nil, good} {
 		c = controls.Outcome(good, sound)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/faults"
@@ -25,8 +27,7 @@ const (
 	goneTimeout = 10 * time.Second
 )
 
-// dies has a client die by its own hand at a moment of its traffic, and come back. Then all traffic ends, and everybody
-// wants each name once: what the dead one has left must not be in the way.
+// dies has a client die by its own hand at a moment of its traffic, and come back.
 func dies(moment string) harm {
 	return func(ctx context.Context, t *trial) error {
 		const victim = 0
@@ -42,17 +43,7 @@ func dies(moment string) harm {
 			return err
 		}
 		t.note(history.Heal, fault, faults.Clients, victim)
-		if err := t.fleet.Start(ctx, victim); err != nil {
-			return err
-		}
-		if err := t.stop(ctx); err != nil {
-			return err
-		}
-		t.log.Write(history.Event{Kind: history.Phase, Phase: history.Calm})
-		pass := traffic.Command{
-			Do: traffic.Pass, Phase: history.Calm, Names: t.names(), TTL: t.groups[0].TTL, Patience: recovery,
-		}
-		return t.fleet.All(ctx, recovery+stopTimeout, func(int) traffic.Command { return pass })
+		return t.fleet.Start(ctx, victim)
 	}
 }
 
@@ -180,6 +171,87 @@ func cutByTurns(ctx context.Context, t *trial) error {
 	return nil
 }
 
+// refuse has everybody ask in vain for a name while all masters but one miss all commands. What is placed on that one outlasts
+// the last look, if it is not released.
+func refuse(ctx context.Context, t *trial) error {
+	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote
+		return err
+	}
+	silent := t.some(t.plan.masters - 1)
+	if err := t.lose(ctx, silent, proxy.NoCommands); err != nil {
+		return err
+	}
+	begin := t.now()
+	t.fades = begin + t.longest
+	err := t.fleet.All(ctx, stopTimeout, func(client int) traffic.Command {
+		name := t.prefix + "refused:" + traffic.Name(client)
+		return traffic.Command{
+			Do: traffic.Pass, Phase: history.Storm, Names: []string{name}, TTL: t.longest, Patience: 2 * traffic.NodeTimeout,
+		}
+	})
+	if err := errors.Join(err, t.lose(ctx, silent, proxy.Fine)); err != nil {
+		return err
+	}
+	return t.await(ctx, "was refused a lock", func(events []history.Event) bool {
+		return slices.ContainsFunc(events, func(e history.Event) bool {
+			return e.T > begin && e.Kind == history.Refused && strings.HasPrefix(e.Name, t.prefix+"refused:")
+		})
+	})
+}
+
+// allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a while.
+func allForget(ctx context.Context, t *trial) error {
+	for n := 0; t.goesOn(ctx, n); n++ {
+		if err := t.awaitHolder(ctx, t.now()); err != nil {
+			return err
+		}
+		all := t.some(t.plan.masters)
+		t.note(history.Inject, faults.KillMaster, faults.Masters, all...)
+		var errs []error
+		for _, m := range all {
+			errs = append(errs, t.masters.Kill(ctx, m))
+		}
+		for _, m := range all {
+			errs = append(errs, t.masters.Start(ctx, m))
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		t.note(history.Heal, faults.KillMaster, faults.Masters, all...)
+		if err := t.awaitHolder(ctx, t.now()); err != nil {
+			return err
+		}
+		pause(ctx, t.groups[0].TTL/2)
+	}
+	return nil
+}
+
+// cutOff has a majority of the masters miss all commands while somebody holds, who can extend no more, until somebody is told.
+func cutOff(ctx context.Context, t *trial) error {
+	for n := 0; t.goesOn(ctx, n); n++ {
+		if err := t.awaitHolder(ctx, t.now()); err != nil {
+			return err
+		}
+		most := t.some(t.plan.masters/2 + 1)
+		begin := t.now()
+		if err := t.lose(ctx, most, proxy.NoCommands); err != nil {
+			return err
+		}
+		err := t.await(ctx, "was told of a loss", func(events []history.Event) bool {
+			return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > begin && e.Kind == history.Lost })
+		})
+		if err := errors.Join(err, t.lose(ctx, most, proxy.Fine), t.awaitHolder(ctx, t.now())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// some draws so many masters.
+func (t *trial) some(n int) []int {
+	return rand.New(rand.NewPCG(t.Seed, 0x736f6d65)).Perm(t.plan.masters)[:n]
+}
+
 // pass has one client take the name once, for a moment, waiting until a hold has ended.
 func (t *trial) pass(ctx context.Context, client int) error {
 	g := t.groups[0]
@@ -236,7 +308,7 @@ func (t *trial) follow(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("the replica never was in step with its master: it says %v: %w", reply, errors.Join(err, ctx.Err()))
 		}
-		pause(ctx, look)
+		pause(ctx, lookEvery)
 	}
 }
 

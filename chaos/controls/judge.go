@@ -10,17 +10,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
-// liveness is the checker that has nothing to say before all is over; the other one is exclusion.
-const liveness = "liveness"
-
-// judge returns what the checker of the trial has to say of a history.
-func (t *trial) judge(events []history.Event) check.Verdict {
-	if t.checker == liveness {
-		return check.Liveness(events, t.fleet.Names(), t.names(), recovery)
-	}
-	return check.Exclusion(events)
-}
-
 // until returns what happened up to a moment before the history was read. Of what came later, the files that were read
 // first have less than the others: a lock could be seen to be taken, and not to be given back before.
 func until(moment time.Duration, events []history.Event) []history.Event {
@@ -51,13 +40,15 @@ func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error
 	switch {
 	case acquired < 0:
 		return errors.New("nobody ever got a lock")
-	case t.harm == nil || len(v.Findings) > 0:
+	case len(v.Findings) > 0:
 		return nil
-	case t.rounds > 0 && !over:
-		return errors.Join(fmt.Errorf("the harm was not done in full within %v", bound), t.ended)
+	case t.ends() && !over:
+		return errors.Join(fmt.Errorf("it was not done in full within %v", bound), t.ended)
+	case t.harm == nil:
+		return nil
 	case harm < 0:
 		return errors.Join(fmt.Errorf("no harm was done within %v", bound), t.ended)
-	case acquired < harm:
+	case t.by.before == nil && acquired < harm: // what is done before the others speak shows more
 		return errors.New("nobody got a lock once the harm was done")
 	}
 	return nil

@@ -14,6 +14,8 @@ type plan struct {
 	masters int
 	clients int
 	groups  []traffic.Group
+	// longest is the longest TTL that anybody asks for, if it is longer than those of the groups.
+	longest time.Duration
 	// ahead is how far the clock of the first client is ahead.
 	ahead time.Duration
 	// replica: the second master follows the first one, until a client promotes it.
@@ -22,23 +24,33 @@ type plan struct {
 	harm harm
 	// rounds is how often harm is done, 0: until it has shown.
 	rounds int
+	// lasts is how long there is traffic where no harm is done, 0: until the flaw has shown.
+	lasts time.Duration
 	// again: it was run before, and not properly.
 	again bool
 }
 
-// entry is how a naive lock is made to show its flaw.
+// ends reports whether the plan has an end of its own.
+func (p plan) ends() bool { return p.rounds > 0 || p.lasts > 0 }
+
+// entry is how a broken lock is made to show its flaw.
 type entry struct {
 	plan
+	// checker is who must catch it; "" for a naive lock, which says so itself.
+	checker string
 	// proof is how the lock under test gets the same; nil: the harm is none that could be mistaken for a flaw.
 	proof *proof
 }
 
-type proof struct{ masters, rounds int }
+type proof struct {
+	masters, rounds int
+	lasts           time.Duration
+}
 
 // sound is the same traffic and harm with the lock under test.
 func (e entry) sound() plan {
 	p := e.plan
-	p.lock, p.masters, p.rounds, p.replica = traffic.Quorum, e.proof.masters, e.proof.rounds, false
+	p.lock, p.masters, p.rounds, p.lasts, p.replica = traffic.Quorum, e.proof.masters, e.proof.rounds, e.proof.lasts, false
 	return p
 }
 
@@ -65,19 +77,20 @@ var owned = []traffic.Group{{
 	Hold: traffic.Hold{Usual: traffic.Span{Least: 3 * traffic.TTL / 2}},
 }}
 
-var table = byLock(
-	entry{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
-	entry{
+// naiveLocks are how those of package naive are made to show theirs.
+var naiveLocks = []entry{
+	{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
+	{
 		plan:  plan{lock: "setnx", masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1},
 		proof: &proof{masters: 3, rounds: 1},
 	},
-	entry{plan: plan{lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between), rounds: 1}},
+	{plan: plan{lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between), rounds: 1}},
 	// The clock of one is ahead by more than a TTL: to it every lock has ended.
-	entry{plan: plan{lock: "getset-clock", masters: 1, clients: 3, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL}},
+	{plan: plan{lock: "getset-clock", masters: 1, clients: 3, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL}},
 	// Everybody holds for 1.6 times the TTL. The second one comes in when the TTL of the first is over, and the first
 	// one's unlock lets a third one in.
-	entry{plan: plan{lock: "set-px-del", masters: 1, clients: 3, groups: mutex(traffic.ShortTTL, overstay)}},
-	entry{
+	{plan: plan{lock: "set-px-del", masters: 1, clients: 3, groups: mutex(traffic.ShortTTL, overstay)}},
+	{
 		plan: plan{
 			lock: "failover", masters: 2, clients: 3, replica: true, harm: masterFails,
 			groups: mutex(traffic.ShortTTL, traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}}),
@@ -85,20 +98,12 @@ var table = byLock(
 		proof: &proof{masters: 3, rounds: 2},
 	},
 	// A reader that leaves takes the key of all readers with it.
-	entry{plan: plan{lock: "rw-two-keys", masters: 1, clients: 3, groups: readers(traffic.TTL, short)}},
+	{plan: plan{lock: "rw-two-keys", masters: 1, clients: 3, groups: readers(traffic.TTL, short)}},
 	// One that leaves after its TTL takes another one off the count.
-	entry{plan: plan{lock: "rw-one-hash", masters: 1, clients: 3, groups: readers(traffic.ShortTTL, overstay)}},
-	entry{
+	{plan: plan{lock: "rw-one-hash", masters: 1, clients: 3, groups: readers(traffic.ShortTTL, overstay)}},
+	{
 		plan:  plan{lock: "reentrant-count", masters: 5, clients: 2, groups: owned, harm: cutByTurns},
 		proof: &proof{masters: 5, rounds: 2},
 	},
-	entry{plan: plan{lock: "semaphore-count", masters: 3, clients: 3, groups: mutex(traffic.TTL, short)}},
-)
-
-func byLock(entries ...entry) map[string]entry {
-	m := map[string]entry{}
-	for _, e := range entries {
-		m[e.lock] = e
-	}
-	return m
+	{plan: plan{lock: "semaphore-count", masters: 3, clients: 3, groups: mutex(traffic.TTL, short)}},
 }

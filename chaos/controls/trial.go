@@ -7,19 +7,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/backend"
 	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/faults"
 	"github.com/redlock-go/redlock/chaos/history"
-	"github.com/redlock-go/redlock/chaos/naive"
+	"github.com/redlock-go/redlock/chaos/register"
+	"github.com/redlock-go/redlock/chaos/scenarios"
 	"github.com/redlock-go/redlock/chaos/traffic"
 )
 
 const (
-	// look is how often the harness looks whether somebody holds, judgeEvery how often the checker does its work.
-	look       = 10 * time.Millisecond
+	// lookEvery is how often the harness looks whether somebody holds, judgeEvery how often the checker does its work.
+	lookEvery  = 10 * time.Millisecond
 	judgeEvery = 300 * time.Millisecond
 )
 
@@ -27,20 +30,26 @@ const (
 type trial struct {
 	plan
 	Options
-	checker string
+	by      checker
 	prefix  string
 	dir     string
 	masters *backend.Backend
 	fleet   *traffic.Fleet
 	log     *history.Writer
+	// registers are the addresses of those that the traffic asks for.
+	registers map[string]string
+	// fades is when what the harm may have left on the masters ends by itself.
+	fades time.Duration
+	// stood is how long the harness stood still at a time, at most.
+	stood atomic.Int64
 	// ended is what the harm said when it ended, or what it was doing when the time was up.
 	ended error
 }
 
 // dir is the folder of a trial.
-func (p plan) dir(o Options, c naive.Control) string {
-	name := c.Name
-	if p.lock != c.Name {
+func (p plan) dir(o Options, c Control) string {
+	name := c.Folder()
+	if p.lock != c.Lock {
 		name += "-" + p.lock
 	}
 	if p.again {
@@ -50,8 +59,8 @@ func (p plan) dir(o Options, c naive.Control) string {
 }
 
 // run returns what the checker has to say, of the whole history.
-func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdict, err error) {
-	t := &trial{plan: p, Options: o, checker: c.Checker, prefix: c.Name + ":", dir: p.dir(o, c)}
+func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, err error) {
+	t := &trial{plan: p, Options: o, by: checkers[c.Checker], prefix: c.Lock + ":", dir: p.dir(o, c)}
 	logs := filepath.Join(t.dir, "logs")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return v, err
@@ -67,6 +76,14 @@ func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdi
 		t.keepLogs(logs)
 		err = errors.Join(err, t.masters.Close())
 	}()
+	if kind := p.groups[0].Register; kind != "" {
+		var r *register.Register
+		if r, err = register.Start(kind, filepath.Join(t.dir, "register.jsonl")); err != nil {
+			return v, err
+		}
+		defer func() { err = errors.Join(err, r.Close()) }()
+		t.registers = map[string]string{kind: r.Addr()}
+	}
 	t.fleet = &traffic.Fleet{
 		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
 	}
@@ -76,8 +93,12 @@ func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdi
 	if reading != nil {
 		return v, errors.Join(err, reading)
 	}
-	v = t.judge(events)
-	if t.lock != c.Name { // the lock under test: a client of it that panics is no stumble of the harness
+	if stood := time.Duration(t.stood.Load()); t.by.timely && stood > still {
+		err = errors.Join(err, fmt.Errorf("the harness itself stood still for %v", stood))
+	} else if over || t.by.before == nil {
+		v = t.by.judge(t, events)
+	}
+	if t.lock != c.Lock { // the lock under test: a client of it that panics is no stumble of the harness
 		v.Findings = append(v.Findings, check.Clients(events).Findings...)
 	}
 	if err != nil {
@@ -88,13 +109,14 @@ func run(ctx context.Context, o Options, c naive.Control, p plan) (v check.Verdi
 
 // window is the restart window of the lock under test: it covers its TTL, and the drift.
 func (t *trial) window() time.Duration {
-	ttl := max(traffic.TTL, t.groups[0].TTL)
+	ttl := max(traffic.TTL, t.groups[0].TTL, t.longest)
 	return ttl + ttl/100 + 2*time.Millisecond
 }
 
 func (t *trial) config(client int) traffic.Config {
 	c := traffic.Config{
 		Lock: t.lock, URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Groups: t.groups, Seed: t.Seed,
+		Registers: t.registers,
 	}
 	if client == 0 {
 		c.ClockAhead = t.ahead
@@ -107,18 +129,23 @@ func (t *trial) config(client int) traffic.Config {
 func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	t.log.Write(history.Event{Kind: history.Phase, Phase: history.Storm})
+	var attending sync.WaitGroup
+	defer attending.Wait()
+	attended, unattended := context.WithCancel(ctx)
+	defer unattended()
+	attending.Go(func() { t.attend(attended) })
+	t.phase(history.Storm)
 	if err := t.begin(inTime); err != nil {
 		return false, err
 	}
 	harmful, enough := context.WithCancel(inTime)
 	defer enough()
 	var harmed chan struct{} // nobody hears of harm that is not done
-	if t.harm != nil {
+	if t.harm != nil || t.ends() {
 		harmed = make(chan struct{})
 		go func() {
 			defer close(harmed)
-			t.ended = t.harm(harmful, t)
+			t.ended = t.play(harmful)
 		}()
 		defer func() {
 			enough()
@@ -131,7 +158,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 		select {
 		case <-harmed:
 			if inTime.Err() == nil {
-				return true, t.ended
+				return t.ended == nil, t.ended
 			}
 			return false, ctx.Err() // it was cut short
 		case <-inTime.Done():
@@ -144,17 +171,45 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	}
 }
 
+// attend notices how long the harness stands still, until ctx ends.
+func (t *trial) attend(ctx context.Context) {
+	for last := time.Now(); ctx.Err() == nil; {
+		pause(ctx, lookEvery)
+		now := time.Now()
+		t.stood.Store(max(t.stood.Load(), int64(now.Sub(last))))
+		last = now
+	}
+}
+
+// play does the harm, or lets the traffic go on, and then what the checker wants to have been done.
+func (t *trial) play(ctx context.Context) error {
+	if t.harm != nil {
+		if err := t.harm(ctx, t); err != nil {
+			return err
+		}
+	} else {
+		if err := t.awaitHolder(ctx, 0); err != nil {
+			return err
+		}
+		pause(ctx, t.lasts)
+	}
+	if t.by.before == nil || ctx.Err() != nil {
+		return nil
+	}
+	return t.by.before(ctx, t)
+}
+
 // peek reports whether the checker finds something in what has happened so far.
 func (t *trial) peek() (bool, error) {
-	if t.checker == liveness {
-		return false, nil // before the harm is over, nobody can be late
+	if t.by.before != nil {
+		return false, nil
 	}
 	now := t.now()
 	events, err := history.ReadDir(t.dir)
 	if err != nil {
 		return false, err
 	}
-	return len(t.judge(until(now, events)).Findings) > 0, nil
+	return len(t.by.judge(t, until(now, events)).Findings) > 0, nil
 }
 
 // awaitHolder returns when somebody has got a lock after a moment.
@@ -173,7 +228,7 @@ func (t *trial) await(ctx context.Context, did string, shows func([]history.Even
 		if err != nil || shows(events) {
 			return err
 		}
-		pause(ctx, look)
+		pause(ctx, lookEvery)
 	}
 	return fmt.Errorf("nobody %s: %w", did, ctx.Err())
 }
@@ -190,6 +245,22 @@ func (t *trial) stop(ctx context.Context) error {
 
 func (t *trial) note(kind history.Kind, fault string, on faults.Side, targets ...int) {
 	t.log.Write(history.Event{Kind: kind, Fault: fault, On: string(on), Targets: targets})
+}
+
+// phase begins a part of the trial.
+func (t *trial) phase(name string) time.Duration {
+	now := t.now()
+	t.log.Write(history.Event{T: now, Kind: history.Phase, Phase: name})
+	return now
+}
+
+// look writes down what is left on the masters, for as long as it may take until nothing is.
+func (t *trial) look(ctx context.Context, what history.Kind, since time.Duration) error {
+	eyes, err := t.masters.Look()
+	if err != nil {
+		return err
+	}
+	return errors.Join(eyes.Watch(ctx, t.log, what, since+scenarios.Grace), eyes.Close())
 }
 
 func (t *trial) names() []string { return traffic.Names(t.prefix, t.groups) }

@@ -82,6 +82,7 @@ const (
 	KillClientReleasing = "kill-client-releasing"
 	FreezeClient        = "freeze-client"
 	FreezeClientHolding = "freeze-client-holding"
+	DriftClient         = "drift-client"
 )
 
 var catalog = []Traits{
@@ -122,6 +123,7 @@ var catalog = []Traits{
 	{Name: KillClientReleasing, On: Clients, About: "SIGKILL while it gives a lock back"},
 	{Name: FreezeClient, On: Clients, Outlasts: true, About: "SIGSTOP for longer than a TTL; it goes on as if nothing had happened"},
 	{Name: FreezeClientHolding, On: Clients, Outlasts: true, About: "SIGSTOP inside the critical section, for longer than a TTL"},
+	{Name: DriftClient, On: Clients, Outlasts: true, About: "its clock gains 5 ms a second, or loses as much (every second client), half the drift budget; healed, it keeps what it gained"},
 }
 
 // Catalog returns the traits of every fault that there is, those of masters first.

@@ -25,5 +25,8 @@ func OnClients(c ClientControl) []Fault {
 		made(KillClientReleasing, c.CanDoom(), doom(DieReleasing), again),
 		made(FreezeClient, c.CanFreeze(), c.Freeze, c.Thaw),
 		made(FreezeClientHolding, canStop, doom(StopHolding), doom(Spared)),
+		made(DriftClient, c.CanRunClocks(),
+			func(ctx context.Context, client int) error { return c.RunClock(ctx, client, DriftOf(client)) },
+			func(ctx context.Context, client int) error { return c.RunClock(ctx, client, 0) }),
 	}
 }

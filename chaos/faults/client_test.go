@@ -16,6 +16,7 @@ import (
 type clients struct {
 	log        *[]string
 	noDoom     error
+	noClocks   error
 	unkillable bool
 }
 
@@ -35,6 +36,11 @@ func (c clients) Freeze(_ context.Context, i int) error { return c.say("freeze %
 func (c clients) Thaw(_ context.Context, i int) error   { return c.say("thaw %d", i) }
 func (c clients) CanFreeze() error                      { return nil }
 func (c clients) CanDoom() error                        { return c.noDoom }
+func (c clients) CanRunClocks() error                   { return c.noClocks }
+
+func (c clients) RunClock(_ context.Context, i int, gain float64) error {
+	return c.say("clock %d %+.3f", i, gain)
+}
 
 func (c clients) Doom(_ context.Context, i int, moment string) error {
 	return c.say("doom %d %q", i, moment)
@@ -49,6 +55,7 @@ func TestClientsAreToldWhatToDoToThemselves(t *testing.T) {
 		faults.KillClientReleasing: {`doom 2 "releasing"`, "kill 2", "start 2"},
 		faults.FreezeClient:        {"freeze 2", "thaw 2"},
 		faults.FreezeClientHolding: {`doom 2 "frozen-holding"`, `doom 2 ""`},
+		faults.DriftClient:         {"clock 2 +0.005", "clock 2 +0.000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,6 +86,18 @@ func TestClientsThatCannotBeToldSayWhy(t *testing.T) {
 		assert.ErrorIs(t, client(t, clients{noDoom: why}, name).Available(), why, name)
 	}
 	assert.NoError(t, client(t, clients{noDoom: why}, faults.KillClient).Available())
+	assert.ErrorIs(t, client(t, clients{noClocks: why}, faults.DriftClient).Available(), why)
+}
+
+// A clock that gains costs a holder time, and one that loses may cost others the lock: there are both, within the budget.
+func TestSomeClocksOfClientsGainAndSomeLose(t *testing.T) {
+	t.Parallel()
+	var log []string
+	f := client(t, clients{log: &log}, faults.DriftClient)
+	for i := range 3 {
+		require.NoError(t, f.Inject(t.Context(), i))
+	}
+	assert.Equal(t, []string{"clock 0 +0.005", "clock 1 -0.005", "clock 2 +0.005"}, log)
 }
 
 func client(t *testing.T, c clients, name string) faults.Fault {

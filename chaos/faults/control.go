@@ -50,6 +50,10 @@ type ClientControl interface {
 	Doom(ctx context.Context, client int, moment string) error
 	// CanDoom returns nil, or why the clients cannot be told.
 	CanDoom() error
+	// RunClock has the clock of a client's lock gain so many seconds a second from now on; 0: it runs as it was started, and
+	// stays ahead by what it has gained. CanRunClocks returns nil, or why the clocks cannot be had.
+	RunClock(ctx context.Context, client int, gain float64) error
+	CanRunClocks() error
 }
 
 // The moments of [ClientControl]'s Doom.

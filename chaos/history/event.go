@@ -14,7 +14,7 @@ const (
 	Invoked Kind = "invoked"
 	// Acquired: it returned with a lock. The client believes in it from T on, until Until.
 	Acquired Kind = "acquired"
-	// Extended: the client learned that its lock now ends at Until.
+	// Extended: the client learned that its lock now ends at Until. Its clock may have changed its rate, and no more.
 	Extended Kind = "extended"
 	// Lost: the client was told that its lock is gone.
 	Lost Kind = "lost"
@@ -28,6 +28,8 @@ const (
 	Downgraded Kind = "downgraded"
 	// Stalled: the process noticed that it had not run for the length of Stall, up to T.
 	Stalled Kind = "stalled"
+	// Starved: a processor of the machine did not serve the process for the length of Stall, up to T; others may have.
+	Starved Kind = "starved"
 	// Quitting: the client has closed its locker; Goroutines are still left of it.
 	Quitting Kind = "quitting"
 )
@@ -128,8 +130,10 @@ type Event struct {
 	Register string `json:"register,omitempty"`
 	From     int64  `json:"from,omitempty"`
 	Value    int64  `json:"value,omitempty"`
-	// Stall is how long the process did not run.
+	// Stall is how long the process, or what was on the processor, did not run.
 	Stall time.Duration `json:"stall,omitempty"`
+	// Processor is which one did not serve it.
+	Processor int `json:"processor,omitempty"`
 	// Goroutines, Connections and Channels are what is left.
 	Goroutines  int      `json:"goroutines,omitempty"`
 	Connections int      `json:"connections,omitempty"`

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,11 @@ const (
 	Open Promise = "not promised"
 	// NotPromised, and seen broken.
 	NotPromised Promise = "not promised (seen broken)"
+	// Untried: nobody knows.
+	Untried Promise = "not tried"
 )
+
+var allPromises = []Promise{Kept, KeptGiven, Open, NotPromised, Untried}
 
 // Cell is one promise under one fault.
 type Cell struct {
@@ -64,8 +69,8 @@ func (c Cell) text() (string, error) {
 		return "", fmt.Errorf("%q what? name the assumption", strings.TrimSpace(string(c.Promise)))
 	case c.Promise != KeptGiven && c.Given != "":
 		return "", fmt.Errorf("%q has the assumption %q, which only %q can have", c.Promise, c.Given, strings.TrimSpace(string(KeptGiven)))
-	case c.Promise != Kept && c.Promise != KeptGiven && c.Promise != Open && c.Promise != NotPromised:
-		return "", fmt.Errorf("%q is no promise: it is one of %q, %q, %q, %q", c.Promise, Kept, KeptGiven, Open, NotPromised)
+	case !slices.Contains(allPromises, c.Promise):
+		return "", fmt.Errorf("%q is no promise: it is one of %q", c.Promise, allPromises)
 	}
 	return escape(string(c.Promise)+c.Given) + " · `" + escape(c.Scenario) + "`", nil
 }

@@ -23,9 +23,10 @@ type Index struct {
 	// NoVerdict says why there is none, "" if there is one.
 	NoVerdict string
 	Played    []Played
-	// Naive and Own are the locks that are broken on purpose: those that were once published, and ours without a rule.
-	Naive, Own []Control
-	Simulated  []Simulated
+	// Naive, Own and Virtual are the locks that are broken on purpose: those that were once published, and ours without a rule, on
+	// real masters and in the simulation.
+	Naive, Own, Virtual []Control
+	Simulated           []Simulated
 }
 
 // Played is a scenario that was played, or will be.
@@ -149,13 +150,16 @@ func (p Played) cell(checker string) cell {
 	}
 }
 
+// controls are all of them.
+func (x Index) controls() []Control { return slices.Concat(x.Naive, x.Own, x.Virtual) }
+
 // Good reports whether all of it is done, as promised, and every control was caught.
 func (x Index) Good() bool { return x.Ended && !x.open() && !x.nothing() && !x.bad() }
 
 // nothing reports whether nothing was run.
 func (x Index) nothing() bool {
 	return !slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "good" || p.Class() == "bad" }) &&
-		len(x.Naive)+len(x.Own)+len(x.Simulated) == 0
+		len(x.controls())+len(x.Simulated) == 0
 }
 
 // open reports whether something has no verdict.
@@ -168,6 +172,6 @@ func (x Index) open() bool {
 func (x Index) bad() bool {
 	missed := func(c Control) bool { return !c.Caught }
 	return slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "bad" }) ||
-		slices.ContainsFunc(x.Naive, missed) || slices.ContainsFunc(x.Own, missed) ||
+		slices.ContainsFunc(x.controls(), missed) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return len(s.Violations) > 0 })
 }

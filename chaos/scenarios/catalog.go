@@ -42,11 +42,12 @@ func sound() []string {
 	return names
 }
 
-// anything are all faults, of masters that keep nothing on disk.
+// anything are all faults, of masters that keep nothing on disk, but for clocks of clients that drift apart: what is promised
+// under all the others rests on them.
 func anything() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
-		if persistence(t.Name) == backend.None {
+		if persistence(t.Name) == backend.None && t.Name != faults.DriftClient {
 			names = append(names, t.Name)
 		}
 	}
@@ -85,7 +86,7 @@ func storms() []Scenario {
 		Promises: Promises{Liveness: open}, // foreign clients poll, and stand in no line
 	}
 	everything := Scenario{
-		Name: "everything", About: "every fault at once, clocks and evictions too: only the fencing tokens hold then",
+		Name: "everything", About: "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
 		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything, Storm: 30 * time.Second,
 		Promises: Promises{Exclusion: open, Liveness: open, Fencing: given("the clients' clocks agree")},
 	}
@@ -127,10 +128,12 @@ func probe() []traffic.Group {
 	}
 }
 
-// What promises rest on, where they rest on something.
+// What promises rest on, where they rest on something. docs/fencing.md, "When counters are lost", tells of all but the last.
 const (
-	clocksAgree = "the clients' clocks agree"
-	oneReturn   = "a majority of the masters votes again"
+	clocksInWindow = "the clients' clocks differ by less than the restart window"
+	clocksAgree    = "the clients' clocks agree"
+	noOldReader    = "no reader comes beside one that is older than a writer"
+	oneReturn      = "a majority of the masters votes again"
 )
 
 // byFault are the rows of the table of guarantees: one fault, of a minority of the masters at a time with outages of more,
@@ -146,18 +149,18 @@ func byFault() []Scenario {
 		if t.Mute || t.Restarts {
 			s.Promises[Liveness] = given(oneReturn)
 		}
+		if t.Restarts && t.Forgets {
+			s.Promises[Fencing] = given(clocksInWindow)
+		}
 		if t.Breaks != "" {
 			s.Mode = faults.Majority
 			s.Promises[Exclusion], s.Promises[Fencing] = broken, given(clocksAgree)
+			if t.Forgets {
+				s.Promises[Fencing] = given(clocksAgree + ", and " + noOldReader)
+			}
 		}
-		if t.Name == faults.KillMasterTail || t.Name == faults.EvictLocks { // docs/fencing.md, "When counters are lost"
+		if t.Name == faults.EvictLocks { // it forgets again and again: so that no reader comes beside another, none has a token
 			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool { return g.Fencing && g.Mode == traffic.ReadersWriters })
-		}
-		switch t.Name {
-		case faults.KillMasterTail:
-			s.Promises[Fencing] = given("the lock is held alone: a reader's token may be as old as what the disk has kept")
-		case faults.EvictLocks:
-			s.Promises[Fencing] = given(clocksAgree + " and the lock is held alone: a reader's token may be as old as a lock that is extended")
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
 			s.Promises[Exclusion] = open

@@ -17,6 +17,8 @@ type counterpart struct {
 	back []simulation.Fault
 	// peer: it wants another master.
 	peer bool
+	// gains is what a clock gains a second, if that depends on whose it is.
+	gains func(target int) float64
 }
 
 const (
@@ -72,6 +74,9 @@ var counterparts = map[string]counterpart{
 	faults.KillClientReleasing: one("the same", simulation.Fault{Kind: simulation.Kill, Moment: simulation.Releasing}),
 	faults.FreezeClient:        one("its clock stands still, and it reads and writes nothing", simulation.Fault{Kind: simulation.Freeze}),
 	faults.FreezeClientHolding: one("the same, before it writes what the lock protects", simulation.Fault{Kind: simulation.Freeze, Moment: simulation.Writing}),
+	faults.DriftClient: {
+		is: "the same", faults: []simulation.Fault{{Kind: simulation.Pace}}, gains: faults.DriftOf,
+	},
 }
 
 func one(is string, f simulation.Fault) counterpart {
@@ -98,6 +103,9 @@ func (c counterpart) planned(s faults.Step, masters int) (all []simulation.Fault
 			}
 			if c.peer {
 				f.Peer = peer(target, s.Targets, masters)
+			}
+			if c.gains != nil {
+				f.Rate = 1 + c.gains(target)
 			}
 			if f.Kind == simulation.Jump {
 				f.Until = at

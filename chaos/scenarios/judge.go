@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// slack is what the scheduler of a busy machine may owe a client that is to be told of a loss.
-	slack = 100 * time.Millisecond
+	// Slack is what the scheduler of a busy machine may owe a client that is to be told of a loss.
+	Slack = 100 * time.Millisecond
 	// modelTime bounds how long the model is asked.
 	modelTime = 20 * time.Second
 	// busy is what a machine that runs several scenarios at a time may add to a recovery.
@@ -33,9 +33,9 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		check.Linearizability(events, modelTime),
 		check.Fencing(events, masters, lasting()),
 		check.Register(events),
-		check.Told(p.ours(events), clients, slack),
+		check.Told(p.ours(events), clients, Slack),
 		check.Liveness(events, clients, names, s.Bound()),
-		check.Waiting(events, s.weather(masters, clients)),
+		check.Waiting(events, s.Weather(masters, clients)),
 		check.Coverage(events, clients, names, p.planned(), s.extends()),
 		check.Leaks(events, clients, masters, Grace),
 		check.Sound(events),
@@ -70,11 +70,11 @@ func lasting() []string {
 	return names
 }
 
-// weather is what the checker of waits has to know of the faults.
-func (s Scenario) weather(masters int, clients []string) check.Weather {
+// Weather is what the checker of waits has to know of the faults.
+func (s Scenario) Weather(masters int, clients []string) check.Weather {
 	w := check.Weather{
 		Masters: masters, Clients: clients, Window: s.Window() + rounding, Recovery: s.Bound() + busy,
-		Idle: idle, Bound: patience, TTLs: deaths, Retry: retry,
+		Idle: idle, Bound: patience, TTLs: deaths, Draws: draws, Retry: retry,
 	}
 	for _, t := range faults.Catalog() {
 		switch {

@@ -141,13 +141,13 @@ func (p *player) run(ctx context.Context) error {
 	}
 	settled := p.phase(history.Settled)
 	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
-	if err := p.watch(ctx, settled, keys(p.eyes)); err != nil {
+	if err := p.eyes.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
 		return err
 	}
 	if err := p.fleet.Quit(ctx); err != nil {
 		return err
 	}
-	return p.watch(ctx, p.log.Clock().Now(), sockets(p.eyes))
+	return p.eyes.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
 }
 
 // waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker would get
@@ -229,7 +229,7 @@ func (p *player) storm(ctx context.Context) error {
 	}
 }
 
-// calm ends the traffic and has every client acquire every name once more. It returns when the calm began.
+// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns when the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := p.eyes.PingAll(ctx); err != nil {
 		return 0, err
@@ -242,11 +242,10 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := p.fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
 		return 0, err
 	}
-	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names(p.prefix, p.scenario.Groups), TTL: traffic.TTL,
-		Patience: calm + bound - p.log.Clock().Now(),
+	round := traffic.Command{
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound + busy - p.log.Clock().Now(),
 	}
-	return calm, p.fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return pass })
+	return calm, p.fleet.All(ctx, bound+busy+stopTimeout, func(int) traffic.Command { return round })
 }
 
 // ghosts has locks taken and released, and others refused, behind the back of masters that are frozen, and thaws them:

@@ -46,7 +46,7 @@ type Outcome struct {
 	Faults int
 	// Skipped says why the scenario was not played at all; "" if it was.
 	Skipped string
-	// Before is what a first attempt had found, whose harness broke: a line each, as in Wrong.
+	// Before is what attempts had found whose harness broke: a line each, as in Wrong.
 	Before []string
 	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
 	OnceMore string
@@ -71,17 +71,14 @@ func (o Outcome) Good() bool {
 // Wrong returns what is not as promised, a line each.
 func (o Outcome) Wrong() []string {
 	wrong := slices.Clone(o.Before)
-	seen := map[Column]bool{} // broken, by the checker that the column is named after: the others may find something else
 	for _, v := range o.Verdicts {
-		if len(v.Findings) > 0 {
-			seen[Column(v.Checker)] = true
-		}
 		if !v.Held() && o.Scenario.promises(v.Checker) {
 			wrong = append(wrong, v.Checker+": "+why(v))
 		}
 	}
 	for _, c := range Columns() {
-		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !seen[c] {
+		// by the checker that the column is named after: the others may find something else
+		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !slices.Contains(o.foundIn(c), string(c)) {
 			wrong = append(wrong, fmt.Sprintf("%s is said not to be promised, and was not seen broken", c))
 		}
 	}

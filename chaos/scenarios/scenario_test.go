@@ -76,12 +76,6 @@ func TestFindTakesPatterns(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The table in the documentation is the one that the scenarios make.
-func TestTheTableOfGuaranteesIsUpToDate(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, scenarios.CheckTable("../../docs/guarantees.md"))
-}
-
 func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 	t.Parallel()
 	var (

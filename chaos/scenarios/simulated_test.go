@@ -101,8 +101,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 		lock     string // "": ours
 		promises scenarios.Promises
 		faults   []string
-		groups   func(traffic.Group) bool // nil: those of the scenario
-		wrong    string                   // "": as promised
+		wrong    string // "": as promised
 	}{
 		"a clock that jumps breaks exclusion, as the table says": {scenario: "only-clock-forward"},
 		"who forgets all breaks it too":                          {scenario: "only-flush-all"},
@@ -112,12 +111,11 @@ func TestScenariosInVirtualTime(t *testing.T) {
 		"what is promised all the same must hold": {
 			scenario: "only-clock-forward", promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Kept}}, wrong: "exclusion: in ",
 		},
-		"where counters are evicted again and again, a reader may fall behind": {
-			scenario: "only-evict-locks", groups: func(g traffic.Group) bool { return g.Mode == traffic.ReadersWriters }, wrong: "fencing: in ",
-		},
-		"those who hold alone do not": {scenario: "only-evict-locks"},
-		"killed clients":              {scenario: "only-kill-client-holding"},
-		"ghosts":                      {scenario: "mutexes"},
+		"counters that are evicted":    {scenario: "only-evict-locks"},
+		"counters that are older":      {scenario: "only-kill-master-tail"},
+		"killed clients":               {scenario: "only-kill-client-holding"},
+		"clocks of clients that drift": {scenario: "only-drift-client"},
+		"ghosts":                       {scenario: "mutexes"},
 
 		"majority less one":      {scenario: "only-silent-link", lock: "majority less one", wrong: "exclusion: in "},
 		"restart guard off":      {scenario: "majority", lock: "restart guard off", wrong: "exclusion: in "},
@@ -132,9 +130,6 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			s := named(t, tt.scenario)
 			if tt.promises != nil {
 				s.Promises = tt.promises
-			}
-			if tt.groups != nil {
-				s.Groups = slices.DeleteFunc(named(t, "only-flush-all").Groups, func(g traffic.Group) bool { return !tt.groups(g) })
 			}
 			if tt.faults != nil {
 				s.Faults = tt.faults
@@ -158,6 +153,42 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
 			require.NoError(t, err)
 			assert.Contains(t, string(text), fmt.Sprintf("%d schedules from seed 1", schedules))
+		})
+	}
+}
+
+// The control of drift-client: clocks of clients that lose as much as no budget allows break exclusion, and no judge excuses it.
+func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
+	t.Parallel()
+	s := named(t, "only-drift-client")
+	for name, tt := range map[string]struct {
+		rate   float64 // 0: as it is
+		caught bool
+	}{"within the budget": {0, false}, "far too slow": {0.5, true}, "far too fast": {1.5, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sum, err := simulation.Batch{
+				From: 1, N: 10, Open: simulation.Product(), Say: t.Logf, Unshrunk: true,
+				Draw: func(seed uint64) simulation.Schedule {
+					drawn := s.Schedule(seed)
+					require.NotEmpty(t, drawn.Faults)
+					for i := range drawn.Faults {
+						assert.Equal(t, simulation.Pace, drawn.Faults[i].Kind)
+						assert.InDelta(t, 1+faults.DriftOf(drawn.Faults[i].Client), drawn.Faults[i].Rate, 0)
+						if tt.rate > 0 {
+							drawn.Faults[i].Rate = tt.rate
+						}
+					}
+					return drawn
+				},
+			}.Run(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tt.caught, slices.ContainsFunc(sum.Found, func(f simulation.Finding) bool {
+				return slices.Contains(f.By, simulation.ByExclusion)
+			}), "%+v", sum.Seen)
+			if !tt.caught {
+				assert.Empty(t, sum.Found)
+			}
 		})
 	}
 }

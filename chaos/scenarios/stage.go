@@ -2,16 +2,13 @@ package scenarios
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/backend"
 	"github.com/redlock-go/redlock/chaos/history"
 	"github.com/redlock-go/redlock/chaos/register"
 	"github.com/redlock-go/redlock/chaos/traffic"
@@ -100,41 +97,4 @@ func (s *stage) close() ([]history.Event, error) {
 		return events, closing // the parts are kept
 	}
 	return events, os.RemoveAll(s.dir)
-}
-
-// watch looks at every master again and again until after grace, counted from the time since.
-func (s *stage) watch(ctx context.Context, since time.Duration, look func(context.Context, int) (history.Event, error)) error {
-	const every = 250 * time.Millisecond
-	for last := false; !last; {
-		left := since + Grace - s.log.Clock().Now()
-		last = left <= 0
-		for m := range s.masters.Masters() {
-			begin := s.log.Clock().Now()
-			e, err := look(ctx, m)
-			if err != nil {
-				return fmt.Errorf("look at master %d: %w", m, err)
-			}
-			e.T, e.Master = begin, m
-			s.log.Write(e)
-		}
-		if err := sleep(ctx, min(max(left, 0), every)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keys looks at what a master holds, sockets at who is connected to it.
-func keys(eyes backend.Eyes) func(context.Context, int) (history.Event, error) {
-	return func(ctx context.Context, m int) (history.Event, error) {
-		held, err := eyes.Keys(ctx, m)
-		return history.Event{Kind: history.Keys, Held: held}, err
-	}
-}
-
-func sockets(eyes backend.Eyes) func(context.Context, int) (history.Event, error) {
-	return func(ctx context.Context, m int) (history.Event, error) {
-		connections, channels, err := eyes.Sockets(ctx, m)
-		return history.Event{Kind: history.Sockets, Connections: connections, Channels: channels}, err
-	}
 }

@@ -73,7 +73,8 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 				out.Before, out.OnceMore = before, why
 			}
 			if err != nil {
-				err = errors.Join(err, found(append(before, out.despite()...)))
+				out.Before = append(before, out.despite()...)
+				err = errors.Join(err, found(out.Before))
 				out.NoVerdict = err.Error()
 				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
 			}

@@ -84,6 +84,8 @@ func (f Fault) befall(r *run) {
 	switch {
 	case f.Kind == Jump:
 		l.host.Clock().Step(f.Step)
+	case f.Kind == Pace:
+		l.host.Clock().Rate(f.Rate)
 	case f.Moment != AtOnce:
 		l.doom(f.Moment)
 	case f.Kind == Freeze:
@@ -138,6 +140,8 @@ func (f Fault) release(r *run) {
 		}
 	case Kill:
 		r.revive(f.Client)
+	case Pace:
+		l.host.Clock().Rate(r.schedule.Clients[f.Client].Rate)
 	}
 }
 

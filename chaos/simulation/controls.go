@@ -5,10 +5,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/sabotage"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 )
 
 // Control is the lock of this module with a rule taken out, and the checker that must notice.
@@ -25,39 +23,48 @@ type Control struct {
 
 // Controls returns all controls. One that is not caught has shown that a checker does not check.
 func Controls() []Control {
-	const (
-		everywhere = ""
-		late       = 100 * time.Millisecond
-	)
-	broken := func(r sabotage.Rules) Open { return Product(sabotage.Option(r).(redlock.Option)) }
-	script := func(f func(name, text string) string) Open { return broken(sabotage.Rules{Script: f}) }
-	return []Control{
-		{"majority less one", ByExclusion, "", "calm", 50, broken(sabotage.Rules{MajorityLess: 1})},
-		{"no drift budget", ByExclusion, "", "far away", 80, Product(redlock.WithDrift(0, 0))},
-		{"elapsed not subtracted", ByExclusion, "", "far away", 50, broken(sabotage.Rules{FromAnswer: true})},
-		{"no token compared", ByExclusion, "", "calm", 20, script(deleteAnything)},
-		{"no release after failure", ByResidue, "left on master", "ghosts", 20, broken(sabotage.Rules{Unreleased: true})},
-		{"restart guard off", ByExclusion, "", "rolling restarts", 50, Product(redlock.WithoutRestartGuard())},
-		{"duplicate servers allowed", ByExclusion, "", "twins", 50, broken(sabotage.Rules{Twins: true})},
-		{"healing counted at once", ByTold, "all masters forgot", "all forgotten", 30, broken(sabotage.Rules{Healed: true})},
-		{"fencing without write-back", ByFencing, "", "split counters", 20, broken(sabotage.Rules{Unraised: true})},
-		{"keepalive that ignores votes", ByExclusion, "", "islands", 30, broken(sabotage.Rules{Blind: true})},
-		{"lock both handed over and given back", ByExclusion, "", "calm", 60, broken(sabotage.Rules{HandedBack: true})},
-		{"keepalive that does not extend", ByLiveness, "in spite of its keepalive", "calm", 60, Product(redlock.WithoutKeepalive())},
-		{"release before the deadline", ByExclusion, "its time was up, told", "far away", 50, broken(sabotage.Rules{EndedEarly: true})},
-		{"lost lock released at once", ByExclusion, "nothing is left of it before its Until", "majority lost", 5, broken(sabotage.Rules{EndedEarly: true})},
-		{"loss told late", ByTold, "late that", "far away", 20, broken(sabotage.Rules{ToldLate: late})},
+	const everywhere = ""
+	var all []Control
+	for _, c := range []struct {
+		name          string
+		by            Checker
+		says, profile string
+		within        int
+	}{
+		{"majority less one", ByExclusion, "", "calm", 50},
+		{"no drift budget", ByExclusion, "", "far away", 80},
+		{"elapsed not subtracted", ByExclusion, "", "far away", 50},
+		{"no token compared", ByExclusion, "", "calm", 20},
+		{"no release after failure", ByResidue, "left on master", "ghosts", 20},
+		{"restart guard off", ByExclusion, "", "rolling restarts", 50},
+		{"duplicate servers allowed", ByExclusion, "", "twins", 50},
+		{"healing counted at once", ByTold, "all masters forgot", "all forgotten", 30},
+		{"fencing without write-back", ByFencing, "", "split counters", 20},
+		{"keepalive that ignores votes", ByExclusion, "", "islands", 30},
+		{"lock both handed over and given back", ByExclusion, "", "calm", 60},
+		{"keepalive that does not extend", ByLiveness, "in spite of its keepalive", "calm", 60},
+		{"release before the deadline", ByExclusion, "its time was up, told", "far away", 50},
+		{"lost lock released at once", ByExclusion, "nothing is left of it before its Until", "majority lost", 5},
+		{"loss told late", ByTold, "late that", "far away", 20},
 
-		{"fence written back to anybody", ByFencing, "", "split counters", 100, script(raiseUnseen)},
-		{"fence counted from one", ByFencing, "", "total loss", 60, script(forgetHint)},
-		{"fence of each hold of an owner", ByFencing, "two fencing tokens of one owner", everywhere, 60, script(raiseInner)},
-		{"counters that never end", ByResidue, "has no end", "calm", 20, script(keepForEver)},
-		{"one expiry of all readers", ByLiveness, "though nobody held it", "dead holders", 60, script(expireTogether)},
-		{"downgrade with a gap", ByExclusion, "", "calm", 50, script(dropWriter)},
-		{"intents that no writer leaves", ByLiveness, "keeps others out", "readers without a gap", 5, script(forgetIntents)},
-		{"extension without the fencing token", ByFencing, "", "counters lost under a lock", 5, script(extendUnfenced)},
-		{"readers come in beside a writer", ByExclusion, "", "calm", 50, script(admitReaders)},
+		{"fence written back to anybody", ByFencing, "", "split counters", 100},
+		{"fence counted from one", ByFencing, "", "total loss", 60},
+		{"readers that count nothing", ByFencing, "", "counters lost under a lock", 5},
+		{"fence of each hold of an owner", ByFencing, "two fencing tokens of one owner", everywhere, 60},
+		{"counters that never end", ByResidue, "has no end", "calm", 20},
+		{"one expiry of all readers", ByLiveness, "though nobody held it", "dead holders", 60},
+		{"downgrade with a gap", ByExclusion, "", "calm", 50},
+		{"intents that no writer leaves", ByLiveness, "keeps others out", "readers without a gap", 5},
+		{"extension without the fencing token", ByFencing, "", "counters lost under a lock", 5},
+		{"readers come in beside a writer", ByExclusion, "", "calm", 50},
+	} {
+		lock, ok := broken.Find(c.name)
+		if !ok {
+			panic("simulation: no broken lock is called " + c.name)
+		}
+		all = append(all, Control{c.name, c.by, c.says, c.profile, c.within, Product(lock.Options...)})
 	}
+	return all
 }
 
 // Caught reports whether the checker named beforehand has noticed.

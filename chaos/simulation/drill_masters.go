@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // drillsOfMasters are about masters that lose what they knew, or refuse.
@@ -115,6 +116,30 @@ func (sc *scene) countersLost() {
 			h.sure()
 		}
 	}
+	next.countersOlder()
+}
+
+// countersOlder: masters that come back have forgotten the last writer's count, and have that of the one before.
+func (w *worker) countersOlder() {
+	want := Want{Kind: Writer, Names: []string{"older"}, Fencing: true}
+	images := make([]simnet.Image, w.schedule.Masters)
+	take := func(bound time.Duration) {
+		if h := w.must(want, bound, "nobody holds it"); h != nil {
+			h.sure()
+		}
+		time.Sleep(w.client.Timeout) // all have counted it
+	}
+	take(2 * time.Second)
+	for i, m := range w.world.Masters() {
+		images[i] = m.Image()
+	}
+	take(2 * time.Second)
+	for i, m := range w.world.Masters() {
+		m.Restart()
+		m.Load(images[i])
+	}
+	want.Kind = Reader
+	take(w.schedule.Window + 2*time.Second)
 }
 
 // shortLived: the restart window is as short as it may be, and the second in which an uptime is not exact is much of it. The

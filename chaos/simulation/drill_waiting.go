@@ -97,13 +97,44 @@ func (sc *scene) shares() {
 		}
 		shares[t.client]++
 	}
+	sc.fair(Mutex, shares)
+	sc.fair(Reentrant, sc.owners())
+}
+
+// fair: each of two clients had its turn, though both always wanted the name.
+func (sc *scene) fair(kind Kind, shares []int) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
 			sc.problem(ByLiveness, sc.schedule.Clients[client].Name,
-				"had %q %d times of %d, less than a quarter of its share, though it always wanted it",
-				sc.schedule.Names[0], n, all)
+				"had the %v %q %d times of %d, less than a quarter of its share, though it always wanted it",
+				kind, sc.schedule.Names[0], n, all)
 		}
 	}
+}
+
+// owners has an owner of each client take the name again and again, and returns how often each had it.
+func (sc *scene) owners() []int {
+	shares := make([]int, len(sc.schedule.Clients))
+	until := sc.now() + time.Second
+	var all []func()
+	for client := range shares {
+		w := sc.worker(client)
+		want := sc.want(Reentrant)
+		want.Owner = sc.schedule.Clients[client].Name
+		all = append(all, func() {
+			for w.now() < until {
+				h := w.must(want, time.Minute, "nobody holds it for long")
+				if h == nil {
+					return
+				}
+				w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
+				h.sure()
+				shares[client]++
+			}
+		})
+	}
+	together(all...)
+	return shares
 }
 
 // grab takes the name again and again, and holds it for a moment.

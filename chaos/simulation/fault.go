@@ -35,7 +35,8 @@ const (
 // Kill ends a client's process at a Moment, or at once. Another life of the client begins at the end of the fault.
 const Kill FaultKind = "killed"
 
-// Jump sets a clock: of a master by which its keys expire, of a client its time of day. Pace makes that of a master run at Rate.
+// Jump sets a clock: of a master by which its keys expire, of a client its time of day. Pace makes one run at Rate, and in the end as
+// it ran before, from what it shows then.
 const (
 	Jump FaultKind = "clock set"
 	Pace FaultKind = "clock running"
@@ -188,8 +189,9 @@ func (f Fault) String() string {
 	return text
 }
 
-// harmless: a client's time of day is set, on which nothing may depend but the least fencing token.
-func (f Fault) harmless() bool { return f.Kind == Jump && f.Client >= 0 }
+// harmless: a client's time of day is set, on which nothing may depend but the least fencing token, or its clock runs at another
+// rate, for which the lock has a budget.
+func (f Fault) harmless() bool { return (f.Kind == Jump || f.Kind == Pace) && f.Client >= 0 }
 
 // death: a client stops for good.
 func (f Fault) death(s Schedule) bool { return f.Kind == Freeze && f.Client >= 0 && f.Until >= s.Storm }

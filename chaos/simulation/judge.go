@@ -14,7 +14,9 @@ func (r *Result) judge(waits []Wait) {
 		r.Overlaps = overlaps
 	}
 	disorder := Order(r.Holds, !r.Schedule.forgets() && r.Schedule.excludes())
-	r.Violations = append(r.Violations, slices.DeleteFunc(disorder, func(v Violation) bool { return r.carriedOn(v) || r.cameBack(v) })...)
+	r.Violations = append(r.Violations, slices.DeleteFunc(disorder, func(v Violation) bool {
+		return r.carriedOn(v) || r.cameBack(v) || r.tookOver(v)
+	})...)
 	attempts := r.attempts()
 	r.Violations = append(r.Violations, Sharing(r.Holds, func(first, second Hold) bool {
 		excused := !Alone(first, attempts) || r.untold(first, second)
@@ -87,8 +89,9 @@ func (r *Result) attempts() []Attempt {
 	return all
 }
 
-// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault. Anybody may
-// have felt it: another of the owner's calls, on its way for longer than usual, counts one more.
+// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault, or a client
+// that takes one master for two and so is told by one fewer. Anybody may have felt it: another of the owner's calls, on its way for longer than
+// usual, counts one more, and what such a client settles on is told to the others.
 func (r *Result) untold(first, second Hold) bool {
 	s := r.Schedule
 	felt := func(f Fault, asked time.Duration) bool {
@@ -100,7 +103,8 @@ func (r *Result) untold(first, second Hold) bool {
 			return (f.Master == master || f.Master < 0) && mine && felt(f, second.Asked)
 		})
 	}
-	troubled := slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked) })
+	troubled := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Twin }) ||
+		slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked) })
 	knew := make(map[int]bool)
 	for _, e := range r.commands {
 		known := fmt.Sprintf("*2\r\n:1\r\n:%d\r\n", first.Fence)
@@ -162,5 +166,13 @@ func (r *Result) carriedOn(v Violation) bool {
 func (r *Result) cameBack(v Violation) bool {
 	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence && slices.ContainsFunc(r.Holds, func(h Hold) bool {
 		return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
+	})
+}
+
+// tookOver: the second has the token of a hold that it stands beside, which was asked for before the first was there. Where counters are
+// lost, a token is as old as the question for it.
+func (r *Result) tookOver(v Violation) bool {
+	return r.Schedule.forgets() && slices.ContainsFunc(r.Holds, func(h Hold) bool {
+		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From && h.Asked < v.First.From
 	})
 }

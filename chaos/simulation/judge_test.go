@@ -37,6 +37,38 @@ func TestWhoMayComeBackWithAToken(t *testing.T) {
 	}
 }
 
+// Where counters are lost, who comes beside a hold that was asked for before another's has the token of that one. Where they are
+// not, it had found the other's count.
+func TestWhoTakesOverAToken(t *testing.T) {
+	t.Parallel()
+	hold := func(kind Kind, owner string, fence uint64, asked, from int) Hold {
+		return Hold{Name: "a", Kind: kind, Owner: owner, Fence: fence, Asked: time.Duration(asked), From: time.Duration(from), To: 9}
+	}
+	evicted := Schedule{Faults: []Fault{{Kind: Evict}}}
+	first, inner := hold(Mutex, "", 8, 3, 4), hold(Reentrant, "o", 7, 6, 7)
+	for name, c := range map[string]struct {
+		schedule Schedule
+		second   Hold
+		beside   Hold
+		may      bool
+	}{
+		"an owner's inner hold":                 {evicted, inner, hold(Reentrant, "o", 7, 2, 6), true},
+		"a reader":                              {evicted, hold(Reader, "", 7, 6, 7), hold(Reader, "", 7, 2, 6), true},
+		"where counters are kept":               {Schedule{}, inner, hold(Reentrant, "o", 7, 2, 6), false},
+		"beside one that was asked for later":   {evicted, inner, hold(Reentrant, "o", 7, 5, 6), false},
+		"beside one with another token":         {evicted, inner, hold(Reentrant, "o", 6, 2, 6), false},
+		"beside another owner's":                {evicted, inner, hold(Reentrant, "p", 7, 2, 6), false},
+		"before the other came":                 {evicted, inner, hold(Reentrant, "o", 7, 2, 8), false},
+		"one that excludes all others has none": {evicted, hold(Mutex, "", 7, 6, 7), hold(Mutex, "", 7, 2, 6), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &Result{Schedule: c.schedule, Holds: []Hold{c.beside, first, c.second}}
+			assert.Equal(t, c.may, r.tookOver(Violation{First: first, Second: c.second}))
+		})
+	}
+}
+
 // Two fencing tokens of one owner are excused by a fault at the time, and by nothing else.
 func TestWhatKeepsATokenFromBeingTold(t *testing.T) {
 	t.Parallel()
@@ -89,4 +121,16 @@ func TestWhichTokenIsCarriedOn(t *testing.T) {
 			assert.Equal(t, c.may, r.carriedOn(Violation{First: larger, Second: again}))
 		})
 	}
+}
+
+// A client that takes one master for two is told by one fewer; where all have masters enough, and nothing goes wrong, each is told.
+func TestWhoTakesOneMasterForTwoMayNotBeTold(t *testing.T) {
+	t.Parallel()
+	clients := []Client{{Name: "client1"}, {Name: "client2"}}
+	first := Hold{Who: "client1.1", Asked: 1, From: 2, Fence: 7}
+	second := Hold{Who: "client2.1", Asked: 3, From: 4, Fence: 8}
+	r := &Result{Schedule: Schedule{Masters: 3, Clients: clients}}
+	assert.False(t, r.untold(first, second))
+	clients[1].Twin = true
+	assert.True(t, r.untold(first, second))
 }

@@ -110,6 +110,38 @@ func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 	assert.Greater(t, apart, 500)
 }
 
+// A client's clock is as fast as it was when the fault is over, and stays as far behind as it fell.
+func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for name, tt := range map[string]struct {
+		rate  float64
+		after map[time.Duration]time.Duration // when it shows that
+	}{
+		"right before": {1, map[time.Duration]time.Duration{second: second, 3 * second / 2: 2 * second, 2 * second: 3 * second, 3 * second: 4 * second}},
+		"fast before":  {2, map[time.Duration]time.Duration{2 * second: second, 3 * second: 3 * second, 5 * second: 4 * second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := simulation.Schedule{
+				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Window: second, Storm: 5 * second,
+				Clients: []simulation.Client{{Name: "c0", TTL: second, Timeout: second / 10, Rate: tt.rate, RetryMin: second / 100, RetryMax: second}},
+				Faults:  []simulation.Fault{{Kind: simulation.Pace, Master: -1, Client: 0, At: second, Until: 3 * second, Rate: 0.5}},
+			}
+			var host *simnet.Host
+			var begin, shown time.Time
+			r := run(t, s, func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client) (simulation.Locker, error) {
+				host, begin, shown = h, time.Now(), h.Clock().Now()
+				return simulation.Product()(w, h, s, c)
+			})
+			require.True(t, r.OK(), r.Report())
+			for shows, at := range tt.after {
+				assert.WithinDuration(t, begin.Add(at), host.Clock().World(shown.Add(shows)), time.Microsecond, "it shows %v", shows)
+			}
+		})
+	}
+}
+
 func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
 	t.Parallel()
 	r := run(t, simulation.Draw(1), func(*simnet.Net, *simnet.Host, simulation.Schedule, simulation.Client) (simulation.Locker, error) {

@@ -23,7 +23,7 @@ type attempt struct {
 	op    int
 	begin time.Time
 	lock  locker.Lock
-	until time.Time     // the last deadline that is in the history
+	until time.Duration // the last deadline that is in the history
 	lost  chan struct{} // closed when a loss is in the history
 	token string        // "" where nobody asks for it
 
@@ -39,12 +39,12 @@ func newAttempt(w *worker, t try) *attempt {
 
 func (a *attempt) acquired(l locker.Lock) {
 	now := a.client.clock.Now() // before anything else takes time
-	a.lock, a.until = l, l.Until()
+	a.lock, a.until = l, a.real(l.Until())
 	if !a.anonymous {
 		a.token = l.Token()
 	}
 	a.log(history.Event{
-		Kind: history.Acquired, T: now, TTL: a.TTL, Token: a.token, Fence: l.Fence(), Until: a.real(a.until),
+		Kind: history.Acquired, T: now, TTL: a.TTL, Token: a.token, Fence: l.Fence(), Until: a.until,
 		Votes: a.votes(),
 	})
 }
@@ -102,7 +102,7 @@ func (a *attempt) inner() try {
 func (a *attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
 
 // stay holds for d and until what is nested has ended, or until ctx ends or the lock is lost. It writes down every
-// new deadline that it sees.
+// new deadline that it sees: of a lock that was extended, and of one that ends sooner or later as its clock runs at another rate.
 func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
 	end := time.NewTimer(d)
 	defer end.Stop()
@@ -119,7 +119,7 @@ func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			if u := a.lock.Until(); !u.Equal(a.until) {
+			if a.real(a.lock.Until()) != a.until {
 				a.extended(nil)
 			}
 		case <-end.C:
@@ -145,11 +145,11 @@ func (a *attempt) step(ctx context.Context) {
 }
 
 func (a *attempt) extended(err error) {
-	a.until = a.lock.Until()
-	a.log(history.Event{Kind: history.Extended, Token: a.token, Until: a.real(a.until), Err: text(err)})
+	a.until = a.real(a.lock.Until())
+	a.log(history.Event{Kind: history.Extended, Token: a.token, Until: a.until, Err: text(err)})
 }
 
-// real is a time of the lock's clock on that of the history.
+// real is a time of the lock's clock on that of the history. What is to come depends on the rate of the lock's clock.
 func (a *attempt) real(t time.Time) time.Duration { return a.client.clock.Of(a.client.drift.right(t)) }
 
 // question is what a register is told of the acquisition.

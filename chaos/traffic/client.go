@@ -22,7 +22,7 @@ import (
 type client struct {
 	config    Config
 	clock     history.Clock
-	drift     drift // the clock that its lock goes by
+	drift     *drift // the clock that its lock goes by
 	history   *history.Writer
 	locker    locker.Locker
 	registers map[string]*register.Client
@@ -139,6 +139,7 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 	defer close(over)
 	telling.Go(func() { c.tell(out, over) })
 	telling.Go(func() { c.watchStalls(over) })
+	c.watchProcessors(over, &telling)
 
 	out.send(Answer{Done: Ready})
 	for lines.Scan() {
@@ -152,6 +153,8 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 			storm.Wait()
 		case Pass:
 			c.pass(cmd)
+		case Round:
+			c.round(cmd)
 		case Doom:
 			if cmd.Moment != Spared {
 				out.send(Answer{Done: Doom}) // before: afterwards may be too late
@@ -159,6 +162,8 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 				continue
 			}
 			c.doom.disarm()
+		case Drift:
+			c.drift.gain(cmd.Gain)
 		case Quit:
 			return true, nil
 		default:
@@ -171,17 +176,50 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 
 // pass acquires all names of the command side by side.
 func (c *client) pass(cmd Command) {
-	var all sync.WaitGroup
+	var all []locker.Request
 	for _, name := range cmd.Names {
-		w := c.worker()
-		t := try{patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
-		t.Mode, t.Names, t.TTL, t.Fencing = cmd.Mode, []string{name}, cmd.TTL, cmd.Fencing
-		if cmd.Mode == history.ModeReentrant {
-			t.Owner = c.config.Client
-		}
-		all.Go(func() { w.pass(context.Background(), t) })
+		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}, Fencing: cmd.Fencing})
 	}
-	all.Wait()
+	c.take(cmd, all)
+}
+
+// round takes what the groups take: readers first, and then writers, as a history tells the votes of a name by its name.
+func (c *client) round(cmd Command) {
+	var first, then []locker.Request
+	for _, g := range c.config.Groups {
+		names := g.names(c.config.Prefix, c.config.Client)
+		for _, mode := range g.modes() {
+			if mode == history.ModeSeveral {
+				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing})
+				continue
+			}
+			for _, name := range names {
+				r := locker.Request{Mode: mode, Names: []string{name}, Fencing: g.Fencing}
+				if mode == history.ModeWriter {
+					then = append(then, r)
+				} else {
+					first = append(first, r)
+				}
+			}
+		}
+	}
+	c.take(cmd, first)
+	c.take(cmd, then)
+}
+
+// take takes all that is wanted once, at the same time, and returns when that is over.
+func (c *client) take(cmd Command, all []locker.Request) {
+	var over sync.WaitGroup
+	for _, r := range all {
+		w := c.worker()
+		r.TTL = cmd.TTL
+		if r.Mode == history.ModeReentrant {
+			r.Owner = c.config.Client
+		}
+		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
+		over.Go(func() { w.pass(context.Background(), t) })
+	}
+	over.Wait()
 }
 
 // tell reports twice a second how much was held, until over is closed.

@@ -174,7 +174,7 @@ func (f *Fleet) Doom(ctx context.Context, client int, moment string) error {
 	if moment != FrozenHolding {
 		p.expect()
 	}
-	return p.do(ctx, Command{Do: Doom, Moment: moment}, doomTimeout)
+	return p.do(ctx, Command{Do: Doom, Moment: moment}, tellTimeout)
 }
 
 // spare takes a doom back. The client may freeze in the very moment in which it is told, so it is thawed until it answers.
@@ -201,7 +201,30 @@ func (f *Fleet) spare(ctx context.Context, client int) error {
 			}
 		}
 	})
-	return p.do(ctx, Command{Do: Doom, Moment: Spared}, doomTimeout)
+	return p.do(ctx, Command{Do: Doom, Moment: Spared}, tellTimeout)
+}
+
+// RunClock has the clock that a client's lock goes by gain so many seconds a second from now on, and returns when it does. 0: it
+// runs as it was started, and stays ahead by what it has gained. The next life of a client begins with a clock of its own.
+func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
+	if gain <= -1 {
+		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
+	}
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return p.do(ctx, Command{Do: Drift, Gain: gain}, tellTimeout)
+}
+
+// CanRunClocks returns nil, or why the clocks of some clients cannot be made to drift.
+func (f *Fleet) CanRunClocks() error {
+	for i := range f.Size {
+		if f.Configure(i).Lock == Redsync {
+			return fmt.Errorf("client %s uses redsync, which goes by the machine's clock", Name(i))
+		}
+	}
+	return nil
 }
 
 // Healthy returns nil if the client process runs.

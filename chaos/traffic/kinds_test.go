@@ -1,7 +1,10 @@
 package traffic_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -173,10 +176,15 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 					TTL: traffic.TTL, Patience: soon,
 				}
 			}))
+			before := len(read(t, f))
+			require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command {
+				return traffic.Command{Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: soon}
+			}))
 			require.NoError(t, f.Quit(t.Context()))
 			assert.Empty(t, log.all())
 
 			events := read(t, f)
+			goneRound(t, events[before:], f.Names(), traffic.Lists[list])
 			assert.Empty(t, check.Sound(events).Findings)
 			assert.Zero(t, has(events, func(e history.Event) bool { return e.Kind == history.Broken }))
 			for where, n := range lostWrites(events) {
@@ -193,6 +201,42 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// goneRound asserts that each client acquired once what each group acquires, in each way.
+func goneRound(t *testing.T, events []history.Event, clients []string, groups []traffic.Group) {
+	t.Helper()
+	var want, got []string
+	for _, c := range clients {
+		for _, g := range groups {
+			names, modes := slices.Clone(g.Names), []string{g.Mode}
+			for i := range names {
+				if names[i] = "test:" + names[i]; g.Own {
+					names[i] += ":" + c
+				}
+			}
+			switch g.Mode {
+			case "":
+				modes = []string{history.ModeMutex}
+			case traffic.ReadersWriters:
+				modes = []string{history.ModeReader, history.ModeWriter}
+			case history.ModeSeveral:
+				slices.Sort(names)
+				names = []string{strings.Join(names, ",")}
+			}
+			for _, name := range names {
+				for _, mode := range modes {
+					want = append(want, fmt.Sprint(c, " ", name, " ", mode, " ", g.Fencing))
+				}
+			}
+		}
+	}
+	for _, e := range events {
+		if e.Kind == history.Acquired {
+			got = append(got, fmt.Sprint(e.Client, " ", e.Name, " ", e.Mode, " ", e.Fence > 0))
+		}
+	}
+	assert.ElementsMatch(t, want, got)
 }
 
 // voted asserts that acquisitions say that a majority granted them.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/locker"
 	"github.com/redlock-go/redlock/chaos/naive"
 )
@@ -23,6 +24,9 @@ func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 		}
 		return openRedsync(s)
 	default:
+		if b, ok := broken.Find(c.Lock); ok {
+			return openBroken(b, s, v)
+		}
 		control, ok := naive.Find(c.Lock)
 		if !ok {
 			return nil, fmt.Errorf("no lock is called %q", c.Lock)
@@ -33,6 +37,20 @@ func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 		return naive.Open(c.Lock, s)
 	}
 }
+
+// openBroken opens the lock under test with a rule taken out.
+func openBroken(b broken.Lock, s locker.Settings, v *votes) (locker.Locker, error) {
+	l, err := openQuorum(s, v, b.Options...)
+	if err != nil || !b.Unclosed {
+		return l, err
+	}
+	return unclosed{l}, nil
+}
+
+// unclosed goes on when it is closed.
+type unclosed struct{ locker.Locker }
+
+func (unclosed) Close() error { return nil }
 
 // can returns an error if a group asks for another mode than those that the lock has.
 func can(c Config, modes ...string) error {

@@ -11,7 +11,7 @@ type Config struct {
 	// Client and Life say who it is.
 	Client string `json:"client"`
 	Life   int    `json:"life"`
-	// Lock is which lock it uses: Quorum, Redsync, or the name of a naive one (see [naive.All]).
+	// Lock is which lock it uses: Quorum, Redsync, or the name of one that is broken on purpose (see [naive.All], [broken.All]).
 	Lock string `json:"lock"`
 	// URLs are the masters. A naive lock on one master uses the first.
 	URLs []string `json:"urls"`
@@ -35,7 +35,7 @@ type Config struct {
 	History string `json:"history"`
 }
 
-// The locks that a client can use, beside those of [naive.All].
+// The locks that a client can use, beside those of [naive.All] and [broken.All].
 const (
 	// Quorum is the lock under test.
 	Quorum = "quorum"
@@ -48,7 +48,7 @@ const (
 // Command is what the harness tells a client.
 type Command struct {
 	Do string `json:"do"`
-	// Phase, Names, Mode, TTL, Fencing and Patience belong to Pass.
+	// Phase, Names, Mode, TTL, Fencing and Patience belong to Pass; Phase, TTL and Patience to Round.
 	Phase string   `json:"phase,omitempty"`
 	Names []string `json:"names,omitempty"`
 	// Mode is one of the history's; "" is a mutex. A reentrant lock's owner is the client.
@@ -58,6 +58,8 @@ type Command struct {
 	Patience time.Duration `json:"patience,omitempty"`
 	// Moment belongs to Doom.
 	Moment string `json:"moment,omitempty"`
+	// Gain belongs to Drift.
+	Gain float64 `json:"gain,omitempty"`
 }
 
 // What a client can be told to do. It answers each with a line whose Done repeats it.
@@ -66,8 +68,14 @@ const (
 	Stop = "stop"
 	// Pass acquires each name once, waiting up to Patience for it, and unlocks it.
 	Pass = "pass"
+	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names at
+	// once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
+	Round = "round"
 	// Doom has the client kill or freeze itself at the next Moment of its traffic.
 	Doom = "doom"
+	// Drift has the clock that the lock goes by gain Gain seconds a second from now on. 0: it runs as it was started, and stays
+	// ahead by what it has gained.
+	Drift = "drift"
 	// Quit closes everything and ends the process.
 	Quit = "quit"
 )

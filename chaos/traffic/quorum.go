@@ -17,11 +17,13 @@ const NodeTimeout = 200 * time.Millisecond
 // quorum is the lock under test, used as a stranger would.
 type quorum struct{ *redlock.Locker }
 
-func openQuorum(s locker.Settings, v *votes) (locker.Locker, error) {
-	l, err := redlock.Open(s.URLs,
+// openQuorum opens it, with opts on top.
+func openQuorum(s locker.Settings, v *votes, opts ...redlock.Option) (locker.Locker, error) {
+	l, err := redlock.Open(s.URLs, append([]redlock.Option{
 		redlock.WithTTL(TTL), redlock.WithRestartWindow(s.Window), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.trace()),
-		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))))
+		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
+	}, opts...)...)
 	if err != nil {
 		return nil, err
 	}

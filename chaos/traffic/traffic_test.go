@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -133,6 +134,18 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	frozen := lines(t, f, 0, 0)
 	require.NoError(t, f.Thaw(t.Context(), 0))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > frozen }, soon, look)
+	if runtime.GOOS != "linux" {
+		return
+	}
+	require.Eventually(t, func() bool {
+		missed := map[int]bool{}
+		for _, e := range read(t, f) {
+			if e.Kind == history.Starved && e.Stall > 200*time.Millisecond {
+				missed[e.Processor] = true
+			}
+		}
+		return len(missed) == runtime.NumCPU()
+	}, soon, look, "each processor did not serve it meanwhile")
 }
 
 func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {

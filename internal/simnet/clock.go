@@ -12,14 +12,20 @@ import (
 
 // Clock is a client's clock. It starts with the bubble's time and runs as fast, until told otherwise.
 type Clock struct {
-	mu     sync.Mutex
-	base   time.Time // bubble time …
-	shown  time.Time // … at which the clock showed this
-	rate   float64
-	wall   time.Duration // how far Step set the time of day ahead
-	frozen bool
-	still  time.Time // what a frozen clock shows
-	timers map[*timer]struct{}
+	mu      sync.Mutex
+	stretch               // the present one
+	past    []stretch     // those before, in order
+	wall    time.Duration // how far Step set the time of day ahead
+	frozen  bool
+	still   time.Time // what a frozen clock shows
+	timers  map[*timer]struct{}
+}
+
+// stretch is how a clock runs for a while.
+type stretch struct {
+	base  time.Time // bubble time …
+	shown time.Time // … at which the clock showed this
+	rate  float64
 }
 
 var _ clock.Clock = (*Clock)(nil)
@@ -27,7 +33,7 @@ var _ clock.Clock = (*Clock)(nil)
 // NewClock returns a clock that shows the bubble's time.
 func NewClock() *Clock {
 	now := time.Now()
-	return &Clock{base: now, shown: now, rate: 1, timers: make(map[*timer]struct{})}
+	return &Clock{stretch: stretch{base: now, shown: now, rate: 1}, timers: make(map[*timer]struct{})}
 }
 
 // Now returns what the clock shows.
@@ -53,7 +59,7 @@ func (c *Clock) running() time.Time {
 	return c.shown.Add(past)
 }
 
-// World returns the bubble time at which the clock, if it is not frozen and keeps its rate, shows t.
+// World returns the bubble time at which the clock, if it is not frozen, shows t: for a time to come, if it keeps its rate.
 func (c *Clock) World(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,11 +67,15 @@ func (c *Clock) World(t time.Time) time.Time {
 }
 
 func (c *Clock) world(t time.Time) time.Time {
-	d := t.Sub(c.shown)
-	if c.rate != 1 {
-		d = time.Duration(math.Ceil(float64(d) / c.rate))
+	s := c.stretch
+	for i := len(c.past); i > 0 && t.Before(s.shown); i-- {
+		s = c.past[i-1]
 	}
-	return c.base.Add(d)
+	d := t.Sub(s.shown)
+	if s.rate != 1 {
+		d = time.Duration(math.Ceil(float64(d) / s.rate))
+	}
+	return s.base.Add(d)
 }
 
 // Rate makes the clock run at rate times the bubble's time from now on: 1.01 gains ten milliseconds a second. It
@@ -76,8 +86,8 @@ func (c *Clock) Rate(rate float64) {
 	if rate <= 0 {
 		panic("simnet: a clock's rate must be above 0")
 	}
-	c.base, c.shown = time.Now(), c.running()
-	c.rate = rate
+	c.past = append(c.past, c.stretch)
+	c.stretch = stretch{base: time.Now(), shown: c.running(), rate: rate}
 	for t := range c.timers {
 		t.arm()
 	}
@@ -89,6 +99,9 @@ func (c *Clock) Ahead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shown, c.still = c.shown.Add(d), c.still.Add(d)
+	for i := range c.past {
+		c.past[i].shown = c.past[i].shown.Add(d)
+	}
 	for t := range c.timers {
 		t.when = t.when.Add(d)
 	}

@@ -42,6 +42,33 @@ func TestClockChangesItsRateUnderATimer(t *testing.T) {
 	})
 }
 
+// A time that the clock showed is translated by the rate that it had then, whatever it has now.
+func TestWorldKnowsTheRatesThatTheClockHad(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := simnet.NewClock()
+		was := map[time.Time]time.Time{} // by what was shown
+		for _, rate := range []float64{0.5, 1, 2, 0.97} {
+			before := c.Now()
+			c.Rate(rate)
+			assert.Equal(t, before, c.Now(), "it does not jump")
+			for range 3 {
+				time.Sleep(time.Second)
+				was[c.Now()] = time.Now()
+			}
+		}
+		for shown, at := range was {
+			assert.WithinDuration(t, at, c.World(shown), time.Microsecond)
+		}
+		c.Ahead(time.Hour)
+		for shown, at := range was {
+			assert.WithinDuration(t, at, c.World(shown.Add(time.Hour)), time.Microsecond)
+		}
+		to := c.Now().Add(time.Second)
+		assert.InDelta(t, 1/0.97, time.Until(c.World(to)).Seconds(), 1e-6, "what is to come")
+	})
+}
+
 func TestClockIsAheadAndNoTimerNoticesIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
