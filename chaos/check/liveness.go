@@ -2,14 +2,15 @@ package check
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
 )
 
 // Liveness checks that once every fault was healed, each client acquired each name within bound, and whatever else it asked for then,
-// as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in, and
-// time in which that did not run does not count.
+// as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in.
+// Time in which that did not run does not count, nor when the machine was away, as any client noticed, and a second after that.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
 	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)
@@ -70,12 +71,12 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			as += " with a fencing token"
 		}
 		e, got := first[w]
-		took := alive.ran(lifeOf(e.ID()), calm, e.T)
+		took := alive.served(lifeOf(e.ID()), calm, e.T)
 		switch no, was := refused[w]; {
 		case got && took <= bound:
 			slowest = max(slowest, took)
 		case got:
-			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, of which it ran for %s; allowed are %v",
+			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, of which it was served for %s; allowed are %v",
 				w.client, w.name, as, secs(e.T-calm), secs(took), bound)
 		case was:
 			v.find(w.name, []history.Event{no}, "%s did not acquire %q%s within %v after the storm: %s", w.client, w.name, as, bound, no.Err)
@@ -83,6 +84,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why", w.client, w.name, as, bound)
 		}
 	}
-	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v", len(clients), len(names), len(wants), secs(slowest), bound)
+	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s since, setbacks included",
+		len(clients), len(names), len(wants), secs(slowest), bound, secs(inside(alive.away, calm, math.MaxInt64)))
 	return v
 }

@@ -39,13 +39,24 @@ func merge(spans []span) []span {
 	return out
 }
 
+const (
+	// hitch is from which length on a processor that serves nobody may cost those who wait for a lock an attempt: it is half of the
+	// time that clients of the harness give a master.
+	hitch = 100 * time.Millisecond
+	// setback is how long such an attempt puts them back: they pause, and make another one.
+	setback = time.Second
+)
+
 // lives is what a history says about the processes of clients.
 type lives struct {
 	stalls map[life][]span
-	parts  map[life][]span        // when a part of it did not run: what was on one processor
-	iced   map[string][]span      // of those, by client: what was done to it
-	doomed map[string][]span      // when it was to stop itself
-	last   map[life]time.Duration // when each wrote its last line
+	// unserved is when a process that waits for a lock could not be expected to get it: it did not run, or the machine was away.
+	unserved map[life][]span
+	away     []span                 // of these: the machine was away, for everybody
+	parts    map[life][]span        // when a part of it did not run: what was on one processor
+	iced     map[string][]span      // of those, by client: what was done to it
+	doomed   map[string][]span      // when it was to stop itself
+	last     map[life]time.Duration // when each wrote its last line
 }
 
 // livesOf reads when processes did not run: what they noticed themselves, and what was done to them. One that never
@@ -53,7 +64,7 @@ type lives struct {
 // names of the clients by the indices that faults call them by.
 func livesOf(events []history.Event, clients []string) lives {
 	l := lives{
-		stalls: map[life][]span{}, parts: map[life][]span{}, iced: map[string][]span{}, doomed: map[string][]span{},
+		stalls: map[life][]span{}, unserved: map[life][]span{}, parts: map[life][]span{}, iced: map[string][]span{}, doomed: map[string][]span{},
 		last: map[life]time.Duration{},
 	}
 	frozen, armed := map[string]time.Duration{}, map[string]time.Duration{}
@@ -75,13 +86,54 @@ func livesOf(events []history.Event, clients []string) lives {
 			spell(l.doomed, armed, clients, e)
 		}
 	}
+	l.away = l.hitches()
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
 		l.stalls[of] = append(l.stalls[of], l.iced[of.client]...)
 	}
-	for of, spans := range l.stalls {
-		l.stalls[of] = merge(spans)
+	for of := range l.last {
+		l.stalls[of] = merge(l.stalls[of])
+		l.unserved[of] = merge(slices.Concat(l.stalls[of], l.away))
 	}
 	return l
+}
+
+// hitches returns when the machine was away, as some process has noticed, each time with the setback that follows.
+func (l lives) hitches() []span {
+	var all []span
+	for _, seen := range []map[life][]span{l.stalls, l.parts} {
+		for of, spans := range seen {
+			for _, s := range spans {
+				stopped := inside(l.iced[of.client], s.from, s.to) + inside(l.doomed[of.client], s.from, s.to)
+				if s.to-s.from >= hitch && stopped == 0 {
+					all = append(all, span{s.from, s.to + setback})
+				}
+			}
+		}
+	}
+	return merge(all)
+}
+
+// Stood returns how long the harness did not run at a time, at most.
+func Stood(events []history.Event) (longest time.Duration) {
+	for _, e := range events {
+		if e.Kind == history.Stalled && e.Client == "" {
+			longest = max(longest, e.Stall)
+		}
+	}
+	return longest
+}
+
+// gone returns for how long the machine was away in all.
+func (l lives) gone() (sum time.Duration) {
+	for _, s := range l.away {
+		sum += s.to - s.from
+	}
+	return sum
+}
+
+// served returns how long the process ran between two moments, on a machine that was there.
+func (l lives) served(of life, from, to time.Duration) time.Duration {
+	return to - from - inside(l.unserved[of], from, to)
 }
 
 // ran returns how long the process ran between two moments.
@@ -93,7 +145,7 @@ func (l lives) ran(of life, from, to time.Duration) time.Duration {
 func (l lives) starved(of life, from, to time.Duration) time.Duration {
 	all := slices.Concat(l.stalls[of], l.parts[of])
 	all = slices.DeleteFunc(all, func(s span) bool { // it has stopped itself, as it was told to
-		return slices.ContainsFunc(l.doomed[of.client], func(d span) bool { return s.from < d.to && s.to > d.from })
+		return inside(l.doomed[of.client], s.from, s.to) > 0
 	})
 	return max(0, inside(merge(all), from, to)-inside(merge(slices.Clone(l.iced[of.client])), from, to))
 }

@@ -16,8 +16,8 @@ import (
 //     within Recovery.
 //
 // And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name that often.
-// Time in which the process of the waiter did not run does not count, nor what is beyond Recovery of a time in which nobody got
-// the name.
+// Time in which the process of the waiter did not run does not count, nor when the machine was away, as any client noticed, and a
+// second after that, nor what is beyond Recovery of a time in which nobody got the name.
 func Waiting(events []history.Event, w Weather) Verdict {
 	v := on(events, "waiting")
 	alive := livesOf(events, w.Clients)
@@ -39,7 +39,7 @@ func Waiting(events []history.Event, w Weather) Verdict {
 		for _, g := range good {
 			from, to := max(a.from, w.settled(g)), min(a.to, g.to)
 			if to > from {
-				waited = max(waited, alive.ran(lifeOf(a.asked.ID()), from, to))
+				waited = max(waited, alive.served(lifeOf(a.asked.ID()), from, to))
 			}
 		}
 		if waited > 0 {
@@ -65,8 +65,8 @@ func Waiting(events []history.Event, w Weather) Verdict {
 	longest := w.longest(all, good)
 	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; "+
 		"no stretch in which they count was longer than %s; %d times it had to come back; "+
-		"a wanted name was free for up to %s, allowed are %v and a TTL",
-		judged, len(all), secs(slowest), most, secs(longest), max(0, len(good)-1), secs(idlest), w.Idle)
+		"a wanted name was free for up to %s, allowed are %v and a TTL; the machine was away for %s, setbacks included",
+		judged, len(all), secs(slowest), most, secs(longest), max(0, len(good)-1), secs(idlest), w.Idle, secs(alive.gone()))
 	v.Figures = []Figure{
 		{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())},
 		{"longest stretch in which a wait counts, in milliseconds", int(longest.Milliseconds())},
@@ -108,12 +108,12 @@ func (w Weather) starved(
 		}
 		first, end := after(a.from+1), after(a.to)
 		times = max(times, end-first)
-		if end-first < 2 || alive.ran(life, all[first].T, all[end-1].T) <= allowed {
+		if end-first < 2 || alive.served(life, all[first].T, all[end-1].T) <= allowed {
 			continue
 		}
 		r := time.Duration(0)
 		for i := first + 1; i < end; i++ {
-			r += min(alive.ran(life, all[i-1].T, all[i].T), w.Recovery)
+			r += min(alive.served(life, all[i-1].T, all[i].T), w.Recovery)
 		}
 		ran = max(ran, r)
 	}
@@ -140,7 +140,7 @@ func (w Weather) free(
 		}
 	}
 	for _, name := range sorted(wanted) {
-		f := freedom{w, name, merge(wanted[name]), w.Idle + ttls[name]}
+		f := freedom{w, name, merge(wanted[name]), alive.away, w.Idle + ttls[name]}
 		held := merge(taken[name])
 		for _, want := range f.again() {
 			for _, g := range good {
@@ -164,6 +164,7 @@ type freedom struct {
 	Weather
 	name    string
 	wanted  []span // by somebody who ran
+	away    []span // the machine was
 	allowed time.Duration
 }
 
@@ -181,13 +182,15 @@ func (f freedom) again() []span {
 }
 
 // judge looks at a time in which the name was free, and returns how long somebody who wanted it ran in it when the majority
-// was no longer new. That leaves out what a busy machine takes, from all of those at once.
+// was no longer new and the machine was there. That leaves out what a busy machine takes.
 func (f freedom) judge(v *Verdict, free, majority span) (ran time.Duration) {
 	for _, s := range f.wanted {
-		ran += max(0, min(s.to, free.to)-max(s.from, free.from, f.settled(majority)))
+		if from, to := max(s.from, free.from, f.settled(majority)), min(s.to, free.to); to > from {
+			ran += to - from - inside(f.away, from, to)
+		}
 	}
 	switch {
-	case free.to-free.from > f.Recovery:
+	case free.to-free.from-inside(f.away, free.from, free.to) > f.Recovery:
 		v.find(f.name, nil, "%q was wanted, a majority voted, and yet from %s to %s nobody had it; allowed are %v",
 			f.name, moment(free.from), moment(free.to), f.Recovery)
 	case ran > f.allowed:

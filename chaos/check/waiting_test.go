@@ -90,6 +90,10 @@ func TestWaiting(t *testing.T) {
 		"another one was": {
 			new(story).onClient(100, history.Inject, 1).onClient(1900, history.Heal, 1).held(0, 2000, 2100, "a", 1), "waited for 2.000 s",
 		},
+		"the machine was away, as another one noticed, and a second after that": {
+			new(story).starved(600, "b", 500).held(0, 2500, 2600, "a", 1), "",
+		},
+		"for less time than that": {new(story).starved(600, "b", 500).held(0, 2501, 2600, "a", 1), "waited for 1.001 s"},
 		"others get it again and again, and no majority is known to vote": {
 			new(story).down(1, 9000, "pause", 0, 1).busy(10, 3000).refused(20, 3000, "a", 1), "others got the name 7 times",
 		},
@@ -227,6 +231,10 @@ func TestAWantedNameMustNotLieFree(t *testing.T) {
 		"but its waiter was frozen": {
 			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1), "",
 		},
+		"but the machine was away, as another one noticed": {
+			new(story).stalled(600, "b", 500).held(0, 3500, 3600, "a", 1), "",
+		},
+		"and then it was not": {new(story).stalled(600, "b", 500).held(0, 3501, 3600, "a", 1), "ran for 2.001 s"},
 		"one waiter was frozen, another was not": {
 			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1).
 				refused(50, 2300, "b", 1), "ran for 2.400 s",

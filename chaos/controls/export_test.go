@@ -60,7 +60,7 @@ func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
 		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Pause(ctx, master)); err != nil {
 			return err
 		}
-		pause(ctx, time.Second)
+		pause(ctx, 2*time.Second) // longer than they wait for a master
 		if err := errors.Join(t.masters.Unpause(ctx, master), t.follow(ctx)); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func Standing(ctx context.Context, o Options) (*check.Verdict, error) {
 	p := e.plan
 	p.rounds = 1
 	p.harm = func(ctx context.Context, t *trial) error {
-		t.stood.Store(int64(2 * still))
+		t.log.Write(history.Event{Kind: history.Stalled, Stall: 2 * still})
 		return t.awaitHolder(ctx, 0)
 	}
 	return o.try(ctx, c, p)

@@ -7,14 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/backend"
 	"github.com/redlock-go/redlock/chaos/check"
 	"github.com/redlock-go/redlock/chaos/faults"
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/pulse"
 	"github.com/redlock-go/redlock/chaos/register"
 	"github.com/redlock-go/redlock/chaos/scenarios"
 	"github.com/redlock-go/redlock/chaos/traffic"
@@ -40,8 +39,6 @@ type trial struct {
 	registers map[string]string
 	// fades is when what the harm may have left on the masters ends by itself.
 	fades time.Duration
-	// stood is how long the harness stood still at a time, at most.
-	stood atomic.Int64
 	// ended is what the harm said when it ended, or what it was doing when the time was up.
 	ended error
 }
@@ -87,13 +84,14 @@ func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, er
 	t.fleet = &traffic.Fleet{
 		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
 	}
+	defer pulse.Watch(t.log, "", 0)()
 	over, err := t.watch(ctx)
 	err = errors.Join(err, t.fleet.Close())
 	events, reading := history.ReadDir(t.dir)
 	if reading != nil {
 		return v, errors.Join(err, reading)
 	}
-	if stood := time.Duration(t.stood.Load()); t.by.timely && stood > still {
+	if stood := check.Stood(events); t.by.timely && stood > still {
 		err = errors.Join(err, fmt.Errorf("the harness itself stood still for %v", stood))
 	} else if over || t.by.before == nil {
 		v = t.by.judge(t, events)
@@ -129,11 +127,6 @@ func (t *trial) config(client int) traffic.Config {
 func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	var attending sync.WaitGroup
-	defer attending.Wait()
-	attended, unattended := context.WithCancel(ctx)
-	defer unattended()
-	attending.Go(func() { t.attend(attended) })
 	t.phase(history.Storm)
 	if err := t.begin(inTime); err != nil {
 		return false, err
@@ -168,16 +161,6 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 				return false, err
 			}
 		}
-	}
-}
-
-// attend notices how long the harness stands still, until ctx ends.
-func (t *trial) attend(ctx context.Context) {
-	for last := time.Now(); ctx.Err() == nil; {
-		pause(ctx, lookEvery)
-		now := time.Now()
-		t.stood.Store(max(t.stood.Load(), int64(now.Sub(last))))
-		last = now
 	}
 }
 

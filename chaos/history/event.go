@@ -26,9 +26,10 @@ const (
 	Refused Kind = "refused"
 	// Downgraded: the client is about to make its writer's lock a reader's; from here on it believes in no more than that.
 	Downgraded Kind = "downgraded"
-	// Stalled: the process noticed that it had not run for the length of Stall, up to T.
+	// Stalled: the process noticed that it had not run for the length of Stall, up to T. One without a client is the harness.
 	Stalled Kind = "stalled"
-	// Starved: a processor of the machine did not serve the process for the length of Stall, up to T; others may have.
+	// Starved: a processor of the machine did not serve the process for the length of Stall, up to T; others may have. Without a client
+	// it is the harness.
 	Starved Kind = "starved"
 	// Quitting: the client has closed its locker; Goroutines are still left of it.
 	Quitting Kind = "quitting"

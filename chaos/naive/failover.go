@@ -1,9 +1,11 @@
 package naive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,6 +25,7 @@ var failover = Control{
 		if len(s.URLs) < 2 {
 			return nil, errors.New("failover takes two URLs: the master's and its replica's")
 		}
+		s.Timeout = cmp.Or(s.Timeout, downAfter)
 		l := &failoverLocker{one: one{Settings: complete(s)}}
 		for i := range l.servers {
 			var err error
@@ -33,6 +36,9 @@ var failover = Control{
 		return l, nil
 	},
 }
+
+// downAfter is for how long a master must be silent to count as failed, where none is set. One whose process has ended refuses at once.
+const downAfter = time.Second
 
 type failoverLocker struct {
 	one
@@ -70,8 +76,8 @@ func (l *failoverLocker) ask(ctx context.Context, do func(context.Context, *redi
 		one, cancel := context.WithTimeout(ctx, l.Timeout)
 		defer cancel()
 		err := do(one, l.servers[0])
-		if err == nil {
-			return nil
+		if err == nil || ctx.Err() != nil { // it answers, or the caller has given up
+			return err
 		}
 		l.turned.Store(true)
 		l.servers[1].Do(ctx, "REPLICAOF", "NO", "ONE") // as a sentinel would; a server that is no replica needs none of it

@@ -79,3 +79,14 @@ func (s Scenario) PlanInVirtualTime(seed uint64) []faults.Step {
 	s.Storm = min(s.Storm, longestStorm)
 	return faults.Plan(seed, s.terms(Masters, s.Clients, s.simulated()))
 }
+
+// HarnessStood is the longest that the harness says it stood still on a stage, while work is done.
+func HarnessStood(s Scenario, o Options, work func()) (time.Duration, error) {
+	st, err := newStage(s, o, ours{})
+	if err != nil {
+		return 0, err
+	}
+	work()
+	events, err := st.close()
+	return check.Stood(events), err
+}

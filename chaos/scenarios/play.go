@@ -31,6 +31,9 @@ const (
 	ghostTTL = 7 * time.Second
 	// ghostFreeze is how long the masters stay frozen: so long that a client might take its key for expired.
 	ghostFreeze = ghostTTL + time.Second
+	// overtime is how much longer than it may clients wait in the calm. Time in which the machine is away does not count, so it must not
+	// make them give up either.
+	overtime = 15 * time.Second
 	// refusals is how long clients try in vain. What they place meanwhile outlives the last look, too.
 	refusals = time.Second
 )
@@ -243,9 +246,9 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	round := traffic.Command{
-		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound + busy - p.log.Clock().Now(),
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound + overtime - p.log.Clock().Now(),
 	}
-	return calm, p.fleet.All(ctx, bound+busy+stopTimeout, func(int) traffic.Command { return round })
+	return calm, p.fleet.All(ctx, bound+overtime+stopTimeout, func(int) traffic.Command { return round })
 }
 
 // ghosts has locks taken and released, and others refused, behind the back of masters that are frozen, and thaws them:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -104,6 +105,23 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	for _, file := range []string{"report.html", "verdict.txt", "parts/harness.jsonl"} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
+}
+
+// All that passes between the clients and the masters passes through this process: while it stands still, nobody gets a lock.
+func TestTheHarnessSaysThatItStoodStill(t *testing.T) {
+	t.Parallel()
+	stood, err := scenarios.HarnessStood(scenario(t, "mutexes"), options(t), func() {
+		var busy sync.WaitGroup
+		for range 20 * runtime.NumCPU() {
+			busy.Go(func() {
+				for begin := time.Now(); time.Since(begin) < time.Second; {
+				}
+			})
+		}
+		busy.Wait()
+	})
+	require.NoError(t, err)
+	assert.Positive(t, stood)
 }
 
 func replay(scenarios.Job, uint64) string { return "again" }

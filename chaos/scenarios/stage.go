@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
+	"github.com/redlock-go/redlock/chaos/pulse"
 	"github.com/redlock-go/redlock/chaos/register"
 	"github.com/redlock-go/redlock/chaos/traffic"
 )
@@ -22,6 +23,7 @@ type stage struct {
 	prefix    string // of all names
 	dir       string // of the histories
 	log       *history.Writer
+	stopPulse func() // of this process: the proxies before the masters are in it
 	fleet     *traffic.Fleet
 	registers map[string]*register.Register
 }
@@ -46,6 +48,7 @@ func newStage(s Scenario, o Options, m masters) (_ *stage, err error) {
 		}
 		st.registers[g.Register], addresses[g.Register] = r, r.Addr()
 	}
+	st.stopPulse = pulse.Watch(st.log, "", 0)
 	st.fleet = &traffic.Fleet{
 		Runner: o.Runner, Size: s.clients(), Dir: dir, Logs: logs, Log: st.log.Write,
 		Configure: func(client int) traffic.Config {
@@ -90,6 +93,7 @@ func (s *stage) broken(err error) {
 // close ends the clients and returns the whole history, which it also saves in one file. On an error it returns what there is of it.
 func (s *stage) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
+	s.stopPulse()
 	closing := s.log.Close()
 	events, err := history.ReadDir(s.dir)
 	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events))

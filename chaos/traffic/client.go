@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/history"
 	"github.com/redlock-go/redlock/chaos/locker"
+	"github.com/redlock-go/redlock/chaos/pulse"
 	"github.com/redlock-go/redlock/chaos/register"
 )
 
@@ -120,6 +121,7 @@ func (a *answers) send(x Answer) {
 // serve starts the traffic and obeys until it is told to quit, which it reports, or the input ends. It returns when
 // nothing of it runs any more.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
+	defer pulse.Watch(c.history, c.config.Client, c.config.Life)() // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())
 	var storm, telling sync.WaitGroup
 	defer telling.Wait()
@@ -138,8 +140,6 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 	over := make(chan struct{})
 	defer close(over)
 	telling.Go(func() { c.tell(out, over) })
-	telling.Go(func() { c.watchStalls(over) })
-	c.watchProcessors(over, &telling)
 
 	out.send(Answer{Done: Ready})
 	for lines.Scan() {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -134,18 +134,11 @@ func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
 	frozen := lines(t, f, 0, 0)
 	require.NoError(t, f.Thaw(t.Context(), 0))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > frozen }, soon, look)
-	if runtime.GOOS != "linux" {
-		return
-	}
 	require.Eventually(t, func() bool {
-		missed := map[int]bool{}
-		for _, e := range read(t, f) {
-			if e.Kind == history.Starved && e.Stall > 200*time.Millisecond {
-				missed[e.Processor] = true
-			}
-		}
-		return len(missed) == runtime.NumCPU()
-	}, soon, look, "each processor did not serve it meanwhile")
+		return slices.ContainsFunc(read(t, f), func(e history.Event) bool {
+			return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Stall > 200*time.Millisecond
+		})
+	}, soon, look, "it has noticed")
 }
 
 func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
