@@ -66,6 +66,9 @@ var checkers = map[string]checker{
 	},
 }
 
+// overtime is how much longer they may wait for it: time in which the machine is away does not count, and must not make them give up.
+const overtime = 6 * time.Second
+
 // calm ends all traffic, and everybody wants each name once: what a dead holder has left must not be in the way.
 func calm(ctx context.Context, t *trial) error {
 	if err := t.stop(ctx); err != nil {
@@ -73,9 +76,9 @@ func calm(ctx context.Context, t *trial) error {
 	}
 	t.phase(history.Calm)
 	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: t.names(), TTL: t.groups[0].TTL, Patience: recovery,
+		Do: traffic.Pass, Phase: history.Calm, Names: t.names(), TTL: t.groups[0].TTL, Patience: recovery + overtime,
 	}
-	return t.fleet.All(ctx, recovery+stopTimeout, func(int) traffic.Command { return pass })
+	return t.fleet.All(ctx, recovery+overtime+stopTimeout, func(int) traffic.Command { return pass })
 }
 
 // settle ends all traffic, and looks at what the masters hold then.

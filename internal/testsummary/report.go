@@ -40,15 +40,20 @@ type suite struct {
 	began   []string                    // those tests, in the order in which they began
 	passed  int
 	failed  int
-	skipped []skip // of tests and subtests
-	tops    int    // tests that are no subtests
+	wrong   []string // of the failed ones, those that are no subtests
+	skipped []skip   // of tests and subtests
+	tops    int      // tests that are no subtests
 	topSkip int
 	ended   bool
 	broken  bool // it failed, whether a test did or not
+	crashed bool // a data race, a panic, or a fatal error was seen
 	unbuilt bool
 }
 
 type skip struct{ test, reason string }
+
+// crashes are how a line begins that tells of what no busy machine does.
+var crashes = []string{"WARNING: DATA RACE", "panic: ", "fatal error: "}
 
 // Take handles one event.
 func (r *Report) Take(e Event) {
@@ -65,6 +70,7 @@ func (r *Report) Take(e Event) {
 		s.tests[e.Test] = new(strings.Builder)
 		s.began = append(s.began, e.Test)
 	case "output":
+		s.crashed = s.crashed || slices.ContainsFunc(crashes, func(begin string) bool { return strings.HasPrefix(e.Output, begin) })
 		if text, running := s.tests[e.Test]; running {
 			text.WriteString(e.Output)
 		} else {
@@ -108,6 +114,9 @@ func (r *Report) endTest(s *suite, e Event) {
 		s.passed++
 	case "fail":
 		s.failed++
+		if top {
+			s.wrong = append(s.wrong, e.Test)
+		}
 		fmt.Fprint(r.Out, text)
 	case "skip":
 		s.skipped = append(s.skipped, skip{e.Test, reason(text)})

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,28 +22,73 @@ import (
 // progressEvery is how often it is told which tests are running.
 const progressEvery = 15 * time.Second
 
-// Run runs go test with args in dir, prints to out what go test would and then the summary, tells progress every now and
-// then what is running, and returns the exit status of go test. An error means that go test could not be run, or heard.
-func Run(ctx context.Context, dir string, args, elsewhere []string, out, progress io.Writer) (status int, err error) {
+// Options are what a run does besides running go test.
+type Options struct {
+	// Dir is where go test is run; "" is the working directory.
+	Dir string
+	// Elsewhere are lines about suites that are known not to be a part of this run.
+	Elsewhere []string
+	// Again is how often tests that failed are run once more, alone; 0: not at all. If each passes each time, the run has not failed, and
+	// the last line names them. That is for machines that stand still for seconds, where a test that keeps time may fail. More
+	// than three are not run again, nor is anything if there was a data race, a panic, or a package that failed without a test.
+	Again int
+	// Out is told what go test would print, and then the summary; Progress every now and then what is running.
+	Out, Progress io.Writer
+}
+
+// Run runs go test with args, and returns its exit status. An error means that go test could not be run, or heard.
+func Run(ctx context.Context, args []string, o Options) (status int, err error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m")
-	list.Dir, list.Stderr = dir, progress
+	list.Dir, list.Stderr = o.Dir, o.Progress
 	module, err := list.Output()
 	if err != nil {
 		return 0, fmt.Errorf("go list -m: %w", err)
 	}
+	begin := clock.System.Now()
+	report := &Report{Module: strings.TrimSpace(string(module)), Out: o.Out}
+	if status, err = o.test(ctx, args, report); err != nil {
+		return status, err
+	}
+	report.Summary(clock.System.Now().Sub(begin), o.Elsewhere)
+	if status == 0 || o.Again == 0 {
+		return status, nil
+	}
+	return o.again(ctx, args, report, status)
+}
+
+// again runs once more what failed, if it may, and returns the exit status of it all.
+func (o Options) again(ctx context.Context, args []string, first *Report, status int) (int, error) {
+	var passed []string
+	tests := first.retry()
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		what := first.packages[pkg].name + ": " + strings.Join(tests[pkg], ", ")
+		fmt.Fprintf(o.Out, "\nOnce more, alone, %d times: %s\n", o.Again, what)
+		second, err := o.test(ctx, alone(args, pkg, tests[pkg], o.Again), &Report{Module: first.Module, Out: o.Out})
+		if err != nil || second != 0 {
+			return status, err
+		}
+		passed = append(passed, what)
+	}
+	if len(passed) == 0 {
+		return status, nil
+	}
+	fmt.Fprintf(o.Out, "\nFailed, and then passed %d times of %d, alone: %s.\n", o.Again, o.Again, strings.Join(passed, "; "))
+	return 0, nil
+}
+
+// test runs go test, tells the report, and returns the exit status.
+func (o Options) test(ctx context.Context, args []string, report *Report) (status int, err error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir, cmd.Stderr = dir, progress
+	cmd.Dir, cmd.Stderr = o.Dir, o.Progress
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	stream, err := cmd.StdoutPipe()
 	if err != nil {
 		return 0, err
 	}
-	begin := clock.System.Now()
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	report := &Report{Module: strings.TrimSpace(string(module)), Out: out}
-	readErr := read(stream, report, progress)
+	readErr := read(stream, report, o.Progress)
 	if err := cmd.Wait(); err != nil {
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
@@ -52,7 +99,6 @@ func Run(ctx context.Context, dir string, args, elsewhere []string, out, progres
 			status = 1
 		}
 	}
-	report.Summary(clock.System.Now().Sub(begin), elsewhere)
 	return status, readErr
 }
 

@@ -28,10 +28,44 @@ var packages = map[string]string{
 	"panics":  `func TestA(t *testing.T) { t.Log("about to"); var p *int; *p = 1 }`,
 	"exits":   `func TestA(t *testing.T) { println("gone"); os.Exit(3) }`,
 	"unbuilt": `func TestA(t *testing.T) { undefined() }`,
+	// Once a test was run, its file is there.
+	"once": `func TestA(t *testing.T) {}
+		func TestB(t *testing.T) { t.Parallel(); seen(t, "b") }
+		func TestC(t *testing.T) { t.Run("sub", func(t *testing.T) { seen(t, "c") }) }
+		func seen(t *testing.T, file string) {
+			if _, err := os.Stat(file); err == nil { return }
+			os.WriteFile(file, nil, 0o644)
+			t.Error("for the first time")
+		}`,
+	"many": `func TestMain(m *testing.M) {
+			_, err := os.Stat("many")
+			os.WriteFile("many", nil, 0o644)
+			first = err != nil
+			os.Exit(m.Run())
+		}
+		var first bool
+		func fail(t *testing.T) { if first { t.Error("for the first time") } }
+		func TestA(t *testing.T) { fail(t) }
+		func TestB(t *testing.T) { fail(t) }
+		func TestC(t *testing.T) { fail(t) }
+		func TestD(t *testing.T) { fail(t) }`,
+	"racy": `func TestA(t *testing.T) {
+			if _, err := os.Stat("racy"); err == nil { return }
+			os.WriteFile("racy", nil, 0o644)
+			println("WARNING: DATA RACE")
+			t.Error("race detected during execution of test")
+		}`,
+	"leaves": `func TestMain(m *testing.M) {
+			m.Run()
+			if _, err := os.Stat("leaves"); err == nil { os.Exit(0) }
+			os.WriteFile("leaves", nil, 0o644)
+			os.Exit(1)
+		}
+		func TestA(t *testing.T) {}`,
 }
 
 // run makes a module of some of the packages and runs its tests.
-func run(t *testing.T, names []string, elsewhere ...string) (status int, out string) {
+func run(t *testing.T, names []string, o testsummary.Options) (status int, out string) {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -48,7 +82,8 @@ func run(t *testing.T, names []string, elsewhere ...string) (status int, out str
 		write(name+"/x_test.go", "package x\n"+imports+"\n"+packages[name])
 	}
 	var text, progress bytes.Buffer
-	status, err := testsummary.Run(t.Context(), dir, []string{"./..."}, elsewhere, &text, &progress)
+	o.Dir, o.Out, o.Progress = dir, &text, &progress
+	status, err := testsummary.Run(t.Context(), []string{"-p", "1", "./..."}, o)
 	require.NoError(t, err, progress.String())
 	return status, text.String()
 }
@@ -103,8 +138,46 @@ func TestSummary(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, out := run(t, test.packages, test.elsewhere...)
+			status, out := run(t, test.packages, testsummary.Options{Elsewhere: test.elsewhere})
 			assert.Equal(t, test.status, status)
+			for _, want := range test.want {
+				assert.Contains(t, out, want)
+			}
+			for _, not := range test.not {
+				assert.NotContains(t, out, not)
+			}
+		})
+	}
+}
+
+func TestWhatFailedIsRunAgainAlone(t *testing.T) {
+	const again = "Once more, alone, 3 times: "
+	for name, test := range map[string]struct {
+		packages []string
+		status   int
+		want     []string
+		not      []string
+	}{
+		"and passes": {
+			packages: []string{"passes", "once"},
+			want: []string{
+				"for the first time", "--- FAIL: TestB", "Tests: 2 passed, 3 failed", again + "once: TestC, TestB\n",
+				"Failed, and then passed 3 times of 3, alone: once: TestC, TestB.",
+			},
+		},
+		"and fails":                         {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA"}, not: []string{"and then passed"}},
+		"not if too many have":              {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 4 failed"}, not: []string{again}},
+		"not if there was a data race":      {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
+		"not if there was a panic":          {packages: []string{"panics"}, status: 1, not: []string{again}},
+		"not if a package failed otherwise": {packages: []string{"leaves"}, status: 1, want: []string{"Failed: leaves."}, not: []string{again}},
+		"not if a process ended by itself":  {packages: []string{"exits", "once"}, status: 1, not: []string{again}},
+		"not if one does not build":         {packages: []string{"unbuilt", "once"}, status: 1, not: []string{again}},
+		"nothing failed":                    {packages: []string{"passes"}, want: []string{"Every suite ran."}, not: []string{again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, out := run(t, test.packages, testsummary.Options{Again: 3})
+			assert.Equal(t, test.status, status, out)
 			for _, want := range test.want {
 				assert.Contains(t, out, want)
 			}

@@ -2,7 +2,8 @@
 //
 //	go run ./internal/testsummary/cmd/testsummary -elsewhere "chaos: make chaos runs it" -- -race ./...
 //
-// Its exit status is that of go test.
+// Its exit status is that of go test. With -again 3, up to three tests that failed are run three times more, alone, and if all of that
+// passes, the status is 0, and the last line names them.
 package main
 
 import (
@@ -16,14 +17,15 @@ import (
 )
 
 func main() {
-	var elsewhere []string
+	o := testsummary.Options{Out: os.Stdout, Progress: os.Stderr}
 	flag.Func("elsewhere", "`line` about a suite that is known not to be a part of this run; may be repeated", func(line string) error {
-		elsewhere = append(elsewhere, line)
+		o.Elsewhere = append(o.Elsewhere, line)
 		return nil
 	})
+	flag.IntVar(&o.Again, "again", 0, "run up to three tests that failed so often again, alone, and fail only if one of them does")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	status, err := testsummary.Run(ctx, "", flag.Args(), elsewhere, os.Stdout, os.Stderr)
+	status, err := testsummary.Run(ctx, flag.Args(), o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsummary:", err)
