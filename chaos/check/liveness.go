@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/history"
@@ -10,7 +9,7 @@ import (
 
 // Liveness checks that once every fault was healed, each client acquired each name within bound, and whatever else it asked for then,
 // as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in.
-// Time in which that did not run does not count, nor when the machine was away, as any client noticed, and a second after that.
+// Time in which that did not run does not count, nor when the machine was away (see hitches), and a second after that.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
 	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)
@@ -61,7 +60,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			}
 		}
 	}
-	slowest := time.Duration(0)
+	slowest, last := time.Duration(0), calm
 	for _, w := range wants {
 		as := ""
 		if w.mode != "" {
@@ -71,6 +70,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			as += " with a fencing token"
 		}
 		e, got := first[w]
+		last = max(last, e.T)
 		took := alive.served(lifeOf(e.ID()), calm, e.T)
 		switch no, was := refused[w]; {
 		case got && took <= bound:
@@ -84,7 +84,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why", w.client, w.name, as, bound)
 		}
 	}
-	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s since, setbacks included",
-		len(clients), len(names), len(wants), secs(slowest), bound, secs(inside(alive.away, calm, math.MaxInt64)))
+	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s of it, setbacks included",
+		len(clients), len(names), len(wants), secs(slowest), bound, secs(inside(alive.away, calm, last)))
 	return v
 }

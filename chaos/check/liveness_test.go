@@ -51,29 +51,29 @@ func TestLiveness(t *testing.T) {
 			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "b", 1).add(5001, history.Acquired, "b", 1, calmly), "",
 		},
 		"another one did not run": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1).add(5001, history.Acquired, "b", 1, calmly),
+			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1000).add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
-		"the machine was away, as another one noticed, and a second after that": {
-			new(story).phase(0, history.Calm).stalled(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
+		"the harness did not run, and a second after that": {
+			new(story).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
 		},
 		"for less time than that": {
-			new(story).phase(0, history.Calm).stalled(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6101, history.Acquired, "b", 1, calmly),
+			new(story).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6101, history.Acquired, "b", 1, calmly),
 			"only 6.101 s after the storm, of which it was served for 5.001 s",
 		},
-		"a processor was away": {
+		"a processor did not serve another one, and a second after that": {
 			new(story).phase(0, history.Calm).starved(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
 		},
-		"it was away for a moment": {
+		"it did not for a moment": {
 			new(story).phase(0, history.Calm).starved(3000, "a", 99).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
 			"served for 5.001 s",
 		},
 		"another one was frozen": {
-			new(story).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).stalled(3000, "a", 1000).
+			new(story).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).starved(3000, "a", 1000).
 				add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
 		"another one has stopped itself, as it was told to": {
-			new(story).phase(0, history.Calm).holding(100, history.Inject, 0).stalled(3000, "a", 1000).starved(3001, "a", 1000).
+			new(story).phase(0, history.Calm).holding(100, history.Inject, 0).starved(3001, "a", 1000).
 				holding(3005, history.Heal, 0).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
 		"one is refused": {

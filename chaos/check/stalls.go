@@ -14,6 +14,9 @@ type life struct {
 	number int
 }
 
+// harness is the process that no client is.
+var harness life
+
 func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
 
 // The faults that stop a client process: at once, and at a moment of its own.
@@ -97,18 +100,21 @@ func livesOf(events []history.Event, clients []string) lives {
 	return l
 }
 
-// hitches returns when the machine was away, as some process has noticed, each time with the setback that follows.
+// hitches returns when the machine was away, each time with the setback that follows: when a processor did not serve a process, and when the
+// harness did not run, which all that passes between clients and masters passes through. That a client did not run may be its
+// own doing, and is no excuse for others.
 func (l lives) hitches() []span {
-	var all []span
-	for _, seen := range []map[life][]span{l.stalls, l.parts} {
-		for of, spans := range seen {
-			for _, s := range spans {
-				stopped := inside(l.iced[of.client], s.from, s.to) + inside(l.doomed[of.client], s.from, s.to)
-				if s.to-s.from >= hitch && stopped == 0 {
-					all = append(all, span{s.from, s.to + setback})
-				}
+	all := slices.Clone(l.stalls[harness])
+	for of, spans := range l.parts {
+		for _, s := range spans {
+			if inside(l.iced[of.client], s.from, s.to)+inside(l.doomed[of.client], s.from, s.to) == 0 { // else somebody has stopped it
+				all = append(all, s)
 			}
 		}
+	}
+	all = slices.DeleteFunc(all, func(s span) bool { return s.to-s.from < hitch })
+	for i := range all {
+		all[i].to += setback
 	}
 	return merge(all)
 }
@@ -116,19 +122,11 @@ func (l lives) hitches() []span {
 // Stood returns how long the harness did not run at a time, at most.
 func Stood(events []history.Event) (longest time.Duration) {
 	for _, e := range events {
-		if e.Kind == history.Stalled && e.Client == "" {
+		if e.Kind == history.Stalled && lifeOf(e.ID()) == harness {
 			longest = max(longest, e.Stall)
 		}
 	}
 	return longest
-}
-
-// gone returns for how long the machine was away in all.
-func (l lives) gone() (sum time.Duration) {
-	for _, s := range l.away {
-		sum += s.to - s.from
-	}
-	return sum
 }
 
 // served returns how long the process ran between two moments, on a machine that was there.

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 //     within Recovery.
 //
 // And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name that often.
-// Time in which the process of the waiter did not run does not count, nor when the machine was away, as any client noticed, and a
-// second after that, nor what is beyond Recovery of a time in which nobody got the name.
+// Time in which the process of the waiter did not run does not count, nor when the machine was away (see hitches), and a second after
+// that, nor what is beyond Recovery of a time in which nobody got the name.
 func Waiting(events []history.Event, w Weather) Verdict {
 	v := on(events, "waiting")
 	alive := livesOf(events, w.Clients)
@@ -62,11 +63,11 @@ func Waiting(events []history.Event, w Weather) Verdict {
 		}
 	}
 	idlest := w.free(&v, events, all, good, alive, ttls)
-	longest := w.longest(all, good)
+	longest := w.longest(all, good, alive)
 	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; "+
 		"no stretch in which they count was longer than %s; %d times it had to come back; "+
 		"a wanted name was free for up to %s, allowed are %v and a TTL; the machine was away for %s, setbacks included",
-		judged, len(all), secs(slowest), most, secs(longest), max(0, len(good)-1), secs(idlest), w.Idle, secs(alive.gone()))
+		judged, len(all), secs(slowest), most, secs(longest), max(0, len(good)-1), secs(idlest), w.Idle, secs(inside(alive.away, 0, math.MaxInt64)))
 	v.Figures = []Figure{
 		{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())},
 		{"longest stretch in which a wait counts, in milliseconds", int(longest.Milliseconds())},
@@ -77,7 +78,7 @@ func Waiting(events []history.Event, w Weather) Verdict {
 
 // longest returns the longest stretch in which a wait counts: as long as a wait can have been, of all that was asked in one
 // phase. If it is no longer than what is allowed, no wait can have been too long.
-func (w Weather) longest(all []attempt, good []span) (longest time.Duration) {
+func (w Weather) longest(all []attempt, good []span, alive lives) (longest time.Duration) {
 	phases := map[string]span{}
 	for _, a := range all {
 		s, ok := phases[a.asked.Phase]
@@ -88,7 +89,9 @@ func (w Weather) longest(all []attempt, good []span) (longest time.Duration) {
 	}
 	for _, s := range phases {
 		for _, g := range good {
-			longest = max(longest, min(s.to, g.to)-max(s.from, w.settled(g)))
+			if from, to := max(s.from, w.settled(g)), min(s.to, g.to); to > from {
+				longest = max(longest, to-from-inside(alive.away, from, to))
+			}
 		}
 	}
 	return longest

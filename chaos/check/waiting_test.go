@@ -90,7 +90,7 @@ func TestWaiting(t *testing.T) {
 		"another one was": {
 			new(story).onClient(100, history.Inject, 1).onClient(1900, history.Heal, 1).held(0, 2000, 2100, "a", 1), "waited for 2.000 s",
 		},
-		"the machine was away, as another one noticed, and a second after that": {
+		"a processor did not serve another one, and a second after that": {
 			new(story).starved(600, "b", 500).held(0, 2500, 2600, "a", 1), "",
 		},
 		"for less time than that": {new(story).starved(600, "b", 500).held(0, 2501, 2600, "a", 1), "waited for 1.001 s"},
@@ -231,10 +231,10 @@ func TestAWantedNameMustNotLieFree(t *testing.T) {
 		"but its waiter was frozen": {
 			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1), "",
 		},
-		"but the machine was away, as another one noticed": {
-			new(story).stalled(600, "b", 500).held(0, 3500, 3600, "a", 1), "",
+		"but the harness did not run, and a second after that": {
+			new(story).stalled(600, "", 500).held(0, 3500, 3600, "a", 1), "",
 		},
-		"and then it was not": {new(story).stalled(600, "b", 500).held(0, 3501, 3600, "a", 1), "ran for 2.001 s"},
+		"for less time than that": {new(story).stalled(600, "", 500).held(0, 3501, 3600, "a", 1), "ran for 2.001 s"},
 		"one waiter was frozen, another was not": {
 			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1).
 				refused(50, 2300, "b", 1), "ran for 2.400 s",
@@ -269,6 +269,7 @@ func TestTheLongestStretchInWhichAWaitCountsIsSaid(t *testing.T) {
 		"since two are back, and for longer than they take": {
 			new(story).refused(1000, 9000, "a", 1).down(1500, 2500, "pause", 0, 1), "longer than 4.500 s",
 		},
+		"not when the machine was away": {new(story).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1).starved(2500, "b", 500), "longer than 1.500 s"},
 		"not from one phase into another": {
 			new(story).held(1000, 1500, 1600, "a", 1, storm).refused(3000, 4000, "a", 2), "longer than 1.000 s",
 		},

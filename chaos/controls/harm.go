@@ -199,10 +199,13 @@ func refuse(ctx context.Context, t *trial) error {
 	})
 }
 
+// counted is how many holders there must have been before masters forget, so that whoever counts anew is behind them.
+const counted = 10
+
 // allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a while.
 func allForget(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
-		if err := t.awaitHolder(ctx, t.now()); err != nil {
+		if err := t.awaitHolders(ctx, t.now(), counted); err != nil {
 			return err
 		}
 		all := t.some(t.plan.masters)

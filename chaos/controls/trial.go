@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/backend"
@@ -197,8 +196,19 @@ func (t *trial) peek() (bool, error) {
 
 // awaitHolder returns when somebody has got a lock after a moment.
 func (t *trial) awaitHolder(ctx context.Context, after time.Duration) error {
+	return t.awaitHolders(ctx, after, 1)
+}
+
+// awaitHolders returns when that has happened so often.
+func (t *trial) awaitHolders(ctx context.Context, after time.Duration, times int) error {
 	return t.await(ctx, "got a lock", func(events []history.Event) bool {
-		return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > after && e.Kind == history.Acquired })
+		n := 0
+		for _, e := range events {
+			if e.T > after && e.Kind == history.Acquired {
+				n++
+			}
+		}
+		return n >= times
 	})
 }
 

@@ -339,3 +339,15 @@ func TestNoSuchLock(t *testing.T) {
 	_, err = naive.Open("failover", locker.Settings{URLs: []string{"redis://127.0.0.1:1"}})
 	require.ErrorContains(t, err, "two URLs")
 }
+
+// A caller that gives up says nothing about the master.
+func TestFailoverDoesNotTurnForACallerThatGivesUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "failover", 2)
+	l := w.client()
+	h := w.gets(l, "", "")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, h.Unlock(gone), context.Canceled)
+	w.isRefused(l, "", "")
+}

@@ -39,6 +39,7 @@ type suite struct {
 	tests   map[string]*strings.Builder // what each test that has not ended has printed
 	began   []string                    // those tests, in the order in which they began
 	passed  int
+	whole   int // of the passed ones, those that are no subtests
 	failed  int
 	wrong   []string // of the failed ones, those that are no subtests
 	skipped []skip   // of tests and subtests
@@ -46,14 +47,15 @@ type suite struct {
 	topSkip int
 	ended   bool
 	broken  bool // it failed, whether a test did or not
-	crashed bool // a data race, a panic, or a fatal error was seen
+	crashed bool // a data race or a panic was seen, or a test did not come to its end
 	unbuilt bool
 }
 
 type skip struct{ test, reason string }
 
-// crashes are how a line begins that tells of what no busy machine does.
-var crashes = []string{"WARNING: DATA RACE", "panic: ", "fatal error: "}
+// crashes are the signs of what no busy machine does, in a test or in a process that it has started: 66 is how one ends that has seen
+// a data race, 2 one that has panicked. What rapid finds is drawn anew each time.
+var crashes = []string{"DATA RACE", "exit status 66", "panic: ", "fatal error: ", "exit status 2", "[rapid] failed"}
 
 // Take handles one event.
 func (r *Report) Take(e Event) {
@@ -70,7 +72,7 @@ func (r *Report) Take(e Event) {
 		s.tests[e.Test] = new(strings.Builder)
 		s.began = append(s.began, e.Test)
 	case "output":
-		s.crashed = s.crashed || slices.ContainsFunc(crashes, func(begin string) bool { return strings.HasPrefix(e.Output, begin) })
+		s.crashed = s.crashed || slices.ContainsFunc(crashes, func(sign string) bool { return strings.Contains(e.Output, sign) })
 		if text, running := s.tests[e.Test]; running {
 			text.WriteString(e.Output)
 		} else {
@@ -112,6 +114,9 @@ func (r *Report) endTest(s *suite, e Event) {
 	switch e.Action {
 	case "pass":
 		s.passed++
+		if top {
+			s.whole++
+		}
 	case "fail":
 		s.failed++
 		if top {
@@ -128,6 +133,7 @@ func (r *Report) endTest(s *suite, e Event) {
 
 func (r *Report) endSuite(s *suite, e Event) {
 	s.ended, s.broken, s.unbuilt = true, e.Action == "fail", e.FailedBuild != ""
+	s.crashed = s.crashed || s.broken && len(s.began) > 0
 	for _, test := range s.began { // a panic, or a timeout, ends them without an event
 		fmt.Fprint(r.Out, s.tests[test])
 	}

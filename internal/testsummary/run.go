@@ -28,10 +28,12 @@ type Options struct {
 	Dir string
 	// Elsewhere are lines about suites that are known not to be a part of this run.
 	Elsewhere []string
-	// Again is how often tests that failed are run once more, alone; 0: not at all. If each passes each time, the run has not failed, and
-	// the last line names them. That is for machines that stand still for seconds, where a test that keeps time may fail. More
-	// than three are not run again, nor is anything if there was a data race, a panic, or a package that failed without a test.
-	Again int
+	// Again: so many times is each test run that failed, alone, after the others. If each passes each time, the run has not failed, and
+	// the last line names them. That is for machines that stand still for seconds, where a test that keeps time may fail. It is not
+	// done if more than three failed, or after a data race, a panic, or a package that failed without a test; nor if one of the
+	// packages named in Except failed, as ones that draw something else each time.
+	Again  int
+	Except []string
 	// Out is told what go test would print, and then the summary; Progress every now and then what is running.
 	Out, Progress io.Writer
 }
@@ -46,12 +48,10 @@ func Run(ctx context.Context, args []string, o Options) (status int, err error) 
 	}
 	begin := clock.System.Now()
 	report := &Report{Module: strings.TrimSpace(string(module)), Out: o.Out}
-	if status, err = o.test(ctx, args, report); err != nil {
-		return status, err
-	}
+	status, err = o.test(ctx, args, report)
 	report.Summary(clock.System.Now().Sub(begin), o.Elsewhere)
-	if status == 0 || o.Again == 0 {
-		return status, nil
+	if status == 0 || o.Again == 0 || err != nil {
+		return status, err
 	}
 	return o.again(ctx, args, report, status)
 }
@@ -59,12 +59,12 @@ func Run(ctx context.Context, args []string, o Options) (status int, err error) 
 // again runs once more what failed, if it may, and returns the exit status of it all.
 func (o Options) again(ctx context.Context, args []string, first *Report, status int) (int, error) {
 	var passed []string
-	tests := first.retry()
+	tests := first.retry(o.Except)
 	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
 		what := first.packages[pkg].name + ": " + strings.Join(tests[pkg], ", ")
 		fmt.Fprintf(o.Out, "\nOnce more, alone, %d times: %s\n", o.Again, what)
-		second, err := o.test(ctx, alone(args, pkg, tests[pkg], o.Again), &Report{Module: first.Module, Out: o.Out})
-		if err != nil || second != 0 {
+		second := &Report{Module: first.Module, Out: o.Out}
+		if _, err := o.test(ctx, alone(args, pkg, tests[pkg], o.Again), second); err != nil || !second.passedAll(pkg, tests[pkg], o.Again) {
 			return status, err
 		}
 		passed = append(passed, what)

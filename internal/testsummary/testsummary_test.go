@@ -55,6 +55,23 @@ var packages = map[string]string{
 			println("WARNING: DATA RACE")
 			t.Error("race detected during execution of test")
 		}`,
+	"then exits": `func TestA(t *testing.T) {
+			if _, err := os.Stat("exits"); err == nil { return }
+			os.WriteFile("exits", nil, 0o644)
+			t.Error("for the first time")
+		}
+		func TestB(t *testing.T) { os.Exit(3) }`,
+	"then skips": `func TestA(t *testing.T) {
+			if _, err := os.Stat("skips"); err == nil { t.Skip("not again") }
+			os.WriteFile("skips", nil, 0o644)
+			t.Error("for the first time")
+		}`,
+	"child": `func TestA(t *testing.T) {
+			if _, err := os.Stat("child"); err == nil { return }
+			os.WriteFile("child", nil, 0o644)
+			t.Error("did not end well: exit status 66")
+		}`,
+	"excepted": `func TestA(t *testing.T) { t.Error("in another schedule") }`,
 	"leaves": `func TestMain(m *testing.M) {
 			m.Run()
 			if _, err := os.Stat("leaves"); err == nil { os.Exit(0) }
@@ -79,7 +96,7 @@ func run(t *testing.T, names []string, o testsummary.Options) (status int, out s
 		if strings.Contains(packages[name], "os.") {
 			imports += "\nimport \"os\""
 		}
-		write(name+"/x_test.go", "package x\n"+imports+"\n"+packages[name])
+		write(strings.ReplaceAll(name, " ", "")+"/x_test.go", "package x\n"+imports+"\n"+packages[name])
 	}
 	var text, progress bytes.Buffer
 	o.Dir, o.Out, o.Progress = dir, &text, &progress
@@ -165,18 +182,22 @@ func TestWhatFailedIsRunAgainAlone(t *testing.T) {
 				"Failed, and then passed 3 times of 3, alone: once: TestC, TestB.",
 			},
 		},
-		"and fails":                         {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA"}, not: []string{"and then passed"}},
-		"not if too many have":              {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 4 failed"}, not: []string{again}},
-		"not if there was a data race":      {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
-		"not if there was a panic":          {packages: []string{"panics"}, status: 1, not: []string{again}},
-		"not if a package failed otherwise": {packages: []string{"leaves"}, status: 1, want: []string{"Failed: leaves."}, not: []string{again}},
-		"not if a process ended by itself":  {packages: []string{"exits", "once"}, status: 1, not: []string{again}},
-		"not if one does not build":         {packages: []string{"unbuilt", "once"}, status: 1, not: []string{again}},
-		"nothing failed":                    {packages: []string{"passes"}, want: []string{"Every suite ran."}, not: []string{again}},
+		"and fails":                                   {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA"}, not: []string{"and then passed"}},
+		"not if too many have":                        {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 4 failed"}, not: []string{again}},
+		"not if there was a data race":                {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
+		"not if there was a panic":                    {packages: []string{"panics"}, status: 1, not: []string{again}},
+		"not if a package failed otherwise":           {packages: []string{"leaves"}, status: 1, want: []string{"Failed: leaves."}, not: []string{again}},
+		"not if a process ended by itself":            {packages: []string{"exits", "once"}, status: 1, not: []string{again}},
+		"not if one failed, and then a process ended": {packages: []string{"then exits"}, status: 1, not: []string{again}},
+		"not if a process of its own saw a data race": {packages: []string{"child"}, status: 1, not: []string{again}},
+		"not where other things are drawn each time":  {packages: []string{"excepted", "once"}, status: 1, not: []string{again}},
+		"and is skipped":                              {packages: []string{"then skips"}, status: 1, want: []string{again}, not: []string{"and then passed"}},
+		"not if one does not build":                   {packages: []string{"unbuilt", "once"}, status: 1, not: []string{again}},
+		"nothing failed":                              {packages: []string{"passes"}, want: []string{"Every suite ran."}, not: []string{again}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, out := run(t, test.packages, testsummary.Options{Again: 3})
+			status, out := run(t, test.packages, testsummary.Options{Again: 3, Except: []string{"excepted"}})
 			assert.Equal(t, test.status, status, out)
 			for _, want := range test.want {
 				assert.Contains(t, out, want)
