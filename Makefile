@@ -8,7 +8,7 @@ TESTSUMMARY := go run ./internal/testsummary/cmd/testsummary
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
 # make test RACE=1 looks for data races too; make test ARGS="-run TestX -v" passes flags to go test; make test AGAIN=3 runs each of up
-# to three tests that failed three times more, alone, and fails only if one of them does. The simulation draws other schedules then.
+# to five tests that failed three times more, alone, and fails only if one of them does. The simulation draws other schedules then.
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),-race) $(ARGS)
 # How long make chaos-soak lasts.
 DURATION ?= 2h

@@ -7,7 +7,7 @@ import (
 )
 
 // few is how many tests may have failed for them to be run again. Where more have, it is the change.
-const few = 3
+const few = 5
 
 // retry returns the tests that failed, by package, if they may be run again: they are few, nothing else went wrong, and none is of
 // a package that is excepted.

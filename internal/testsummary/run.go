@@ -30,7 +30,7 @@ type Options struct {
 	Elsewhere []string
 	// Again: so many times is each test run that failed, alone, after the others. If each passes each time, the run has not failed, and
 	// the last line names them. That is for machines that stand still for seconds, where a test that keeps time may fail. It is not
-	// done if more than three failed, or after a data race, a panic, or a package that failed without a test; nor if one of the
+	// done if more than five failed, or after a data race, a panic, or a package that failed without a test; nor if one of the
 	// packages named in Except failed, as ones that draw something else each time.
 	Again  int
 	Except []string

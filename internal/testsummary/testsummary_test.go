@@ -48,7 +48,9 @@ var packages = map[string]string{
 		func TestA(t *testing.T) { fail(t) }
 		func TestB(t *testing.T) { fail(t) }
 		func TestC(t *testing.T) { fail(t) }
-		func TestD(t *testing.T) { fail(t) }`,
+		func TestD(t *testing.T) { fail(t) }
+		func TestE(t *testing.T) { fail(t) }
+		func TestF(t *testing.T) { fail(t) }`,
 	"racy": `func TestA(t *testing.T) {
 			if _, err := os.Stat("racy"); err == nil { return }
 			os.WriteFile("racy", nil, 0o644)
@@ -183,7 +185,7 @@ func TestWhatFailedIsRunAgainAlone(t *testing.T) {
 			},
 		},
 		"and fails":                                   {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA"}, not: []string{"and then passed"}},
-		"not if too many have":                        {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 4 failed"}, not: []string{again}},
+		"not if too many have":                        {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 6 failed"}, not: []string{again}},
 		"not if there was a data race":                {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
 		"not if there was a panic":                    {packages: []string{"panics"}, status: 1, not: []string{again}},
 		"not if a package failed otherwise":           {packages: []string{"leaves"}, status: 1, want: []string{"Failed: leaves."}, not: []string{again}},

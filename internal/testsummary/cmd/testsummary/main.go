@@ -2,7 +2,7 @@
 //
 //	go run ./internal/testsummary/cmd/testsummary -elsewhere "chaos: make chaos runs it" -- -race ./...
 //
-// Its exit status is that of go test. With -again 3, each of up to three tests that failed is run three times more, alone, and if all of
+// Its exit status is that of go test. With -again 3, each of up to five tests that failed is run three times more, alone, and if all of
 // that passes, the status is 0, and the last line names them.
 package main
 
@@ -22,7 +22,7 @@ func main() {
 		o.Elsewhere = append(o.Elsewhere, line)
 		return nil
 	})
-	flag.IntVar(&o.Again, "again", 0, "run each of up to three tests that failed `N` times more, alone, and fail only if one of them does")
+	flag.IntVar(&o.Again, "again", 0, "run each of up to five tests that failed `N` times more, alone, and fail only if one of them does")
 	flag.Func("except", "the `package`, as the summary names it, whose tests are not run again; may be repeated", func(name string) error {
 		o.Except = append(o.Except, name)
 		return nil
