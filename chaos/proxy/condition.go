@@ -48,7 +48,7 @@ func delayed(stream string) toxic {
 	return toxic{Type: "latency", Stream: stream, Attributes: attributes{"latency": 75, "jitter": 75}}
 }
 
-// lost drops bytes for ever, and so the connection with it must not live longer than the condition: see [Proxy.Set].
+// lost drops bytes for ever.
 func lost(stream string) toxic {
 	return toxic{Type: "timeout", Stream: stream, Attributes: attributes{"timeout": 0}}
 }
@@ -62,12 +62,6 @@ type toxic struct {
 
 type attributes map[string]int
 
-// keepsBytes reports whether a connection can outlive the condition: nothing that it carried is missing.
-func (c Condition) keepsBytes() bool {
-	switch c {
-	case Fine, Slow, Jittery, Trickling:
-		return true
-	default:
-		return false
-	}
-}
+// ends reports whether the connections that were in the condition end with it: they may miss something that they carried, or be held up
+// by something that is held back.
+func (c Condition) ends() bool { return c != Fine }

@@ -4,7 +4,6 @@ package proxy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,8 +38,7 @@ type Proxy struct {
 const (
 	listenAttempts = 5
 	lendAttempts   = 500
-	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine. It waits
-	// for ever for one that is closed in the midst of the change while bytes are held back for it.
+	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine.
 	changeTimeout = 20 * time.Second
 )
 
@@ -73,8 +71,9 @@ func (p *Proxy) Addr() string { return p.listen }
 
 // Set puts the network into a condition, whatever it was in before, for the connections that there are and for new ones.
 //
-// A condition that loses bytes ends with the connections that it was in: what arrived on them afterwards would be
-// taken for the answer to another command, which no network does.
+// A condition other than [Fine] ends with the connections that it was in. Where bytes were lost, what arrived on them afterwards would be
+// taken for the answer to another command, which no network does. Where bytes are held back, toxiproxy waits for ever for a
+// connection that is closed while its condition changes.
 //
 // After an error the proxy is of no more use, and is to be closed.
 func (p *Proxy) Set(c Condition) error {
@@ -112,9 +111,7 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 		proxy.Stop()
 		return proxy, nil
 	}
-	if from.keepsBytes() {
-		proxy.Toxics.ResetToxics(context.Background())
-	} else {
+	if from.ends() {
 		proxy.Stop()
 		next, err := p.begin()
 		if err != nil {

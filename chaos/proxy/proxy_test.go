@@ -115,7 +115,7 @@ func TestEveryConditionFollowsEveryOther(t *testing.T) {
 	}
 }
 
-func TestAConnectionLivesOnIfNothingIsMissing(t *testing.T) {
+func TestAConnectionIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	for _, c := range []proxy.Condition{proxy.Slow, proxy.Jittery, proxy.Trickling} {
 		t.Run(string(c), func(t *testing.T) {
@@ -124,16 +124,16 @@ func TestAConnectionLivesOnIfNothingIsMissing(t *testing.T) {
 			conn := dial(t, p)
 			require.NoError(t, says(conn))
 			require.NoError(t, p.Set(c))
-			require.NoError(t, says(conn))
-			require.NoError(t, p.Set(proxy.Fine))
-			require.NoError(t, says(conn))
+			require.NoError(t, says(conn), "and not broken")
 		})
 	}
 }
 
-func TestAConnectionThatLostBytesEndsWithTheCondition(t *testing.T) {
+func TestAConnectionEndsWithTheCondition(t *testing.T) {
 	t.Parallel()
-	for _, c := range []proxy.Condition{proxy.Silent, proxy.NoCommands, proxy.NoAnswers} {
+	for c, loses := range map[proxy.Condition]bool{
+		proxy.Slow: false, proxy.Jittery: false, proxy.Trickling: false, proxy.Silent: true, proxy.NoCommands: true, proxy.NoAnswers: true,
+	} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
 			p := newEcho(t).behind(t)
@@ -145,7 +145,9 @@ func TestAConnectionThatLostBytesEndsWithTheCondition(t *testing.T) {
 			require.NoError(t, p.Set(proxy.Fine))
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
 			got, err := io.ReadAll(conn)
-			assert.Empty(t, got)
+			if loses {
+				assert.Empty(t, got)
+			}
 			if err != nil {
 				assert.ErrorContains(t, err, "reset", "ended, not silent")
 			}

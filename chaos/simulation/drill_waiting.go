@@ -87,13 +87,14 @@ func (sc *scene) shares() {
 	together(all...)
 
 	ttl := sc.schedule.MaxTTL()
-	slice := min(ttl/8, max(50*time.Millisecond, 4*2*trip)) // 4 times what the masters took, a scout and then the others
+	// 4 times what the masters took: a scout and then the others, each behind what was on its way over the connection.
+	slice := min(ttl/8, max(50*time.Millisecond, 4*4*trip))
 	shares := make([]int, len(sc.schedule.Clients))
 	for _, t := range had.sorted() {
 		if t.last-t.first > slice+trip {
 			sc.problem(ByLiveness, sc.schedule.Clients[t.client].Name,
 				"kept %q for %v by handing it over, while others waited; %v at most were expected",
-				sc.schedule.Names[0], t.last-t.first, slice)
+				sc.schedule.Names[0], t.last-t.first, slice+trip)
 		}
 		shares[t.client]++
 	}
