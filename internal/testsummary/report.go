@@ -48,14 +48,15 @@ type suite struct {
 	ended   bool
 	broken  bool // it failed, whether a test did or not
 	crashed bool // a data race or a panic was seen, or a test did not come to its end
+	felled  bool // by what is not Go
 	unbuilt bool
 }
 
 type skip struct{ test, reason string }
 
 // crashes are the signs of what no busy machine does, in a test or in a process that it has started: 66 is how one ends that has seen
-// a data race, 2 one that has panicked. What rapid finds is drawn anew each time.
-var crashes = []string{"DATA RACE", "exit status 66", "panic: ", "fatal error: ", "exit status 2", "[rapid] failed"}
+// a data race. What rapid finds is drawn anew each time.
+var crashes = []string{"DATA RACE", "exit status 66", "panic: ", "fatal error: ", "[rapid] failed"}
 
 // Take handles one event.
 func (r *Report) Take(e Event) {
@@ -72,6 +73,7 @@ func (r *Report) Take(e Event) {
 		s.tests[e.Test] = new(strings.Builder)
 		s.began = append(s.began, e.Test)
 	case "output":
+		s.felled = s.felled || strings.HasPrefix(e.Output, "SIGSEGV: segmentation violation")
 		s.crashed = s.crashed || slices.ContainsFunc(crashes, func(sign string) bool { return strings.Contains(e.Output, sign) })
 		if text, running := s.tests[e.Test]; running {
 			text.WriteString(e.Output)
@@ -133,7 +135,7 @@ func (r *Report) endTest(s *suite, e Event) {
 
 func (r *Report) endSuite(s *suite, e Event) {
 	s.ended, s.broken, s.unbuilt = true, e.Action == "fail", e.FailedBuild != ""
-	s.crashed = s.crashed || s.broken && len(s.began) > 0
+	s.crashed = s.crashed || s.broken && len(s.began) > 0 && !s.felled
 	for _, test := range s.began { // a panic, or a timeout, ends them without an event
 		fmt.Fprint(r.Out, s.tests[test])
 	}

@@ -31,7 +31,8 @@ type Options struct {
 	// Again: so many times is each test run that failed, alone, after the others. If each passes each time, the run has not failed, and
 	// the last line names them. That is for machines that stand still for seconds, where a test that keeps time may fail. It is not
 	// done if more than five failed, or after a data race, a panic, or a package that failed without a test; nor if one of the
-	// packages named in Except failed, as ones that draw something else each time.
+	// packages named in Except failed, as ones that draw something else each time. A package whose tests were felled by a
+	// segmentation violation outside of Go, as the race detector's, counts as one test, and is run once.
 	Again  int
 	Except []string
 	// Out is told what go test would print, and then the summary; Progress every now and then what is running.
@@ -61,8 +62,11 @@ func (o Options) again(ctx context.Context, args []string, first *Report, status
 	var passed []string
 	tests := first.retry(o.Except)
 	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
-		what := first.packages[pkg].name + ": " + strings.Join(tests[pkg], ", ")
-		fmt.Fprintf(o.Out, "\nOnce more, alone, %d times: %s\n", o.Again, what)
+		what := fmt.Sprintf("%s: %s (%d times)", first.packages[pkg].name, strings.Join(tests[pkg], ", "), o.Again)
+		if tests[pkg] == nil {
+			what = first.packages[pkg].name + ", which the race detector had felled (once)"
+		}
+		fmt.Fprintf(o.Out, "\nOnce more, alone: %s\n", what)
 		second := &Report{Module: first.Module, Out: o.Out}
 		if _, err := o.test(ctx, alone(args, pkg, tests[pkg], o.Again), second); err != nil || !second.passedAll(pkg, tests[pkg], o.Again) {
 			return status, err
@@ -72,7 +76,7 @@ func (o Options) again(ctx context.Context, args []string, first *Report, status
 	if len(passed) == 0 {
 		return status, nil
 	}
-	fmt.Fprintf(o.Out, "\nFailed, and then passed %d times of %d, alone: %s.\n", o.Again, o.Again, strings.Join(passed, "; "))
+	fmt.Fprintf(o.Out, "\nFailed, and then passed alone: %s.\n", strings.Join(passed, "; "))
 	return 0, nil
 }
 

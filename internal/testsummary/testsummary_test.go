@@ -73,6 +73,13 @@ var packages = map[string]string{
 			os.WriteFile("child", nil, 0o644)
 			t.Error("did not end well: exit status 66")
 		}`,
+	"felled": `func TestA(t *testing.T) {}
+		func TestB(t *testing.T) {
+			if _, err := os.Stat("felled"); err == nil { return }
+			os.WriteFile("felled", nil, 0o644)
+			println("SIGSEGV: segmentation violation\nPC=0x437b50 m=11 sigcode=1 addr=0x7fb208900000\n")
+			os.Exit(2)
+		}`,
 	"excepted": `func TestA(t *testing.T) { t.Error("in another schedule") }`,
 	"leaves": `func TestMain(m *testing.M) {
 			m.Run()
@@ -170,7 +177,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestWhatFailedIsRunAgainAlone(t *testing.T) {
-	const again = "Once more, alone, 3 times: "
+	const again = "Once more, alone: "
 	for name, test := range map[string]struct {
 		packages []string
 		status   int
@@ -180,11 +187,18 @@ func TestWhatFailedIsRunAgainAlone(t *testing.T) {
 		"and passes": {
 			packages: []string{"passes", "once"},
 			want: []string{
-				"for the first time", "--- FAIL: TestB", "Tests: 2 passed, 3 failed", again + "once: TestC, TestB\n",
-				"Failed, and then passed 3 times of 3, alone: once: TestC, TestB.",
+				"for the first time", "--- FAIL: TestB", "Tests: 2 passed, 3 failed", again + "once: TestC, TestB (3 times)\n",
+				"Failed, and then passed alone: once: TestC, TestB (3 times).",
 			},
 		},
-		"and fails":                                   {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA"}, not: []string{"and then passed"}},
+		"and fails": {packages: []string{"once", "fails"}, status: 1, want: []string{again + "fails: TestA (3 times)\n"}, not: []string{"and then passed"}},
+		"what the race detector has felled is run as a whole": {
+			packages: []string{"felled", "once"},
+			want: []string{
+				again + "felled, which the race detector had felled (once)\n", again + "once: ",
+				"Failed, and then passed alone: felled, which the race detector had felled (once); once: ",
+			},
+		},
 		"not if too many have":                        {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 6 failed"}, not: []string{again}},
 		"not if there was a data race":                {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
 		"not if there was a panic":                    {packages: []string{"panics"}, status: 1, not: []string{again}},
