@@ -61,7 +61,3 @@ type toxic struct {
 }
 
 type attributes map[string]int
-
-// ends reports whether the connections that were in the condition end with it: they may miss something that they carried, or be held up
-// by something that is held back.
-func (c Condition) ends() bool { return c != Fine }

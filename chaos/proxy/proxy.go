@@ -111,7 +111,7 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 		proxy.Stop()
 		return proxy, nil
 	}
-	if from.ends() {
+	if from != Fine {
 		proxy.Stop()
 		next, err := p.begin()
 		if err != nil {

@@ -109,7 +109,7 @@ func run(t *testing.T, names []string, o testsummary.Options) (status int, out s
 	}
 	var text, progress bytes.Buffer
 	o.Dir, o.Out, o.Progress = dir, &text, &progress
-	status, err := testsummary.Run(t.Context(), []string{"-p", "1", "./..."}, o)
+	status, err := testsummary.Run(t.Context(), []string{"-count=1", "-p", "1", "./..."}, o)
 	require.NoError(t, err, progress.String())
 	return status, text.String()
 }

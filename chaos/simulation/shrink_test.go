@@ -1,0 +1,53 @@
+package simulation
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What Shrink keeps is chance; what it tries is not: half of the storm and of the faults, each fault, client and name out, and one
+// worker, two masters, and all that is odd about clocks.
+func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
+	t.Parallel()
+	s := Schedule{
+		Storm: 4 * time.Second, Names: []string{"a", "b"}, Kinds: []Kind{Mutex, Reader}, Masters: 5, Rates: []float64{1, 1, 1.01, 1, 1},
+		Clients: []Client{{Name: "x", Workers: 1, Rate: 1}, {Name: "y", Workers: 2, Rate: 1.01}, {Name: "z", Workers: 1, Rate: 1}},
+		Faults:  []Fault{{Kind: Crash, Master: 4, Client: -1}, {Kind: Freeze, Client: 1}, {Kind: Freeze, Client: 2}, {Kind: Restart, Client: -1, At: 3 * time.Second}},
+	}
+	same := func(p Schedule) bool { return p.Storm == s.Storm && len(p.Clients) == 3 && p.Masters == 5 }
+	for what, is := range map[string]func(p Schedule) bool{
+		"a shorter storm, without the faults behind it": func(p Schedule) bool { return p.Storm == s.Storm/2 && len(p.Faults) == 3 },
+		"without a client, and what befell it": func(p Schedule) bool {
+			return len(p.Clients) == 2 && p.Clients[1].Name == "z" && len(p.Faults) == 3 && p.Faults[1].Client == 1
+		},
+		"one name":              func(p Schedule) bool { return len(p.Names) == 1 },
+		"one kind":              func(p Schedule) bool { return len(p.Kinds) == 1 },
+		"half of the faults":    func(p Schedule) bool { return same(p) && len(p.Faults) == 2 },
+		"without one fault":     func(p Schedule) bool { return same(p) && len(p.Faults) == 3 },
+		"fewer workers":         func(p Schedule) bool { return same(p) && p.Clients[1].Workers == 1 },
+		"three masters":         func(p Schedule) bool { return p.Masters == 3 && len(p.Rates) == 3 && len(p.Faults) == 3 },
+		"clocks that are right": func(p Schedule) bool { return same(p) && p.Clients[1].Rate == 1 && p.Rates[2] == 1 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			assert.True(t, slices.ContainsFunc(proposals(s), is))
+		})
+	}
+}
+
+// proposals are all that is tried of a schedule first.
+func proposals(s Schedule) (all []Schedule) {
+	for _, less := range simpler {
+		for i := 0; ; i++ {
+			p, ok := less(s.clone(), i)
+			if !ok {
+				break
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
