@@ -3,9 +3,13 @@
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
 FIVE        := -f docker-compose.5node.yml
-REDISIMAGE  := go run ./internal/redisimage/cmd/redisimage
+REDISIMAGE  := go run ./internal/redisbox/redisimage/cmd/redisimage
 TESTSUMMARY := go run ./internal/testsummary/cmd/testsummary
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
+
+# The modules of the workspace (go.work). Only the first one is what a user of the library requires.
+MODULES     := . bench chaos examples/fencing integration internal/redisbox
+PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
 # make test RACE=1 looks for data races too; make test ARGS="-run TestX -v" passes flags to go test; make test AGAIN=3 runs each of up
 # to five tests that failed three times more, alone, and fails only if one of them does. The simulation draws other schedules then.
@@ -16,7 +20,7 @@ DURATION ?= 2h
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint fmt-check fmt vet staticcheck cross clean
+.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint fmt-check tidy-check tidy fmt vet staticcheck cross clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +31,7 @@ build: ## the redlock command, in bin/
 # The image is made beforehand, where one sees what takes a while. Without Docker the summary says what did not run.
 test: ## every test, and at the end what did not run, and why (RACE=1, AGAIN=3)
 	@$(REDISIMAGE) >/dev/null || true
-	@$(TESTSUMMARY) $(if $(AGAIN),-again $(AGAIN) -except chaos/simulation) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) ./...
+	@$(TESTSUMMARY) $(if $(AGAIN),-again $(AGAIN) -except chaos/simulation) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) $(PACKAGES)
 
 race: ## make test with the race detector
 	@$(MAKE) --no-print-directory test RACE=1
@@ -78,24 +82,30 @@ smoke: build ## README's first command, and then the built command against five 
 	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
 	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
 
-lint: fmt-check vet staticcheck ## gofmt, go vet and staticcheck; change nothing
+lint: fmt-check tidy-check vet staticcheck ## gofmt, go mod tidy, go vet and staticcheck; change nothing
 
 fmt-check:
 	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	  if [ -n "$$files" ]; then echo "not gofmt'ed (make fmt does it):"; echo "$$files"; exit 1; fi
 
+tidy-check:
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
+
+tidy: ## go mod tidy in every module
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+
 fmt: ## format every Go file
 	git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
 
 vet: ## go vet
-	go vet ./...
+	go vet $(PACKAGES)
 
 staticcheck: ## staticcheck, at a pinned version
-	go run $(STATICCHECK) ./...
+	go run $(STATICCHECK) $(PACKAGES)
 
 cross: ## that it builds for macOS and Windows too
-	GOOS=darwin go build ./...
-	GOOS=windows go build ./...
+	GOOS=darwin go build $(PACKAGES)
+	GOOS=windows go build $(PACKAGES)
 
 clean: ## remove what the other targets leave in the tree
 	rm -rf bin chaos-report bench-report coverage.out

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/aof"
 	"github.com/redlock-go/redlock/chaos/proxy"
 	"github.com/redlock-go/redlock/internal/redisbox"
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/history"
 	"github.com/redlock-go/redlock/chaos/traffic"
 	"github.com/redlock-go/redlock/internal/redisbox"
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/internal/redisbox"
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
 // Image makes a container image of a program of this machine, with nothing in it but that, the shared libraries that it

@@ -3,7 +3,7 @@ package redisbox
 import (
 	"context"
 
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
 // LabelPID is the label with the owner's process id.

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/internal/freeport"
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
 // EnvRequire names the environment variable that, set to 1, makes a missing Docker a failure of the tests that need it.

@@ -48,7 +48,9 @@ func Run(ctx context.Context, args []string, o Options) (status int, err error) 
 		return 0, fmt.Errorf("go list -m: %w", err)
 	}
 	begin := clock.System.Now()
-	report := &Report{Module: strings.TrimSpace(string(module)), Out: o.Out}
+	// A workspace has several modules. Their paths begin with that of the one at its root, which comes first.
+	root, _, _ := strings.Cut(string(module), "\n")
+	report := &Report{Module: root, Out: o.Out}
 	status, err = o.test(ctx, args, report)
 	report.Summary(clock.System.Now().Sub(begin), o.Elsewhere)
 	if status == 0 || o.Again == 0 || err != nil {

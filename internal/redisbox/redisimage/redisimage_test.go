@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/internal/redisbox"
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 

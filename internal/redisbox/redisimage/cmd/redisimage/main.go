@@ -1,7 +1,7 @@
 // Command redisimage prints the name of a container image with a Redis server in it, and makes one if need be; what
 // takes a while is told on standard error.
 //
-//	REDLOCK_REDIS_IMAGE=$(go run ./internal/redisimage/cmd/redisimage) docker compose -f docker-compose.5node.yml up -d
+//	REDLOCK_REDIS_IMAGE=$(go run ./internal/redisbox/redisimage/cmd/redisimage) docker compose -f docker-compose.5node.yml up -d
 //
 // It exits 1 if there is none, and with -check says only whether Docker is reachable.
 package main
@@ -13,7 +13,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/redlock-go/redlock/internal/redisimage"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 )
 
 func main() {
