@@ -22,7 +22,10 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	t.Parallel()
 	documents, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
-	documents = append(documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+	history, err := filepath.Glob("docs/history/*.md")
+	require.NoError(t, err)
+	documents = append(documents, history...)
+	documents = append(documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md")
 	links := 0
 	for _, document := range documents {
 		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
