@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/memnet"
 )
 
 // A Dialer opens a network connection, as (*net.Dialer).DialContext does.
@@ -40,10 +41,7 @@ func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
 func WithName(name string) Option { return func(s *settings) { s.name = name } }
 
 func newSettings(opts []Option) (settings, error) {
-	s := settings{
-		clock:  clock.System,
-		dialer: (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext,
-	}
+	s := settings{clock: clock.System, dialer: dialDefault}
 	for _, o := range opts {
 		if o == nil {
 			return s, errors.New("redlock: a nil node.Option")
@@ -54,6 +52,17 @@ func newSettings(opts []Option) (settings, error) {
 		return s, errors.New("redlock: a nil clock or dialer: leave the option out to use the system's")
 	}
 	return s, nil
+}
+
+var systemDialer = &net.Dialer{KeepAlive: 15 * time.Second}
+
+// dialDefault connects over the network. Addresses that package memnet has given out belong to masters within this
+// process, which redlocktest.StartVirtual runs.
+func dialDefault(ctx context.Context, network, addr string) (net.Conn, error) {
+	if dial := memnet.Find(addr); dial != nil {
+		return dial(ctx, network, addr)
+	}
+	return systemDialer.DialContext(ctx, network, addr)
 }
 
 // Open makes a node of a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
