@@ -3,6 +3,7 @@ package embedded
 import (
 	"net"
 	"sync"
+	"time"
 )
 
 // gate holds back what passes through the connections of a frozen master. Its zero value is open.
@@ -58,8 +59,15 @@ func (g *gate) pass(side *chan struct{}, gone <-chan struct{}) bool {
 type conn struct {
 	net.Conn
 	life *life
+	late lateWriter
 	gone chan struct{} // closed when this side closes the connection
 	once sync.Once
+}
+
+func newConn(c net.Conn, l *life) *conn {
+	gated := &conn{Conn: c, life: l, gone: make(chan struct{})}
+	gated.late = lateWriter{pass: gated.pass, gone: gated.gone, spawn: l.sending.Go}
+	return gated
 }
 
 // Read hands out what has arrived only while the gate is open. It looks after reading, not before: a read that was
@@ -73,6 +81,11 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 func (c *conn) Write(p []byte) (int, error) {
+	return c.late.write(p, time.Duration(c.life.faults.slow.Load()))
+}
+
+// pass writes p once the gate is open.
+func (c *conn) pass(p []byte) (int, error) {
 	if !c.life.gate.pass(&c.life.gate.writes, c.gone) {
 		return 0, net.ErrClosed
 	}

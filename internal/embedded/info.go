@@ -16,9 +16,13 @@ import (
 // version is what miniredis says of itself in HELLO.
 const version = "8.4.0"
 
-// hook answers what miniredis cannot: INFO and ROLE, in the words of a real Redis. INFO never falls through, so a client
-// sees one server whichever section it asks for.
+// hook refuses what is to be refused, and answers what miniredis cannot: INFO and ROLE, in the words of a real Redis.
+// INFO never falls through, so a client sees one server whichever section it asks for.
 func (l *life) hook(c *server.Peer, cmd string, args ...string) bool {
+	if refusal := l.faults.refusal.Load(); refusal != nil && c != l.own {
+		c.WriteError(*refusal)
+		return true
+	}
 	switch cmd {
 	case "INFO":
 		text := l.info(args)

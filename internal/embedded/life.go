@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/redlock-go/redlock/clock"
 )
@@ -19,8 +20,10 @@ type life struct {
 	redis    *miniredis.Miniredis
 	listener net.Listener
 	gate     gate
-	frozen   bool // guarded by Master.mu: this side holds redis' own lock
-	wiped    bool // guarded by Master.mu: lose the data at the thaw
+	faults   *faults
+	own      *server.Peer  // a client of this side
+	frozen   bool          // guarded by Master.mu: this side holds redis' own lock
+	pending  []func(*life) // guarded by Master.mu: what is to be done at the thaw
 
 	runID  string
 	replID string
@@ -28,6 +31,7 @@ type life struct {
 	age    time.Duration // uptime claimed at birth
 
 	accepting sync.WaitGroup
+	sending   sync.WaitGroup // what is late
 	mu        sync.Mutex
 	conns     map[*conn]struct{}
 }
@@ -37,7 +41,7 @@ type life struct {
 // miniredis could listen by itself, but then its connections could not be gated: a hook before each command comes too
 // late (the command is read by then, its client may have been answered) and too often (also inside a script, whose
 // lock everything else waits for). So the listener is ours, and miniredis gets connections that can hold their breath.
-func begin(addr string, uptime time.Duration) (*life, error) {
+func begin(addr string, uptime time.Duration, f *faults) (*life, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: cannot listen: %w", err)
@@ -45,6 +49,8 @@ func begin(addr string, uptime time.Duration) (*life, error) {
 	l := &life{
 		redis:    miniredis.NewMiniRedis(),
 		listener: listener,
+		faults:   f,
+		own:      newOwnPeer(),
 		runID:    hex40(),
 		replID:   hex40(),
 		born:     clock.System.Now(),
@@ -70,7 +76,7 @@ func (l *life) accept() {
 		if err != nil {
 			return
 		}
-		gated := &conn{Conn: c, life: l, gone: make(chan struct{})}
+		gated := newConn(c, l)
 		l.mu.Lock()
 		l.conns[gated] = struct{}{}
 		l.mu.Unlock()
@@ -103,21 +109,24 @@ func (l *life) thaw() {
 	}
 	l.frozen = false
 	l.redis.Unlock()
-	if l.wiped {
-		// Answers may pass before the data goes: a script may hold the lock while its message waits to be written.
-		l.wiped = false
+	if len(l.pending) > 0 {
+		// Answers may pass before the data changes: a script may hold the lock while its message waits to be written.
 		l.gate.openWrites()
-		l.redis.FlushAll()
+		for _, do := range l.pending {
+			do(l)
+		}
+		l.pending = nil
 	}
 	l.gate.open()
 }
 
-func (l *life) wipe() {
+// later does it now, or at the thaw.
+func (l *life) later(do func(*life)) {
 	if l.frozen {
-		l.wiped = true
+		l.pending = append(l.pending, do)
 		return
 	}
-	l.redis.FlushAll()
+	do(l)
 }
 
 // end closes everything and returns when every goroutine of this life is done. Connections go first: what a frozen
@@ -140,6 +149,7 @@ func (l *life) end() {
 	l.redis.CtxCancel() // wakes commands that block
 	l.redis.Server().Close()
 	l.redis.Close()
+	l.sending.Wait()
 }
 
 func hex40() string {

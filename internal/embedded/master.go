@@ -26,7 +26,8 @@ var ErrClosed = errors.New("embedded: the master is closed")
 // together; each returns when its effect is complete. Calling one that changes nothing (stopping a stopped master,
 // thawing one that is not frozen) does nothing.
 type Master struct {
-	addr string // where it listens, across restarts
+	addr   string // where it listens, across restarts
+	faults *faults
 
 	mu     sync.Mutex
 	life   *life // nil while stopped
@@ -61,11 +62,12 @@ func Open(opts ...Option) (*Master, error) {
 	if c.uptime < 0 {
 		return nil, fmt.Errorf("embedded: uptime %v: it must not be negative", c.uptime)
 	}
-	l, err := begin(c.addr, c.uptime)
+	f := &faults{}
+	l, err := begin(c.addr, c.uptime, f)
 	if err != nil {
 		return nil, err
 	}
-	return &Master{addr: l.listener.Addr().String(), life: l}, nil
+	return &Master{addr: l.listener.Addr().String(), faults: f, life: l}, nil
 }
 
 // OpenAll starts n new masters, or none when one of them fails. n must be at least 1.
@@ -139,7 +141,7 @@ func (m *Master) Start() error {
 	sys := clock.System
 	const patience = 2 * time.Second
 	for asked := sys.Now(); ; {
-		l, err := begin(m.addr, 0)
+		l, err := begin(m.addr, 0, m.faults)
 		if err == nil {
 			m.life = l
 			return nil
@@ -174,11 +176,7 @@ func (m *Master) Thaw() {
 // Wipe loses all data like a FLUSHALL: without a trace in INFO, the run id stays the same. Connections and scripts stay.
 // A frozen master loses what it holds as it thaws, before it executes what was sent since.
 func (m *Master) Wipe() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.life != nil {
-		m.life.wipe()
-	}
+	m.later(func(l *life) { l.redis.FlushAll() })
 }
 
 // Close stops the master for good, frozen or not. No goroutine of it is left when Close returns.
