@@ -105,6 +105,16 @@ func (m *Master) ReplyTimes(n int, msg string, cmds ...string) {
 	m.set(func() { m.rules = append(m.rules, r) })
 }
 
+// ReplyOnly ends every Reply, and has the server answer every command with the error msg unless msg is "".
+func (m *Master) ReplyOnly(msg string) {
+	m.set(func() {
+		m.rules = nil
+		if msg != "" {
+			m.rules = []rule{{msg: msg, left: -1}}
+		}
+	})
+}
+
 // Recover ends Reply.
 func (m *Master) Recover() { m.set(func() { m.rules = nil }) }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// uptime is how long the masters of a new world have been up.
-const uptime = 24 * time.Hour
-
 // Master is one Redis master. The faults of its [Link] apply to all hosts.
 type Master struct {
 	*Link
@@ -56,10 +53,10 @@ type rule struct {
 	left int             // how often; negative: for ever
 }
 
-func newMaster(w *Net, i int) *Master {
+func newMaster(w *Net, i int, addr string, uptime time.Duration) *Master {
 	now := time.Now()
 	m := &Master{
-		Link: &Link{net: w}, index: i, addr: fmt.Sprintf("10.0.0.%d:6379", i+1),
+		Link: &Link{net: w}, index: i, addr: addr,
 		redis: miniredis.NewMiniRedis(), up: true,
 		base: now, shown: now, rate: 1, booted: now.Add(-uptime),
 		scripts: make(map[string]string), fields: make(map[string]string), conns: make(map[*conn]struct{}),
@@ -106,15 +103,25 @@ func (m *Master) Get(key string) string {
 	return v
 }
 
-// Set sets the string at key, with a TTL unless ttl is 0, as a foreign client would.
+// Set sets the string at key, with a TTL unless ttl is 0, as a foreign client would: whatever was there is replaced.
 func (m *Master) Set(key, value string, ttl time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tick()
+	m.redis.Del(key)
 	_ = m.redis.Set(key, value)
 	if ttl > 0 { // miniredis takes a TTL of 0 for one that has just ended
 		m.redis.SetTTL(key, ttl)
 	}
+}
+
+// Del removes key, and has message published on channel, as a foreign client would.
+func (m *Master) Del(key, channel, message string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tick()
+	m.redis.Del(key)
+	m.redis.Publish(channel, message)
 }
 
 // TTL returns how long key lives on; 0 if it does not exist, or for ever.

@@ -82,10 +82,20 @@ type Event struct {
 	Reply string
 }
 
-// New returns a world of n masters that have been up for a day. It must be called inside a bubble. Two
-// seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left a connection
-// open.
+// New returns a world of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a
+// bubble. Two seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left a
+// connection open.
 func New(t TB, seed uint64, n int) *Net {
+	t.Helper()
+	addrs := make([]string, n)
+	for i := range addrs {
+		addrs[i] = fmt.Sprintf("10.0.0.%d:6379", i+1)
+	}
+	return NewAt(t, seed, addrs, 24*time.Hour)
+}
+
+// NewAt is New with one master at each of addrs, all of them up for as long as uptime says.
+func NewAt(t TB, seed uint64, addrs []string, uptime time.Duration) *Net {
 	t.Helper()
 	w := &Net{
 		seed:    seed,
@@ -94,8 +104,8 @@ func New(t TB, seed uint64, n int) *Net {
 		conns:   make(map[*conn]struct{}),
 		changed: make(chan struct{}),
 	}
-	for i := range n {
-		m := newMaster(w, i)
+	for i, addr := range addrs {
+		m := newMaster(w, i, addr, uptime)
 		w.masters = append(w.masters, m)
 		w.byAddr[m.addr] = m
 	}
