@@ -87,6 +87,65 @@ func ExampleNewLocker() {
 	// <nil>
 }
 
+func ExampleStartLocker() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+	locker, masters := redlocktest.StartLocker(t, 3)
+
+	for _, m := range masters {
+		m.Refuse("OOM command not allowed when used memory > 'maxmemory'.")
+	}
+	_, err := locker.TryLock(context.Background(), "orders:42")
+	fmt.Println(errors.Is(err, redlock.ErrNoQuorum))
+
+	for _, m := range masters {
+		m.Refuse("")
+	}
+	_, err = locker.Lock(context.Background(), "orders:42") // a moment later
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
+}
+
+func ExampleMaster_Hold() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+	locker, masters := redlocktest.StartLocker(t, 3)
+
+	for _, m := range masters {
+		m.Hold("orders:42", time.Minute)
+	}
+	_, err := locker.TryLock(context.Background(), "orders:42")
+	fmt.Println("held:", errors.Is(err, redlock.ErrHeld))
+
+	for _, m := range masters {
+		m.Release("orders:42")
+	}
+	_, err = locker.TryLock(context.Background(), "orders:42")
+	fmt.Println("released:", err)
+	// Output:
+	// held: true
+	// released: <nil>
+}
+
+func ExampleMaster_Slow() {
+	t := &inTest{} // in a test: the *testing.T
+	defer t.end()
+	locker, masters := redlocktest.StartLocker(t, 3, redlock.WithNodeTimeout(100*time.Millisecond))
+
+	masters[0].Slow(time.Second)
+	_, err := locker.TryLock(context.Background(), "orders:42")
+	fmt.Println("two of three in time:", err)
+
+	masters[1].Slow(time.Second)
+	_, err = locker.TryLock(context.Background(), "orders:43")
+	fmt.Println("one of three in time:", errors.Is(err, redlock.ErrNoQuorum))
+	// Output:
+	// two of three in time: <nil>
+	// one of three in time: true
+}
+
 func ExampleMaster() {
 	t := &inTest{} // in a test: the *testing.T
 	defer t.end()

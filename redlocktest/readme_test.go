@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -12,20 +12,22 @@ import (
 
 // This is the README's, word for word; readme_test.go at the root compares them.
 func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
-	masters := redlocktest.Start(t, 5)
-	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer locker.Close()
-	err = locker.Do(t.Context(), "orders:42", func(ctx context.Context) error {
-		for _, m := range masters[:3] {
-			m.Stop() // also Start, Freeze, Thaw, Wipe
+	synctest.Test(t, func(t *testing.T) { // where the TTL of 10 s ends at once
+		masters := redlocktest.StartVirtual(t, 5)
+		locker, err := redlock.Open(redlocktest.URLs(masters))
+		if err != nil {
+			t.Fatal(err)
 		}
-		<-ctx.Done() // the work
-		return context.Cause(ctx)
+		defer locker.Close()
+		err = locker.Do(t.Context(), "orders:42", func(ctx context.Context) error {
+			for _, m := range masters[:3] {
+				m.Stop() // also Start, Freeze, Thaw, Slow, Refuse, Hold, Release, Wipe
+			}
+			<-ctx.Done() // the work
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, redlock.ErrLost) {
+			t.Fatalf("the loss went unnoticed: %v", err)
+		}
 	})
-	if !errors.Is(err, redlock.ErrLost) {
-		t.Fatalf("the loss went unnoticed: %v", err)
-	}
 }

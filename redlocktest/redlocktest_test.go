@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/internal/memnet"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -33,9 +37,31 @@ func connect(t *testing.T, m *redlocktest.Master) *redis.Client {
 	require.NoError(t, err)
 	opts.MaxRetries, opts.DialerRetries = -1, 1
 	opts.ContextTimeoutEnabled = true
+	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if dial := memnet.Find(addr); dial != nil {
+			return dial(ctx, network, addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	c := redis.NewClient(opts)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+type start = func(testing.TB, int) []*redlocktest.Master
+
+// onBoth runs f with masters behind sockets, and in a bubble with masters in virtual time.
+func onBoth(t *testing.T, f func(t *testing.T, start start)) {
+	t.Helper()
+	t.Run("sockets", func(t *testing.T) {
+		t.Parallel()
+		f(t, redlocktest.Start)
+	})
+	t.Run("virtual", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) { f(t, redlocktest.StartVirtual) })
+	})
 }
 
 func ping(t *testing.T, c *redis.Client, d time.Duration) error {
@@ -62,68 +88,77 @@ func uptimeAndID(t *testing.T, c *redis.Client) (up, id string) {
 
 func TestMastersAreSeparateAndMayVoteAtOnce(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	require.Len(t, masters, 3)
-	ids := map[string]bool{}
-	for i, m := range masters {
-		c := connect(t, m)
-		won, err := c.SetNX(t.Context(), "name", "token", time.Minute).Result()
-		require.NoError(t, err)
-		assert.True(t, won, "master %d", i)
-		up, id := uptimeAndID(t, c)
-		assert.Equal(t, "2592000", up)
-		ids[id] = true
-		assert.Equal(t, m.URL(), redlocktest.URLs(masters)[i])
-	}
-	assert.Len(t, ids, 3)
+	onBoth(t, func(t *testing.T, start start) {
+		masters := start(t, 3)
+		require.Len(t, masters, 3)
+		ids := map[string]bool{}
+		for i, m := range masters {
+			c := connect(t, m)
+			won, err := c.SetNX(t.Context(), "name", "token", time.Minute).Result()
+			require.NoError(t, err)
+			assert.True(t, won, "master %d", i)
+			up, id := uptimeAndID(t, c)
+			assert.Equal(t, "2592000", up)
+			ids[id] = true
+			assert.Equal(t, m.URL(), redlocktest.URLs(masters)[i])
+		}
+		assert.Len(t, ids, 3)
+	})
 }
 
 func TestStopAndStart(t *testing.T) {
 	t.Parallel()
-	m := redlocktest.Start(t, 1)[0]
-	c := connect(t, m)
-	require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
-	_, before := uptimeAndID(t, c)
+	onBoth(t, func(t *testing.T, start start) {
+		m := start(t, 1)[0]
+		c := connect(t, m)
+		require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+		_, before := uptimeAndID(t, c)
 
-	m.Stop()
-	require.ErrorContains(t, ping(t, c, patience), "refused")
+		m.Stop()
+		require.Error(t, ping(t, c, patience), "the connection has ended")
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
 
-	m.Start()
-	require.Eventually(t, func() bool { return ping(t, c, patience) == nil }, patience, time.Millisecond)
-	assert.Zero(t, c.DBSize(t.Context()).Val())
-	up, after := uptimeAndID(t, c)
-	assert.Len(t, up, 1, "young again")
-	assert.NotEqual(t, before, after)
+		m.Start()
+		require.Eventually(t, func() bool { return ping(t, c, patience) == nil }, patience, time.Millisecond)
+		assert.Zero(t, c.DBSize(t.Context()).Val())
+		up, after := uptimeAndID(t, c)
+		assert.Len(t, up, 1, "young again")
+		assert.NotEqual(t, before, after)
+	})
 }
 
 func TestFreezeAndThaw(t *testing.T) {
 	t.Parallel()
-	m := redlocktest.Start(t, 1)[0]
-	c := connect(t, m)
-	require.NoError(t, ping(t, c, patience))
+	onBoth(t, func(t *testing.T, start start) {
+		m := start(t, 1)[0]
+		c := connect(t, m)
+		require.NoError(t, ping(t, c, patience))
 
-	m.Freeze()
-	require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	require.Error(t, c.Set(ctx, "ghost", "token", 0).Err())
+		m.Freeze()
+		require.ErrorContains(t, ping(t, c, 100*time.Millisecond), "timeout")
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		require.Error(t, c.Set(ctx, "ghost", "token", 0).Err())
 
-	m.Thaw()
-	require.NoError(t, ping(t, c, patience))
+		m.Thaw()
+		require.NoError(t, ping(t, c, patience))
+	})
 }
 
 func TestWipe(t *testing.T) {
 	t.Parallel()
-	m := redlocktest.Start(t, 1)[0]
-	c := connect(t, m)
-	require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
-	_, before := uptimeAndID(t, c)
+	onBoth(t, func(t *testing.T, start start) {
+		m := start(t, 1)[0]
+		c := connect(t, m)
+		require.NoError(t, c.Set(t.Context(), "name", "token", 0).Err())
+		_, before := uptimeAndID(t, c)
 
-	m.Wipe()
+		m.Wipe()
 
-	assert.Zero(t, c.DBSize(t.Context()).Val())
-	_, after := uptimeAndID(t, c)
-	assert.Equal(t, before, after)
+		assert.Zero(t, c.DBSize(t.Context()).Val())
+		_, after := uptimeAndID(t, c)
+		assert.Equal(t, before, after)
+	})
 }
 
 func TestMastersEndWithTheirTest(t *testing.T) {

@@ -1,0 +1,42 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func ExampleStartVirtual() {
+	test := func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			masters := redlocktest.StartVirtual(t, 3)
+			locker, err := redlock.Open(redlocktest.URLs(masters))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer locker.Close()
+			for _, m := range masters {
+				m.Hold("orders:42", time.Minute)
+			}
+			began := time.Now()
+			err = locker.Do(t.Context(), "orders:42", func(context.Context) error {
+				fmt.Println("waited:", time.Since(began).Round(time.Second))
+				return nil
+			})
+			fmt.Println(errors.Is(err, redlock.ErrHeld), err)
+		})
+	}
+	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "TestWaiting", F: test}})
+	fmt.Println(ok)
+	// Output:
+	// waited: 1m0s
+	// false <nil>
+	// true
+}

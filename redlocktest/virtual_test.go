@@ -1,0 +1,130 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestATTLEndsInVirtualTime(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		masters := redlocktest.StartVirtual(t, 5)
+		one, another := open(t, masters), open(t, masters)
+		_, err := one.Lock(t.Context(), "name", redlock.WithoutKeepalive(), redlock.WithTTL(time.Hour))
+		require.ErrorContains(t, err, "restart window")
+		lock, err := one.Lock(t.Context(), "name", redlock.WithoutKeepalive())
+		require.NoError(t, err)
+		require.Equal(t, began, time.Now(), "nothing makes it wait: the masters may vote at once")
+		next, err := another.Lock(t.Context(), "name")
+		require.NoError(t, err)
+		assert.WithinDuration(t, began.Add(10*time.Second), time.Now(), time.Second)
+		require.ErrorIs(t, lock.Err(), redlock.ErrLost)
+
+		time.Sleep(time.Hour)
+		require.NoError(t, next.Err(), "kept alive for an hour")
+		require.NoError(t, next.Unlock(t.Context()))
+	})
+	assert.Less(t, time.Since(began), 30*time.Second)
+}
+
+func TestARestartedMasterIsYoungInVirtualTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 1)
+		locker := open(t, masters)
+		masters[0].Stop()
+		masters[0].Start()
+		began := time.Now()
+		_, err := locker.TryLock(t.Context(), "name")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum)
+		_, err = locker.Lock(t.Context(), "name")
+		require.NoError(t, err)
+		assert.Greater(t, time.Since(began), 10*time.Second)
+		assert.Less(t, time.Since(began), 13*time.Second, "the window, and up to two seconds")
+	})
+}
+
+func TestBubblesAtOnceHaveMastersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	for range 8 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				locker := open(t, redlocktest.StartVirtual(t, 3))
+				for range 20 {
+					lock, err := locker.TryLock(t.Context(), "name")
+					require.NoError(t, err)
+					time.Sleep(time.Second)
+					require.NoError(t, lock.Unlock(t.Context()))
+				}
+			})
+		})
+	}
+}
+
+func TestVirtualMastersEndWithTheirTest(t *testing.T) {
+	t.Parallel()
+	var masters []*redlocktest.Master
+	synctest.Test(t, func(t *testing.T) {
+		masters = redlocktest.StartVirtual(t, 3)
+		masters[1].Freeze()
+		masters[2].Stop()
+	})
+	for _, m := range masters {
+		for _, change := range []func(){
+			m.Stop, m.Start, m.Freeze, m.Thaw, m.Wipe, func() { m.Slow(1) }, func() { m.Refuse("ERR") },
+			func() { m.Hold("name", 0) }, func() { m.Release("name") },
+		} {
+			change() // no master, nothing to do
+		}
+		require.ErrorContains(t, ping(t, connect(t, m), patience), "refused")
+	}
+	_, err := open(t, masters).TryLock(t.Context(), "name")
+	require.ErrorIs(t, err, redlock.ErrNoQuorum)
+}
+
+func TestEachKindOfMasterHasItsPlace(t *testing.T) {
+	t.Parallel()
+	why := fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 3) })
+	assert.Contains(t, why, "synctest.Test")
+	synctest.Test(t, func(t *testing.T) {
+		why := fails(t, func(tb testing.TB) { redlocktest.Start(tb, 3) })
+		assert.Contains(t, why, "use StartVirtual")
+		why = fails(t, func(tb testing.TB) { redlocktest.StartVirtual(tb, 0) })
+		assert.Contains(t, why, "0 masters")
+	})
+}
+
+// The bubble panics as well, as goroutines of the Locker are left: only a process of its own shows that.
+func TestALockerLeftOpenInABubbleIsNamed(t *testing.T) {
+	t.Parallel()
+	const inner = "REDLOCKTEST_LEAVE_OPEN"
+	if os.Getenv(inner) != "" {
+		synctest.Test(t, func(t *testing.T) {
+			locker, err := redlock.Open(redlocktest.URLs(redlocktest.StartVirtual(t, 3)))
+			require.NoError(t, err)
+			_, err = locker.Lock(context.Background(), "name")
+			require.NoError(t, err)
+		})
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=30s")
+	cmd.Env = append(os.Environ(), inner+"=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	require.True(t, errors.As(err, &exit), "%v: %s", err, out)
+	assert.Contains(t, string(out), "close every Locker before its bubble ends")
+}
