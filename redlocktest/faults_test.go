@@ -2,6 +2,8 @@ package redlocktest_test
 
 import (
 	"context"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +50,29 @@ func TestASlowMasterAnswersLate(t *testing.T) {
 		m.Slow(0)
 		took(c)
 		assert.Less(t, took(c), late)
+	})
+}
+
+func TestNothingOvertakesWhatIsLate(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, start start) {
+		m := start(t, 1)[0]
+		conn, err := dial(t.Context(), "tcp", strings.TrimPrefix(m.URL(), "redis://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		m.Slow(200 * time.Millisecond)
+		_, err = conn.Write([]byte("*2\r\n$4\r\nPING\r\n$5\r\nfirst\r\n"))
+		require.NoError(t, err)
+		time.Sleep(50 * time.Millisecond) // it is answered meanwhile; if not, the test shows nothing
+		m.Slow(0)
+		_, err = conn.Write([]byte("*2\r\n$4\r\nPING\r\n$6\r\nsecond\r\n"))
+		require.NoError(t, err)
+		const both = "$5\r\nfirst\r\n$6\r\nsecond\r\n"
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		answer := make([]byte, len(both))
+		_, err = io.ReadFull(conn, answer)
+		require.NoError(t, err)
+		assert.Equal(t, both, string(answer))
 	})
 }
 
@@ -100,9 +125,10 @@ func TestARefusalIsTheAnswerToEverything(t *testing.T) {
 		c = connect(t, m)
 		require.ErrorContains(t, ping(t, c, patience), text, "it outlasts a restart")
 
+		m.Hold("held", time.Minute)
 		m.Refuse("")
 		require.NoError(t, ping(t, c, patience))
-		assert.Zero(t, c.DBSize(ctx).Val(), "nothing was executed")
+		assert.Equal(t, []string{"held"}, c.Keys(ctx, "*").Val(), "no command was executed; Hold is none")
 	})
 }
 
@@ -241,6 +267,8 @@ func TestAFrozenMasterHoldsAndReleasesAsItThaws(t *testing.T) {
 		m.Hold("lost too", time.Minute)
 		m.Start()
 		require.Eventually(t, func() bool { return ping(t, c, patience) == nil }, patience, time.Millisecond)
+		m.Freeze()
+		m.Thaw()
 		assert.Zero(t, c.DBSize(t.Context()).Val(), "it was stopped")
 	})
 }

@@ -37,16 +37,19 @@ func connect(t *testing.T, m *redlocktest.Master) *redis.Client {
 	require.NoError(t, err)
 	opts.MaxRetries, opts.DialerRetries = -1, 1
 	opts.ContextTimeoutEnabled = true
-	opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if dial := memnet.Find(addr); dial != nil {
-			return dial(ctx, network, addr)
-		}
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
+	opts.Dialer = dial
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	c := redis.NewClient(opts)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// dial reaches masters of both kinds.
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if dial := memnet.Find(addr); dial != nil {
+		return dial(ctx, network, addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, addr)
 }
 
 type start = func(testing.TB, int) []*redlocktest.Master
