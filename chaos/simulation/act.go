@@ -27,6 +27,10 @@ func (w *worker) draw() Want {
 		Kind: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
 		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}
+	if w.client.InTurn {
+		want.Names = names[(w.n+w.asked)%len(names):][:1]
+		w.asked++
+	}
 	switch want.Kind {
 	case Several:
 		want.Names = nil

@@ -23,7 +23,7 @@ type drill struct {
 }
 
 // drills are counted behind the profiles: a seed draws one of either.
-var drills = slices.Concat(drillsOfWaiting, drillsOfMasters, drillsOfHolding)
+var drills = slices.Concat(drillsOfWaiting, drillsOfTurns, drillsOfMasters, drillsOfHolding)
 
 func drillOf(s Schedule) *drill {
 	if i := slices.IndexFunc(drills, func(d drill) bool { return d.name == s.Profile }); i >= 0 {

@@ -161,10 +161,14 @@ func (w *worker) grab(sc *scene, had *tenures, client int) {
 func readers(r *rand.Rand, s *Schedule) {
 	s.Clients = append(s.Clients, s.Clients[1])
 	s.Clients[2].Name = "client3"
+	long := r.IntN(2) == 0
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		c.Workers, c.Keepalive = 3, r.IntN(2) == 0
 		c.Stay = between(r, [2]time.Duration{200 * time.Millisecond, 400 * time.Millisecond})
+		if long {
+			c.Stay += 2 * time.Second // the writer renews its intent meanwhile
+		}
 		c.RetryMin, c.RetryMax = 2*time.Second, 4*time.Second // nobody comes by for asking often
 	}
 }

@@ -128,9 +128,14 @@ func (s Schedule) linger(f Fault) time.Duration {
 // idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies keeps
 // others out for its own TTL at most, however many others renew, and as a waiting writer for as long as its intent lives.
 func (r *Result) idle(waits []Wait) {
+	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool { return f.death(r.Schedule) })
 	var most time.Duration
 	for _, c := range r.Schedule.Clients {
-		most = max(most, c.RetryMax+500*time.Millisecond)
+		retry := c.RetryMax
+		if messages { // nobody depends on asking again
+			retry = min(retry, time.Second)
+		}
+		most = max(most, retry+500*time.Millisecond)
 	}
 	holds := slices.Clone(r.Holds)
 	for _, f := range r.Schedule.Faults {

@@ -93,8 +93,13 @@ func Draw(seed uint64) Schedule {
 	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
 	s.Faults = p.faults(r, s)
 	s.skew(r, p.steps)
-	if p.client == nil && p.fencing == 0 && rand.New(rand.NewPCG(seed, 0xc0)).IntN(6) == 0 {
-		s.crowd()
+	if p.client == nil && p.fencing == 0 {
+		switch rand.New(rand.NewPCG(seed, 0xc0)).IntN(6) {
+		case 0:
+			s.crowd()
+		case 1:
+			s.turns()
+		}
 	}
 	sortBy(s.Faults, func(f Fault) time.Duration { return f.At })
 	return s
@@ -108,6 +113,18 @@ func (s *Schedule) crowd() {
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		c.Workers, c.Hasty, c.Stay, c.Rest = 3, 0.1, c.TTL/20, 10*time.Millisecond
+	}
+}
+
+// turns lets the workers of a client ask for two names in turn, so that it waits for each again and again while it waits for
+// the other; and none of them asks again soon by itself.
+func (s *Schedule) turns() {
+	s.Names = []string{"a", "b"}
+	for i := range s.Clients {
+		c := &s.Clients[i]
+		c.Workers, c.InTurn, c.Hasty, c.Stay, c.Rest = 2, true, 0.1, c.TTL/4, 20*time.Millisecond
+		c.RetryMin, c.RetryMax = time.Second, 4*time.Second
+		c.Wait = max(c.Wait, 8*time.Second)
 	}
 }
 
@@ -127,7 +144,7 @@ func (p profile) mix(r *rand.Rand) []Kind {
 
 // draw draws a client.
 func (p profile) draw(r *rand.Rand, i int) Client {
-	retry := [][2]time.Duration{{10, 1000}, {50, 200}, {100, 500}, {100, 1000}}[r.IntN(4)]
+	retry := [][2]time.Duration{{10, 1000}, {50, 200}, {100, 500}, {100, 1000}, {100, 3000}}[r.IntN(5)]
 	c := Client{
 		Name: fmt.Sprintf("client%d", i+1), TTL: min(between(r, p.ttl), between(r, p.ttl)).Round(50 * time.Millisecond),
 		Keepalive: r.IntN(2) == 0, Workers: 1 + r.IntN(6)/4, Rate: rate(r), Hasty: 0.33, Rest: 100 * time.Millisecond,

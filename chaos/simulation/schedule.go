@@ -55,6 +55,8 @@ type Client struct {
 	Twin bool
 	// Own: half of its locks are on a name that nobody else wants.
 	Own bool
+	// InTurn: each of its workers asks for one name after the other, and no two begin with the same.
+	InTurn bool `json:",omitempty"`
 	// Rest is how long a worker pauses between two locks, at most.
 	Rest time.Duration
 	// Rate is the speed of the host's clock, and Skew how far it is ahead.
@@ -72,11 +74,15 @@ func (s Schedule) MaxTTL() time.Duration {
 	return most
 }
 
-// intentLife is how long the intent of a writer keeps readers out that cannot take it back.
+// intentLife is how long the intent of a client's writer keeps readers out that cannot take it back: until the writer
+// would look again, which it does once a second if its retry bounds do not have it look more often.
+func (c Client) intentLife() time.Duration { return min(c.RetryMax, time.Second) + 3*c.Timeout }
+
+// intentLife is the longest of all clients.
 func (s Schedule) intentLife() time.Duration {
 	var most time.Duration
 	for _, c := range s.Clients {
-		most = max(most, min(c.RetryMax, time.Second)+3*c.Timeout)
+		most = max(most, c.intentLife())
 	}
 	return most
 }
@@ -150,6 +156,9 @@ func (s Schedule) String() string {
 		}
 		if c.Greedy {
 			keepalive += ", holds to the end"
+		}
+		if c.InTurn {
+			keepalive += ", asks for the names in turn"
 		}
 		fmt.Fprintf(&b, "  %s: %d workers, TTL %v, %s, clock at %.4f and %v ahead\n",
 			c.Name, c.Workers, c.TTL, keepalive, c.Rate, round(c.Skew))

@@ -39,6 +39,30 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }
 
+// TestClientsTurnBetweenNames: some Lockers wait for two names in turn, and ask again by themselves after more than the
+// second for which a writer leaves its intent.
+func TestClientsTurnBetweenNames(t *testing.T) {
+	t.Parallel()
+	var inTurn, intents int
+	for seed := range uint64(1000) {
+		s := simulation.Draw(seed)
+		long := false
+		for _, c := range s.Clients {
+			long = long || c.RetryMax > time.Second
+			if c.InTurn {
+				assert.Equal(t, []string{"a", "b"}, s.Names, "seed %d", seed)
+				assert.GreaterOrEqual(t, c.Workers, 2, "seed %d", seed)
+				inTurn++
+			}
+		}
+		if long && slices.Contains(s.Kinds, simulation.Writer) && slices.Contains(s.Kinds, simulation.Reader) {
+			intents++
+		}
+	}
+	assert.Greater(t, inTurn, 50)
+	assert.Greater(t, intents, 100)
+}
+
 func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -20,13 +20,15 @@ type worker struct {
 	host   *simnet.Host
 	locker Locker
 	client Client
+	n      int // which of the client's workers it is
+	asked  int // how often it asked for a lock
 	rng    *rand.Rand
 }
 
 func newWorker(r *run, client, n int) *worker {
 	c, l := r.schedule.Clients[client], r.lives[client]
 	return &worker{
-		run: r, life: l, who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), host: l.host, locker: l.locker, client: c,
+		run: r, life: l, who: fmt.Sprintf("%s.%d", l.host.Name(), n+1), host: l.host, locker: l.locker, client: c, n: n,
 		rng: rand.New(rand.NewPCG(r.schedule.Seed, uint64(client*100+n+1+10000*(r.started[client]-1)))),
 	}
 }

@@ -1,0 +1,139 @@
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// drillsOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for long.
+var drillsOfTurns = []drill{
+	{name: "two names in turn", draw: drowsyOnTwo, play: (*scene).namesInTurn},
+	{name: "a dead writer's intent", draw: farBounds, play: (*scene).deadWriter},
+}
+
+// drowsyOnTwo clients hardly ask again by themselves, and want two names.
+func drowsyOnTwo(r *rand.Rand, s *Schedule) {
+	drowsy(r, s)
+	s.Names = []string{"a", "b"}
+}
+
+// namesInTurn: a Locker hears every release of a name that it waits for, also when it waited for the name before, and has
+// waited for another all the time.
+func (sc *scene) namesInTurn() {
+	holders, waiters := sc.worker(0), []*worker{sc.worker(1), sc.worker(1)}
+	kinds := []Kind{Mutex, Writer, Reentrant}
+	kept := sc.rng.IntN(2)
+	wanted := func(i int, owner string) Want {
+		w := Want{Kind: kinds[sc.rng.IntN(len(kinds))], Names: sc.schedule.Names[i:][:1]}
+		if w.Kind == Reentrant {
+			w.Owner = owner
+		}
+		return w
+	}
+	wait := func(w *worker, want Want) <-chan *holding {
+		got := make(chan *holding, 1)
+		go func() { got <- w.take(want, patient{most: 30 * time.Second}) }()
+		return got
+	}
+	// release ends a hold, and checks how soon the waiter has the name.
+	release := func(h *holding, w *worker, got <-chan *holding, what string) bool {
+		released := sc.now()
+		h.sure()
+		next := <-got
+		// One attempt, and a look at what is in the way if it meets the release.
+		if bound := 3 * w.client.Timeout; next == nil || next.from-released > bound {
+			sc.problem(ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
+		}
+		if next != nil {
+			next.sure()
+		}
+		return next != nil
+	}
+
+	for range 4 {
+		other := 1 - kept
+		long := holders.must(wanted(kept, "owner1"), 2*time.Second, "nobody holds it")
+		if long == nil {
+			return
+		}
+		longWait := wait(waiters[0], wanted(kept, "owner2"))
+		for range 3 {
+			h := holders.must(wanted(other, "owner1"), 2*time.Second, "nobody holds it")
+			if h == nil {
+				return
+			}
+			got := wait(waiters[1], wanted(other, "owner2"))
+			holders.pause(context.Background(), 200*time.Millisecond+within(sc.rng, 300*time.Millisecond))
+			if !release(h, waiters[1], got, "while its client waits for another name") {
+				return
+			}
+			holders.pause(context.Background(), 100*time.Millisecond) // nobody listens to it meanwhile
+			if long.lock.Context().Err() != nil {
+				sc.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
+			}
+		}
+		if !release(long, waiters[0], longWait, "for which its client waited while others came and went") {
+			return
+		}
+		kept = other
+	}
+}
+
+// farBounds: a writer's retry bounds are above the time for which it leaves its intent, or far below.
+func farBounds(r *rand.Rand, s *Schedule) {
+	for i := range s.Clients {
+		s.Clients[i].Keepalive = true
+	}
+	writer := &s.Clients[1]
+	bounds := [][2]time.Duration{{10, 100}, {50, 300}, {1500, 2500}, {2000, 4000}, {3000, 8000}}[r.IntN(5)]
+	writer.RetryMin, writer.RetryMax = bounds[0]*time.Millisecond, bounds[1]*time.Millisecond
+	// Readers come by themselves when the intent has ended, whoever sends messages.
+	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
+}
+
+// deadWriter: a writer that waits keeps new readers out for as long as it lives, and no longer than its intent after that,
+// whatever its retry bounds are.
+func (sc *scene) deadWriter() {
+	first, second, writer := sc.worker(0), sc.worker(0), sc.worker(1)
+	h := first.must(sc.want(Reader), 2*time.Second, "nobody holds it")
+	if h == nil {
+		return
+	}
+	wrote := make(chan *holding, 1)
+	go func() { wrote <- writer.take(sc.want(Writer), patient{most: time.Minute}) }()
+	time.Sleep(2 * writer.client.Timeout) // its first attempt, and its look at what is in the way
+
+	came := make(chan *holding, 1)
+	go func() { came <- second.take(sc.want(Reader), patient{most: time.Minute}) }()
+	select {
+	case early := <-came:
+		sc.problem(ByLiveness, second.who, "came in at %v, though a writer waits", stamp(sc.now()))
+		if early != nil {
+			early.sure()
+		}
+		came <- nil
+	case <-time.After(2*time.Second + within(sc.rng, 3*time.Second)): // the intent is renewed several times
+	}
+	writer.host.Freeze()
+	dead := sc.now()
+	sc.note(writer.client.Name, "dead")
+	life := writer.client.intentLife()
+	bound := life + life/50 + second.client.RetryMax + 3*second.client.Timeout
+	if next := <-came; next != nil {
+		if next.from-dead > bound {
+			sc.problem(ByLiveness, second.who, "was kept out for %v by a dead writer, %v at most were expected",
+				next.from-dead, bound)
+		}
+		next.sure()
+	}
+
+	sc.thaw(writer.client.Name)
+	writer.host.Thaw()
+	h.sure()
+	if w := <-wrote; w != nil {
+		w.sure()
+	} else {
+		sc.problem(ByLiveness, writer.who, "did not get %q when it lived again and the readers had gone", sc.schedule.Names[0])
+	}
+}
