@@ -11,9 +11,7 @@ func (p *pipe) close(deadline time.Time) int {
 	}
 	drained := make(chan struct{})
 	p.closing, p.closeBy = drained, deadline
-	if !p.driving {
-		p.rest()
-	}
+	p.endIfDrained()
 	p.mu.Unlock()
 
 	out := make(chan struct{})
@@ -30,7 +28,7 @@ func (p *pipe) close(deadline time.Time) int {
 	p.shut()
 	unconfirmed := len(p.later)
 	var open []*Call
-	for _, calls := range [][]*Call{p.queue, p.wire} {
+	for _, calls := range [][]*Call{p.queue, p.wire, p.recovery.calls()} {
 		for _, c := range calls {
 			if c.Pursue && !c.idle() {
 				unconfirmed++
@@ -41,7 +39,7 @@ func (p *pipe) close(deadline time.Time) int {
 			}
 		}
 	}
-	links := []link{p.link, p.spare}
+	links := []link{p.link, p.spare, p.recovery.conn}
 	p.spare = nil // the link is settled by its receiver
 	p.mu.Unlock()
 

@@ -13,6 +13,8 @@ func (p *pipe) tick() {
 	late, next := p.expire(p.wire, now, time.Time{})
 	waiting, next := p.expire(p.queue, now, next)
 	changed := p.watch(append(late, waiting...), now)
+	orphaned, next := p.expire(p.recovery.calls(), now, next)
+	late = append(late, orphaned...)
 	var failed []*Call
 	if changed {
 		// Nobody waits for a suspect. Left in the queue, they would be looked through again at each of their deadlines.
@@ -21,6 +23,8 @@ func (p *pipe) tick() {
 	suspect := p.suspect
 	p.sendDue(now)
 	p.drive(now)
+	p.startRecovery(now)
+	p.endIfDrained()
 	p.mu.Unlock()
 
 	if !next.IsZero() {

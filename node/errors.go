@@ -87,6 +87,9 @@ func refusedInScript(err error) bool {
 
 // hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.
 func hasPrefix(err error, words ...string) bool {
+	if err == nil {
+		return false // before reply is allocated
+	}
 	var reply redis.Error
 	if !errors.As(err, &reply) {
 		return false

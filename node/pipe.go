@@ -42,10 +42,11 @@ type pipe struct {
 	pace
 	suspicion
 	doubt
+	recovery recovery
 }
 
 func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
-	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1)}
+	p := &pipe{clock: clk, open: open, work: make(chan struct{}, 1), recovery: recovery{size: maxBatch}}
 	p.alarm = clock.NewAlarm(clk, p.tick)
 	p.baton = clock.NewAlarm(clk, p.overlap)
 	return p
@@ -156,7 +157,12 @@ func (p *pipe) turn() bool {
 // rest says that the driver has nothing to do.
 func (p *pipe) rest() {
 	p.driving = false
-	if p.closing != nil && len(p.queue) == 0 && !p.dueBy(p.closeBy) {
+	p.endIfDrained()
+}
+
+// endIfDrained ends a pipe that is being closed when close has nothing more to wait for.
+func (p *pipe) endIfDrained() {
+	if p.closing != nil && !p.driving && len(p.queue) == 0 && !p.dueBy(p.closeBy) && !p.recovery.dueBy(p.closeBy) {
 		close(p.closing)
 		p.closing = nil
 		p.shut()
@@ -264,21 +270,14 @@ func (p *pipe) receive(l link) {
 		p.quiet = now
 		p.trip.timed(now.Sub(p.wire[n-1].sent), now)
 	}
-	for i, r := range replies {
-		out.settle(p.wire[i], r)
-	}
-	if err != nil {
-		for _, c := range p.wire[n:] {
-			out.settle(c, reply{result: inDoubt, err: err})
-		}
-		out.broken, out.err, n = true, err, len(p.wire)
-	}
+	n = out.settleAll(p.wire, replies, err)
 	changed := out.conclude()
 	p.wire = dropFirst(p.wire, n)
 	if len(out.again) > 0 {
 		p.queue = slices.Insert(p.queue, p.back, out.again...)
 		p.back += len(out.again)
 	}
+	p.recoverCalls(out.unanswered, now)
 	p.keepPace()
 	p.mu.Unlock()
 

@@ -11,8 +11,10 @@ type settlement struct {
 	server *Server
 	now    time.Time
 
-	cast   []cast    // the votes to be cast
-	again  []*Call   // go back to the head of the queue, in order
+	cast       []cast  // the votes to be cast
+	again      []*Call // go back to the head of the queue, in order
+	unanswered []*Call // pursued calls that were written and will get no answer, in order
+
 	broken bool      // the connection is over
 	lost   bool      // something was written whose reply will never come
 	since  time.Time // when that was
@@ -24,6 +26,34 @@ type settlement struct {
 type cast struct {
 	call *Call
 	vote Vote
+}
+
+// settleAll settles calls, of which the first have replies. err says that the connection is over and that the others will
+// get none. It returns how many calls are settled.
+func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settled int) {
+	for i, c := range calls {
+		var r reply
+		switch {
+		case i < len(replies):
+			r = replies[i]
+		case err != nil:
+			r = reply{result: inDoubt, err: err}
+		default:
+			return i
+		}
+		if r.result == answered && r.err != nil && hasPrefix(r.err, "ERR Protocol error") {
+			// The server hangs up behind this. It executed nothing of the request, but asked again it would hang up again.
+			err = r.err
+			if c.Pursue {
+				r.result = inDoubt
+			}
+		}
+		s.settle(c, r)
+	}
+	if err != nil {
+		s.broken, s.err = true, err
+	}
+	return len(calls)
 }
 
 func (s *settlement) settle(c *Call, r reply) {
@@ -40,8 +70,10 @@ func (s *settlement) settle(c *Call, r reply) {
 		s.lost, s.since = true, c.sent
 	}
 	switch {
+	case c.Pursue && r.result == inDoubt:
+		c.repeated = true
+		s.unanswered = append(s.unanswered, c)
 	case c.Pursue:
-		c.repeated = c.repeated || r.result == inDoubt
 		s.again = append(s.again, c)
 	case r.result == notSent:
 		s.vote(c, unsent(r.err))

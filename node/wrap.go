@@ -34,7 +34,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wrapped{client: client, clock: s.clock, identity: &Server{}}
+	w := &wrapped{client: client, clock: s.clock, known: &sharedIdentities{}}
 	var label string
 	switch c := client.(type) {
 	case nil:
@@ -66,7 +66,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: give it a *redis.Client or a *redis.ClusterClient", client)
 	}
 	open := func(ctx context.Context) (link, error) {
-		return w, connectError(w.client.Ping(ctx).Err())
+		return w.fresh(), connectError(w.client.Ping(ctx).Err())
 	}
 	n := newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} })
 	n.clustered = w.cluster != nil
@@ -97,10 +97,21 @@ type wrapped struct {
 	clock   clock.Clock
 	out     []byte
 	replies []reply
+	known   *sharedIdentities // of all links of the node
 
 	mu       sync.Mutex
-	known    identities
 	identity *Server
+}
+
+// sharedIdentities are the identities that several links learn.
+type sharedIdentities struct {
+	mu sync.Mutex
+	identities
+}
+
+// fresh returns another link over the same client. The recovery has one beside the shared link.
+func (w *wrapped) fresh() *wrapped {
+	return &wrapped{client: w.client, cluster: w.cluster, clock: w.clock, known: w.known, identity: &Server{}}
 }
 
 var _ link = (*wrapped)(nil)
@@ -172,9 +183,11 @@ func classify(cmd *redis.Cmd, execErr error) reply {
 }
 
 func (w *wrapped) learn(info string, err error) {
+	w.known.mu.Lock()
+	identity := w.known.learn(info, err, w.clock.Now())
+	w.known.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	identity := w.known.learn(info, err, w.clock.Now())
 	w.identity = &identity
 }
 

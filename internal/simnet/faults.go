@@ -83,10 +83,10 @@ func (m *Master) Disconnect() {
 	}
 }
 
-// Heal ends every fault but a crash: the link's, Freeze, Refuse and the replies set with Reply.
+// Heal ends every fault but a crash: the link's, Freeze, Refuse, HangUp and the replies set with Reply.
 func (m *Master) Heal() {
 	m.Link.Heal()
-	m.set(func() { m.frozen, m.refuse, m.rules = false, false, nil })
+	m.set(func() { m.frozen, m.refuse, m.hangUp, m.rules = false, false, nil, nil })
 }
 
 // Reply has the server answer the given commands, all if none are given, with the error msg, such as "LOADING Redis is
@@ -117,6 +117,10 @@ func (m *Master) ReplyOnly(msg string) {
 
 // Recover ends Reply.
 func (m *Master) Recover() { m.set(func() { m.rules = nil }) }
+
+// HangUp makes the server end a connection, without an answer, at every command for which at is true, as it does at a request
+// that is too large. The answers to earlier commands still arrive. nil ends it.
+func (m *Master) HangUp(at func(args []string) bool) { m.set(func() { m.hangUp = at }) }
 
 // Info sets a field of INFO, "run_id", "uptime_in_seconds", "role" and the like, to value; "" leaves the field out.
 func (m *Master) Info(field, value string) { m.set(func() { m.fields[field] = value }) }

@@ -35,8 +35,9 @@ type Master struct {
 	password bool              // it asks for one
 	fields   map[string]string // INFO fields set by a test
 	rules    []rule
-	nested   string // the error that a rule gave to a script's command
-	calling  *call  // the command being executed
+	hangUp   func(args []string) bool // the commands at which it hangs up; nil: none
+	nested   string                   // the error that a rule gave to a script's command
+	calling  *call                    // the command being executed
 
 	tally      sync.Mutex
 	dials      int

@@ -41,6 +41,7 @@ func (m *Master) serve(c *conn, life int) {
 		}
 		cost, alive := m.execute(c, life, peer, out, args)
 		if !alive {
+			out.send() // the answers to what came before
 			break
 		}
 		time.Sleep(cost)
@@ -86,6 +87,9 @@ func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args
 	m.tally.Lock()
 	m.seen[name]++
 	m.tally.Unlock()
+	if m.hangUp != nil && m.hangUp(args) {
+		return 0, false
+	}
 
 	m.tick()
 	m.nested = ""

@@ -1,0 +1,150 @@
+package node
+
+import "time"
+
+// recoverCalls hands pursued calls that the shared connection left unanswered to the recovery.
+func (p *pipe) recoverCalls(calls []*Call, now time.Time) {
+	if len(calls) == 0 {
+		return
+	}
+	for _, c := range calls {
+		p.recovery.orphans = append(p.recovery.orphans, orphan{call: c})
+	}
+	p.startRecovery(now)
+}
+
+// startRecovery starts the recovery's goroutine if something is due. Otherwise the alarm rings when something will be.
+func (p *pipe) startRecovery(now time.Time) {
+	r := &p.recovery
+	if r.running || p.closed {
+		return
+	}
+	r.giveUp(now)
+	due, ok := r.next()
+	switch {
+	case !ok:
+		r.size = maxBatch
+	case due.After(now):
+		p.alarm.By(due)
+	default:
+		r.running = true
+		p.spawn(p.recover)
+	}
+}
+
+// recover is the recovery's goroutine.
+func (p *pipe) recover() error {
+	for p.recoverSome() {
+	}
+	return nil
+}
+
+// recoverSome makes the connection, or sends a batch over it. It reports whether there may be more to do.
+func (p *pipe) recoverSome() bool {
+	p.mu.Lock()
+	r, now := &p.recovery, p.clock.Now()
+	r.giveUp(now)
+	due, ok := r.next()
+	switch {
+	case !ok, due.After(now), p.closed:
+		p.endRecovery(now)
+		return false
+	case r.conn == nil:
+		p.mu.Unlock()
+		return p.connectRecovery(now)
+	}
+	l, patience := r.conn, r.patience
+	batch := r.load(now)
+	n := len(batch)
+	for _, c := range batch {
+		c.sent = now
+		l.put(c.out())
+	}
+	p.mu.Unlock()
+
+	silent := p.clock.AfterFunc(patience, l.close)
+	defer silent.Stop()
+	_ = l.flush() // receive says what became of the calls
+	for left := n; left > 0; silent.Reset(patience) {
+		left = p.receiveRecovery(l, n)
+	}
+	return true
+}
+
+// connectRecovery makes the recovery's connection. A server that answers the handshake has executed what it had
+// received, so the keys of all earlier calls are aging, apart from what the network may still deliver (see doubt).
+func (p *pipe) connectRecovery(began time.Time) bool {
+	l, err := p.open()
+	now := p.clock.Now()
+	p.mu.Lock()
+	r := &p.recovery
+	if err != nil || p.closed {
+		r.waitLonger(now)
+		p.endRecovery(now)
+		if err == nil {
+			l.close()
+		}
+		return false
+	}
+	r.conn, r.patience = l, max(recoveryTimeout, 4*now.Sub(began))
+	for _, o := range r.orphans {
+		if o.call.GiveUp.IsZero() {
+			o.call.GiveUp = now.Add(longestWait + firstRepetition + o.call.Linger)
+		}
+	}
+	p.mu.Unlock()
+	return true
+}
+
+// endRecovery ends the goroutine until something is due. It is called with the pipe's mutex, and returns without it.
+func (p *pipe) endRecovery(now time.Time) {
+	r := &p.recovery
+	l := r.conn
+	r.conn, r.running = nil, false
+	p.startRecovery(now)
+	p.endIfDrained()
+	p.mu.Unlock()
+	if l != nil {
+		l.close()
+	}
+}
+
+// receiveRecovery takes the replies that are in to a batch of n calls, and hands out their votes. It returns how many calls
+// of the batch are not settled.
+func (p *pipe) receiveRecovery(l link, n int) (left int) {
+	replies, err := l.receive()
+	now := p.clock.Now()
+	p.mu.Lock()
+	r := &p.recovery
+	out := settlement{pipe: p, server: l.server(), now: now}
+	if len(replies) > len(r.sent) {
+		replies, err = replies[:len(r.sent)], errUnasked
+	}
+	r.sent = dropFirst(r.sent, out.settleAll(r.sent, replies, err))
+	left = len(r.sent)
+	changed := false
+	if out.heard {
+		r.answered()
+		if p.link == nil { // otherwise the shared connection tells
+			changed = p.trust()
+			p.drive(now)
+		}
+	}
+	r.putBack(out.again)
+	r.broke(out.unanswered, n, out.heard, now)
+	if out.broken {
+		r.conn = nil
+	}
+	p.mu.Unlock()
+
+	if out.broken {
+		l.close()
+	}
+	if changed {
+		p.tell(nil)
+	}
+	for _, c := range out.cast {
+		c.call.cast(c.vote, now)
+	}
+	return left
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// A call that broke a connection which carried nothing else is sent again after aloneMin, then at doubling intervals up to
+	// aloneMax.
+	aloneMin = 500 * time.Millisecond
+	aloneMax = 8 * time.Second
+	// recoveryTimeout is how long a recovery connection may be silent, at least.
+	recoveryTimeout = 2 * time.Second
+)
+
+// recovery repeats the pursued calls that a connection left unanswered. Such a call may be what ended the connection: a
+// server hangs up at a request that is too large for it, and a proxy at a request that it does not allow. So these calls
+// never go over the shared connection again. They go over a connection of their own. There is at most one at a time, and
+// its failures say nothing about the master.
+//
+// After a network fault this connection carries all of them in one batch. If it breaks too, the next batch is half as
+// large, and the first call without an answer goes to the end of the queue, since a server answers in order. A call that
+// breaks a connection which carried nothing else is sent alone from then on, with backoff, after all others.
+//
+// The pipe's mutex guards all of it.
+type recovery struct {
+	orphans  []orphan      // wait to be sent, in order
+	sent     []*Call       // the present batch, as far as it is unanswered
+	alone    int           // of a call that was sent alone: how many connections it broke before
+	size     int           // how many calls the next batch may have
+	running  bool          // the goroutine runs
+	conn     link          // nil: none
+	patience time.Duration // how long conn may be silent
+	retryAt  time.Time     // when the next connection may be made
+	backoff  time.Duration
+}
+
+// orphan is a pursued call that a connection left unanswered.
+type orphan struct {
+	call  *Call
+	alone int       // how many connections it broke that carried nothing else
+	due   time.Time // when it may be sent again
+}
+
+// next returns when the next orphan is due; ok is false if there is none.
+func (r *recovery) next() (due time.Time, ok bool) {
+	for i, o := range r.orphans {
+		if i == 0 || o.due.Before(due) {
+			due = o.due
+		}
+	}
+	if due.Before(r.retryAt) {
+		due = r.retryAt
+	}
+	return due, len(r.orphans) > 0
+}
+
+// dueBy reports whether the recovery has something to do at t or earlier.
+func (r *recovery) dueBy(t time.Time) bool {
+	due, ok := r.next()
+	return r.running || ok && !due.After(t)
+}
+
+// giveUp drops the orphans whose keys have certainly expired.
+func (r *recovery) giveUp(now time.Time) {
+	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.overdue(now) })
+}
+
+// load moves the next batch to sent: as many calls as may go together or, if there are none, one that must go alone.
+func (r *recovery) load(now time.Time) []*Call {
+	single := -1
+	r.alone = 0
+	kept := r.orphans[:0]
+	for _, o := range r.orphans {
+		switch {
+		case o.alone == 0 && len(r.sent) < r.size:
+			r.sent = append(r.sent, o.call)
+			continue
+		case o.alone > 0 && single < 0 && !o.due.After(now):
+			single = len(kept)
+		}
+		kept = append(kept, o)
+	}
+	clear(r.orphans[len(kept):])
+	r.orphans = kept
+	if len(r.sent) == 0 && single >= 0 {
+		r.sent, r.alone = append(r.sent, r.orphans[single].call), r.orphans[single].alone
+		r.orphans = slices.Delete(r.orphans, single, single+1)
+	}
+	return r.sent
+}
+
+// answered notes that the master replied to a part of the batch.
+func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
+
+// broke notes that the connection ended and left those calls of a batch of n unanswered; progress, that it carried answers
+// before.
+func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
+	if len(calls) == 0 {
+		return
+	}
+	if n == 1 {
+		wait := min(aloneMin<<min(r.alone, 8), aloneMax)
+		r.orphans = append(r.orphans, orphan{call: calls[0], alone: r.alone + 1, due: now.Add(wait)})
+		return
+	}
+	r.size = max(1, n/2)
+	if !progress {
+		r.waitLonger(now)
+	}
+	r.putBack(calls[1:])
+	r.orphans = append(r.orphans, orphan{call: calls[0]})
+}
+
+// putBack has calls sent next.
+func (r *recovery) putBack(calls []*Call) {
+	for i, c := range calls {
+		r.orphans = slices.Insert(r.orphans, i, orphan{call: c})
+	}
+}
+
+// waitLonger puts off the next connection.
+func (r *recovery) waitLonger(now time.Time) {
+	r.backoff = min(max(2*r.backoff, retryMin), retryMax)
+	r.retryAt = now.Add(r.backoff)
+}
+
+// calls returns the calls of the orphans and of the batch that is under way.
+func (r *recovery) calls() []*Call {
+	if len(r.orphans)+len(r.sent) == 0 {
+		return nil
+	}
+	all := append(make([]*Call, 0, len(r.orphans)+len(r.sent)), r.sent...)
+	for _, o := range r.orphans {
+		all = append(all, o.call)
+	}
+	return all
+}
