@@ -11,7 +11,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Lock takes the lock, and waits for it until ctx ends. Callers of one Locker are served in the order they came.
+// Lock takes the lock, and waits for it until ctx ends. Callers of one Locker are served in the order they came. A name has
+// from 1 to 4,096 bytes, of any value.
 //
 // It gives up before ctx does only on what no waiting mends: invalid arguments, [ErrClosed], and, where they leave no
 // majority, a wrong password, a missing right, INFO refused, something that is no Redis, a Redis too old for [WithFencing],

@@ -8,7 +8,8 @@ import (
 )
 
 // Attach makes a handle on a mutex that was taken elsewhere, with the token that is handed over: by a process that
-// starts another, or before a restart. The token must be held by a majority; Until comes from the TTLs they vouch for.
+// starts another, or before a restart. The token has at most 4,096 bytes and must be held by a majority; Until comes from the
+// TTLs they vouch for.
 // The masters do not know whose fencing token they counted last, so Fence is 0, also with [WithFencing]: hand it over beside
 // the token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
 // the options say. Both handles have one token, and what ends one ends the other's lock: whoever had it before must be
@@ -20,6 +21,9 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 	}
 	if token == "" {
 		return nil, errors.New("redlock: the token is empty: pass what Lock.Token returned")
+	}
+	if err := tooLong("token", token, maxToken); err != nil {
+		return nil, err
 	}
 	if err := mutexOf(name).check(); err != nil {
 		return nil, err

@@ -33,9 +33,15 @@ func (t target) check() error {
 	if len(t.names) == 0 {
 		return errors.New("redlock: the list of names is empty")
 	}
+	if len(t.names) > maxNames {
+		return fmt.Errorf("redlock: %d names, from %q on: one lock may have at most %d", len(t.names), truncated(t.names[0]), maxNames)
+	}
 	for _, name := range t.names {
 		if name == "" {
 			return errors.New("redlock: the lock's name is empty")
+		}
+		if err := tooLong("name", name, maxName); err != nil {
+			return err
 		}
 		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
 			return fmt.Errorf("redlock: the name %q is taken: names that begin with redlock:fence: or redlock:intents: are for what stands beside a lock", name)
@@ -44,7 +50,7 @@ func (t target) check() error {
 	if t.kind == kindReentrant && t.owner == "" {
 		return errors.New("redlock: the owner is empty: give all that may share the lock one name")
 	}
-	return nil
+	return tooLong("owner", t.owner, maxOwner)
 }
 
 // exclusive: one Locker holds the target once at a time, so that its callers stand in one line.

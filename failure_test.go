@@ -371,7 +371,7 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		for _, name := range []string{
 			"\x00", "a\x00b", "\r\n", "a\nb", "{", "{}", "{a}b", " ", "%s", "ключ", "锁", "\xff\xfe",
-			strings.Repeat("long", 2560), "*", "redlock:x", "$1\r\n",
+			strings.Repeat("long", 1024), "*", "redlock:x", "$1\r\n",
 		} {
 			lk := lock(t, a, name)
 			assert.Equal(t, name, lk.Name())

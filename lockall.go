@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// LockAll takes a mutex on every one of the names, all or nothing, and waits as [Locker.Lock] does. The order of the names
+// LockAll takes a mutex on every one of the names, at most 256, all or nothing, and waits as [Locker.Lock] does. The order of the names
 // and repetitions do not matter, so that two callers with common names never hold some each and wait for the rest. It is
 // one Lock: one Unlock, one validity, one fencing token, larger than every earlier one of each name. It excludes, and is
 // excluded by, every lock on one of them.

@@ -150,7 +150,7 @@ func WithoutRestartGuard() Option {
 }
 
 // WithOwner sets the readable part of every token, which [Locker.Inspect] and redlock status show. Default host:pid.
-// It must not be empty and carries no meaning: tokens are unique whatever it is.
+// It must not be empty, has at most 1,024 bytes, and carries no meaning: tokens are unique whatever it is.
 func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
@@ -207,7 +207,10 @@ func (c *config) settle() error {
 		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
 	}
 	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
-		bad("owner %q: it must not be empty or hold control characters", c.owner)
+		bad("owner %q: it must not be empty or hold control characters", truncated(c.owner))
+	}
+	if err := tooLong("owner", c.owner, maxOwner); err != nil {
+		wrong = append(wrong, err)
 	}
 	if c.logger == nil {
 		bad("logger nil: leave WithLogger out to discard what it would log")

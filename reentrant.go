@@ -13,8 +13,8 @@ type Reentrant struct {
 // while any of them holds the lock, from any goroutine and any process, and never waits behind a stranger for it.
 //
 // Every Lock is a hold of its own, with its own TTL and keepalive, and needs its own Unlock; the name is free when
-// the last hold has ended. So an owner whose holds overlap without a gap keeps strangers out for as long. An empty owner is
-// an error of Lock.
+// the last hold has ended. So an owner whose holds overlap without a gap keeps strangers out for as long. An empty owner, or
+// one of more than 1,024 bytes, is an error of Lock.
 func (l *Locker) Reentrant(name, owner string) *Reentrant { return &Reentrant{l, name, owner} }
 
 // Lock takes a hold, as [Locker.Lock] does. It waits for other owners only.
