@@ -13,13 +13,15 @@ var _ quorum.Ops = mutex{}
 
 func (m mutex) Acquire() *node.Op {
 	if len(m.names) == 1 && !m.fencing {
-		return node.Command("acquire", nil, "set", m.names[0], m.token, "nx", "px", m.ttl.Milliseconds()).About(m.names[0])
+		return node.Command("acquire", nil, "set", m.names[0], m.token, "nx", "px", m.ttl.Milliseconds()).
+			About(m.names[0]).UndoneBy(m.scripts.mutex.release)
 	}
 	script := m.scripts.mutex.acquire
 	if len(m.names) == 1 {
 		script = m.scripts.mutex.fenced
 	}
-	return script.Op("acquire", readClaim, m.keys(), m.token, m.ttl.Milliseconds(), m.hintArg(), m.keepFence()).About(m.title())
+	return script.Op("acquire", readClaim, m.keys(), m.token, m.ttl.Milliseconds(), m.hintArg(), m.keepFence()).
+		About(m.title()).UndoneBy(m.scripts.mutex.release)
 }
 
 func (m mutex) Raise(fence int64) *node.Op {

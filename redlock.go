@@ -122,6 +122,11 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 }
 
 func (l *Locker) standing(master string, err error) {
+	var refusal *node.RefusalError
+	if errors.As(err, &refusal) {
+		l.refusal(master, refusal)
+		return
+	}
 	if err != nil {
 		l.cfg.logger.Warn("redlock: a master does not answer", "master", master, "error", err)
 	} else {
@@ -129,6 +134,22 @@ func (l *Locker) standing(master string, err error) {
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
 		t.Node(master, err)
+	}
+}
+
+// refusal logs that a master answers but refuses releases, or that this is over.
+func (l *Locker) refusal(master string, r *node.RefusalError) {
+	var right *node.RightError
+	barred := errors.As(r.Err, &right)
+	switch {
+	case barred && r.Over:
+		l.cfg.logger.Info("redlock: a master allows scripts again, and is asked for locks", "master", master)
+	case barred:
+		l.cfg.logger.Warn("redlock: a master is not asked for locks", "master", master, "error", r.Err)
+	case r.Over:
+		l.cfg.logger.Info("redlock: a master executes releases again", "master", master)
+	default:
+		l.cfg.logger.Warn("redlock: a master refuses releases, which are repeated", "master", master, "error", r.Err)
 	}
 }
 

@@ -26,7 +26,7 @@ func (p *pipe) close(deadline time.Time) int {
 	p.mu.Lock()
 	p.closing = nil
 	p.shut()
-	unconfirmed := len(p.later)
+	unconfirmed := len(p.later) + p.refusals.count()
 	var open []*Call
 	for _, calls := range [][]*Call{p.queue, p.wire, p.recovery.calls()} {
 		for _, c := range calls {

@@ -13,7 +13,7 @@ func (p *pipe) connect() bool {
 		return true
 	}
 	if err == nil {
-		p.take(l)
+		p.take(l, now)
 		p.mu.Unlock()
 		return true
 	}

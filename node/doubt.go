@@ -89,7 +89,10 @@ func (d *doubt) lookAgain(c *Call, now time.Time) (at time.Time, ok bool) {
 }
 
 // dueBy reports whether something is to be sent again at t or earlier.
-func (d *doubt) dueBy(t time.Time) bool { return len(d.later) > 0 && !d.later[0].due.After(t) }
+func (p *pipe) dueBy(t time.Time) bool {
+	refused := p.refusals.next()
+	return len(p.later) > 0 && !p.later[0].due.After(t) || !refused.IsZero() && !refused.After(t) || p.recovery.dueBy(t)
+}
 
 // resend has a pursued call sent again at due.
 func (p *pipe) resend(c *Call, due time.Time) {
@@ -106,6 +109,10 @@ func (p *pipe) sendDue(now time.Time) {
 		n++
 	}
 	p.later = slices.Delete(p.later, 0, n)
+	p.queue = append(p.queue, p.refusals.due(now)...)
+	if next := p.refusals.next(); !next.IsZero() {
+		p.alarm.By(next)
+	}
 	if len(p.later) > 0 {
 		p.alarm.By(p.later[0].due)
 	}

@@ -72,7 +72,9 @@ func (e *IdentityError) Unwrap() error { return e.Err }
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
+	var right *RightError
 	return errors.Is(err, ErrNotRedis) || errors.Is(err, ErrOldServer) || errors.As(err, &identity) || errors.As(err, &certificate) ||
+		errors.As(err, &right) ||
 		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err)
 }

@@ -81,8 +81,8 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) Clustered() bool { return n.clustered }
 
 // Bind gives the node what runs its goroutines (an errgroup's Go, so that their owner can wait for them) and whom to
-// tell when it becomes suspect (err says how it failed) and when it is well again (nil). It must be called once, before
-// the first Submit; a second call returns ErrBound.
+// tell when it becomes suspect (err says how it failed), when it is well again (nil), and when it begins or ends to refuse
+// releases (a *RefusalError). It must be called once, before the first Submit; a second call returns ErrBound.
 func (n *Node) Bind(spawn func(func() error), tell func(err error)) error {
 	if n.bound.Swap(true) {
 		return ErrBound

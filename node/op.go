@@ -19,6 +19,7 @@ type Op struct {
 	out    []byte  // as it goes out, EVALSHA for a script
 	script *Script // nil for a command
 	tail   int     // where the digest's successors begin in out
+	undo   *Script // undoes what it does; nil: nothing is known to
 }
 
 // Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
@@ -68,6 +69,13 @@ const evalsha = "$7\r\nevalsha\r\n"
 // About says which lock a new operation is about, and returns it.
 func (o *Op) About(lock string) *Op {
 	o.Lock = lock
+	return o
+}
+
+// UndoneBy says which script undoes what a new operation does, and returns the operation. It is not sent to a master that is
+// known to refuse the script.
+func (o *Op) UndoneBy(s *Script) *Op {
+	o.undo = s
 	return o
 }
 

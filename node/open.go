@@ -117,6 +117,7 @@ type dialer struct {
 	mu      sync.Mutex // a probe may connect beside the driver
 	known   identities
 	patient time.Duration // what the next attempt may take
+	unasked bool          // connections end when they are asked for the right to run scripts
 }
 
 // connect opens the transport. Closing it discards what the kernel still holds: a SET that waits in a send buffer must
@@ -208,15 +209,52 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 		return nil
 	}
 	client := redis.NewClient(o)
-	info, err := client.Info(context.Background(), "server").Result()
-	_ = client.Close() // its connection is lent
+	info, right, err := d.introduce(client, &connected)
+	_ = client.Close()                                              // its connection is lent
+	if err == nil && right.err == errSilenced && ctx.Err() == nil { //nolint:errorlint // as introduce returns it
+		_ = conn.Close()
+		return d.session(ctx)
+	}
 	if err != nil && (!connected || !refusesInfo(err)) {
 		_ = conn.Close()
 		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return newSession(conn, d.known.learn(info, err, d.clock.Now())), nil
+	identity := d.known.learn(info, err, d.clock.Now())
+	identity.scripts = right
+	return newSession(conn, identity), nil
+}
+
+// errSilenced is the right to run scripts on a connection that ended at the question.
+var errSilenced = errors.New("the connection ended at EVALSHA")
+
+// introduce asks who the server is and, in the same round trip, whether it may be sent scripts. A proxy may end the connection
+// at that. It is not asked again.
+func (d *dialer) introduce(client *redis.Client, connected *bool) (info string, right scriptRight, err error) {
+	ctx := context.Background()
+	d.mu.Lock()
+	unasked := d.unasked
+	d.mu.Unlock()
+	if unasked {
+		info, err = client.Info(ctx, "server").Result()
+		return info, scriptRight{}, err
+	}
+	p := client.Pipeline()
+	asked, scripts := p.Info(ctx, "server"), p.EvalSha(ctx, noScript, nil)
+	_, err = p.Exec(ctx)
+	if !*connected {
+		return "", scriptRight{}, err // it is stamped on neither
+	}
+	info, err = asked.Result()
+	var answer redis.Error
+	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // what ends a connection is stamped on both
+		d.mu.Lock()
+		d.unasked = true
+		d.mu.Unlock()
+		return info, scriptRight{err: errSilenced}, nil
+	}
+	return info, rightOf(scripts.Err()), err
 }
 
 // errSessionOver is what go-redis gets when it asks for a second connection.

@@ -43,6 +43,9 @@ type pipe struct {
 	suspicion
 	doubt
 	recovery recovery
+	refusals refusals
+	bars     bars
+	news     []error // to be told
 }
 
 func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
@@ -74,6 +77,8 @@ func (p *pipe) refuses(c *Call) error {
 		return ErrClosed
 	case c.Pursue:
 		return nil
+	case p.barred(c, c.Asked) != nil:
+		return p.barred(c, c.Asked)
 	case p.suspect != nil && (p.driving || c.Asked.Before(p.retryAt)):
 		return p.suspect
 	case len(p.queue) >= maxQueue:
@@ -111,6 +116,11 @@ func (p *pipe) run() error {
 // turn sends what waits, or makes the connection for it, and takes replies. It reports whether there is more to do.
 func (p *pipe) turn() bool {
 	p.mu.Lock()
+	if len(p.news) > 0 {
+		p.mu.Unlock()
+		p.tellNews()
+		return true
+	}
 	if len(p.wire) > 0 {
 		l := p.link
 		p.mu.Unlock()
@@ -162,7 +172,7 @@ func (p *pipe) rest() {
 
 // endIfDrained ends a pipe that is being closed when close has nothing more to wait for.
 func (p *pipe) endIfDrained() {
-	if p.closing != nil && !p.driving && len(p.queue) == 0 && !p.dueBy(p.closeBy) && !p.recovery.dueBy(p.closeBy) {
+	if p.closing != nil && !p.driving && len(p.queue) == 0 && !p.dueBy(p.closeBy) {
 		close(p.closing)
 		p.closing = nil
 		p.shut()
@@ -214,8 +224,18 @@ func (p *pipe) load(l link, now time.Time) (dropped []cast, sent int) {
 		if sent == maxBatch {
 			break
 		}
-		n++
 		why := p.vain(c, server, now)
+		if b := p.bars.against(c.Op); b != nil && !c.voted && why == nil {
+			if b.call == nil && !now.Before(b.retryAt) {
+				p.sendProbe(b, l, now)
+				sent++
+			}
+			if b.call != nil {
+				break // what the probe is answered decides
+			}
+			why = b.err
+		}
+		n++
 		switch {
 		case c.voted && !c.Pursue, c.overdue(now):
 		case why != nil:
@@ -241,6 +261,32 @@ func dropFirst(calls []*Call, n int) []*Call {
 	rest := copy(calls, calls[n:])
 	clear(calls[rest:])
 	return calls[:rest]
+}
+
+// barred says why a call must not be sent to the master at all. A probe that is due, or under way, may show otherwise.
+func (p *pipe) barred(c *Call, now time.Time) error {
+	if b := p.bars.against(c.Op); b != nil && b.call == nil && now.Before(b.retryAt) {
+		return b.err
+	}
+	return nil
+}
+
+// sendProbe asks the master whether it still refuses what it is barred for.
+func (p *pipe) sendProbe(b *bar, l link, now time.Time) {
+	b.call = &Call{Op: b.probe, Asked: now, Deadline: now, voted: true, asText: b.text, sent: now}
+	l.put(b.call.out())
+	p.wire = append(p.wire, b.call)
+}
+
+// tellNews tells what has been noted.
+func (p *pipe) tellNews() {
+	p.mu.Lock()
+	news := p.news
+	p.news = nil
+	p.mu.Unlock()
+	for _, err := range news {
+		p.tell(err)
+	}
 }
 
 // vain says why it is too late, or too early, to send a call.

@@ -252,36 +252,6 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 	}
 }
 
-// Releases that the master refuses, one after the other, must not put off one another: each is sent again, and given
-// up, in its own time.
-func TestRefusedReleasesDoNotPutOffOneAnother(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Reply("NOPERM this user has no permissions to run the 'evalsha' command", "EVALSHA")
-		first := r.ask(release("first", "me"), giveUp(2*time.Second))
-		sent := func() (n int) {
-			for _, e := range r.executed() {
-				if len(e.Args) > 3 && e.Args[3] == "first" {
-					n++
-				}
-			}
-			return n
-		}
-		for i := range 100 {
-			time.Sleep(100 * time.Millisecond)
-			r.ask(release(token(i), "me"), giveUp(2*time.Second))
-		}
-		assert.Equal(t, node.Failed, first.result().Verdict)
-		assert.Equal(t, 4, sent(), "at once, and every half second until it was given up")
-		all := len(r.executed())
-		time.Sleep(3 * time.Second)
-		rest := len(r.executed()) - all
-		assert.LessOrEqual(t, rest, 20*4, "only the last ones were left")
-		assert.Zero(t, r.node.Close(time.Now()))
-	})
-}
-
 func TestACallThatIsNotPursuedIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

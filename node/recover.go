@@ -143,6 +143,7 @@ func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	if changed {
 		p.tell(nil)
 	}
+	p.tellNews()
 	for _, c := range out.cast {
 		c.call.cast(c.vote, now)
 	}

@@ -17,6 +17,8 @@ type Server struct {
 	Up time.Time
 	// Err says why nobody knows: an *IdentityError if the server does not say who it is.
 	Err error
+
+	scripts scriptRight // what the handshake found
 }
 
 // Trusted says whether a grant of this server counts at now: nil, Err, or a *RestartError for a server that has not been

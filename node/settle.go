@@ -62,7 +62,9 @@ func (s *settlement) settle(c *Call, r reply) {
 			s.heard = true
 			s.pipe.heard(s.server.RunID, s.pipe.suspect != nil, s.now)
 		}
-		s.answer(c, r)
+		if !s.probed(c, r) {
+			s.answer(c, r)
+		}
 		return
 	}
 	s.broken, s.err = true, r.err
@@ -70,6 +72,7 @@ func (s *settlement) settle(c *Call, r reply) {
 		s.lost, s.since = true, c.sent
 	}
 	switch {
+	case s.probed(c, r):
 	case c.Pursue && r.result == inDoubt:
 		c.repeated = true
 		s.unanswered = append(s.unanswered, c)
@@ -98,15 +101,39 @@ func (s *settlement) answer(c *Call, r reply) {
 		}
 		s.again = append(s.again, c)
 	case c.Pursue:
+		s.learn(c, err)
 		// Not executed, but heard: whatever was sent before has reached the master, so its keys are ageing.
 		if c.GiveUp.IsZero() {
 			c.GiveUp = s.now.Add(c.Linger)
 		}
 		s.vote(c, failed(err))
-		s.pipe.resend(c, s.now.Add(secondLook))
+		if s.pipe.refusals.refuse(c, err, s.now) {
+			s.pipe.news = append(s.pipe.news, &RefusalError{Err: err})
+		}
+		s.pipe.alarm.By(s.pipe.refusals.next())
 	default:
+		s.learn(c, err)
 		s.vote(c, failed(err))
 	}
+}
+
+// learn notes what an error reply to a script says of the rights.
+func (s *settlement) learn(c *Call, err error) {
+	if c.Op.script == nil {
+		return
+	}
+	if news := s.pipe.bars.learn(c, err, s.now); news != nil {
+		s.pipe.news = append(s.pipe.news, &RefusalError{Err: news})
+	}
+}
+
+// probed settles c if it is a probe of a missing right.
+func (s *settlement) probed(c *Call, r reply) bool {
+	ours, over := s.pipe.bars.probed(c, r, s.now)
+	if over != nil {
+		s.pipe.news = append(s.pipe.news, &RefusalError{Err: over, Over: true})
+	}
+	return ours
 }
 
 func (s *settlement) accept(c *Call, v Vote) {
@@ -117,6 +144,11 @@ func (s *settlement) accept(c *Call, v Vote) {
 	s.vote(c, s.server.guard(v, c.Window, s.now))
 	if !c.Pursue {
 		return
+	}
+	again, over := s.pipe.refusals.accept(c, s.now)
+	s.pipe.queue = append(s.pipe.queue, again...)
+	for _, err := range over {
+		s.pipe.news = append(s.pipe.news, &RefusalError{Err: err, Over: true})
 	}
 	if at, again := s.pipe.lookAgain(c, s.now); again {
 		s.pipe.resend(c, at)

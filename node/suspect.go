@@ -114,9 +114,14 @@ func (p *pipe) adopt() bool {
 	}
 	l := p.spare
 	p.spare = nil
-	p.take(l)
+	p.take(l, p.clock.Now())
 	return true
 }
 
 // take makes l the pipe's connection.
-func (p *pipe) take(l link) { p.link, p.proven, p.trip = l, false, way{} }
+func (p *pipe) take(l link, now time.Time) {
+	p.link, p.proven, p.trip = l, false, way{}
+	if news := p.bars.handshake(l.server().scripts, now); news != nil {
+		p.news = append(p.news, news)
+	}
+}

@@ -66,7 +66,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: give it a *redis.Client or a *redis.ClusterClient", client)
 	}
 	open := func(ctx context.Context) (link, error) {
-		return w.fresh(), connectError(w.client.Ping(ctx).Err())
+		return w.fresh(ctx)
 	}
 	n := newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} })
 	n.clustered = w.cluster != nil
@@ -109,9 +109,15 @@ type sharedIdentities struct {
 	identities
 }
 
-// fresh returns another link over the same client. The recovery has one beside the shared link.
-func (w *wrapped) fresh() *wrapped {
-	return &wrapped{client: w.client, cluster: w.cluster, clock: w.clock, known: w.known, identity: &Server{}}
+// fresh returns another link over the same client, if a server answers. The recovery has one beside the shared link.
+func (w *wrapped) fresh(ctx context.Context) (link, error) {
+	p := w.client.Pipeline()
+	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
+	_, err := p.Exec(ctx)
+	if ping.Val() != "PONG" { // a proxy that ended the connection at EVALSHA has answered it, whatever Exec says
+		return nil, connectError(cmp.Or(ping.Err(), err))
+	}
+	return &wrapped{client: w.client, cluster: w.cluster, clock: w.clock, known: w.known, identity: &Server{scripts: rightOf(scripts.Err())}}, nil
 }
 
 var _ link = (*wrapped)(nil)

@@ -47,7 +47,7 @@ type Config struct {
 	Clock clock.Clock
 	// Voted, if set, is told every vote.
 	Voted func(node string, op *node.Op, v node.Vote)
-	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil).
+	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil), and of every *node.RefusalError.
 	Standing func(node string, err error)
 	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
 	Twins func(node, twin string)

@@ -1,0 +1,317 @@
+package node_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// refused returns what the node told of refusals: the text, or "over".
+func (r *rig) refused() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, err := range r.told {
+		var refusal *node.RefusalError
+		switch {
+		case !errors.As(err, &refusal):
+		case refusal.Over:
+			all = append(all, "over")
+		default:
+			all = append(all, err.Error())
+		}
+	}
+	return all
+}
+
+// However many releases a master refuses, it is asked a few times a second; and when it accepts one, all follow.
+func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
+	t.Parallel()
+	for _, msg := range []string{
+		"READONLY You can't write against a read only replica.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"NOPERM this user has no permissions to access one of the keys used as arguments",
+		"ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791)",
+	} {
+		t.Run(msg, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				const n = 1000
+				for i := range n {
+					r.m.Set(token(i), "me", time.Hour)
+				}
+				r.m.Reply(msg, "EVALSHA")
+				before := r.m.Count("EVALSHA")
+				for i := range n {
+					r.ask(release(token(i), "me"), giveUp(time.Hour))
+				}
+				time.Sleep(timeout)
+				began := r.m.Count("EVALSHA")
+				require.Equal(t, n, began-before, "each is sent once")
+				const lasting = 20 * time.Second
+				time.Sleep(lasting)
+				assert.LessOrEqual(t, r.m.Count("EVALSHA")-began, 2*int(lasting/time.Second))
+				assert.Greater(t, r.m.Count("EVALSHA")-began, int(lasting/time.Second)/2)
+				require.Len(t, r.refused(), 1, "told once")
+				assert.Contains(t, r.refused()[0], msg)
+
+				r.m.Recover()
+				r.eventually(1100*time.Millisecond, "the releases got through", r.gone)
+				synctest.Wait()
+				assert.Equal(t, "over", r.refused()[len(r.refused())-1])
+				assert.Len(t, r.refused(), 2)
+				assert.Zero(t, r.node.Close(time.Now()))
+			})
+		})
+	}
+}
+
+// Of several reasons each has its own probes: a release that is refused for good does not hold up another that was refused for
+// the moment.
+func TestAReasonForRefusalsDoesNotHoldUpAnother(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
+		for i := range 50 {
+			r.ask(release(token(i), "me"), giveUp(time.Minute))
+		}
+		synctest.Wait()
+		r.m.Recover()
+		r.m.Set("other", "me", time.Hour)
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		assert.Equal(t, node.Failed, r.ask(release("other", "me"), giveUp(time.Minute)).result().Verdict)
+		r.m.Recover()
+		r.eventually(600*time.Millisecond, "the other got through", r.gone)
+	})
+}
+
+// A refused release is given up when its key has expired, and Close counts it until then.
+func TestRefusedReleasesAreGivenUpAndCounted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), giveUp(5*time.Second))
+		}
+		time.Sleep(6 * time.Second)
+		sent := r.m.Count("EVALSHA")
+		time.Sleep(time.Minute)
+		assert.Equal(t, sent, r.m.Count("EVALSHA"), "they are given up")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), giveUp(5*time.Second))
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		assert.Equal(t, 10, r.node.Close(began.Add(2*time.Second)))
+		assert.LessOrEqual(t, time.Since(began), 2*time.Second)
+	})
+}
+
+// undoable is an acquire that says which script undoes it.
+func undoable(name string) *node.Op { return acquire(name, "me").UndoneBy(releaseScript) }
+
+const noScripts = "NOPERM this user has no permissions to run the 'evalsha' command"
+
+// assertBarred: the master was not asked, and the error names the right.
+func assertBarred(t *testing.T, v node.Vote, right string) {
+	t.Helper()
+	assert.Equal(t, node.Failed, v.Verdict)
+	assert.True(t, v.Unsent)
+	var missing *node.RightError
+	require.ErrorAs(t, v.Err, &missing)
+	require.ErrorContains(t, v.Err, right)
+	assert.True(t, node.Permanent(v.Err))
+}
+
+// The right to run scripts is learned with the connection, in the same round trip as INFO: not even the first lock is set.
+func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
+	t.Parallel()
+	for _, msg := range []string{noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'"} {
+		t.Run(msg, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.m.Delay(trip/2, 0)
+				r.m.Reply(msg, "EVALSHA")
+				v := r.ask(undoable("a")).result()
+				assertBarred(t, v, "evalsha")
+				assert.Equal(t, 3*trip, v.Took, "connect, HELLO, INFO")
+				for range 100 {
+					assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+				}
+				assert.Empty(t, r.executed())
+				require.Len(t, r.refused(), 1, "told once")
+				assert.Equal(t, node.Granted, r.ask(count()).result().Verdict, "all else goes on")
+			})
+		})
+	}
+}
+
+// When the right is back the first acquire that comes a second later finds that out, and is sent.
+func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		for range 3 {
+			time.Sleep(time.Second)
+			v := r.ask(undoable("a")).result()
+			assertBarred(t, v, "evalsha")
+			assert.Equal(t, trip, v.Took, "it is asked whether it still refuses")
+			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		}
+		time.Sleep(time.Second)
+		r.m.Recover()
+		all := []*ticket{r.ask(undoable("a")), r.ask(undoable("b")), r.ask(undoable("c"))}
+		for _, tk := range all {
+			v := tk.result()
+			assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+		}
+		assert.Equal(t, "over", r.refused()[1])
+		assert.Len(t, r.executed(), 3)
+	})
+}
+
+// Whoever takes the right away from a connection that lives is found out at the first release.
+func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		msg, right string
+		cmds       []string
+	}{
+		"EVALSHA":             {noScripts, "evalsha", []string{"EVALSHA"}},
+		"EVAL":                {"NOPERM this user has no permissions to run the 'eval' command", "eval", []string{"EVAL"}},
+		"DEL in a script":     {"ERR The user executing the script can't run this command or subcommand", "can't run", []string{"DEL"}},
+		"DEL in 7.0's words":  {"ERR ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"}},
+		"DEL in 7.2's words":  {"NOPERM ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"}},
+		"DEL was renamed":     {"ERR Unknown Redis command called from script", "Unknown Redis command", []string{"DEL"}},
+		"EVALSHA was renamed": {"ERR unknown command 'evalsha', with args beginning with: ", "evalsha", []string{"EVALSHA"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.FlushScripts()
+				require.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
+				r.m.Reply(c.msg, c.cmds...)
+				assert.Equal(t, node.Failed, r.ask(release("a", "me"), giveUp(5*time.Second)).result().Verdict)
+				synctest.Wait()
+				assertBarred(t, r.ask(undoable("b")).result(), c.right)
+				for range 20 {
+					time.Sleep(700 * time.Millisecond)
+					assertBarred(t, r.ask(undoable("b")).result(), c.right)
+				}
+				assert.Len(t, r.refused(), 2, "the release, and that it is not asked any more: %v", r.refused())
+				r.m.Recover()
+				time.Sleep(time.Second)
+				v := r.ask(undoable("b")).result()
+				assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+				assert.Equal(t, node.Granted, r.ask(release("b", "me"), giveUp(5*time.Second)).result().Verdict)
+			})
+		})
+	}
+}
+
+// A right that is missing for some keys only, or for a script that no acquire needs, keeps no other lock away.
+func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
+	t.Parallel()
+	other := node.NewScript("redis.call('TYPE', KEYS[1]) return 1")
+	for name, c := range map[string]struct {
+		msg  string
+		op   *node.Op
+		cmds []string
+	}{
+		"keys":                   {"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"), []string{"EVALSHA"}},
+		"keys in a script":       {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments", release("a", "me"), []string{"GET"}},
+		"a script that reads":    {"ERR The user executing the script can't run this command or subcommand", other.Op("look", nil, []string{"a"}), []string{"TYPE"}},
+		"another kind's release": {"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}), []string{"TYPE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T, r *rig) {
+				r.warm()
+				r.m.Reply(c.msg, c.cmds...)
+				adjust := within(timeout)
+				if c.op.Name == "release" {
+					adjust = giveUp(5 * time.Second)
+				}
+				require.ErrorContains(t, r.ask(c.op, adjust).result().Err, strings.Fields(c.msg)[0])
+				assert.Equal(t, node.Granted, r.ask(undoable("b")).result().Verdict)
+			})
+		})
+	}
+}
+
+// A new connection tells, too: the master was restarted with other rights, say.
+func TestANewConnectionTellsThatScriptsAreAllowedAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		r.m.Recover()
+		r.m.Reset()
+		time.Sleep(time.Second)
+		r.ask(undoable("a")).result() // finds out that the connection has ended
+		time.Sleep(timeout)
+		assert.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
+		assert.Len(t, r.refused(), 2)
+	})
+}
+
+// A probe whose connection breaks decides nothing, and nothing waits for it.
+func TestAProbeOfARightThatIsLostIsRepeated(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(trip/2, 0)
+		r.m.Reply(noScripts, "EVALSHA")
+		assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
+		time.Sleep(time.Second)
+		a := r.ask(undoable("a"))
+		time.Sleep(trip / 4)
+		r.m.Reset()
+		assert.True(t, a.result().Unsent)
+		r.m.Recover()
+		time.Sleep(time.Second)
+		assert.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
+	})
+}
+
+// A proxy may know nothing of scripts without keys. That says nothing about the rights.
+func TestAProxyThatRefusesTheQuestionForTheRightBreaksNothing(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]string{
+		"an error":      "-ERR invalid number of arguments\r\n",
+		"busy":          "-BUSY Redis is busy running a script.\r\n",
+		"another reply": "+OK\r\n",
+		"it hangs up":   "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				srv := &scripted{answer: func(args []string) (string, bool) {
+					if args[0] == "evalsha" && args[2] == "0" {
+						return reply, reply == ""
+					}
+					return "+OK\r\n", false
+				}}
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				assert.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
+				assert.Equal(t, node.Granted, r.ask(undoable("b")).result().Verdict)
+				if reply == "" {
+					assert.Equal(t, int64(2), srv.dials.Load(), "it connects once more, and does not ask again")
+				} else {
+					assert.Equal(t, int64(1), srv.dials.Load())
+				}
+			})
+		})
+	}
+}
