@@ -84,7 +84,7 @@ func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(l.values)
+		l.ctx, l.cancel = context.WithCancelCause(context.WithValue(l.values, lockKey{}, l))
 		if l.err != nil {
 			l.cancel(l.err)
 		}
