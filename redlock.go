@@ -28,7 +28,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -169,26 +168,6 @@ func (l *Locker) begin() error {
 }
 
 func (l *Locker) end() { l.busy.Done() }
-
-// Do takes the lock as [Locker.Lock] does, runs fn, and unlocks, also when fn panics. The context that fn gets ends with
-// ctx or with the lock, whichever comes first; context.Cause tells which. Do returns fn's error joined with the
-// unlock's, so that a lock lost under fn is never silent: it may have run beside another.
-func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) (err error) {
-	lock, err := l.Lock(ctx, name, opts...)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if unlocked := lock.Unlock(ctx); unlocked != nil {
-			err = errors.Join(err, unlocked)
-		}
-	}()
-	held, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(lock.Context(), func() { cancel(context.Cause(lock.Context())) })
-	defer stop()
-	return fn(held)
-}
 
 // Close releases what is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of the Locker
 // runs any more. It takes at most a second and two node timeouts, whatever the masters do: a release that could not be

@@ -1,0 +1,68 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Do acquires the lock as [Locker.Lock] does, calls fn, and unlocks, even if fn panics or calls runtime.Goexit.
+//
+// The context passed to fn keeps ctx's values and deadline. It ends with ctx, with the lock, or when fn returns,
+// whichever comes first; [context.Cause] reports which, and matches [ErrLost], [ErrClosed] or [ErrReleased] if it was not
+// ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
+//
+// Do returns the errors of fn and of [Lock.Unlock], joined. So a lock that was lost under fn is an error that matches
+// [ErrLost], even if fn returned nil: another holder may have run at the same time. An error that fn returned and that
+// includes Unlock's is returned alone. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
+// held.
+func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
+	return l.do(ctx, mutexOf(name), fn, opts)
+}
+
+// DoAll acquires the lock on all names as [Locker.LockAll] does, calls fn, and unlocks. See [Locker.Do] for fn's context
+// and for the error.
+func (l *Locker) DoAll(ctx context.Context, names []string, fn func(context.Context) error, opts ...LockOption) error {
+	return l.do(ctx, allOf(names), fn, opts)
+}
+
+// Do acquires the lock for writing as [RW.Lock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for the
+// error. fn may turn the lock into a read lock with [Lock.Downgrade].
+func (rw *RW) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
+	return rw.locker.do(ctx, rw.target(kindWriter), fn, opts)
+}
+
+// RDo acquires the lock for reading as [RW.RLock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for
+// the error.
+func (rw *RW) RDo(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
+	return rw.locker.do(ctx, rw.target(kindReader), fn, opts)
+}
+
+// Do acquires a hold as [Reentrant.Lock] does, calls fn, and unlocks that hold. See [Locker.Do] for fn's context and for
+// the error. fn may call Do of the same owner again; [FromContext] then returns the inner hold.
+func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
+	return r.locker.do(ctx, r.target(), fn, opts)
+}
+
+// do is Do for every kind of lock.
+func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) error, opts []LockOption) (err error) {
+	if fn == nil {
+		return fmt.Errorf("redlock: do %q: fn is nil: pass the function to call under the lock", t.title())
+	}
+	lock, err := l.lock(ctx, t, false, opts)
+	if err != nil {
+		return err
+	}
+	work, end := lock.workContext(ctx)
+	defer func() {
+		over := lock.Err() // a loss that fn's context was not told of yet
+		if over == nil {
+			over = releasedError(lock.name)
+		}
+		end(over) // before the release: what fn left running must not go on under another's lock
+		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, unlocked) {
+			err = errors.Join(err, unlocked)
+		}
+	}()
+	return fn(work)
+}
