@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/quorum"
@@ -59,5 +60,42 @@ func (e releasedError) Error() string { return fmt.Sprintf("%v: %q", ErrReleased
 func (releasedError) Unwrap() error { return ErrReleased }
 
 // NodeError is one master's failure to answer one operation: which master (its address, never its password), which
-// operation, and why. Every ErrNoQuorum carries one for each master that failed.
+// operation, and why. [NodeErrors] returns those of a failure.
 type NodeError = quorum.NodeError
+
+// NodeErrors returns what each master that failed said, in the order of the masters, or nil if err carries no
+// [NodeError]. Every [ErrNoQuorum] carries one for each master that had failed when the majority was out of reach; errors
+// joined from several operations carry those of each, one operation after the other. It looks through everything that
+// wraps err ([fmt.Errorf], [errors.Join], and the like). An error that err contains twice is returned once, but two
+// failures of one master are two errors.
+func NodeErrors(err error) []*NodeError {
+	var found []*NodeError
+	var walk func(error)
+	walk = func(err error) {
+		if failed, ok := err.(*NodeError); ok { //nolint:errorlint // the tree is walked by hand: it may hold several
+			if !slices.Contains(found, failed) {
+				found = append(found, failed)
+			}
+			return
+		}
+		for _, inner := range unwrap(err) {
+			walk(inner)
+		}
+	}
+	walk(err)
+	return found
+}
+
+// unwrap returns what err wraps directly.
+func unwrap(err error) []error {
+	switch e := err.(type) { //nolint:errorlint // err itself is taken apart
+	case interface{ WrappedErrors() []error }: // go-multierror, whose Unwrap returns the first alone
+		return e.WrappedErrors()
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	case interface{ Unwrap() error }:
+		return []error{e.Unwrap()}
+	default:
+		return nil
+	}
+}

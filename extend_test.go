@@ -48,7 +48,7 @@ func TestExtendWithoutAMajorityLeavesTheLockHeld(t *testing.T) {
 		}
 		err := lk.Extend(t.Context())
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		assert.Len(t, nodeErrors(t, err), 3)
+		assert.Len(t, redlock.NodeErrors(err), 3)
 		require.NoError(t, lk.Err())
 		assert.Equal(t, until, lk.Until())
 		assert.False(t, ends(lk.Context()))

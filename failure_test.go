@@ -74,7 +74,7 @@ func TestTryLockNamesWhatIsWrongWithEachMaster(t *testing.T) {
 				_, err := l.TryLock(t.Context(), "x")
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				require.NotErrorIs(t, err, redlock.ErrHeld)
-				found := nodeErrors(t, err)
+				found := redlock.NodeErrors(err)
 				require.Len(t, found, 3)
 				for i, e := range found {
 					assert.Equal(t, w.Addr(i), e.Node)
@@ -415,7 +415,7 @@ func TestUnlockWithoutAMajorityIsPursued(t *testing.T) {
 				err := lk.Unlock(ctx)
 				assert.Equal(t, timeout, time.Since(began), "bounded by the node timeout")
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
-				assert.Len(t, nodeErrors(t, err), 3)
+				assert.Len(t, redlock.NodeErrors(err), 3)
 				require.ErrorIs(t, lk.Err(), redlock.ErrReleased, "the handle is spent")
 				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrReleased)
 				require.ErrorIs(t, lk.Unlock(ctx), redlock.ErrReleased)

@@ -10,7 +10,7 @@ import (
 )
 
 // Nodes returns the state of every master, in the order they were given. It waits for all of them, at most a node
-// timeout. [ErrNoQuorum]: fewer than a majority may vote at the moment, and the rows say why.
+// timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows say why, and so does [NodeErrors].
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	if err := l.begin(); err != nil {
 		return nil, err
@@ -25,15 +25,16 @@ func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 		}
 	}
 	rows := make([]NodeStatus, len(answers))
-	may := 0
+	var failed []*NodeError
 	for i, an := range answers {
 		rows[i] = l.status(an)
-		if rows[i].MayVote {
-			may++
+		var why *NodeError
+		if errors.As(rows[i].Err, &why) {
+			failed = append(failed, why)
 		}
 	}
-	if may < l.quorum.Majority() {
-		return rows, fmt.Errorf("%w: %d of %d masters may vote", ErrNoQuorum, may, len(rows))
+	if may := len(rows) - len(failed); may < l.quorum.Majority() {
+		return rows, fmt.Errorf("%w: %d of %d masters may vote: %w", ErrNoQuorum, may, len(rows), quorum.Gather(failed))
 	}
 	return rows, nil
 }

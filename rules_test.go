@@ -378,7 +378,7 @@ func TestEverythingHoldsWithAMinorityDead(t *testing.T) {
 			w.Master(dead).Crash()
 			_, err = l.TryLock(t.Context(), "x")
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
-			assert.GreaterOrEqual(t, len(nodeErrors(t, err)), dead+1)
+			assert.GreaterOrEqual(t, len(redlock.NodeErrors(err)), dead+1)
 		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -239,20 +238,6 @@ func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// nodeErrors returns every NodeError in err.
-func nodeErrors(t testing.TB, err error) []*redlock.NodeError {
-	t.Helper()
-	var all *multierror.Error
-	require.ErrorAs(t, err, &all)
-	var nodes []*redlock.NodeError
-	for _, e := range all.WrappedErrors() {
-		var one *redlock.NodeError
-		require.ErrorAs(t, e, &one)
-		nodes = append(nodes, one)
-	}
-	return nodes
 }
 
 // ends says whether ctx has ended, and waits for everything to stand still before it looks.

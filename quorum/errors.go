@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-multierror"
 )
 
 var (
@@ -60,6 +62,18 @@ func noQuorum(why error) error {
 		return ErrNoQuorum
 	}
 	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
+}
+
+// Gather makes one error of the failures of several nodes; nil if there are none. Its text is one line.
+func Gather(failed []*NodeError) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	all := &multierror.Error{ErrorFormat: oneLine}
+	for _, f := range failed {
+		all.Errors = append(all.Errors, f)
+	}
+	return all
 }
 
 func oneLine(errs []error) string {

@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
-
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -147,15 +145,11 @@ func (r *round) look(f func(*tally)) {
 func (r *round) errors() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var all *multierror.Error
+	var failed []*NodeError
 	for i, v := range r.tally.votes {
 		if v.Err != nil {
-			all = multierror.Append(all, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
+			failed = append(failed, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
 		}
 	}
-	if all == nil {
-		return nil
-	}
-	all.ErrorFormat = oneLine
-	return all
+	return Gather(failed)
 }
