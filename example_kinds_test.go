@@ -21,56 +21,42 @@ func once(ctx context.Context, locker *redlock.Locker, work func(context.Context
 }
 
 func readCatalogue(ctx context.Context, locker *redlock.Locker, use func(context.Context) error) error {
-	lock, err := locker.RW("catalogue").RLock(ctx) // beside other readers
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(lock.Context()), lock.Unlock(ctx))
+	return locker.RW("catalogue").RDo(ctx, use) // together with other readers
 }
 
 func rebuildCatalogue(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
-	lock, err := locker.RW("catalogue").Lock(ctx) // alone
-	if err != nil {
-		return err
-	}
-	err = write(lock.Context())
-	if err == nil {
-		err = lock.Downgrade(ctx) // let readers in, and no other writer
-	}
-	if err == nil {
-		err = use(lock.Context())
-	}
-	return errors.Join(err, lock.Unlock(ctx))
+	return locker.RW("catalogue").Do(ctx, func(ctx context.Context) error { // alone
+		if err := write(ctx); err != nil {
+			return err
+		}
+		lock, _ := redlock.FromContext(ctx)
+		if err := lock.Downgrade(ctx); err != nil { // let readers in, and no other writer
+			return err
+		}
+		return use(ctx)
+	})
 }
 
 func transfer(ctx context.Context, locker *redlock.Locker, request string, book func(context.Context) error) error {
 	account := locker.Reentrant("account:9", request)
-	outer, err := account.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	inner, err := account.Lock(ctx) // in a function that locks for itself: it does not wait for outer
-	if err != nil {
-		return errors.Join(err, outer.Unlock(ctx))
-	}
-	fmt.Println("depth", inner.Depth())
-	return errors.Join(book(inner.Context()), inner.Unlock(ctx), outer.Unlock(ctx))
+	return account.Do(ctx, func(ctx context.Context) error {
+		return account.Do(ctx, func(ctx context.Context) error { // in code that locks for itself: it does not wait
+			lock, _ := redlock.FromContext(ctx) // the inner hold
+			fmt.Println("depth", lock.Depth())
+			return book(ctx)
+		})
+	})
 }
 
 func move(ctx context.Context, locker *redlock.Locker, from, to string, work func(context.Context) error) error {
-	lock, err := locker.LockAll(ctx, []string{from, to}) // in whatever order others name them
-	if err != nil {
-		return err
-	}
-	return errors.Join(work(lock.Context()), lock.Unlock(ctx))
+	return locker.DoAll(ctx, []string{from, to}, work) // in whatever order others name them
 }
 
 func publish(ctx context.Context, locker *redlock.Locker, save func(ctx context.Context, fence uint64) error) error {
-	lock, err := locker.Lock(ctx, "nightly-report", redlock.WithFencing())
-	if err != nil {
-		return err
-	}
-	return errors.Join(save(lock.Context(), lock.Fence()), lock.Unlock(ctx))
+	return locker.Do(ctx, "nightly-report", func(ctx context.Context) error {
+		lock, _ := redlock.FromContext(ctx)
+		return save(ctx, lock.Fence())
+	}, redlock.WithFencing())
 }
 
 // slot takes one of n slots of a name, and waits until one is free.

@@ -106,14 +106,36 @@ func ExampleNodeError() {
 			master.Stop()
 		}
 		_, err = locker.TryLock(ctx, "orders:42")
-		fmt.Println("no quorum:", errors.Is(err, redlock.ErrNoQuorum))
-		var failed *redlock.NodeError // the first of three
+		var failed *redlock.NodeError // the first of three; see NodeErrors
 		if errors.As(err, &failed) {
 			fmt.Println("first master:", strings.HasSuffix(masters[0].URL(), failed.Node), "operation:", failed.Op)
 		}
 		return nil
 	})
 	// Output:
-	// no quorum: true
 	// first master: true operation: acquire
+}
+
+func ExampleNodeErrors() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		locker, err := open(masters)
+		if err != nil {
+			return err
+		}
+		defer locker.Close()
+		for _, master := range masters[:3] {
+			master.Stop()
+		}
+		_, err = locker.TryLock(ctx, "orders:42")
+		fmt.Println("no quorum:", errors.Is(err, redlock.ErrNoQuorum))
+		for i, failed := range redlock.NodeErrors(err) {
+			fmt.Println(i, strings.HasSuffix(masters[i].URL(), failed.Node), failed.Op)
+		}
+		return nil
+	})
+	// Output:
+	// no quorum: true
+	// 0 true acquire
+	// 1 true acquire
+	// 2 true acquire
 }

@@ -15,16 +15,13 @@ func ship(ctx context.Context, masters []string) error {
 	}
 	defer locker.Close()
 
-	lock, err := locker.Lock(ctx, "orders:42") // waits until ctx ends
-	if err != nil {
-		return err
-	}
-	work := lock.Context() // ends when the lock is lost: pass it to everything done under the lock
-	fmt.Println("order 42 is ours:", work.Err() == nil)
-	return lock.Unlock(ctx) // ErrLost: somebody else may have had the lock meanwhile
+	return locker.Do(ctx, "orders:42", func(ctx context.Context) error { // waits for the lock until ctx ends
+		fmt.Println("order 42 is ours:", ctx.Err() == nil) // this ctx ends with the caller's, or when the lock is lost
+		return nil
+	}) // ErrLost: the lock expired under the function, and another holder may have run since
 }
 
-// A process locks, works under the lock's context, and unlocks. This is the README's code.
+// A process locks, works under a context that ends with the lock, and unlocks. This is the README's code.
 func Example() {
 	masters, err := embedded.OpenAll(5) // in their place: the URLs of your masters
 	if err != nil {

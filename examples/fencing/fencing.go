@@ -4,9 +4,10 @@
 //
 // A store's token comes from locks on one name:
 //
-//	lock, err := locker.Lock(ctx, "nightly-report", redlock.WithFencing())
-//	…
-//	err = table.Save(lock.Context(), lock.Fence(), "nightly", report)
+//	err := locker.Do(ctx, "nightly-report", func(ctx context.Context) error {
+//		lock, _ := redlock.FromContext(ctx)
+//		return table.Save(ctx, lock.Fence(), "nightly", report)
+//	}, redlock.WithFencing())
 //
 // Two locks on different names have tokens that say nothing about each other.
 package fencing
