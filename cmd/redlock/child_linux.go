@@ -1,7 +1,69 @@
 package main
 
-import "syscall"
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
 
-// dieTogether has the kernel send SIGTERM to the command if this process dies without a chance to (kill -9): nobody
-// extends its lock then.
+	"golang.org/x/sys/unix"
+)
+
+// dieTogether has the kernel send SIGTERM to the command when its supervisor dies. It is the last resort: it matters
+// only if redlock and its supervisor are killed together.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
+
+// ownProgram returns the path of the program that this process runs, also when its file was replaced meanwhile.
+func ownProgram() (string, error) { return "/proc/self/exe", nil }
+
+// inheritOrphans makes this process the parent of every descendant whose own parent ends, in whatever group or session.
+func inheritOrphans() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// becomeSupervisor makes this process inherit orphans. It also gives it a name of its own, so that killall redlock
+// leaves it to do its work.
+func becomeSupervisor() {
+	inheritOrphans()
+	_ = os.WriteFile("/proc/self/comm", []byte("supervisor"), 0)
+}
+
+// relative is a process that descends from this one.
+type relative struct{ pid, parent, group int }
+
+// descendants returns the processes that descend from this one.
+func descendants() []relative {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]relative{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := relation(pid); ok {
+			children[p.parent] = append(children[p.parent], p)
+		}
+	}
+	var found []relative
+	for next := []int{os.Getpid()}; len(next) > 0; next = next[1:] {
+		for _, p := range children[next[0]] {
+			found = append(found, p)
+			next = append(next, p.pid)
+		}
+	}
+	return found
+}
+
+// relation reads a process's parent and group. The program's name, in parentheses, may contain anything.
+func relation(pid int) (p relative, ok bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return p, false
+	}
+	p.pid = pid
+	var state string
+	n, _ := fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &p.parent, &p.group)
+	return p, n == 3
+}

@@ -2,7 +2,22 @@
 
 package main
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // dieTogether does nothing: only Linux ends a child with its parent.
 func dieTogether(*syscall.SysProcAttr) {}
+
+func ownProgram() (string, error) { return os.Executable() }
+
+// inheritOrphans does nothing: what leaves the command's group is lost from sight.
+func inheritOrphans() {}
+
+func becomeSupervisor() {}
+
+type relative struct{ pid, parent, group int }
+
+// descendants finds nothing outside the command's group.
+func descendants() []relative { return nil }

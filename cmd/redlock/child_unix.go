@@ -4,94 +4,140 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// child is a running command, leader of a process group of its own: what is sent to it reaches what it has started, too.
+// child is a running command, leader of a process group of its own. Between it and this process is a supervisor.
 type child struct {
 	group    int // also the leader's pid
 	ended    chan status
 	terminal *terminal
+	link     *link
 }
 
-// start runs path with argv and env on this process's own stdin, stdout and stderr. mayGoOn is asked, from another
-// goroutine, before a command that was suspended on a terminal is resumed; if it says no, the command stays suspended.
-func start(path string, argv, env []string, mayGoOn func() bool) (*child, error) {
-	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieTogether(cmd.SysProcAttr)
+// start runs path with argv and env on this process's own stdin, stdout and stderr. When this process dies, the command
+// and what it started get SIGTERM, and SIGKILL after grace. mayGoOn is asked, from another goroutine, before a command
+// that was suspended on a terminal is resumed; if it says no, the command stays suspended.
+func start(path string, argv, env []string, grace time.Duration, mayGoOn func() bool) (*child, error) {
+	inheritOrphans() // those of a supervisor that is killed
 	term := openTerminal()
-	if term.lendsAtOnce() {
-		// A group in the background is stopped when it reads from the terminal.
-		cmd.SysProcAttr.Foreground = true
-		cmd.SysProcAttr.Ctty = term.fd()
+	super, l, err := startSupervisor(path, argv, env, grace)
+	if err != nil {
+		term.close()
+		return nil, fmt.Errorf("its supervisor cannot be started: %w", err)
+	}
+	switch m, ok := l.receive(); {
+	case ok && m.verb == hasStarted:
+		c := &child{group: m.n, ended: make(chan status, 1), terminal: term, link: l}
+		go c.watch(super, grace, mayGoOn)
+		return c, nil
+	case ok && m.verb == cannotStart:
+		err = &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(m.n)}
+	default:
+		err = errors.New("its supervisor was killed")
+	}
+	_ = super.Wait()
+	if len(descendants()) > 0 { // it has started the command, and could not say so
+		s := &supervisor{changes: reap(0), report: func(string, int) {}}
+		s.end()
+		s.run()
+	}
+	l.close()
+	term.close()
+	return nil, err
+}
+
+func startSupervisor(path string, argv, env []string, grace time.Duration) (*exec.Cmd, *link, error) {
+	self, err := ownProgram()
+	if err != nil {
+		return nil, nil, errors.New(err.Error()) // a missing file here says nothing about the command
+	}
+	ours, theirs, err := newLink()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = unix.Close(theirs) }()
+	// The supervisor inherits its end under the number that it has here. Passed as one of ExtraFiles, it would take the
+	// number of a descriptor that is meant for the command.
+	if _, err := unix.FcntlInt(uintptr(theirs), unix.F_SETFD, 0); err != nil {
+		ours.close()
+		return nil, nil, os.NewSyscallError("fcntl", err)
+	}
+	cmd := &exec.Cmd{
+		Path: self, Args: superviseArgs(theirs, grace, path, argv), Env: env,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := cmd.Start(); err != nil {
-		term.close()
-		return nil, err
+		ours.close()
+		return nil, nil, errors.New(err.Error())
 	}
-	c := &child{group: cmd.Process.Pid, ended: make(chan status, 1), terminal: term}
-	_ = cmd.Process.Release() // we wait for it ourselves, to see it stop as well as end
-	go c.watch(mayGoOn)
-	return c, nil
+	return cmd, ours, nil
 }
 
-// watch reaps the leader, and does what a shell would do when it is stopped meanwhile.
-func (c *child) watch(mayGoOn func() bool) {
+// watch follows the command by what its supervisor reports, and does what a shell would do when it is stopped.
+func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool) {
 	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(c.group, &ws, unix.WUNTRACED, nil)
+		m, ok := c.link.receive()
 		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil || pid != c.group:
-			c.ended <- status{code: 1} // cannot happen: nobody else reaps it
+		case !ok:
+			_ = super.Wait()
+			c.ended <- c.takeOver(grace)
 			return
-		case ws.Stopped():
-			c.terminal.stopped(c.group, ws.StopSignal(), mayGoOn)
-		case ws.Signaled():
-			c.ended <- status{code: exitSignal + int(ws.Signal()), signal: ws.Signal()}
-			return
-		case ws.Exited():
-			c.ended <- status{code: ws.ExitStatus()}
+		case m.verb == hasStopped:
+			c.terminal.stopped(c.group, syscall.Signal(m.n), mayGoOn)
+		default:
+			_ = super.Wait()
+			c.ended <- ended(m)
 			return
 		}
 	}
+}
+
+// takeOver ends the command and all that it started after its supervisor was killed, and returns how it ended.
+func (c *child) takeOver(grace time.Duration) (how status) {
+	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
+	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
+	s.report = func(verb string, n int) {
+		if verb != hasStopped {
+			how = ended(message{verb, n})
+		}
+	}
+	s.end()
+	s.run()
+	return how
+}
+
+// ended is how the command ended by a report of its supervisor.
+func ended(m message) status {
+	if m.verb == wasEndedBy {
+		return status{code: exitSignal + m.n, signal: syscall.Signal(m.n)}
+	}
+	return status{code: m.n}
 }
 
 // send forwards a signal to the whole group.
 func (c *child) send(s os.Signal) {
 	if n, ok := s.(syscall.Signal); ok {
-		_ = unix.Kill(-c.group, n)
+		c.link.send(sendSignal, int(n))
 	}
 }
 
-// terminate asks the whole group to end. What is stopped is woken up to hear it.
-func (c *child) terminate() {
-	_ = unix.Kill(-c.group, unix.SIGTERM)
-	_ = unix.Kill(-c.group, unix.SIGCONT)
-}
-
-// kill ends the whole group.
-func (c *child) kill() { _ = unix.Kill(-c.group, unix.SIGKILL) }
-
-// gone reports whether nothing of the group is left, once the leader was reaped. Where this process is the one that
-// inherits orphans (PID 1 of a container), it reaps them.
-func (c *child) gone() bool {
-	for {
-		pid, err := unix.Wait4(-c.group, nil, unix.WNOHANG, nil)
-		if err != nil || pid <= 0 {
-			return errors.Is(unix.Kill(-c.group, 0), unix.ESRCH)
-		}
-	}
-}
+// stop ends the command and all that it started: SIGTERM, the grace period, SIGKILL. The command's status is then sent
+// when nothing is left.
+func (c *child) stop() { c.link.send(stopTree, 0) }
 
 // close takes the terminal back. It is called when the leader has ended; orderly is false if it was killed, and may have
 // left the terminal in a mode of its own.
 func (c *child) close(orderly bool) {
+	c.link.close()
 	c.terminal.takeBack(c.group)
 	if !orderly {
 		c.terminal.restore()

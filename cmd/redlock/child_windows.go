@@ -4,10 +4,16 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
+
+// supervisorName and supervise are for systems without jobs.
+const supervisorName = "redlock-supervisor"
+
+func supervise([]string) int { return exitUsage }
 
 // child is a running command. Windows knows no process groups to kill, but jobs: everything that the command starts
 // belongs to its job and ends with it, also when this process dies. It knows no SIGTERM either: Ctrl-Break is the nearest
@@ -15,18 +21,20 @@ import (
 type child struct {
 	pid   uint32
 	job   windows.Handle
+	grace time.Duration
 	ended chan status
+	stops chan struct{} // closed by stop
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr.
-func start(path string, argv, env []string, _ func() bool) (*child, error) {
+func start(path string, argv, env []string, grace time.Duration, _ func() bool) (*child, error) {
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return nil, os.NewSyscallError("CreateJobObject", err)
 	}
-	c := &child{job: job, ended: make(chan status, 1)}
+	c := &child{job: job, grace: grace, ended: make(chan status, 1), stops: make(chan struct{})}
 	if err := c.limit(windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE); err != nil {
 		_ = windows.CloseHandle(job)
 		return nil, err
@@ -42,12 +50,32 @@ func start(path string, argv, env []string, _ func() bool) (*child, error) {
 		_ = windows.CloseHandle(job)
 		return nil, err
 	}
-	go func() {
-		_ = cmd.Wait()
-		c.ended <- status{code: cmd.ProcessState.ExitCode()}
-	}()
+	go c.watch(cmd)
 	return c, nil
 }
+
+// watch sends the command's status when it has ended; after stop, when nothing of the job is left.
+func (c *child) watch(cmd *exec.Cmd) {
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	select {
+	case <-exited:
+	case <-c.stops:
+		c.interrupt()
+		for end := time.Now().Add(c.grace); !c.gone() && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		_ = windows.TerminateJobObject(c.job, 1)
+		<-exited
+	}
+	c.ended <- status{code: cmd.ProcessState.ExitCode()}
+}
+
+// stop ends the whole job: Ctrl-Break, and after the grace period the end of every process. It is called once.
+func (c *child) stop() { close(c.stops) }
 
 func (c *child) limit(flags uint32) error {
 	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
@@ -68,14 +96,18 @@ func (c *child) adopt() error {
 	return os.NewSyscallError("AssignProcessToJobObject", windows.AssignProcessToJobObject(c.job, process))
 }
 
-// send forwards a signal as Ctrl-Break.
-func (c *child) send(os.Signal) { c.terminate() }
-
-func (c *child) terminate() {
-	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, c.pid)
+// send forwards a signal as Ctrl-Break, which a command that is being stopped has received already.
+func (c *child) send(os.Signal) {
+	select {
+	case <-c.stops:
+	default:
+		c.interrupt()
+	}
 }
 
-func (c *child) kill() { _ = windows.TerminateJobObject(c.job, 1) }
+func (c *child) interrupt() {
+	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, c.pid)
+}
 
 // gone reports whether nothing of the job is left.
 func (c *child) gone() bool {

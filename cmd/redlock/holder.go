@@ -45,7 +45,7 @@ func (s status) String() string {
 
 // run runs the command and unlocks. It returns nil if the command ended with 0 and the lock was held to its end.
 func (h *holder) run(path string, argv []string) error {
-	c, err := start(path, argv, h.env(), h.held)
+	c, err := start(path, argv, h.env(), h.grace, h.held)
 	if err != nil {
 		h.unlock()
 		code := exitNotExecutable
@@ -74,52 +74,23 @@ func (h *holder) held() bool { return h.lock.Err() == nil }
 // wait forwards signals until the command ends or the lock does, and then ends the command. It returns how the command
 // ended, and why the lock was lost, if it was.
 func (h *holder) wait(c *child) (how status, lost error) {
+	gone := h.lock.Context().Done()
 	for {
 		select {
 		case s := <-h.signals:
 			h.log.Info("forwarding", "signal", s.String())
 			c.send(s)
 		case how = <-c.ended:
-			c.close(how.signal == 0)
-			return how, lostError(h.lock)
-		case <-h.lock.Context().Done():
+			c.close(lost == nil && how.signal == 0)
+			if lost == nil {
+				lost = lostError(h.lock)
+			}
+			return how, lost
+		case <-gone:
+			gone = nil
 			lost = lostError(h.lock)
 			fmt.Fprintf(os.Stderr, "redlock: stopping the command: %v\n", strings.TrimPrefix(lost.Error(), "redlock: "))
-			how = h.stop(c)
-			c.close(false)
-			return how, lost
-		}
-	}
-}
-
-// stop ends the whole group of c: SIGTERM, grace, SIGKILL. It returns when nothing of the group is left.
-func (h *holder) stop(c *child) (how status) {
-	c.terminate()
-	grace := time.NewTimer(h.grace)
-	defer grace.Stop()
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	// What was killed and whose parent does not reap it stays in the group. It does no harm: don't wait for it for ever.
-	const patience = time.Second
-	var giveUp <-chan time.Time
-	for ended := false; ; {
-		select {
-		case how = <-c.ended:
-			ended = true
-		case s := <-h.signals:
-			c.send(s)
-		case <-grace.C:
-			c.kill()
-			giveUp = time.After(patience)
-		case <-giveUp:
-			if ended {
-				return how
-			}
-			giveUp = time.After(patience)
-		case <-look.C:
-		}
-		if ended && c.gone() {
-			return how
+			c.stop()
 		}
 	}
 }

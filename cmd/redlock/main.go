@@ -16,6 +16,9 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
+	if len(os.Args) > 0 && os.Args[0] == supervisorName {
+		os.Exit(supervise(os.Args[1:]))
+	}
 	err := newRoot().Execute()
 	code, message := outcome(err)
 	if message != "" {

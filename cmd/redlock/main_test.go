@@ -22,10 +22,13 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// binary is the command, built as a user would.
-var binary string
+// binary is the command, built as a user would; testBinary is this test's own.
+var binary, testBinary string
 
 func TestMain(m *testing.M) {
+	asHelper()
+	heedSignals()
+	testBinary, _ = os.Executable()
 	redis.SetLogger(silent{}) // refused connections are what is tested
 	dir, err := os.MkdirTemp("", "redlock-test-")
 	if err != nil {

@@ -18,8 +18,9 @@ const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND end
 
 COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and with --fence the fencing token in
 REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status is passed through (128+n if
-signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the group. When the
-lock is lost, the group gets SIGTERM, and SIGKILL after --grace: from the moment of the loss somebody else may hold the
+signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the group, except
+those that redlock was started to ignore, as under nohup. When the lock is lost, or redlock is killed, COMMAND and what it
+started get SIGTERM, and SIGKILL after --grace: from the moment of a loss somebody else may hold the
 lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0. What COMMAND leaves in the
 background when it ends is not covered by the lock.
 
@@ -74,7 +75,7 @@ func runCommand() *cobra.Command {
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
 	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
-	fl.DurationVar(&f.grace, "grace", 5*time.Second, "how long COMMAND has to end when the lock is lost, until it is killed")
+	fl.DurationVar(&f.grace, "grace", 5*time.Second, "how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")
 	return cmd
 }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package main_test
+
+func asHelper() {}
+
+func heedSignals() {}

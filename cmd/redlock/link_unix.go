@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// link is one end of the socket between redlock and its supervisor. No other process holds an end, so a process reads
+// the end of the stream when the other one has died, however it died.
+type link struct {
+	fd   int
+	file *os.File
+	from *bufio.Reader
+}
+
+// message is a line on a link: what happened or is to be done, and a number that belongs to it.
+type message struct {
+	verb string
+	n    int
+}
+
+// What redlock tells its supervisor.
+const (
+	sendSignal = "signal" // n: send this signal to the command's group
+	stopTree   = "stop"   // end the command and all that it started
+)
+
+// What the supervisor tells redlock.
+const (
+	hasStarted  = "started" // n: the command's pid, which is also its group
+	cannotStart = "failed"  // n: the errno of the exec
+	hasStopped  = "stopped" // n: the command was suspended by this signal
+	hasExited   = "exited"  // n: its exit status; the supervisor ends
+	wasEndedBy  = "killed"  // n: the signal; the supervisor ends
+)
+
+// newLink returns redlock's end of a link, and the descriptor of the other end.
+func newLink() (ours *link, theirs int, err error) {
+	syscall.ForkLock.RLock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, -1, os.NewSyscallError("socketpair", err)
+	}
+	return openLink(pair[0]), pair[1], nil
+}
+
+// openLink makes a link of a descriptor. Close ends a read that is under way.
+func openLink(fd int) *link {
+	_ = unix.SetNonblock(fd, true)
+	f := os.NewFile(uintptr(fd), "link")
+	return &link{fd: fd, file: f, from: bufio.NewReader(f)}
+}
+
+// send reports whether the other process may have received the message.
+func (l *link) send(verb string, n int) bool {
+	_, err := fmt.Fprintf(l.file, "%s %d\n", verb, n)
+	return err == nil
+}
+
+// receive waits for a message. ok is false when the other process has ended.
+func (l *link) receive() (m message, ok bool) {
+	line, err := l.from.ReadString('\n')
+	if err != nil {
+		return message{}, false
+	}
+	_, err = fmt.Sscanf(line, "%s %d", &m.verb, &m.n)
+	return m, err == nil
+}
+
+// broken reports whether the other process has ended.
+func (l *link) broken() bool {
+	poll := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n == 1 && poll[0].Revents&unix.POLLHUP != 0
+}
+
+func (l *link) close() { _ = l.file.Close() }

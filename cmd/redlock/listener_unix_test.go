@@ -1,0 +1,130 @@
+//go:build unix
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// A listener is this test's binary, run as a command under a lock. It writes to a file which signals it receives, each as
+// often as it receives it. A shell cannot tell: it joins signals that arrive while it waits for another process.
+const (
+	listenerEnv  = "LISTENER"       // its name; it ends at SIGTERM if the name ends in "!"
+	listenerFile = "LISTENER_FILE"  // where it writes
+	listenerLife = 40 * time.Second // of one that a failed test left behind
+)
+
+// asHelper is called first. It does not return in a listener.
+func asHelper() {
+	if name := os.Getenv(listenerEnv); name != "" {
+		listen(name)
+		os.Exit(0)
+	}
+}
+
+// listen is main of a listener.
+func listen(name string) {
+	file, err := os.OpenFile(os.Getenv(listenerFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	signals := make(chan os.Signal, 100)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	fmt.Fprintf(file, "%s pid %d.\n", name, os.Getpid())
+	for end := time.After(listenerLife); ; {
+		select {
+		case s := <-signals:
+			fmt.Fprintf(file, "%s heard %v.\n", name, s)
+			if s == syscall.SIGTERM && strings.HasSuffix(name, "!") {
+				return
+			}
+		case <-end:
+			return
+		}
+	}
+}
+
+// listeners are the listeners of one run.
+type listeners struct {
+	*process
+	file string
+}
+
+// The ways in which a script starts a listener.
+const (
+	background = `%s "$L" & `
+	ownSession = `%s setsid "$L" & `
+	daemon     = `(%s setsid "$L" &); `
+	direct     = `%s exec "$L"`
+)
+
+// as is the part of a script that starts a listener called name.
+func as(way, name string) string { return fmt.Sprintf(way, listenerEnv+"="+name) }
+
+// startListeners runs a script under a lock, in which "$L" starts a listener, and waits until those named listen.
+func startListeners(
+	t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), flags []string, script string, names ...string,
+) *listeners {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "heard")
+	l := &listeners{file: file}
+	l.process = launchWith(t, masters, func(c *exec.Cmd) {
+		c.Env = append(c.Env, listenerFile+"="+file, "L="+testBinary)
+		if change != nil {
+			change(c)
+		}
+	}, append(append([]string{"run"}, flags...), "name", "--", "bash", "-c", script)...)
+	t.Cleanup(func() {
+		for _, pid := range l.pids() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	require.Eventually(t, func() bool {
+		pids := l.pids()
+		return !slices.ContainsFunc(names, func(n string) bool { return pids[n] == 0 })
+	}, patience, 5*time.Millisecond, "not all of %q listen", names)
+	return l
+}
+
+func (l *listeners) written() string {
+	all, _ := os.ReadFile(l.file)
+	return string(all)
+}
+
+func (l *listeners) pids() map[string]int {
+	found := map[string]int{}
+	for _, m := range regexp.MustCompile(`(\S+) pid (\d+)\.\n`).FindAllStringSubmatch(l.written(), -1) {
+		found[m[1]], _ = strconv.Atoi(m[2])
+	}
+	return found
+}
+
+// heard is how often a listener has received a signal.
+func (l *listeners) heard(name string, s syscall.Signal) int {
+	return strings.Count(l.written(), fmt.Sprintf("%s heard %v.\n", name, s))
+}
+
+// living are the names of the listeners that still run.
+func (l *listeners) living() (names []string) {
+	for name, pid := range l.pids() {
+		if alive(pid) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package main_test
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	require.NoError(t, err)
+	return n
+}
+
+// Programs take a second SIGTERM for impatience and leave without cleaning up.
+func TestTheCommandHearsSIGTERMOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		flags []string
+		ask   func(l *listeners)
+		want  int // the exit status
+	}{
+		"redlock is signaled": {[]string{"--max-hold", "1m"}, func(l *listeners) { l.signal(syscall.SIGTERM) }, 0},
+		"redlock's group is signaled": {[]string{"--max-hold", "1m"}, func(l *listeners) {
+			assert.NoError(l.t, syscall.Kill(-l.cmd.Process.Pid, syscall.SIGTERM))
+		}, 0},
+		"the lock is lost": {[]string{"--max-hold", "1s", "--grace", "1m"}, func(*listeners) {}, 70},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, redlocktest.Start(t, 3), ownGroup, tc.flags,
+				as(background, "bg!")+as(direct, "direct!"), "bg!", "direct!")
+			tc.ask(l)
+			assert.Equal(t, tc.want, l.wait())
+			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
+			assert.Equal(t, 1, l.heard("bg!", syscall.SIGTERM))
+			assert.Equal(t, 1, l.heard("direct!", syscall.SIGTERM))
+		})
+	}
+}
+
+func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// The listeners do not end at SIGTERM here, so they would hear another.
+func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
+	t.Parallel()
+	heard := func(l *listeners) func() bool {
+		return func() bool { return l.heard("bg", syscall.SIGTERM) > 0 && l.heard("direct", syscall.SIGTERM) > 0 }
+	}
+	for name, signalFirst := range map[string]bool{"first the loss": false, "first the signal": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "2s", "--grace", "1s"},
+				as(background, "bg")+as(direct, "direct"), "bg", "direct")
+			if signalFirst {
+				l.signal(syscall.SIGTERM)
+			}
+			require.Eventually(t, heard(l), patience, time.Millisecond)
+			if !signalFirst {
+				l.signal(syscall.SIGTERM)
+				l.signal(syscall.SIGINT)
+			}
+			assert.Equal(t, 70, l.wait())
+			assert.Empty(t, l.living())
+			assert.Equal(t, 1, l.heard("bg", syscall.SIGTERM))
+			assert.Equal(t, 1, l.heard("direct", syscall.SIGTERM))
+			if !signalFirst {
+				assert.Equal(t, 1, l.heard("direct", syscall.SIGINT), "another signal is passed on")
+			}
+		})
+	}
+}
+
+// Whoever asks twice may mean it.
+func TestTwoSignalsAreTwo(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(direct, "direct"), "direct")
+	for n := 1; n <= 2; n++ {
+		l.signal(syscall.SIGTERM)
+		require.Eventually(t, func() bool { return l.heard("direct", syscall.SIGTERM) == n }, patience, time.Millisecond)
+	}
+}
+
+func TestCtrlCIsHeardOnce(t *testing.T) {
+	t.Parallel()
+	for name, input := range map[string]string{"on the terminal": "", "with another stdin": "</dev/null"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := t.TempDir() + "/heard"
+			l := &listeners{file: file}
+			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
+				"; exec redlock run name -- sh -c '"+as(direct, "direct!")+"' "+input)
+			require.Eventually(t, func() bool { return l.pids()["direct!"] > 0 }, patience, time.Millisecond)
+			s.types("\x03")
+			require.Eventually(t, func() bool { return l.heard("direct!", syscall.SIGINT) > 0 }, patience, time.Millisecond)
+			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)) // behind a second SIGINT, if there is one
+			assert.Equal(t, 0, s.status())
+			assert.Equal(t, 1, l.heard("direct!", syscall.SIGINT))
+		})
+	}
+}

@@ -1,0 +1,270 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// supervisorName is the program name, argv[0], with which redlock starts itself as a supervisor.
+const supervisorName = "redlock-supervisor"
+
+// A supervisor is a process between redlock and the command. It starts the command, reports what becomes of it, and
+// ends the command and all that it started, when redlock says so or has died. A parent-death signal alone would not do:
+// it reaches only the direct child, and it is repeated for every thread of the parent that dies later.
+//
+// The supervisor has a process group of its own. What stops or kills redlock's whole group, as Ctrl-Z or kill -9 %1 in
+// a shell, leaves the supervisor running.
+type supervisor struct {
+	group   int // of the command, which leads it; 0 if unknown
+	grace   time.Duration
+	orders  <-chan message         // closed when redlock has died
+	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
+	report  func(verb string, n int)
+
+	asked    bool         // SIGTERM was sent to the group
+	ending   bool         // the tree is being ended
+	orphans  map[int]bool // outside the group: those that were sent SIGTERM
+	how      *unix.WaitStatus
+	deadline <-chan time.Time // when to kill what is left, or to give up
+	killing  bool
+}
+
+// superviseArgs returns the arguments of a supervisor.
+func superviseArgs(fd int, grace time.Duration, path string, argv []string) []string {
+	return append([]string{supervisorName, strconv.Itoa(fd), grace.String(), path}, argv...)
+}
+
+// supervise is main of the supervisor process.
+func supervise(args []string) int {
+	if len(args) < 4 {
+		return exitUsage
+	}
+	fd, err := strconv.Atoi(args[0])
+	if err != nil {
+		return exitUsage
+	}
+	grace, err := time.ParseDuration(args[1])
+	if err != nil {
+		return exitUsage
+	}
+	unix.CloseOnExec(fd)
+	becomeSupervisor()
+	dropSignals()
+	l := openLink(fd)
+	orders := make(chan message)
+	go func() {
+		defer close(orders)
+		for {
+			m, ok := l.receive()
+			if !ok {
+				return
+			}
+			orders <- m
+		}
+	}()
+	if l.broken() { // nobody extends the lock
+		return 1
+	}
+	pid, err := launchCommand(args[2], args[3:])
+	if err != nil {
+		n := int(syscall.EINVAL)
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			n = int(errno)
+		}
+		l.send(cannotStart, n)
+		return 1
+	}
+	l.send(hasStarted, pid)
+	s := &supervisor{group: pid, grace: grace, orders: orders, changes: reap(pid)}
+	s.report = func(verb string, n int) { l.send(verb, n) }
+	s.run()
+	return 0
+}
+
+// dropSignals keeps this process alive when somebody signals it. The command does not inherit that, as it would if the
+// signals were ignored here. Those that redlock itself was started to ignore stay ignored, for the command as well.
+func dropSignals() {
+	signals, _ := catch()
+	go func() {
+		for range signals { //nolint:revive // redlock forwards what the command shall get
+		}
+	}()
+}
+
+// launchCommand starts the command in a group of its own, in the foreground of the terminal if redlock's group is there
+// and stdin is the terminal.
+func launchCommand(path string, argv []string) (pid int, err error) {
+	attr := &syscall.SysProcAttr{Setpgid: true}
+	dieTogether(attr)
+	if term := openTerminal(); term != nil {
+		defer term.close()
+		term.group, _ = unix.Getpgid(os.Getppid())
+		if term.lendsAtOnce() {
+			// A group in the background is stopped when it reads from the terminal.
+			attr.Foreground, attr.Ctty = true, term.fd()
+		}
+	}
+	p, err := os.StartProcess(path, argv, &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: attr})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = p.Release() }() // reap waits, to see it stop as well as end
+	return p.Pid, nil
+}
+
+// reap reaps all children of this process, orphans that it inherited included, and returns what becomes of the leader.
+func reap(leader int) <-chan unix.WaitStatus {
+	changes := make(chan unix.WaitStatus)
+	go func() {
+		defer close(changes)
+		for {
+			var ws unix.WaitStatus
+			switch pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED, nil); {
+			case errors.Is(err, unix.EINTR):
+			case err != nil:
+				return
+			case pid == leader:
+				changes <- ws
+			}
+		}
+	}()
+	return changes
+}
+
+// run returns when the command has ended; after the order to stop, or the death of redlock, when nothing is left of all
+// that it started, or what is left cannot be killed.
+func (s *supervisor) run() {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	changes := s.changes
+	for {
+		var tick <-chan time.Time
+		if s.ending {
+			tick = look.C
+		}
+		select {
+		case m, ok := <-s.orders:
+			s.obey(m, ok)
+		case ws, ok := <-changes:
+			if !ok {
+				changes = nil
+			} else if s.observe(ws) && !s.ending {
+				s.tell()
+				return
+			}
+		case <-s.deadline:
+			// A process that cannot be killed, such as one of another user, is not waited for.
+			if s.killing && (s.how != nil || changes == nil) {
+				s.tell()
+				return
+			}
+			s.killing, s.deadline = true, time.After(time.Second)
+		case <-tick:
+		}
+		if !s.ending {
+			continue
+		}
+		if changes == nil && !s.alive() {
+			s.tell()
+			return
+		}
+		s.pursue()
+	}
+}
+
+// obey does what redlock orders; ok is false when redlock has died.
+func (s *supervisor) obey(m message, ok bool) {
+	switch {
+	case !ok:
+		s.orders = nil
+		s.end()
+	case m.verb == stopTree:
+		s.end()
+	case m.verb == sendSignal:
+		n := syscall.Signal(m.n)
+		if n == unix.SIGTERM {
+			if s.ending {
+				return // it has had its SIGTERM
+			}
+			s.asked = true
+		}
+		s.signal(n)
+	}
+}
+
+// observe notes a change of the command, and reports whether it has ended.
+func (s *supervisor) observe(ws unix.WaitStatus) bool {
+	if ws.Stopped() {
+		s.report(hasStopped, int(ws.StopSignal()))
+		return false
+	}
+	if ws.Exited() || ws.Signaled() {
+		s.how = &ws
+		return true
+	}
+	return false
+}
+
+// tell reports how the command ended.
+func (s *supervisor) tell() {
+	switch {
+	case s.how == nil:
+		s.report(wasEndedBy, int(unix.SIGKILL)) // it is not a child of this process, or cannot be reaped
+	case s.how.Signaled():
+		s.report(wasEndedBy, int(s.how.Signal()))
+	default:
+		s.report(hasExited, s.how.ExitStatus())
+	}
+}
+
+// end begins to end the whole tree. What is stopped is continued, to receive the signal.
+func (s *supervisor) end() {
+	if s.ending {
+		return
+	}
+	s.ending, s.orphans = true, map[int]bool{}
+	s.deadline = time.After(s.grace)
+	if !s.asked {
+		s.signal(unix.SIGTERM)
+	}
+	s.signal(unix.SIGCONT)
+}
+
+// pursue follows what the command started outside its group. Before the grace period is over, a process there gets one
+// SIGTERM when its parent has ended: until then its parent, such as a shell or another redlock run, may pass it on.
+// After the grace period everything is killed, again and again, for it may fork meanwhile.
+func (s *supervisor) pursue() {
+	if s.killing {
+		s.signal(unix.SIGKILL)
+	}
+	for _, p := range descendants() {
+		switch {
+		case s.killing:
+			_ = unix.Kill(p.pid, unix.SIGKILL)
+		case p.group != s.group && p.parent == os.Getpid() && !s.orphans[p.pid]:
+			s.orphans[p.pid] = true
+			_ = unix.Kill(p.pid, unix.SIGTERM)
+			_ = unix.Kill(p.pid, unix.SIGCONT)
+		}
+	}
+}
+
+// signal sends a signal to the command's group.
+func (s *supervisor) signal(n syscall.Signal) {
+	if s.group > 0 {
+		_ = unix.Kill(-s.group, n)
+	}
+}
+
+// alive reports whether the group has members, as it may without being children of this process.
+func (s *supervisor) alive() bool {
+	return s.group > 0 && !errors.Is(unix.Kill(-s.group, 0), unix.ESRCH)
+}

@@ -1,0 +1,168 @@
+package main_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// Nothing extends the lock of a redlock that is killed, so nothing that it protects may go on: neither what the command
+// started in the background nor what has left its group and session.
+func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
+	t.Parallel()
+	script := as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") + as(direct, "direct")
+	for name, tc := range map[string]struct {
+		change func(*exec.Cmd)
+		kill   func(pid int) error
+	}{
+		"alone":                 {nil, func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }},
+		"with its whole group":  {ownGroup, func(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }},
+		"while it is suspended": {ownGroup, suspendAndKill},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, redlocktest.Start(t, 3), tc.change, []string{"--grace", "300ms"}, script,
+				"bg", "session", "daemon", "direct")
+			require.NoError(t, tc.kill(l.cmd.Process.Pid))
+			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
+			for _, name := range []string{"bg", "daemon", "direct"} {
+				assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), "%s heard SIGTERM", name)
+			}
+			assert.Zero(t, l.heard("session", syscall.SIGTERM), "its parent lives and may pass the signal on")
+		})
+	}
+}
+
+func suspendAndKill(pid int) error {
+	if err := syscall.Kill(-pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// What has left the group hears SIGTERM once, when its parent has ended, and has the rest of the grace period to end.
+func TestWhatLeftTheGroupEndsByItselfIfItCan(t *testing.T) {
+	t.Parallel()
+	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")
+	for name, flags := range map[string][]string{"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "2s"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, redlocktest.Start(t, 3), nil, flags, script, "session!", "daemon!", "direct!")
+			if name == "killed" {
+				l.signal(syscall.SIGKILL)
+			} else {
+				assert.Equal(t, 70, l.wait())
+				assert.Empty(t, l.living(), "redlock waits for them")
+			}
+			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
+			for _, name := range []string{"session!", "daemon!", "direct!"} {
+				assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), "%s heard SIGTERM", name)
+			}
+		})
+	}
+}
+
+// The supervisor between redlock and the command can be killed as well. Then redlock ends what the command started.
+func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := startListeners(t, masters, nil, []string{"--grace", "300ms"},
+		`echo "$PPID"; `+as(background, "bg")+as(ownSession, "session")+as(daemon, "daemon")+as(direct, "direct"),
+		"bg", "session", "daemon", "direct")
+	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
+	assert.Equal(t, 128+9, l.wait())
+	assert.Empty(t, l.living())
+	assert.Contains(t, l.stderr.String(), "supervisor")
+	n, _ := votes(t, masters, "name")
+	assert.Zero(t, n, "unlocked")
+}
+
+// A redlock run within another one: the inner passes the outer's SIGTERM on to its command, which hears it once.
+func TestARunWithinARunThatIsKilledHearsSIGTERMOnce(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := startListeners(t, masters, nil, nil,
+		`"`+binary+`" run inner -- bash -c '`+as(background, "bg!")+as(direct, "direct!")+`'; exit 7`, "bg!", "direct!")
+	l.signal(syscall.SIGKILL)
+	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
+	assert.Equal(t, 1, l.heard("bg!", syscall.SIGTERM))
+	assert.Equal(t, 1, l.heard("direct!", syscall.SIGTERM))
+	assert.Eventually(t, func() bool { n, _ := votes(t, masters, "inner"); return n == 0 }, patience, 5*time.Millisecond,
+		"the inner one unlocked")
+}
+
+// What the command leaves in the background when it ends is not covered by the lock.
+func TestWhatACommandLeavesBehindGoesOn(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil,
+		as(background, "bg")+as(daemon, "daemon")+`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
+	assert.Equal(t, 3, l.wait())
+	assert.ElementsMatch(t, []string{"bg", "daemon"}, l.living())
+}
+
+// A descriptor that redlock inherits is one for the command, under the same number.
+func TestTheCommandInheritsDescriptorsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	const script = "echo through three >&3; ls /proc/self/fd"
+	plain := exec.Command("sh", "-c", script)
+	plain.ExtraFiles = []*os.File{w}
+	want, err := plain.Output()
+	require.NoError(t, err)
+	p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.ExtraFiles = plain.ExtraFiles },
+		"run", "name", "--", "sh", "-c", script)
+	require.NoError(t, w.Close())
+	assert.Equal(t, 0, p.wait(), p.stderr.String())
+	assert.Equal(t, string(want), p.stdout.String())
+	through, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Equal(t, "through three\nthrough three\n", string(through))
+}
+
+// Whatever redlock is doing when it is killed, starting the command included, nothing that it started stays.
+func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for n := range 24 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			// All of them inherit the pipe. Its end is reached when the last of them has ended.
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			defer r.Close()
+			p := launchWith(t, masters, func(c *exec.Cmd) {
+				c.ExtraFiles = []*os.File{w}
+				c.Env = append(c.Env, listenerFile+"="+t.TempDir()+"/heard", "L="+testBinary)
+			}, "run", "--grace", "100ms", t.Name(), "--", "bash", "-c", as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
+			require.NoError(t, w.Close())
+			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // what it does then is left to chance
+			p.signal(syscall.SIGKILL)
+			require.NoError(t, r.SetReadDeadline(time.Now().Add(patience)))
+			_, err = r.Read(make([]byte, 1))
+			assert.ErrorIs(t, err, io.EOF, "something still runs")
+		})
+	}
+}
+
+// The last resort: with redlock and its supervisor gone at once, the kernel sends the command SIGTERM.
+func TestTheCommandEndsWithBothThatCouldEndIt(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
+	supervisor := number(t, l.stdout.String())
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
+	l.signal(syscall.SIGKILL)
+	<-l.ended
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
+	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
+	assert.Positive(t, l.heard("direct!", syscall.SIGTERM))
+}
