@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/redlock-go/redlock"
 )
@@ -28,7 +30,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		lock, err := ask(ctx, name)
 		answer <- result{lock, err}
 	}()
-	hide := showWait(locker, name, f.shared)
+	hide := sync.OnceFunc(showWait(locker, name, f.shared))
 	defer hide()
 
 	var got result
@@ -46,7 +48,8 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		return nil, &exit{exitSignal + number(caught), nil}
 	}
 	if got.err != nil {
-		return nil, notAcquired(f, name, got.err)
+		hide()
+		return nil, notAcquired(locker, f, name, got.err)
 	}
 	return got.lock, nil
 }
@@ -68,18 +71,49 @@ func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (
 }
 
 // notAcquired says why there is no lock, and how to get it.
-func notAcquired(f *runFlags, name string, err error) error {
+func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) error {
 	e := failure(err)
-	var held *redlock.HeldError
 	switch {
 	case e.code == exitNoQuorum:
 		e.err = fmt.Errorf("%s is not locked: %w", quote(name), e.err)
-	case f.try && e.code == exitNotAcquired:
-		e.err = fmt.Errorf("%w; without --try, redlock waits for it", err)
-	case errors.As(err, &held):
-		e.err = fmt.Errorf("%w; gave up after %v (--wait)", held, f.wait)
+	case e.code == exitNotAcquired:
+		advice := "without --try, redlock waits for it"
+		if !f.try {
+			advice = fmt.Sprintf("gave up after %v (--wait)", f.wait)
+		}
+		e.err = fmt.Errorf("%s; %s", whoHolds(locker, name, err), advice)
 	case errors.Is(err, context.DeadlineExceeded): // before any answer came
 		e = &exit{exitNotAcquired, fmt.Errorf("%s is not locked: nothing was heard within %v (--wait)", quote(name), f.wait)}
 	}
 	return e
+}
+
+// whoHolds says who holds name, as far as a majority of the masters tells in a second. err is the ErrHeld.
+func whoHolds(locker *redlock.Locker, name string, err error) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	holding, failed := locker.Inspect(ctx, name)
+	if failed != nil || len(holding.Holders) == 0 {
+		return heldBy(err)
+	}
+	return held(name, holding)
+}
+
+// held says who holds name: one holder, how many others, the kind of lock, and how long the last of them stays.
+func held(name string, holding redlock.Holding) string {
+	text := quote(name) + " is held by " + owner(holding.Holders[0].Token)
+	if others := len(holding.Holders) - 1; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
+		text += fmt.Sprintf(" and %d more", others)
+	}
+	if holding.Kind != "" {
+		text += " (" + holding.Kind + ")"
+	}
+	last := holding.Holders[0].Left
+	for _, h := range holding.Holders {
+		if h.Left < 0 {
+			return text + ", without an end"
+		}
+		last = max(last, h.Left)
+	}
+	return text + ", " + short(last) + " left unless it is extended"
 }

@@ -47,15 +47,30 @@ func outcome(err error) (int, string) {
 	if e.err == nil {
 		return e.code, ""
 	}
-	message := inFlags(e.err.Error())
-	if !strings.HasPrefix(message, "redlock: ") {
-		message = "redlock: " + message
-	}
-	return e.code, message
+	return e.code, sentence(e.err)
+}
+
+// sentence is what this program prints of an error.
+func sentence(err error) string {
+	return "redlock: " + inFlags(strings.TrimPrefix(err.Error(), "redlock: "))
 }
 
 func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// heldBy says what an ErrHeld tells: not who holds the lock.
+func heldBy(err error) string {
+	held := &redlock.HeldError{}
+	errors.As(err, &held)
+	text := "held by another"
+	if held.Name != "" {
+		text = quote(held.Name) + " is " + text
+	}
+	if held.Kind != "" {
+		text += " (" + held.Kind + ")"
+	}
+	return text
 }
 
 const noMajority = "no majority of the masters answered"
@@ -66,7 +81,7 @@ func failure(err error) *exit {
 	case err == nil:
 		return nil
 	case errors.Is(err, redlock.ErrHeld):
-		return &exit{exitNotAcquired, err}
+		return &exit{exitNotAcquired, errors.New(heldBy(err))}
 	case errors.Is(err, redlock.ErrNoQuorum):
 		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
 	case errors.Is(err, redlock.ErrLost):

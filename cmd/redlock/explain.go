@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/redlock-go/redlock"
@@ -61,13 +62,25 @@ func perMaster(err error) string {
 	return b.String()
 }
 
+// flagOf names the flag of this program for each option of the library that an error may name.
+var flagOf = map[string]string{
+	"WithTTL":             "--ttl",
+	"WithMaxHold":         "--max-hold",
+	"WithFencing":         "--fence",
+	"WithNodeTimeout":     "--node-timeout",
+	"WithRestartWindow":   "--restart-window",
+	"WithoutRestartGuard": "--without-restart-guard",
+}
+
+// optionOrQuoted finds options, and what stands in quotes, where names are that may look like options.
+var optionOrQuoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|(?:redlock\.)?(With(?:out)?[A-Z]\w*)(?:\([^()]*\))?`)
+
 // inFlags names the flags of this program where the library names its options.
 func inFlags(text string) string {
-	return strings.NewReplacer(
-		"WithRestartWindow", "--restart-window",
-		"WithoutRestartGuard", "--without-restart-guard",
-		"WithNodeTimeout", "--node-timeout",
-		"WithMaxHold", "--max-hold",
-		"WithTTL", "--ttl",
-	).Replace(text)
+	return optionOrQuoted.ReplaceAllStringFunc(text, func(found string) string {
+		if flag, ok := flagOf[optionOrQuoted.FindStringSubmatch(found)[1]]; ok {
+			return flag
+		}
+		return found
+	})
 }

@@ -55,11 +55,15 @@ func (h *holder) run(path string, argv []string) error {
 		return &exit{code, fmt.Errorf("%s cannot be executed: %w", argv[0], err)}
 	}
 	how, lost := h.wait(c)
-	if lost == nil {
-		lost = h.unlock()
+	if lost { // it has been reported
+		return &exit{exitLost, fmt.Errorf("%s %s", argv[0], how)}
 	}
-	if lost != nil {
-		return &exit{exitLost, fmt.Errorf("%w; %s %s", lost, argv[0], how)}
+	err = lostError(h.lock)
+	if err == nil {
+		err = h.unlock()
+	}
+	if err != nil {
+		return &exit{exitLost, fmt.Errorf("%w; %s %s", err, argv[0], how)}
 	}
 	if how.code != 0 {
 		return &exit{how.code, nil}
@@ -71,9 +75,9 @@ func (h *holder) run(path string, argv []string) error {
 // have been told otherwise yet.
 func (h *holder) held() bool { return h.lock.Err() == nil }
 
-// wait forwards signals until the command ends or the lock does, and then ends the command. It returns how the command
-// ended, and why the lock was lost, if it was.
-func (h *holder) wait(c *child) (how status, lost error) {
+// wait forwards signals until the command ends. When the lock is lost before, it says so and ends the command. It returns
+// how the command ended, and whether it was ended so.
+func (h *holder) wait(c *child) (how status, lost bool) {
 	gone := h.lock.Context().Done()
 	for {
 		select {
@@ -81,15 +85,11 @@ func (h *holder) wait(c *child) (how status, lost error) {
 			h.log.Info("forwarding", "signal", s.String())
 			c.send(s)
 		case how = <-c.ended:
-			c.close(lost == nil && how.signal == 0)
-			if lost == nil {
-				lost = lostError(h.lock)
-			}
+			c.close(!lost && how.signal == 0)
 			return how, lost
 		case <-gone:
-			gone = nil
-			lost = lostError(h.lock)
-			fmt.Fprintf(os.Stderr, "redlock: stopping the command: %v\n", strings.TrimPrefix(lost.Error(), "redlock: "))
+			gone, lost = nil, true
+			fmt.Fprintf(os.Stderr, "%s; stopping the command\n", sentence(lostError(h.lock)))
 			c.stop()
 		}
 	}

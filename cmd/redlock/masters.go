@@ -46,6 +46,24 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
 
+// check finds what is wrong with the flags, in their own words. What is left, such as a TTL that is too short for the node
+// timeout, the library finds.
+func (m *masters) check(cmd *cobra.Command) error {
+	window := cmd.Flags().Changed("restart-window")
+	switch {
+	case m.ttl < time.Millisecond:
+		return usage("--ttl %v: it must be at least 1ms", m.ttl)
+	case cmd.Flags().Changed("node-timeout") && m.nodeTimeout <= 0:
+		return usage("--node-timeout %v: it must be above 0", m.nodeTimeout)
+	case window && m.restartWindow <= 0:
+		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off", m.restartWindow)
+	case window && !m.withoutGuard && m.ttl > m.restartWindow:
+		return usage("--ttl %v is above --restart-window %v: the window must cover the largest TTL that anybody uses on these masters",
+			m.ttl, m.restartWindow)
+	}
+	return nil
+}
+
 // options returns what the flags say, of which cmd was given only some.
 func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 	opts := []redlock.Option{redlock.WithTTL(m.ttl)}
@@ -64,6 +82,9 @@ func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 // open returns a Locker over the masters that the flags or the environment name, and what to do when it is not needed any
 // more. Every error is one of usage: nothing has been sent yet.
 func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Locker, func(), error) {
+	if err := m.check(cmd); err != nil {
+		return nil, nil, err
+	}
 	urls, stop, err := m.find()
 	if err != nil {
 		return nil, nil, err

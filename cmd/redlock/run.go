@@ -98,6 +98,8 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 		return usage("--try does not wait, --wait does: use one of them")
 	case cmd.Flags().Changed("wait") && f.wait <= 0:
 		return usage("--wait %v: it must be above 0; --try does not wait at all", f.wait)
+	case f.maxHold < 0:
+		return usage("--max-hold %v: it must not be negative", f.maxHold)
 	case f.grace < 0:
 		return usage("--grace %v: it must not be negative", f.grace)
 	}

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	redlocker "github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -30,11 +32,12 @@ func TestWrongUsage(t *testing.T) {
 		"no wait":                  {"run --wait 0 x -- true", "--try"},
 		"try and wait":             {"run --try --wait 1s x -- true", "one of them"},
 		"negative grace":           {"run --grace -1s x -- true", "--grace -1s"},
-		"negative max hold":        {"run --masters " + urls + " --max-hold -1s x -- true", "-1s"},
-		"TTL zero":                 {"run --masters " + urls + " --ttl 0 x -- true", "TTL 0s"},
+		"negative max hold":        {"run --masters " + urls + " --max-hold -1s x -- true", "--max-hold -1s"},
+		"TTL zero":                 {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
 		"TTL below the least":      {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
-		"TTL above the window":     {"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--restart-window"},
-		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "node timeout 0s"},
+		"TTL above the window":     {"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--ttl 1m0s is above --restart-window 10s"},
+		"window below zero":        {"status --masters " + urls + " --restart-window -1s", "--restart-window -1s"},
+		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "--node-timeout 0s"},
 		"a reserved name":          {"run --masters " + urls + " redlock:fence:x -- true", "redlock:fence:"},
 		"a reserved name's status": {"status --masters " + urls + " redlock:intents:x", "redlock:intents:"},
 		"no masters":               {"run x -- true", "REDLOCK_MASTERS"},
@@ -61,6 +64,18 @@ func TestWrongUsage(t *testing.T) {
 		got := redlock(t, nil, args...)
 		assert.Equal(t, 64, got.code)
 		assert.Contains(t, got.stderr, "name is empty")
+	}
+}
+
+// What Open says of a URL is shown as it is, such as which query parameter it does not know.
+func TestWhatIsWrongWithAURLIsShown(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"redis://h:1?max_retries=3", "redis://h:1?foo=bar", "redis://h:1/db", "h:1"} {
+		_, err := redlocker.Open([]string{url})
+		require.Error(t, err)
+		got := redlock(t, nil, "status", "--masters", url)
+		assert.Equal(t, 64, got.code)
+		assert.Equal(t, "redlock: "+strings.TrimPrefix(err.Error(), "redlock: ")+"\n", got.stderr)
 	}
 }
 

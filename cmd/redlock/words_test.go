@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 )
@@ -144,7 +149,8 @@ func TestOutcome(t *testing.T) {
 		"nothing":         {nil, 0, ""},
 		"a parser's":      {errors.New("unknown flag: --x"), 64, "redlock: unknown flag: --x"},
 		"a command's own": {&exit{3, nil}, 3, ""},
-		"held":            {failure(&redlock.HeldError{Name: "n"}), 75, `redlock: "n" is held by another`},
+		"held":            {failure(&redlock.HeldError{Name: "n"}), 75, "redlock: n is held by another"},
+		"held, by a kind": {failure(&redlock.HeldError{Name: "a b", Kind: "writer"}), 75, `redlock: "a b" is held by another (writer)`},
 		"lost":            {failure(redlock.ErrLost), 70, "redlock: the lock was lost"},
 		"no quorum": {
 			failure(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(node, node))), 69,
@@ -153,6 +159,8 @@ func TestOutcome(t *testing.T) {
 		"held, with no majority before": {failure(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
 		"anything else":                 {failure(errors.New("odd")), 64, "redlock: odd"},
 		"an option":                     {usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window"},
+		"a call":                        {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
+		"a name":                        {usage(`"a \"WithTTL" needs WithFencing`), 64, `redlock: "a \"WithTTL" needs --fence`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,6 +170,35 @@ func TestOutcome(t *testing.T) {
 			assert.Equal(t, tc.says == "", says == "")
 		})
 	}
+}
+
+// Every option that an error of the library names has a flag here, or cannot be met by this program.
+func TestOptionsInErrorsHaveFlags(t *testing.T) {
+	t.Parallel()
+	unmet := []string{"WithLogger", "WithClock", "WithName"} // of a nil logger, a nil clock, a failover client
+	flags := runCommand().Flags()
+	for option, flag := range flagOf {
+		assert.NotNil(t, flags.Lookup(strings.TrimPrefix(flag, "--")), "%s: %s", option, flag)
+	}
+	named := 0
+	for _, dir := range []string{".", "node", "quorum"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			code, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, text := range regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).FindAllString(string(code), -1) {
+				for _, option := range regexp.MustCompile(`\bWith(?:out)?[A-Z]\w*`).FindAllString(text, -1) {
+					named++
+					assert.True(t, flagOf[option] != "" || slices.Contains(unmet, option), "%s names %s in %s", file, option, text)
+				}
+			}
+		}
+	}
+	assert.Greater(t, named, 4)
 }
 
 func TestVersionLine(t *testing.T) {
