@@ -39,6 +39,7 @@ const (
 // [Server.Kill] and [Server.Restart].
 type Server struct {
 	port int
+	tls  int // the port for TLS; 0: none
 	dir  string
 	args []string
 	env  []string
@@ -60,6 +61,9 @@ type Options struct {
 	Args []string
 	// Env is what its environment has besides this process's ("NAME=value").
 	Env []string
+	// TLS has the server listen on a second port, [Server.TLSAddr], where it speaks TLS with a certificate that Args name
+	// (--tls-cert-file and so on).
+	TLS bool
 }
 
 // StartWith is [Start] for a server whose options depend on its directory, which ask is told.
@@ -82,6 +86,12 @@ func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Ser
 			break
 		}
 		s.port = int(port)
+		if o.TLS {
+			if port, err = freeport.Get(); err != nil {
+				break
+			}
+			s.tls = int(port)
+		}
 		if s.proc, err = s.launch(ctx); err == nil {
 			return s, nil
 		}
@@ -121,6 +131,14 @@ func CloseAll(servers []*Server) error {
 
 // Addr is the server's host:port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// TLSAddr is the host:port where the server speaks TLS; "" if it was started without.
+func (s *Server) TLSAddr() string {
+	if s.tls == 0 {
+		return ""
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tls))
+}
 
 // URL is the server's address as a redis:// URL.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
@@ -206,6 +224,9 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", s.logFile(), "--daemonize", "no",
 	}, s.args...)
+	if s.tls != 0 {
+		args = append(args, "--tls-port", strconv.Itoa(s.tls))
+	}
 	proc, err := run(args, s.env)
 	if err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
