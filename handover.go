@@ -57,24 +57,23 @@ func (l *Lock) stays(w *waiter, now time.Time, least time.Duration) bool {
 		l.tenure.handed < mostHandOvers && now.Sub(l.tenure.since) < l.tenure.slice(l.cfg.ttl, least)
 }
 
-// suits reports whether a lock that is being unlocked can be what the waiter waits for. Somebody may still hold a token that was
-// asked for, and a fencing token has to grow on the masters. What is left of the lease must be nearly all of it.
+// suits reports whether a lock that is being unlocked can be what the waiter waits for. A fencing token has to grow on the
+// masters. What is left of the lease must be nearly all of it.
 func (l *Lock) suits(w *waiter, now time.Time) bool {
-	return l.stays(w, now, leastSlice) && l.handsOver() && w.cfg.handsOver() &&
+	return l.stays(w, now, leastSlice) && l.cfg.handsOver() && w.cfg.handsOver() &&
 		l.cfg.ttl == w.cfg.ttl && l.lease.Until().Sub(now) > l.cfg.ttl*3/4
 }
 
-func (l *Lock) handsOver() bool { return l.cfg.handsOver() && !l.shown.Load() }
-
 func (c *config) handsOver() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
 
-// handOver gives the lock, which has ended for its holder, to the next in line. It reports whether there is one that it suits.
+// handOver gives the lock, which has been released for its holder, to the next in line. It reports whether there is one that it
+// suits. A token that Token returned may still be used, so that its lock is not handed over; none is returned after the release.
 func (l *Lock) handOver() bool {
 	l.mu.Lock()
-	ln := l.line
+	ln, shown := l.line, l.shown
 	l.until = l.lease.Until()
 	l.mu.Unlock()
-	if ln == nil || !l.handsOver() {
+	if ln == nil || shown || !l.cfg.handsOver() {
 		return false
 	}
 	return l.locker.lines.handOver(ln, l, l.cfg.clock.Now())

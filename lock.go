@@ -23,10 +23,11 @@ type Lock struct {
 	kept                   // the keeper's
 	tenure tenure
 	heir   atomic.Pointer[Lock] // to which the lease was handed over
-	shown  atomic.Bool          // somebody asked for the token, and may still use it
 
 	unlocked bool // Unlock was called; guarded by mu, as all below
 	mu       sync.Mutex
+	shown    bool      // Token returned the token while the lock was not released; somebody may still use it
+	spent    string    // what Token returns of a released lock whose token was never shown; "" until it is asked for
 	claim    *claim    // a downgrade makes another of it
 	err      error     // nil while held
 	remains  bool      // it was lost, and its keys have not been cleared
@@ -48,9 +49,20 @@ func (l *Lock) Name() string { return l.name }
 // Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. It is new for every lock
 // that is taken from the masters; one that was handed over inside this Locker (see [WithoutHandOver]) has that of the lock
 // before, of which nobody had asked for it. A lock whose token was asked for is not handed over.
+//
+// Ask for the token before Unlock. The first call after Unlock makes up a token that no master has ever held, and later
+// calls return the same: the lock's own value may belong to the next holder by then.
 func (l *Lock) Token() string {
-	l.shown.Store(true)
-	return l.token
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shown || !errors.Is(l.err, ErrReleased) {
+		l.shown = true
+		return l.token
+	}
+	if l.spent == "" {
+		l.spent = newToken(ownerOf(l.token))
+	}
+	return l.spent
 }
 
 func (l *Lock) kind() string {

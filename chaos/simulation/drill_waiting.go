@@ -150,11 +150,24 @@ func (w *worker) grab(sc *scene, had *tenures, client int) {
 			h.lock.Token()
 		}
 		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
+		token := sc.leaseToken(sc.schedule.Names[0]) // Lock.Token would keep the lock from being handed over
 		h.sure()
-		if had.add(client, h, h.lock.Token(), shown) {
+		if had.add(client, h, token, shown) {
 			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
 		}
 	}
+}
+
+// leaseToken is the token that most of the masters hold a mutex with.
+func (sc *scene) leaseToken(name string) (token string) {
+	votes := make(map[string]int)
+	for _, m := range sc.world.Masters() {
+		held := m.Get(name)
+		if votes[held]++; votes[held] > votes[token] {
+			token = held
+		}
+	}
+	return token
 }
 
 // readers hold a name for a while; three of each of two clients, so that it is never free of them. The third client writes.
