@@ -45,6 +45,11 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	if err := l.placeable(t, cfg); err != nil {
 		return nil, err
 	}
+	if cfg.fencing {
+		if err := checkHint(t, cfg.clock.Now()); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.begin(); err != nil {
 		return nil, err
 	}

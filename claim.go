@@ -79,6 +79,19 @@ func (c *claim) ops() quorum.Ops {
 // comes from a clock (the hint), which is larger than all before as long as no client's clock is that much ahead.
 const fenceLife = 24 * time.Hour
 
+// hintLimit is the first time that gives no fencing token: its microseconds since 1970 are 2^53, and the scripts' numbers are
+// doubles. A counter that came to it could give no larger token any more.
+var hintLimit = time.UnixMicro(1 << 53)
+
+// checkHint refuses to take a fencing token from a clock that is wrong by centuries.
+func checkHint(t target, now time.Time) error {
+	if now.Before(time.Unix(0, 0)) || !now.Before(hintLimit) {
+		return fmt.Errorf("redlock: lock %q: the clock of this machine shows %s, and fencing tokens can be taken from 1970 to %d only: set the clock, or lock without WithFencing",
+			t.title(), now.UTC().Format(time.RFC3339), hintLimit.Year())
+	}
+	return nil
+}
+
 func (c *claim) keepFence() int64 { return (c.ttl + fenceLife).Milliseconds() }
 
 // hintArg is the hint as the scripts take it: "" without fencing.

@@ -53,6 +53,7 @@ func steps() map[string]step {
 	}
 	maps.Copy(all, sharedSteps())
 	maps.Copy(all, intentSteps())
+	maps.Copy(all, boundSteps())
 	return all
 }
 

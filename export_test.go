@@ -35,6 +35,14 @@ func (c Claim) Look(life time.Duration) *node.Op { return c.claim().look(life) }
 // Leave takes a writer's intent back.
 func (c Claim) Leave() *node.Op { return c.claim().leave() }
 
+// AcquireScript is the text of the script that acquires a lock of a kind with a fencing token.
+func AcquireScript(kind string) string {
+	if kind == kindMutex {
+		return mutexFencedLua + commonLua + mutexAcquireLua
+	}
+	return commonLua + entryCommonLua + entryAcquireLua
+}
+
 // MutexOps are the operations of a mutex.
 func MutexOps(name, token string, ttl time.Duration) quorum.Ops {
 	return Claim{Kind: kindMutex, Names: []string{name}, Token: token, TTL: ttl}.Ops()

@@ -12,10 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/internal/simnet"
-	"github.com/redlock-go/redlock/node"
 )
 
 // fenced is a mutex with a fencing token.
@@ -365,49 +362,5 @@ func TestInspectShowsEveryKind(t *testing.T) {
 		h, err := b.Inspect(t.Context(), "r")
 		require.NoError(t, err)
 		assert.ElementsMatch(t, []string{r1.Token(), r2.Token()}, []string{h.Holders[0].Token, h.Holders[1].Token})
-	})
-}
-
-// olderThan62 has SET take an option that no server knows, where it takes GET: Redis 6.0 knows that as little.
-func olderThan62(t testing.TB) redlock.Option {
-	t.Helper()
-	return sabotage.Option(sabotage.Rules{Script: func(name, text string) string {
-		if name != "mutex_fenced" {
-			return text
-		}
-		require.Equal(t, 1, strings.Count(text, "'GET')"))
-		return strings.Replace(text, "'GET')", "'GOT')", 1)
-	}}).(redlock.Option)
-}
-
-// triesOld asks servers that are too old for a fenced lock.
-func triesOld(t *testing.T, l *redlock.Locker) {
-	t.Helper()
-	began := time.Now()
-	_, err := l.Lock(within(t, time.Minute), "x", redlock.WithFencing())
-	assert.Less(t, time.Since(began), 10*time.Second, "no waiting mends it")
-	require.ErrorIs(t, err, redlock.ErrNoQuorum)
-	require.ErrorIs(t, err, node.ErrOldServer)
-	require.ErrorContains(t, err, "without WithFencing")
-	unlock(t, lock(t, l, "x"))
-}
-
-func TestAServerThatIsTooOldForAFenceIsNotWaitedFor(t *testing.T) {
-	t.Parallel()
-	inWorld(t, 3, func(t *testing.T, w *world) {
-		triesOld(t, w.locker(t, "a", olderThan62(t)))
-		synctest.Wait()
-		assert.Zero(t, w.keys(), "nothing is left of it")
-	})
-	t.Run("redis-server", func(t *testing.T) {
-		t.Parallel()
-		redisproc.Need(t)
-		s, err := redisproc.Start(t.Context())
-		require.NoError(t, err)
-		t.Cleanup(func() { assert.NoError(t, s.Close()) })
-		l, err := redlock.Open([]string{s.URL()}, olderThan62(t), redlock.WithoutRestartGuard())
-		require.NoError(t, err)
-		triesOld(t, l)
-		require.NoError(t, l.Close())
 	})
 }

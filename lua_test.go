@@ -109,16 +109,27 @@ func TestEveryCommandOfEveryScriptPassesItsErrorOn(t *testing.T) {
 // scriptCommands are the commands that scripts call, but for PUBLISH.
 func scriptCommands(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("lua/*.lua")
-	require.NoError(t, err)
 	found := make(map[string]bool)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, call := range regexp.MustCompile(`call\('([A-Z]+)'`).FindAllSubmatch(text, -1) {
-			found[string(call[1])] = true
+	for _, text := range luaFiles(t) {
+		for _, call := range regexp.MustCompile(`call\('([A-Z]+)'`).FindAllStringSubmatch(text, -1) {
+			found[call[1]] = true
 		}
 	}
 	delete(found, "PUBLISH")
 	return slices.Sorted(maps.Keys(found))
+}
+
+// luaFiles are the texts of all scripts, by file.
+func luaFiles(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("lua/*.lua")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	texts := make(map[string]string)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		texts[file] = string(text)
+	}
+	return texts
 }

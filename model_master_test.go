@@ -31,6 +31,7 @@ type record struct {
 // answer is what an operation returns, and how many messages it publishes.
 type answer struct {
 	granted, owned, healed bool
+	failed                 bool
 	number                 int64
 	obstacle               *obstacle
 	said                   int
@@ -125,6 +126,9 @@ func (m *model) longest(ends map[string]int64) (left time.Duration, who string) 
 }
 
 func (m *model) acquire(c redlock.Claim) answer {
+	if c.Fencing && noToken(c.Hint) {
+		return answer{failed: true}
+	}
 	token := int64(0)
 	for i, name := range c.Names {
 		if by, ok := m.hinders(c, i); ok {
@@ -143,15 +147,15 @@ func (m *model) acquire(c redlock.Claim) answer {
 	case r.kind == "reader" && token > 0:
 		a.number = token
 	}
+	if noToken(a.number) {
+		return answer{failed: true} // the last one was given out
+	}
 	for _, name := range c.Names {
 		r := m.at(name)
 		m.hold(c, r)
 		if c.Fencing {
 			if c.Kind == "mutex" {
-				r.owned = 0
-				if len(c.Names) == 1 {
-					r.kept = 0 // whoever asked for longer does not hold it any more
-				}
+				r.owned, r.kept = 0, 0 // who had asked for longer holds the name no more
 			}
 			m.count(c, r, a.number)
 		}
@@ -163,7 +167,13 @@ func (m *model) acquire(c redlock.Claim) answer {
 	return a
 }
 
+// noToken reports whether a number cannot be a fencing token.
+func noToken(n int64) bool { return n < 0 || n >= tooLarge }
+
 func (m *model) raise(c redlock.Claim, fence int64) answer {
+	if noToken(fence) {
+		return answer{failed: true}
+	}
 	for _, name := range c.Names {
 		if !m.at(name).has(c) {
 			return answer{}
@@ -186,6 +196,9 @@ func (m *model) lift(c redlock.Claim, r *record, fence int64) {
 }
 
 func (m *model) extend(c redlock.Claim, fence int64) answer {
+	if noToken(fence) {
+		return answer{failed: true}
+	}
 	a := granted(1)
 	for _, name := range c.Names {
 		switch r := m.at(name); {

@@ -11,6 +11,8 @@ var (
 	commonLua string
 	//go:embed lua/inspect.lua
 	inspectLua string
+	//go:embed lua/mutex_common.lua
+	mutexCommonLua string
 	//go:embed lua/mutex_fenced.lua
 	mutexFencedLua string
 	//go:embed lua/mutex_acquire.lua
@@ -59,8 +61,8 @@ func newScripts(rewrite func(name, text string) string) *scripts {
 		{&s.inspect, "inspect", commonLua + inspectLua},
 		{&s.mutex.fenced, "mutex_fenced", mutexFencedLua + commonLua + mutexAcquireLua},
 		{&s.mutex.acquire, "mutex_acquire", commonLua + mutexAcquireLua},
-		{&s.mutex.raise, "mutex_raise", commonLua + mutexRaiseLua},
-		{&s.mutex.extend, "mutex_extend", commonLua + mutexExtendLua},
+		{&s.mutex.raise, "mutex_raise", commonLua + mutexCommonLua + mutexRaiseLua},
+		{&s.mutex.extend, "mutex_extend", commonLua + mutexCommonLua + mutexExtendLua},
 		{&s.mutex.release, "mutex_release", mutexReleaseLua},
 		{&s.mutex.look, "mutex_look", commonLua + mutexLookLua},
 		{&s.entry.acquire, "entry_acquire", commonLua + entryCommonLua + entryAcquireLua},

@@ -35,23 +35,58 @@ local function holder(key, now)
 	return kind, '', left
 end
 
--- The fence of a name is a string: the largest token that was given out here; and behind a colon, if there is one, that
--- which the present owner of a reentrant lock has. A token is a whole number below 2^53; tostring would round it. What is written
--- in another way (tonumber would take '1e3', '0x10' and '-5') is somebody's who knows nothing of us.
+-- A fencing token is a whole number below 2^53: a double holds no larger one exactly.
+local limit = 2^53
+
+-- Returns the number that a string of digits is, at most the limit: not every Lua makes a number of a long one.
+local function number(digits)
+	return #digits > 16 and limit or math.min(tonumber(digits), limit)
+end
+
+-- Reads a fencing token among the arguments. Anything else is an error, before the script changes anything. (tonumber alone
+-- would take '1e3', '0x10' and '-5'.)
+local function fencingToken(text)
+	local n = string.find(text, '^%d+$') and number(text) or limit
+	if n >= limit then
+		error('ERR ' .. text .. ' is no fencing token: it must be a whole number below 2^53; check the clock of the client')
+	end
+	return n
+end
+
+local function usedUp(key)
+	error('ERR the fencing tokens of ' .. key .. ' are used up: some client had a clock past the year 2255. ' ..
+		'Set that clock, delete the key on every master, and reset the last token in the storage that checks it')
+end
+
+-- The fence of a name is a string: the largest token that was given out here; and after a colon, if there is one, the token
+-- of the present owner of a reentrant lock. tostring would round a token. A fence always has a TTL. A string of another
+-- form belongs to a client that knows nothing of us.
 local function fence(key)
 	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
-	last, owned = tonumber(last), tonumber(owned)
-	if not last or math.max(last, owned or 0) >= 2^53 then
+	if not last then
 		error('WRONGTYPE ' .. key .. ' is no fence')
 	end
+	last, owned = number(last), owned ~= '' and number(owned) or nil
+	if math.max(last, owned or 0) >= limit then
+		usedUp(key)
+	end
 	return last, owned
+end
+
+-- Returns the next token after the last one: at least the hint.
+local function nextToken(key, last, hint)
+	local n = math.max(last + 1, hint)
+	if n >= limit then
+		usedUp(key)
+	end
+	return n
 end
 
 local function fenceText(last, owned)
 	return string.format(owned and '%.0f:%.0f' or '%.0f', last, owned)
 end
 
--- It is kept for as long as asked, or longer if somebody with a longer TTL asked for that.
+-- Writes a fence and keeps it for so many milliseconds, or longer if it was to be kept longer.
 local function setFence(key, last, owned, keep)
 	keep = math.max(redis.call('PTTL', key), keep)
 	redis.call('SET', key, fenceText(last, owned), 'PX', string.format('%.0f', keep))

@@ -3,6 +3,7 @@
 --   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the waiting writer's own intent, or ''
 -- Returns the fencing token, 1 without; {1, fencing token} if it is the one that the owner's other holds have; or
 -- {0, kind, milliseconds left} of the holder in the way.
+local hint = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local now = clock()
 local kind, token, left = holder(KEYS[1], now)
 if not admitted(kind, token) then
@@ -12,18 +13,23 @@ if ARGV[1] == 'reader' and intent(now) > 0 then
 	return {0, 'writer', intent(now)}
 end
 
-disown(kind)
-local reply = 1
-if ARGV[4] ~= '' then
+local reply, f = 1, nil
+if hint then
 	local last, owned = fence(KEYS[2])
 	if kind == 'reentrant' and owned then
-		setFence(KEYS[2], last, owned, ARGV[5])
-		reply = {1, owned}
+		f = owned
+		reply = {1, f}
 	elseif kind == 'reader' and last > 0 then
-		reply = raise(last, ARGV[5]) -- readers beside each other share what the first of them has
+		f = last -- readers together share what the first of them has
+		reply = f
 	else
-		reply = raise(math.max(last + 1, tonumber(ARGV[4])), ARGV[5])
+		f = nextToken(KEYS[2], last, hint)
+		reply = f
 	end
+end
+disown(kind, ARGV[5])
+if f then
+	raise(f, ARGV[5])
 end
 if ARGV[6] ~= '' then
 	redis.call('ZREM', KEYS[3], ARGV[6])

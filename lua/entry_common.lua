@@ -47,20 +47,24 @@ end
 -- Raises the fence to a token, if it is not larger. The token becomes the owner's, unless others came between.
 local function raise(token, keep)
 	local last, owned = fence(KEYS[2])
-	local f = math.max(last, tonumber(token))
-	if ARGV[1] == 'reentrant' and f == tonumber(token) then
+	local f = math.max(last, token)
+	if ARGV[1] == 'reentrant' and f == token then
 		owned = f
 	end
 	setFence(KEYS[2], f, owned, keep)
 	return f
 end
 
--- What an earlier owner had is not the next one's.
-local function disown(kind)
+-- What an earlier owner had is not the next one's. The fence keeps the TTL that it has; one without gets that of a new fence.
+local function disown(kind, keep)
 	if kind == nil and ARGV[1] == 'reentrant' then
 		local last, owned = fence(KEYS[2])
 		if owned then
-			redis.call('SET', KEYS[2], fenceText(last), 'KEEPTTL')
+			local left = redis.call('PTTL', KEYS[2])
+			if left > 0 then
+				keep = string.format('%.0f', left)
+			end
+			redis.call('SET', KEYS[2], fenceText(last), 'PX', keep)
 		end
 	end
 end

@@ -3,6 +3,7 @@
 --   ARGV[3]  the TTL in milliseconds    ARGV[4]  the fencing token, or '' for none
 --   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the channel to announce a downgrade on
 -- Returns 1: extended. -1: it was missing, and is back. 0: another is in the way, and nothing is changed.
+local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local now = clock()
 local kind, token = holder(KEYS[1], now)
 local result = -1
@@ -12,9 +13,9 @@ if downgraded or held(kind, now) then
 elseif not admitted(kind, token) then
 	return 0
 end
-disown(kind)
-if ARGV[4] ~= '' then
-	raise(ARGV[4], ARGV[5])
+disown(kind, ARGV[5])
+if f then
+	raise(f, ARGV[5])
 end
 if downgraded then
 	redis.call('ZREM', KEYS[1], entry('writer'))

@@ -5,7 +5,9 @@
 --   ARGV[3]  the smallest fencing token to give, or '' for none
 --   ARGV[4]  how long a fence is kept, in milliseconds
 -- Returns the fencing token, 1 without; or {0, kind, milliseconds left, which name} of the holder in the way.
-local n = ARGV[3] == '' and #KEYS or #KEYS / 2
+-- A mutex sets the life of its fences, also to a shorter one: who had asked for a longer one holds the name no more.
+local hint = ARGV[3] ~= '' and fencingToken(ARGV[3])
+local n = hint and #KEYS / 2 or #KEYS
 local now = clock()
 for i = 1, n do
 	local kind, _, left = holder(KEYS[i], now)
@@ -14,13 +16,13 @@ for i = 1, n do
 	end
 end
 local f = 1
-if ARGV[3] ~= '' then
-	f = tonumber(ARGV[3])
+if hint then
+	f = hint
 	for i = n + 1, 2 * n do
-		f = math.max(f, fence(KEYS[i]) + 1)
+		f = nextToken(KEYS[i], fence(KEYS[i]), f)
 	end
 	for i = n + 1, 2 * n do
-		setFence(KEYS[i], f, nil, ARGV[4])
+		redis.call('SET', KEYS[i], fenceText(f), 'PX', ARGV[4])
 	end
 end
 for i = 1, n do

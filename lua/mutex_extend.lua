@@ -6,6 +6,7 @@
 -- Returns 1: extended. -1: something was missing, and is back. 0: something is another's, and nothing is changed.
 -- A key of another type is another's, too; every other error is passed on.
 local n = tonumber(ARGV[3])
+local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local missing = {}
 local result = 1
 for i = 1, n do
@@ -20,11 +21,8 @@ for i = 1, n do
 		return 0
 	end
 end
-if ARGV[4] ~= '' then
-	for i = n + 1, 2 * n do
-		local last = fence(KEYS[i])
-		setFence(KEYS[i], math.max(last, tonumber(ARGV[4])), nil, ARGV[5])
-	end
+if f then
+	raiseAll(n + 1, 2 * n, f, ARGV[5])
 end
 for i = 1, n do
 	if missing[i] then

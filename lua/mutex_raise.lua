@@ -4,6 +4,7 @@
 --   ARGV[4]  how long a fence is kept, in milliseconds
 -- Returns the largest fence there is now; 0 if the mutex is not held with this token, and nothing is changed.
 local n = tonumber(ARGV[2])
+local f = fencingToken(ARGV[3])
 for i = 1, n do
 	local held = redis.pcall('GET', KEYS[i])
 	if held ~= ARGV[1] then
@@ -13,10 +14,4 @@ for i = 1, n do
 		return 0
 	end
 end
-local most = tonumber(ARGV[3])
-for i = n + 1, 2 * n do
-	local last = fence(KEYS[i])
-	setFence(KEYS[i], math.max(last, tonumber(ARGV[3])), nil, ARGV[4])
-	most = math.max(most, last)
-end
-return most
+return raiseAll(n + 1, 2 * n, f, ARGV[4])
