@@ -59,22 +59,19 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	}
 
 	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try}
-	if t.kind == kindWriter && !try {
-		w.intent = newToken(cfg.owner)
-	}
 	ln, err := l.lines.join(w)
 	if err != nil {
 		return nil, err
 	}
-	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, intent: w.intent, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
+	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
+	a.mayIntend = !try && t.kind != kindReader && !l.standsAlone(t.names[0])
 	lock, err := a.run(ctx, w)
 	if err != nil {
 		l.lines.leave(ln, w)
-		if (a.looked || w.left) && a.intent != "" {
-			l.quorum.Tell(a.claim("").leave(), cfg.timeout())
-		}
+		a.withdraw(nil)
 		return nil, err
 	}
+	a.withdraw(lock)
 	return lock, nil
 }
 
@@ -92,14 +89,16 @@ type attempts struct {
 	cfg    *config
 	target target
 	line   *line
-	intent string // of a writer that waits; the same for all its attempts
-	looked bool   // what is in the way was asked, and the intent left
 	faults *quorum.Faults
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
 	splits int   // how often in a row nobody held the name, and still a majority did not grant
 	last   error // what the last attempt was answered; nil: nothing yet
+
+	mayIntend bool            // it is an exclusive waiter, and its intent has a place
+	intent    string          // the waiter's, the same for all its looks; "" before the first one
+	residue   *quorum.Residue // where it was left; nil: nowhere
 
 	scoutDenied  bool // the last attempt was denied by its scout, and asked no other master
 	scoutDenials int  // how often in a row that was so while a majority was free

@@ -60,7 +60,7 @@ func (t target) exclusive() bool { return t.kind == kindMutex || t.kind == kindW
 type claim struct {
 	target
 	token   string
-	intent  string // of a writer that may have to wait; "" otherwise
+	intent  string // of an exclusive waiter that has looked; "" otherwise
 	ttl     time.Duration
 	fencing bool
 	hint    int64 // the smallest fencing token to give

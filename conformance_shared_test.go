@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -154,7 +155,7 @@ func addDowngrade(all map[string]step) {
 	}
 }
 
-// intentSteps are those of the writers that wait.
+// intentSteps are those of the exclusive waiters.
 func intentSteps() map[string]step {
 	const mine, others, third = "writer 1", "writer 2", "writer 3"
 	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
@@ -171,7 +172,7 @@ func intentSteps() map[string]step {
 	steps := map[string]step{
 		"look: a writer waits": {op: writer.Look(long), vote: one, then: waits(entries{mine: long}).is},
 		"look: a writer waits for a reader": {
-			given: held("reader", otherToken).made(), op: writer.Look(long), vote: met("reader", otherToken, short),
+			given: held("reader", otherToken).made(), op: writer.Look(long), vote: intended(met("reader", otherToken, short)),
 			then: under(held("reader", otherToken), entries{mine: long}).is,
 		},
 		"look: a writer waits on": {
@@ -182,7 +183,7 @@ func intentSteps() map[string]step {
 			given: waits(entries{others: time.Minute}).made(), op: writer.Look(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
 		},
 		"look: a writer waits for a foreign key": {
-			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Look(long), vote: hindered("zset", -1),
+			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Look(long), vote: intended(hindered("zset", -1)),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				entries{mine: long}.are(t, s, redlock.IntentKey(lockName))
@@ -245,7 +246,12 @@ func intentSteps() map[string]step {
 		"leave: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Leave(), vote: one, then: waits(entries{others: short}).is},
 		"leave: twice":         {given: waits(entries{others: short}).made(), op: writer.Leave(), vote: denied},
 		"leave: nobody waits":  {op: writer.Leave(), vote: denied},
+		"leave: silently":      {given: waits(entries{mine: short}).made(), op: writer.LeaveSilently(), vote: one, then: state{}.is},
+		"leave: its own has ended": {
+			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Leave(), vote: denied, then: waits(entries{others: short}).is,
+		},
 	}
+	maps.Copy(steps, exclusiveSteps())
 	foreign := [][]any{{"set", redlock.IntentKey(lockName), "somebody's"}}
 	for name, st := range map[string]step{
 		"acquire: a reader": {op: reader.Ops().Acquire()},
@@ -256,6 +262,81 @@ func intentSteps() map[string]step {
 	} {
 		st.given, st.vote, st.refused = foreign, node.Vote{Verdict: node.Failed}, "WRONGTYPE"
 		steps[name+", a foreign key where the intents are"] = st
+	}
+	return steps
+}
+
+// exclusiveSteps are those of a mutex and of an owner that wait: they leave an intent where readers are, and nowhere else.
+func exclusiveSteps() map[string]step {
+	const mine, others, second = "waiter 1", "waiter 2", "{" + lockName + "}:second"
+	const short, long = 5 * time.Second, 8 * time.Second
+	one := node.Vote{Verdict: node.Granted, Number: 1}
+	owner := entryClaim("reentrant", holdToken, false)
+	owner.Intent = mine
+	mutex := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
+	several := mutex
+	several.Names = []string{second, lockName}
+	read := held("reader", otherToken)
+	waited := func(e entries) state { return state{entries: read.entries, intents: e} }
+	steps := make(map[string]step)
+	for kind, c := range map[string]redlock.Claim{"a mutex": mutex, "an owner": owner} {
+		steps["look: "+kind+" waits for a reader"] = step{
+			given: read.made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)), then: waited(entries{mine: long}).is,
+		}
+		steps["look: "+kind+" waits on for a reader"] = step{
+			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)),
+			then: waited(entries{mine: long, others: time.Minute}).is,
+		}
+		steps["look: "+kind+" waits for a reader that has ended"] = step{
+			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(), op: c.Look(long), vote: one,
+		}
+		steps["look: "+kind+" waits for nobody"] = step{op: c.Look(long), vote: one}
+		steps["look: "+kind+" waits for a mutex"] = step{
+			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Look(long), vote: met("mutex", "another", short),
+		}
+		for _, there := range []string{"writer", "reentrant"} {
+			steps["look: "+kind+" waits for another's "+there] = step{
+				given: held(there, otherToken).made(), op: c.Look(long), vote: met(there, otherToken, short),
+			}
+		}
+		steps["leave: "+kind] = step{given: waited(entries{mine: short}).made(), op: c.Leave(), vote: one, said: 1, then: read.is}
+		foreign := [][]any{{"set", redlock.IntentKey(lockName), "somebody's"}}
+		refused := node.Vote{Verdict: node.Failed}
+		steps["leave: "+kind+", a foreign key where the intents are"] = step{given: foreign, op: c.Leave(), vote: refused, refused: "WRONGTYPE"}
+		steps["look: "+kind+", a foreign key where the intents are"] = step{
+			given: append(read.made(), foreign...), op: c.Look(long), vote: refused, refused: "WRONGTYPE",
+		}
+	}
+	steps["acquire: the owner that waits"] = step{
+		given: state{intents: entries{mine: short, others: short}}.made(), op: owner.Ops().Acquire(), vote: one,
+		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}, intents: entries{others: short}}.is,
+	}
+	steps["look: a mutex of several names, a reader at one"] = step{
+		given: read.made(), op: several.Look(long), vote: node.Vote{
+			Verdict: node.Denied, Data: obstacle{kind: "reader", token: otherToken, name: 1, left: short, intent: true},
+		},
+		then: func(t *testing.T, s *server) {
+			t.Helper()
+			waited(entries{mine: long}).is(t, s)
+			assert.Zero(t, s.do(t, "exists", redlock.IntentKey(second)), "no reader is kept out of the other name")
+		},
+	}
+	steps["look: a mutex of several names, a reader at one, and a mutex for longer at the other"] = step{
+		given: append(read.made(), []any{"set", second, "another", "px", 7000}), op: several.Look(long),
+		vote: intended(met("mutex", "another", 7*time.Second)), then: func(t *testing.T, s *server) {
+			t.Helper()
+			waited(entries{mine: long}).is(t, s)
+		},
+	}
+	both := append(state{intents: entries{mine: short}}.made(), []any{"zadd", redlock.IntentKey(second), in(short), mine})
+	steps["leave: a mutex of several names"] = step{
+		given: append(both, []any{"zadd", redlock.IntentKey(second), in(short), others}), op: several.Leave(), vote: one, said: 1,
+		then: func(t *testing.T, s *server) {
+			t.Helper()
+			state{}.is(t, s)
+			assert.Nil(t, s.do(t, "zscore", redlock.IntentKey(second), mine))
+			assert.NotNil(t, s.do(t, "zscore", redlock.IntentKey(second), others))
+		},
 	}
 	return steps
 }

@@ -159,6 +159,16 @@ type obstacle struct {
 	left time.Duration
 	// token is whose it is, of what look met.
 	token string
+	// intent: the look left one.
+	intent bool
+}
+
+// intended is the vote of a look that left its intent as well.
+func intended(v node.Vote) node.Vote {
+	o, _ := v.Data.(obstacle)
+	o.intent = true
+	v.Data = o
+	return v
 }
 
 func (want obstacle) is(t *testing.T, v node.Vote) {
@@ -167,6 +177,7 @@ func (want obstacle) is(t *testing.T, v node.Vote) {
 	require.True(t, ok)
 	assert.Equal(t, want.kind, kind)
 	assert.Equal(t, want.token, token)
+	assert.Equal(t, want.intent, redlock.LeftIntent(v), "the intent was left")
 	assert.Equal(t, want.name, name)
 	assertLife(t, want.left, left)
 	assertLeft(t, max(0, want.left), v.Wait)

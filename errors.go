@@ -31,7 +31,7 @@ type HeldError struct {
 	// Name is the name that was held: of a LockAll's, one that was.
 	Name string
 	// Kind is the kind of the lock that holds it, "mutex", "reader", "writer" or "reentrant", or the type of a key that is
-	// none of ours; "" if unknown (a plain SET NX PX does not tell).
+	// none of ours; "" if unknown (a plain SET NX PX does not tell). A reader that an exclusive waiter keeps out is told "writer".
 	Kind string
 	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release earlier, or
 	// extend.

@@ -29,11 +29,14 @@ func (c Claim) claim() *claim {
 // Ops are the claim's operations for the quorum.
 func (c Claim) Ops() quorum.Ops { return c.claim().ops() }
 
-// Look asks what is in the way of the claim; a writer's leaves its intent for life.
+// Look asks what is in the way of the claim, and leaves its intent for life: a writer's always, another's where readers are.
 func (c Claim) Look(life time.Duration) *node.Op { return c.claim().look(life) }
 
-// Leave takes a writer's intent back.
-func (c Claim) Leave() *node.Op { return c.claim().leave() }
+// Leave takes an intent back, and tells the readers that it kept out. LeaveSilently does not tell them.
+func (c Claim) Leave() *node.Op { return c.claim().leave(true) }
+
+// LeaveSilently takes an intent back.
+func (c Claim) LeaveSilently() *node.Op { return c.claim().leave(false) }
 
 // AcquireScript is the text of the script that acquires a lock of a kind with a fencing token.
 func AcquireScript(kind string) string {
@@ -68,13 +71,19 @@ func Obstacle(v node.Vote) (kind, token string, name int, left time.Duration, ok
 	return o.kind, o.token, o.name, o.left, ok
 }
 
+// LeftIntent reports whether a look's denial says that it left the intent.
+func LeftIntent(v node.Vote) bool {
+	o, _ := v.Data.(obstacle)
+	return o.intent
+}
+
 // Channel is where the release of a name is announced, and FenceKey and IntentKey are the keys beside it.
 func Channel(name string) string { return channel(name) }
 
 // FenceKey is where a name's fencing tokens are counted.
 func FenceKey(name string) string { return fenceKey(name) }
 
-// IntentKey is where the writers wait.
+// IntentKey is where the exclusive waiters of a name leave their intents.
 func IntentKey(name string) string { return intentKey(name) }
 
 // Slot is where a Cluster keeps a key.

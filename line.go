@@ -44,9 +44,6 @@ type waiter struct {
 	cfg     *config
 	try     bool // a TryLock: it does not wait for a lock that is held
 	hasTurn bool
-
-	intent string // of a writer that may have to wait; "" otherwise
-	left   bool   // the head left the intent for it
 }
 
 // turn is what a waiter waits for: its turn to ask the masters, after a while, or within a tenure; or the lock itself, from its
@@ -228,22 +225,6 @@ func (ls *lines) refused(ln *line, err error) {
 		ln.tell()
 	}
 	ls.answerTries(ln, err)
-}
-
-// leaveIntent has a mutex at the head leave the intent of the first writer behind it, which would otherwise be kept waiting
-// by readers that it keeps out nowhere. It reports whether there is one. A writer that gives up takes its intent back
-// behind this: it is out of the line by then.
-func (ls *lines) leaveIntent(ln *line, leave func(intent string)) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, w := range ln.waiting {
-		if w.intent != "" {
-			leave(w.intent)
-			w.left = true
-			return true
-		}
-	}
-	return false
 }
 
 // reason is what the line is waiting for; nil if nobody knows yet.

@@ -6,24 +6,97 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
-// look asks what is in the way. A writer leaves its intent, for life, which keeps new readers out meanwhile.
+// look asks what is in the way, and leaves the claim's intent, if it has one, for life: at every name that readers hold, or
+// as a writer's in any case. An intent keeps new readers out.
 func (c *claim) look(life time.Duration) *node.Op {
-	if c.kind == kindMutex {
-		return c.scripts.mutex.look.Op("look", readClaim, c.names).About(c.title())
+	if c.kind != kindMutex {
+		return entry{c}.script(c.scripts.entry.look, "look", readClaim, c.intent, life.Milliseconds())
 	}
-	return entry{c}.script(c.scripts.entry.look, "look", readClaim, c.intent, life.Milliseconds())
+	keys := c.names
+	if c.intent != "" {
+		keys = slices.Concat(c.names, c.intentKeys())
+	}
+	return c.scripts.mutex.look.Op("look", readClaim, keys, c.intent, life.Milliseconds()).About(c.title())
 }
 
-// leave takes a writer's intent back.
-func (c *claim) leave() *node.Op {
-	return entry{c}.script(c.scripts.entry.leave, "leave", nil, c.intent, channel(c.names[0]))
+// leave takes the claim's intent back at every name. tell: the readers that it kept out are told.
+func (c *claim) leave(tell bool) *node.Op {
+	args := append(make([]any, 0, 1+len(c.names)), c.intent)
+	if tell {
+		for _, name := range c.names {
+			args = append(args, channel(name))
+		}
+	}
+	return c.scripts.leave.Op("leave", nil, c.intentKeys(), args...).About(c.title())
 }
 
-func (a *attempts) look(ctx context.Context, first bool) (view overview, err error) {
+func (c *claim) intentKeys() []string {
+	keys := make([]string, len(c.names))
+	for i, name := range c.names {
+		keys[i] = intentKey(name)
+	}
+	return keys
+}
+
+// leavesIntent reports whether an answered look left the intent of a waiter of that kind.
+func leavesIntent(kind string) func(node.Vote) bool {
+	return func(v node.Vote) bool {
+		way, _ := v.Data.(obstacle)
+		return kind == kindWriter || way.intent
+	}
+}
+
+// look asks the masters what is in the way; with first, until a majority says one thing. The first look of an exclusive waiter
+// makes its intent. If a majority refuses the intent (a user without a right to the keys beside the name), the waiter looks
+// without one from then on.
+func (a *attempts) look(ctx context.Context, first bool) (overview, error) {
+	if a.mayIntend && a.intent == "" {
+		a.intent = newToken(a.cfg.owner)
+		a.residue = a.locker.quorum.NewResidue(leavesIntent(a.target.kind))
+	}
 	op := a.claim(newToken(a.owner())).look(a.intentLife())
-	answers, err := a.locker.quorum.Read(ctx, op, a.cfg.timeout(), first)
+	if a.intent == "" {
+		answers, err := a.locker.quorum.Read(ctx, op, a.cfg.timeout(), first)
+		return overviewOf(answers), err
+	}
+	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), first, a.residue)
+	if err != nil && a.target.kind == kindMutex && refusals(answers) > 0 {
+		a.withdraw(nil)
+		a.mayIntend = false
+		return a.look(ctx, first)
+	}
+	return overviewOf(answers), err
+}
+
+// refusals counts the masters that refused an operation for a reason that an operator must remove.
+func refusals(answers []quorum.Answer) (n int) {
+	for _, an := range answers {
+		if node.Permanent(an.Vote.Err) {
+			n++
+		}
+	}
+	return n
+}
+
+// withdraw takes the waiter's intent back wherever its looks may have left it. A waiter that gave up has no lock; the readers
+// that it kept out are told.
+func (a *attempts) withdraw(lock *Lock) {
+	if a.residue == nil {
+		return
+	}
+	var lease *quorum.Lease
+	if lock != nil && a.target.kind != kindMutex {
+		lease = lock.lease // its operations remove the intent
+	}
+	op := a.claim("").leave(lock == nil)
+	a.locker.quorum.Withdraw(op, a.cfg.timeout(), a.intentLife(), a.residue, lease)
+	a.intent, a.residue = "", nil
+}
+
+func overviewOf(answers []quorum.Answer) (view overview) {
 	for _, an := range answers {
 		if an.Voted {
 			view.add(an.Vote)
@@ -31,7 +104,7 @@ func (a *attempts) look(ctx context.Context, first bool) (view overview, err err
 			view.unread++
 		}
 	}
-	return view, err
+	return view
 }
 
 // overview is what a contender sees when it looks at the masters.

@@ -22,7 +22,7 @@ type model struct {
 type record struct {
 	kind    string           // of the holds; "" if there are none
 	holds   map[string]int64 // when each token's ends
-	intents map[string]int64 // when each waiting writer's ends
+	intents map[string]int64 // when each waiter's ends
 	last    int64            // the largest fencing token given out
 	owned   int64            // that which the owner of a reentrant lock has
 	kept    int64            // until when the fencing tokens are remembered
@@ -34,6 +34,7 @@ type answer struct {
 	failed                 bool
 	number                 int64
 	obstacle               *obstacle
+	intent                 bool // it was left
 	said                   int
 }
 
@@ -163,7 +164,9 @@ func (m *model) acquire(c redlock.Claim) answer {
 			r.owned = a.number
 		}
 	}
-	delete(r.intents, c.Intent)
+	if c.Kind != "mutex" {
+		delete(r.intents, c.Intent)
+	}
 	return a
 }
 
@@ -225,7 +228,7 @@ func (m *model) release(c redlock.Claim, held bool) answer {
 	a := granted(1)
 	for _, name := range c.Names {
 		r := m.at(name)
-		if held {
+		if held && c.Kind != "mutex" {
 			delete(r.intents, c.Intent)
 		}
 		if !r.has(c) && !r.downgrades(c) {
@@ -244,27 +247,33 @@ func (m *model) release(c redlock.Claim, held bool) answer {
 }
 
 func (m *model) look(c redlock.Claim, life time.Duration) answer {
-	if c.Intent != "" {
-		m.at(c.Names[0]).intents[c.Intent] = m.now + life.Milliseconds()
-	}
 	a := granted(1)
-	for i := range c.Names {
+	intent := false
+	for i, name := range c.Names {
+		if r := m.at(name); c.Intent != "" && (c.Kind == "writer" || r.kind == "reader") {
+			r.intents[c.Intent] = m.now + life.Milliseconds()
+			intent = true
+		}
 		if by, ok := m.hinders(c, i); ok && (a.granted || by.left > a.obstacle.left) {
 			a = denied(by)
 		}
 	}
+	a.intent = intent && !a.granted
 	return a
 }
 
-func (m *model) leave(c redlock.Claim) answer {
-	r := m.at(c.Names[0])
-	if _, ok := r.intents[c.Intent]; !ok {
-		return answer{}
-	}
-	delete(r.intents, c.Intent)
-	a := granted(1)
-	if len(r.intents) == 0 {
-		a.said = 1
+func (m *model) leave(c redlock.Claim, tell bool) answer {
+	a := answer{}
+	for _, name := range c.Names {
+		r := m.at(name)
+		if _, ok := r.intents[c.Intent]; !ok {
+			continue
+		}
+		delete(r.intents, c.Intent)
+		a.granted, a.number = true, 1
+		if tell && len(r.intents) == 0 {
+			a.said++
+		}
 	}
 	return a
 }

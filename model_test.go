@@ -49,7 +49,11 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 			}
 		}
 	}
-	for _, rare := range []string{"leave granted", "leave denied", "healed", "owned", "downgraded", "forgotten", "acquire failed", "raise failed", "extend failed"} {
+	rares := []string{
+		"leave granted", "leave denied", "healed", "owned", "downgraded", "forgotten",
+		"acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
+	}
+	for _, rare := range rares {
 		require.Positive(t, seen[rare], "%s: it has met too little", rare)
 	}
 	t.Log(seen)
@@ -74,14 +78,18 @@ func pool() [][]redlock.Claim {
 	long := tokenOf("one", "4")
 	return [][]redlock.Claim{
 		{one("mutex", "m", "1")},
-		{one("mutex", "m", "2")},
+		{waiting(one("mutex", "m", "2"), "intent 3"), one("reader", "m", "2")},
 		{of(one("mutex", "m", "3"), first, second), of(one("mutex", "m", "4"), second)},
+		{
+			waiting(of(one("mutex", "m", "5"), first, second), "intent 4"), one("reader", "m", "5"),
+			of(one("reader", "m", "6"), second), of(waiting(one("writer", "m", "7"), "intent 5"), second),
+		},
 		{one("reader", "r", "1")},
 		{one("reader", "r", "2"), one("reader", "r", "3")},
 		{waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1"), waiting(one("writer", "w", "2"), "intent 2"), one("reader", "w", "2")},
 		{one("writer", "w", "3")},
 		{one("reentrant", "one", "1")},
-		{one("reentrant", "one", "2"), one("reentrant", "one", "3")},
+		{waiting(one("reentrant", "one", "2"), "intent 6"), one("reentrant", "one", "3"), one("reader", "one", "2")},
 		{one("reentrant", "one", "4"), one("reentrant", long, "1"), one("reentrant", long, "2")},
 	}
 }
@@ -160,7 +168,11 @@ func (p play) look(t *rapid.T) {
 
 func (p play) leave(t *rapid.T) {
 	c := p.any(t, func(c redlock.Claim) bool { return c.Intent != "" })
-	p.ask(t, c, c.Leave(), p.model.leave(c))
+	if rapid.Bool().Draw(t, "silently") {
+		p.ask(t, c, c.LeaveSilently(), p.model.leave(c, false))
+	} else {
+		p.ask(t, c, c.Leave(), p.model.leave(c, true))
+	}
 }
 
 func (p play) wait(t *rapid.T) {
@@ -197,9 +209,12 @@ func (p play) mustGrow(t *rapid.T, c redlock.Claim, a answer) {
 // ask asks the master, and compares its vote.
 func (p play) ask(t *rapid.T, c redlock.Claim, op *node.Op, want answer) {
 	v := p.subject.ask(op)
-	got := answer{failed: v.Verdict == node.Failed, granted: v.Verdict == node.Granted, owned: v.Owned, healed: v.Healed, number: v.Number, said: p.messages()}
+	got := answer{
+		failed: v.Verdict == node.Failed, granted: v.Verdict == node.Granted, owned: v.Owned, healed: v.Healed,
+		number: v.Number, said: p.messages(), intent: redlock.LeftIntent(v),
+	}
 	if kind, token, name, left, ok := redlock.Obstacle(v); ok {
-		got.obstacle = &obstacle{kind, name, left, token}
+		got.obstacle = &obstacle{kind: kind, name: name, left: left, token: token}
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts tell different things, and mean nothing
@@ -210,7 +225,7 @@ func (p play) ask(t *rapid.T, c redlock.Claim, op *node.Op, want answer) {
 	verdict := v.Verdict.String()
 	p.met[c.Kind+" "+op.Name+" "+verdict]++
 	p.met[op.Name+" "+verdict]++
-	for rare, is := range map[string]bool{"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0} {
+	for rare, is := range map[string]bool{"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0, c.Kind + " intent": want.intent} {
 		if is {
 			p.met[rare]++
 		}
@@ -223,7 +238,7 @@ func (a answer) flat() []any {
 	if a.obstacle != nil {
 		by = *a.obstacle
 	}
-	return []any{a.failed, a.granted, a.number, a.owned, a.healed, by, a.said}
+	return []any{a.failed, a.granted, a.number, a.owned, a.healed, by, a.intent, a.said}
 }
 
 // compare compares what is to be seen.

@@ -12,6 +12,8 @@ type obstacle struct {
 	kind string        // "" if unknown
 	name int           // which of the names
 	left time.Duration // negative: for ever
+	// intent: the look left the waiter's intent.
+	intent bool
 	// token is whose it is, as look tells: of a writer that only waits, and of what acquire met, it is "".
 	token string
 }
@@ -29,7 +31,7 @@ func (o obstacle) lock() string {
 }
 
 // readClaim reads what acquire and look return: a number for a grant, {1, number} for one with the owner's own fencing
-// token, {0, kind, milliseconds left, which name, token} for a denial, of which the last two may be missing.
+// token, {0, kind, milliseconds left, which name, token, intent} for a denial, of which the last three may be missing.
 func readClaim(reply any) node.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
@@ -47,6 +49,9 @@ func readClaim(reply any) node.Vote {
 		o.kind, _ = fields[1].(string)
 		if len(fields) > 4 {
 			o.token, _ = fields[4].(string)
+		}
+		if len(fields) > 5 {
+			o.intent = fields[5] == int64(1)
 		}
 		return node.Vote{Verdict: node.Denied, Wait: max(0, o.left), Data: o}
 	default:

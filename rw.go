@@ -11,9 +11,10 @@ type RW struct {
 	name   string
 }
 
-// RW returns the read/write lock of a name. It sends nothing. A writer that waits keeps new readers out, so that a stream
-// of them does not starve it; so a holder of a read lock must not wait for another of the same name: the two would wait for
-// each other.
+// RW returns the read/write lock of a name. It sends nothing. A writer that waits keeps new readers out, so that a stream of
+// readers does not starve it. So does every other waiter that wants the name alone ([Locker.Lock], [Locker.LockAll],
+// [Reentrant.Lock]), once it has found readers in its way. Therefore the holder of a read lock must not wait for another of the
+// same name: it would wait for a waiter that waits for it.
 //
 // There is no upgrade from read to write: two that tried would wait for each other. Unlock, and Lock.
 func (l *Locker) RW(name string) *RW { return &RW{l, name} }
@@ -28,13 +29,14 @@ func (rw *RW) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindWriter), true, opts)
 }
 
-// RLock takes the lock for reading, as [Locker.Lock] does, beside any number of readers. It waits for a writer that has the
-// lock or waits for it.
+// RLock takes the lock for reading, as [Locker.Lock] does, beside any number of readers. It waits for every exclusive holder of
+// the name, and for every exclusive waiter that keeps new readers out.
 func (rw *RW) RLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), false, opts)
 }
 
-// TryRLock takes the lock for reading, as [Locker.TryLock] does. It is refused where a writer waits.
+// TryRLock takes the lock for reading, as [Locker.TryLock] does. It is refused where an exclusive waiter keeps new readers out;
+// [HeldError].Kind is "writer" then.
 func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), true, opts)
 }

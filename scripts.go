@@ -9,6 +9,10 @@ import (
 var (
 	//go:embed lua/common.lua
 	commonLua string
+	//go:embed lua/entries.lua
+	entriesLua string
+	//go:embed lua/leave.lua
+	leaveLua string
 	//go:embed lua/inspect.lua
 	inspectLua string
 	//go:embed lua/mutex_common.lua
@@ -37,15 +41,14 @@ var (
 	entryReleaseLua string
 	//go:embed lua/entry_look.lua
 	entryLookLua string
-	//go:embed lua/entry_leave.lua
-	entryLeaveLua string
 )
 
 // scripts are what the masters run.
 type scripts struct {
-	inspect *node.Script
-	mutex   struct{ fenced, acquire, raise, extend, release, look *node.Script }
-	entry   struct{ acquire, raise, extend, release, look, leave *node.Script }
+	inspect, leave *node.Script
+
+	mutex struct{ fenced, acquire, raise, extend, release, look *node.Script }
+	entry struct{ acquire, raise, extend, release, look *node.Script }
 }
 
 // sound are the scripts that every Locker uses, but for those that a harness has broken.
@@ -59,18 +62,18 @@ func newScripts(rewrite func(name, text string) string) *scripts {
 		name, text string
 	}{
 		{&s.inspect, "inspect", commonLua + inspectLua},
+		{&s.leave, "leave", commonLua + leaveLua},
 		{&s.mutex.fenced, "mutex_fenced", mutexFencedLua + commonLua + mutexAcquireLua},
 		{&s.mutex.acquire, "mutex_acquire", commonLua + mutexAcquireLua},
 		{&s.mutex.raise, "mutex_raise", commonLua + mutexCommonLua + mutexRaiseLua},
 		{&s.mutex.extend, "mutex_extend", commonLua + mutexCommonLua + mutexExtendLua},
 		{&s.mutex.release, "mutex_release", mutexReleaseLua},
-		{&s.mutex.look, "mutex_look", commonLua + mutexLookLua},
-		{&s.entry.acquire, "entry_acquire", commonLua + entryCommonLua + entryAcquireLua},
-		{&s.entry.raise, "entry_raise", commonLua + entryCommonLua + entryRaiseLua},
-		{&s.entry.extend, "entry_extend", commonLua + entryCommonLua + entryExtendLua},
-		{&s.entry.release, "entry_release", commonLua + entryCommonLua + entryReleaseLua},
-		{&s.entry.look, "entry_look", commonLua + entryCommonLua + entryLookLua},
-		{&s.entry.leave, "entry_leave", commonLua + entryCommonLua + entryLeaveLua},
+		{&s.mutex.look, "mutex_look", commonLua + entriesLua + mutexLookLua},
+		{&s.entry.acquire, "entry_acquire", commonLua + entriesLua + entryCommonLua + entryAcquireLua},
+		{&s.entry.raise, "entry_raise", commonLua + entriesLua + entryCommonLua + entryRaiseLua},
+		{&s.entry.extend, "entry_extend", commonLua + entriesLua + entryCommonLua + entryExtendLua},
+		{&s.entry.release, "entry_release", commonLua + entriesLua + entryCommonLua + entryReleaseLua},
+		{&s.entry.look, "entry_look", commonLua + entriesLua + entryCommonLua + entryLookLua},
 	} {
 		text := one.text
 		if rewrite != nil {

@@ -17,7 +17,7 @@ func (a *attempts) pause(ctx context.Context) error {
 	} else {
 		a.scout = false // it might deny, and that is not what is in the way
 	}
-	if a.intent != "" || a.leaveIntent() {
+	if a.residue != nil && a.residue.Left() {
 		delay = min(delay, intentGap)
 	}
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
@@ -35,18 +35,6 @@ func (a *attempts) pause(ctx context.Context) error {
 		return ErrClosed
 	}
 	return nil
-}
-
-// leaveIntent leaves the intent of a writer that stands behind a mutex in this line. It reports whether there is one.
-func (a *attempts) leaveIntent() bool {
-	if a.target.kind != kindMutex {
-		return false
-	}
-	return a.locker.lines.leaveIntent(a.line, func(intent string) {
-		writer := target{kind: kindWriter, names: a.target.names}
-		op := a.locker.claim(writer, newToken(a.owner()), intent, a.cfg).look(a.intentLife())
-		a.locker.quorum.Tell(op, a.cfg.timeout())
-	})
 }
 
 // backoff is how long to wait at most: full jitter below a bound that doubles with each attempt. The source is
@@ -73,7 +61,7 @@ const spread = 10 * time.Millisecond
 //     soon, and apart. It may have other reasons (masters restarted a moment ago, or are out of memory), so each time in
 //     a row the wait is twice as long.
 func (a *attempts) freeIn(ctx context.Context) time.Duration {
-	a.scout, a.looked = true, true
+	a.scout = true
 	need := a.locker.quorum.Majority()
 	view, err := a.look(ctx, true)
 	if err == nil && view.free < need && view.most() < need {
@@ -103,10 +91,10 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	return max(soonest, apart)
 }
 
-// intentGap is how long a waiting writer leaves its intent without looking again.
+// intentGap is how long a waiter that left its intent waits without looking again.
 const intentGap = time.Second
 
-// intentLife is how long the intent lives: until the writer looks again, and a little longer for slow masters. A writer that
+// intentLife is how long the intent lives: until the waiter looks again, and a little longer for slow masters. A waiter that
 // dies keeps readers out for no longer.
 func (a *attempts) intentLife() time.Duration {
 	return min(a.cfg.retryMax, intentGap) + 3*a.cfg.timeout()

@@ -1,6 +1,6 @@
 -- Acquires a lock with entries.
 --   ARGV[3]  the TTL in milliseconds    ARGV[4]  the smallest fencing token to give, or '' for none
---   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the waiting writer's own intent, or ''
+--   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the waiter's own intent, or ''
 -- Returns the fencing token, 1 without; {1, fencing token} if it is the one that the owner's other holds have; or
 -- {0, kind, milliseconds left} of the holder in the way.
 local hint = ARGV[4] ~= '' and fencingToken(ARGV[4])

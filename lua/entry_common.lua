@@ -1,5 +1,5 @@
 -- What the scripts of the kinds with entries share beyond that. Their first arguments are always the same:
---   KEYS[1]  the name    KEYS[2]  its fence    KEYS[3]  the intents of its waiting writers, scored like entries
+--   KEYS[1]  the name    KEYS[2]  its fence    KEYS[3]  the intents of its exclusive waiters, scored like entries
 --   ARGV[1]  the kind: 'reader', 'writer' or 'reentrant'    ARGV[2]  the token
 
 local function entry(kind)
@@ -23,22 +23,7 @@ local function held(kind, now)
 	return ends and tonumber(ends) > now
 end
 
--- Lets a key end with the last of its entries: a plain SET NX must not find it when nobody holds the lock any more.
-local function endWithLast(key)
-	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-	if last[2] then
-		redis.call('PEXPIREAT', key, last[2])
-	end
-end
-
--- Puts an entry into a sorted set, or gives it another end, and clears away what has ended.
-local function put(key, member, now, ttl)
-	redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
-	redis.call('ZADD', key, now + ttl, member)
-	endWithLast(key)
-end
-
--- How much longer a waiting writer keeps new readers out; 0 if none does.
+-- How much longer an exclusive waiter keeps new readers out; 0 if none does.
 local function intent(now)
 	local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')
 	return math.max(0, (last[2] or now) - now)

@@ -1,5 +1,5 @@
 -- Releases a lock with entries, and tells those who wait for it if it was the last hold.
---   ARGV[3]  the channel to announce it on, or '' to be silent    ARGV[4]  the writer's own intent, or ''
+--   ARGV[3]  the channel to announce it on, or '' to be silent    ARGV[4]  the waiter's own intent, or ''
 -- Returns 1 and how many have heard it: released. 0: it was not held with this token.
 local now = clock()
 if ARGV[4] ~= '' then

@@ -19,13 +19,24 @@ type Answer struct {
 // latest after timeout; with clear, as soon as a majority has granted or a majority has denied. The error is
 // ErrNoQuorum, wrapped, with the answers that came, if fewer than a majority answered; or the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
+	return q.read(ctx, op, timeout, clear, nil)
+}
+
+// read is Read. The residue, if there is one, records the votes.
+func (q *Quorum) read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	done := make(chan struct{})
 	r := q.ask(ask{
 		op: op, timeout: timeout, scout: Everywhere,
-		enough:  func(t *tally) bool { return clear && t.clear() },
+		enough: func(t *tally) bool { return clear && t.clear() },
+		each: func(seat int, c *node.Call) *node.Vote {
+			if res != nil {
+				res.record(seat, c)
+			}
+			return nil
+		},
 		decided: func(*round) { close(done) },
 	})
 	select {

@@ -72,10 +72,13 @@ func admitReaders(name, text string) string {
 	return text
 }
 
-// forgetIntents leaves no intent for a writer that waits.
+// forgetIntents leaves no intent for a waiter.
 func forgetIntents(name, text string) string {
-	if name == "entry_look" {
-		return replace(text, "if ARGV[3] ~= '' then", "if false then")
+	switch name {
+	case "entry_look":
+		return replace(text, "if ARGV[3] ~= '' and", "if false and")
+	case "mutex_look":
+		return replace(text, "if kind == 'reader' and ARGV[1] ~= '' then", "if false then")
 	}
 	return text
 }
