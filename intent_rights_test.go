@@ -100,7 +100,7 @@ func TestAMutexWaitsForANameThatNoIntentCanStandBesideOverACluster(t *testing.T)
 	odd := "a{}b"
 	for _, l := range []*redlock.Locker{others, plain} {
 		if l == plain {
-			for !keeps(t, plain, odd) {
+			for !canLock(t, plain, odd) {
 				odd += "b"
 			}
 		}
@@ -117,8 +117,8 @@ func TestAMutexWaitsForANameThatNoIntentCanStandBesideOverACluster(t *testing.T)
 	assert.Zero(t, refused.Load(), "what is known to be a Cluster is not asked to keep one")
 }
 
-// keeps reports whether the one server that l has for a master keeps the name.
-func keeps(t *testing.T, l *redlock.Locker, name string) bool {
+// canLock reports whether TryLock takes the name.
+func canLock(t *testing.T, l *redlock.Locker, name string) bool {
 	t.Helper()
 	lk, err := l.TryLock(t.Context(), name)
 	if err == nil {
