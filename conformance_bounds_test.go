@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -174,6 +175,7 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 				l, sound := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
 				before := fenced(t, sound, "x")
 				unlock(t, before)
+				synctest.Wait() // the third master has answered, too
 				w.Host("a").Clock().Ahead(at.ahead)
 				w.forget()
 				for what, f := range map[string]func() (*redlock.Lock, error){
