@@ -19,7 +19,11 @@ func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	// Asked twice: the first time pays for the connection, the second measures the round trip.
 	var answers []quorum.Answer
 	for range 2 {
-		answers, _ = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false) // the rows say what went wrong
+		var err error
+		answers, err = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false)
+		if errors.Is(err, quorum.ErrEnding) {
+			return nil, ErrClosed
+		} // of all else the rows say what went wrong
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("redlock: status: %w", err)
 		}

@@ -109,7 +109,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	}
 	q, err := quorum.New(quorum.Config{
 		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
-		Broken: sabotage.Seal(cfg.rules.broken),
+		Ending: l.ending, Broken: sabotage.Seal(cfg.rules.broken),
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,6 +21,9 @@ func (l *Locker) read(ctx context.Context, what, name string) ([]quorum.Answer, 
 	}
 	defer l.end()
 	answers, err := l.quorum.Read(ctx, l.cfg.rules.scripts.inspectOp(name, l.standsAlone(name)), l.cfg.timeout(), false)
+	if errors.Is(err, quorum.ErrEnding) {
+		return nil, ErrClosed
+	}
 	if err != nil {
 		err = fmt.Errorf("%s %q: %w", what, name, err)
 	}

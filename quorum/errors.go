@@ -14,6 +14,8 @@ var (
 	ErrNoQuorum = errors.New("redlock: no majority of the masters answered")
 	// ErrGone: a majority of the nodes said that the token is not there any more.
 	ErrGone = errors.New("a majority of the masters no longer holds the token")
+	// ErrEnding: the quorum is about to be closed.
+	ErrEnding = errors.New("the quorum is being closed")
 	// ErrOver: the lease was released, or its deadline has passed.
 	ErrOver = errors.New("the lease is over")
 )

@@ -129,6 +129,8 @@ func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) 
 		return r, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-l.q.cfg.Ending:
+		return nil, ErrEnding
 	}
 }
 

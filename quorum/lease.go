@@ -58,7 +58,7 @@ const Everywhere = -1
 // A failure has been released on every node before Acquire returns, as far as the caller is concerned: the releases
 // are on their way, behind everything else sent to the node, and need nobody to wait for them. The error is a
 // *DeniedError if somebody else holds it; ErrNoQuorum, wrapped with a *NodeError for each node that failed; a
-// *StuckError if no waiting will help; or the context's.
+// *StuckError if no waiting will help; ErrEnding; or the context's.
 //
 // A caller who tries again passes the same faults, of [Quorum.NewFaults], each time.
 func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, faults *Faults) (*Lease, error) {
@@ -86,6 +86,8 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 		err = l.acquired(ctx, r)
 	case <-ctx.Done():
 		err = ctx.Err()
+	case <-q.cfg.Ending:
+		err = ErrEnding
 	}
 	if err != nil {
 		if !q.broken.Unreleased {

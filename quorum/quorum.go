@@ -51,6 +51,8 @@ type Config struct {
 	Standing func(node string, err error)
 	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
 	Twins func(node, twin string)
+	// Ending, if set, is closed when the quorum is about to be closed: calls that wait for nodes return ErrEnding then.
+	Ending <-chan struct{}
 	// Broken are rules that the controls of the test harnesses take out.
 	Broken sabotage.Sealed
 }

@@ -17,7 +17,7 @@ type Answer struct {
 
 // Read asks every node op, which reads and changes nothing, and returns the answers by seat once all have voted, at the
 // latest after timeout; with clear, as soon as a majority has granted or a majority has denied. The error is
-// ErrNoQuorum, wrapped, with the answers that came, if fewer than a majority answered; or the context's.
+// ErrNoQuorum, wrapped, with the answers that came, if fewer than a majority answered; ErrEnding; or the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
 	return q.read(ctx, op, timeout, clear, nil)
 }
@@ -43,6 +43,8 @@ func (q *Quorum) read(ctx context.Context, op *node.Op, timeout time.Duration, c
 	case <-done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-q.cfg.Ending:
+		return nil, ErrEnding
 	}
 	answers := make([]Answer, len(q.nodes))
 	answered := false
