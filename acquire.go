@@ -35,18 +35,20 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 func mutexOf(name string) target { return target{kind: kindMutex, names: []string{name}} }
 
 func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
-	if err := t.check(); err != nil {
-		return nil, err
+	lock, err := l.acquire(ctx, t, try, opts)
+	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // it says the rest itself
+		return lock, err
 	}
-	cfg, err := l.cfg.with(opts)
+	return nil, failed("lock", t.title(), err)
+}
+
+func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
+	cfg, err := l.settings(t, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.placeable(t, cfg); err != nil {
-		return nil, err
-	}
 	if cfg.fencing {
-		if err := checkHint(t, cfg.clock.Now()); err != nil {
+		if err := checkHint(cfg.clock.Now()); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +57,7 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	}
 	defer l.end()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("redlock: lock %q: not asked: %w", t.title(), err)
+		return nil, fmt.Errorf("not asked: %w", err)
 	}
 
 	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try}
@@ -73,6 +75,18 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	}
 	a.withdraw(lock)
 	return lock, nil
+}
+
+// settings returns the configuration of one call. It checks the call's arguments, before anything is sent.
+func (l *Locker) settings(t target, opts []LockOption) (*config, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	cfg, err := l.cfg.with(opts)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, l.placeable(t, cfg)
 }
 
 // placeable refuses keys that a Cluster among the masters could not keep in one place.
@@ -177,7 +191,7 @@ func (a *attempts) attempt(ctx context.Context, c *claim) (*quorum.Lease, error)
 func refusalOf(t target, err error) error {
 	var denied *quorum.DeniedError
 	if !errors.As(err, &denied) {
-		return fmt.Errorf("lock %q: %w", t.title(), err)
+		return err
 	}
 	way, _ := denied.By.(obstacle)
 	return &HeldError{Name: t.names[min(way.name, len(t.names)-1)], Kind: way.kind, Retry: denied.Wait}
@@ -220,10 +234,11 @@ func (a *attempts) gaveUp(ctx context.Context) error {
 	if a.last == nil { // it never asked, but others in its line did
 		a.last = a.locker.lines.reason(a.line)
 	}
-	if a.last == nil {
-		return fmt.Errorf("redlock: lock %q: gave up after %v: %w", a.target.title(), waited, ctx.Err())
+	why := []error{fmt.Errorf("gave up after %v: %w", waited, ctx.Err())}
+	if a.last != nil {
+		why = append(why, a.last)
 	}
-	return fmt.Errorf("redlock: lock %q: gave up after %v: %w; it waited because: %w", a.target.title(), waited, ctx.Err(), a.last)
+	return failed("lock", a.target.title(), why...)
 }
 
 func (l *Locker) isEnding() bool {

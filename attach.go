@@ -15,6 +15,11 @@ import (
 // the options say. Both handles have one token, and what ends one ends the other's lock: whoever had it before must be
 // [WithoutKeepalive] or stop extending it, must not unlock it, and must have exited before its Until, without closing its Locker.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
+	lock, err := l.attach(ctx, name, token, opts)
+	return lock, during("attach", name, err)
+}
+
+func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOption) (*Lock, error) {
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
 		return nil, err
@@ -32,7 +37,7 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 		return nil, err
 	}
 	asked := l.cfg.clock.Now()
-	answers, err := l.read(ctx, "attach", name)
+	answers, err := l.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +67,12 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 	case len(others) >= need:
 		return nil, &HeldError{Name: name, Kind: other, Retry: max(0, sureUntil(others, need))}
 	default:
-		return nil, fmt.Errorf("%w: %q: only %d of %d masters hold the token", ErrLost, name, len(ours), len(answers))
+		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(ours), len(answers))
 	}
 	left := sureUntil(ours, need)
 	until := asked.Add(left - cfg.drift.Of(left))
 	if !until.After(l.cfg.clock.Now()) {
-		return nil, fmt.Errorf("%w: %q: its TTL is used up", ErrLost, name)
+		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
 	lease := l.quorum.Adopt(c.ops(), cfg.terms(), maybe, until, 0)

@@ -84,10 +84,10 @@ const fenceLife = 24 * time.Hour
 var hintLimit = time.UnixMicro(1 << 53)
 
 // checkHint refuses to take a fencing token from a clock that is wrong by centuries.
-func checkHint(t target, now time.Time) error {
+func checkHint(now time.Time) error {
 	if now.Before(time.Unix(0, 0)) || !now.Before(hintLimit) {
-		return fmt.Errorf("redlock: lock %q: the clock of this machine shows %s, and fencing tokens can be taken from 1970 to %d only: set the clock, or lock without WithFencing",
-			t.title(), now.UTC().Format(time.RFC3339), hintLimit.Year())
+		return fmt.Errorf("the clock of this machine shows %s, and fencing tokens can be taken from 1970 to %d only: set the clock, or lock without WithFencing",
+			now.UTC().Format(time.RFC3339), hintLimit.Year())
 	}
 	return nil
 }

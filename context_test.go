@@ -118,8 +118,8 @@ func TestErrorsAreToldApart(t *testing.T) {
 		}
 		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
 	}
-	assert.Equal(t, `redlock: "x" is held by another`, (&redlock.HeldError{Name: "x"}).Error())
-	assert.Equal(t, `redlock: "x" is held by another for up to 1.5s`, (&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error())
+	assert.Equal(t, `redlock: lock "x": held by another`, (&redlock.HeldError{Name: "x"}).Error())
+	assert.Equal(t, `redlock: lock "x": held by another for up to 1.5s`, (&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error())
 	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
 	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
 	require.ErrorIs(t, one, errOwn)

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 )
 
 // Do acquires the lock as [Locker.Lock] does, calls fn, and unlocks, even if fn panics or calls runtime.Goexit.
@@ -13,8 +12,8 @@ import (
 // ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
 //
 // Do returns the errors of fn and of [Lock.Unlock], joined. So a lock that was lost under fn is an error that matches
-// [ErrLost], even if fn returned nil: another holder may have run at the same time. An error that fn returned and that
-// includes Unlock's is returned alone. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
+// [ErrLost], even if fn returned nil: another holder may have run at the same time. A fn that returns its
+// context's cause is not told the same loss twice. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
 // held.
 func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
 	return l.do(ctx, mutexOf(name), fn, opts)
@@ -47,7 +46,10 @@ func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts
 // do is Do for every kind of lock.
 func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) error, opts []LockOption) (err error) {
 	if fn == nil {
-		return fmt.Errorf("redlock: do %q: fn is nil: pass the function to call under the lock", t.title())
+		if _, err := l.settings(t, opts); err != nil {
+			return failed("lock", t.title(), err)
+		}
+		return failed("do", t.title(), errors.New("fn is nil: pass the function to call under the lock"))
 	}
 	lock, err := l.lock(ctx, t, false, opts)
 	if err != nil {
@@ -60,7 +62,7 @@ func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) erro
 			over = releasedError(lock.name)
 		}
 		end(over) // before the release: what fn left running must not go on under another's lock
-		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, unlocked) {
+		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, over) {
 			err = errors.Join(err, unlocked)
 		}
 	}()

@@ -4,21 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// What can become of a lock. All are found with errors.Is through whatever wraps them; the text around them names the
-// lock, and says what each master answered.
+// The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names the
+// operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and how.
 var (
 	// ErrHeld: somebody else holds the lock. [HeldError] carries more.
 	ErrHeld = errors.New("redlock: the lock is held by another")
-	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. Of an acquisition, everything that
-	// may have been placed is being released; a lock that was to be extended is held as before; one that was to be
-	// unlocked is spent, and its release is pursued.
+	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. After a failed acquisition
+	// everything that may have been set is being released. A lock that was to be extended is held as before. A lock that
+	// was to be unlocked is spent, and its release continues in the background. [NodeErrors] returns the masters' errors.
 	ErrNoQuorum = quorum.ErrNoQuorum
-	// ErrLost: the lock was held and is not any more, though nobody unlocked it. Whatever it protected must stop.
+	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees the
+	// name early. Assume that another holder has run since Until.
 	ErrLost = errors.New("redlock: the lock was lost")
 	// ErrReleased: this handle was unlocked before and holds nothing.
 	ErrReleased = errors.New("redlock: the lock was released")
@@ -26,20 +29,30 @@ var (
 	ErrClosed = errors.New("redlock: the locker is closed")
 )
 
-// HeldError says that somebody else holds a lock. It matches [ErrHeld], and is always returned as a pointer.
+// HeldError reports that somebody else holds a lock. It matches [ErrHeld], wraps nothing, and is always returned as a
+// pointer.
 type HeldError struct {
-	// Name is the name that was held: of a LockAll's, one that was.
+	// Name is the name that is held; for LockAll, one of the names.
 	Name string
-	// Kind is the kind of the lock that holds it, "mutex", "reader", "writer" or "reentrant", or the type of a key that is
-	// none of ours; "" if unknown (a plain SET NX PX does not tell). A reader that an exclusive waiter keeps out is told "writer".
+	// Kind is the kind of lock that holds the name, "mutex", "reader", "writer" or "reentrant", or the type of a key that
+	// is not a lock; a reader that an exclusive waiter keeps out gets "writer". It is "" if unknown: a plain SET NX PX does
+	// not return it.
 	Kind string
-	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release earlier, or
-	// extend.
+	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release the lock earlier,
+	// or extend it.
 	Retry time.Duration
 }
 
-func (e *HeldError) Error() string {
-	text := fmt.Sprintf("redlock: %q is held by another", e.Name)
+func (e *HeldError) Error() string { return failed("lock", e.Name, e).Error() }
+
+// Is reports whether target is [ErrHeld].
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+func (e *HeldError) reason(name string) string {
+	text := "held by another"
+	if e.Name != name {
+		text = quoted(e.Name) + " is " + text
+	}
 	if e.Kind != "" {
 		text += " (" + e.Kind + ")"
 	}
@@ -49,13 +62,67 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Is reports whether target is [ErrHeld].
-func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+// failure is an operation on a name that failed, and why: what happened first, then its causes. Its text begins with the
+// package's name and the operation, and says neither again, though the causes may be failures themselves.
+type failure struct {
+	op, name string
+	nameless bool // the operation is about no name
+	why      []error
+}
+
+func failed(op, name string, why ...error) error { return &failure{op: op, name: name, why: why} }
+
+// during returns err as the failure of an operation on a name; nil if it is nil.
+func during(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failed(op, name, err)
+}
+
+func (e *failure) Error() string {
+	about := e.op
+	if !e.nameless {
+		about += " " + quoted(e.name)
+	}
+	return prefix + about + ": " + e.reason(e.name)
+}
+
+// Unwrap returns the reasons.
+func (e *failure) Unwrap() []error { return e.why }
+
+func (e *failure) reason(name string) string {
+	texts := make([]string, len(e.why))
+	for i, err := range e.why {
+		if r, ok := err.(interface{ reason(name string) string }); ok { //nolint:errorlint // err itself is printed
+			texts[i] = r.reason(name)
+		} else {
+			texts[i] = plain(err)
+		}
+	}
+	return strings.Join(texts, ": ")
+}
+
+// prefix is how the text of every error begins.
+const prefix = "redlock: "
+
+// plain is the text of an error without the prefix, for use in another's.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
+
+// quoted returns a name as errors show it. The names of a LockAll may be long together.
+func quoted(name string) string {
+	if short := truncated(name); short != name {
+		return fmt.Sprintf("%q (%d bytes)", short, len(name))
+	}
+	return strconv.Quote(name)
+}
 
 // releasedError is ErrReleased about a name. Every Unlock makes one, and few are ever read.
 type releasedError string
 
-func (e releasedError) Error() string { return fmt.Sprintf("%v: %q", ErrReleased, string(e)) }
+func (e releasedError) Error() string { return failed("lock", string(e), ErrReleased).Error() }
+
+func (releasedError) reason(string) string { return plain(ErrReleased) }
 
 func (releasedError) Unwrap() error { return ErrReleased }
 

@@ -28,7 +28,7 @@ func ExampleLocker() {
 	})
 	// Output:
 	// closed: <nil>
-	// redlock: the locker is closed
+	// redlock: lock "orders:42": the locker is closed
 }
 
 func ExampleLock() {
@@ -48,7 +48,7 @@ func ExampleLock() {
 	// Output:
 	// orders:42 held: true
 	// unlocked: <nil>
-	// redlock: the lock was released: "orders:42"
+	// redlock: lock "orders:42": the lock was released
 }
 
 func ExampleOption() {

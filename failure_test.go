@@ -540,7 +540,7 @@ func TestTraceTellsAStory(t *testing.T) {
 		}
 		text := strings.Join(story, "\n")
 		assert.Contains(t, text, `"x": 10.0.0.1:6379 acquire denied`, text)
-		assert.Contains(t, text, `waiting x 1s: redlock: "x" is held by another`)
+		assert.Contains(t, text, `waiting x 1s: redlock: lock "x": held by another`)
 		assert.Contains(t, text, "acquired x 1.0")
 		assert.Contains(t, text, "extended x 9.8")
 		assert.Contains(t, text, "released x <nil>")

@@ -13,12 +13,12 @@ import (
 // timeout. [ErrNoQuorum]: fewer than a majority answered; the Holding says what the others did.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
-	answers, err := l.read(ctx, "inspect", name)
+	answers, err := l.read(ctx, name)
 	for _, an := range answers {
 		h.Nodes = append(h.Nodes, nodeHolding(an))
 	}
 	if err != nil {
-		return h, err
+		return h, during("inspect", name, err)
 	}
 	h.gather(answers, l.quorum.Majority())
 	return h, nil

@@ -121,7 +121,9 @@ func (l *Lock) Err() error {
 // Extend gives the lock a further TTL now. On [ErrNoQuorum] it is held as before, until Until. When a majority of the
 // masters no longer knows the token, or Until has passed, it is lost: [ErrLost]. If ctx ends first, its error is
 // returned, and the extension may still take effect. With keepalive nobody needs to call it.
-func (l *Lock) Extend(ctx context.Context) error {
+func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.name, l.extend(ctx)) }
+
+func (l *Lock) extend(ctx context.Context) error {
 	if l.locker.isEnding() {
 		return ErrClosed
 	}
@@ -129,7 +131,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("redlock: extend %q: not asked: %w", l.name, err)
+		return fmt.Errorf("not asked: %w", err)
 	}
 	done := make(chan error, 1)
 	l.lease.Extend(func(err error) {
@@ -144,9 +146,9 @@ func (l *Lock) Extend(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		return fmt.Errorf("extend %q: %w", l.name, err)
+		return err
 	case <-ctx.Done():
-		return fmt.Errorf("redlock: extend %q: %w", l.name, ctx.Err())
+		return ctx.Err()
 	}
 }
 
@@ -161,7 +163,7 @@ func (l *Lock) extended(err error) {
 	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):
-		l.lose(fmt.Errorf("%w: %q: %w", ErrLost, l.name, err))
+		l.lose(failed("lock", l.name, ErrLost, err))
 	case errors.Is(err, quorum.ErrOver):
 		l.Err() // its deadline has passed, unless it was released
 	case err != nil:
@@ -173,9 +175,9 @@ func (l *Lock) extended(err error) {
 // expired says why a lock whose deadline has come is lost.
 func (l *Lock) expired() error {
 	if l.lease.Capped() {
-		return fmt.Errorf("%w: %q: it was held for its maximum of %v (WithMaxHold)", ErrLost, l.name, l.cfg.maxHold)
+		return failed("lock", l.name, ErrLost, fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold))
 	}
-	return fmt.Errorf("%w: %q: its TTL of %v ended and it was not extended", ErrLost, l.name, l.cfg.ttl)
+	return failed("lock", l.name, ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
@@ -186,7 +188,7 @@ func (l *Lock) expired() error {
 // confirmed; the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
 // [ErrReleased], and after the Locker was closed every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
-	err := l.unlock()
+	err := during("unlock", l.name, l.unlock())
 	if t := l.cfg.trace; t != nil && t.Released != nil {
 		t.Released(l.name, err)
 	}
@@ -207,7 +209,7 @@ func (l *Lock) unlock() error {
 	case errors.Is(was, ErrClosed):
 		return was
 	case again:
-		return fmt.Errorf("%w: %q: Unlock was called before", ErrReleased, l.name)
+		return fmt.Errorf("%w: Unlock was called before", ErrReleased)
 	case was != nil:
 		l.clear()
 		return was
@@ -227,9 +229,9 @@ func (l *Lock) unlock() error {
 	case err == nil:
 		return nil
 	case errors.Is(err, quorum.ErrGone):
-		return fmt.Errorf("%w: %q: %w", ErrLost, l.name, err)
+		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrNoQuorum):
-		return fmt.Errorf("unlock %q: the release goes on in the background: %w", l.name, err)
+		return failed("unlock", l.name, errors.New("the release goes on in the background"), err)
 	default:
 		return err
 	}

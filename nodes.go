@@ -12,6 +12,14 @@ import (
 // Nodes returns the state of every master, in the order they were given. It waits for all of them, at most a node
 // timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows say why, and so does [NodeErrors].
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
+	rows, err := l.nodes(ctx)
+	if err != nil {
+		err = &failure{op: "status", nameless: true, why: []error{err}}
+	}
+	return rows, err
+}
+
+func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
@@ -25,7 +33,7 @@ func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 			return nil, ErrClosed
 		} // of all else the rows say what went wrong
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("redlock: status: %w", err)
+			return nil, err
 		}
 	}
 	rows := make([]NodeStatus, len(answers))

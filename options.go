@@ -192,8 +192,8 @@ func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
 
 // settle checks the options of Open or New and fills in the defaults that depend on others.
 func (c *config) settle() error {
-	var wrong []error
-	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("redlock: "+format, args...)) }
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if c.rules.nodeTimeoutSet && c.nodeTimeout <= 0 {
 		bad("node timeout %v: it must be above 0", c.nodeTimeout)
 	}
@@ -210,7 +210,7 @@ func (c *config) settle() error {
 		bad("owner %q: it must not be empty or hold control characters", truncated(c.owner))
 	}
 	if err := tooLong("owner", c.owner, maxOwner); err != nil {
-		wrong = append(wrong, err)
+		bad("%s", plain(err))
 	}
 	if c.logger == nil {
 		bad("logger nil: leave WithLogger out to discard what it would log")
@@ -219,7 +219,7 @@ func (c *config) settle() error {
 		bad("clock nil: leave WithClock out to use the system's")
 	}
 	if len(wrong) > 0 {
-		return errors.Join(wrong...)
+		return errors.New(prefix + strings.Join(wrong, "; "))
 	}
 	if !c.rules.windowSet {
 		c.restartWindow = c.ttl + c.driftOf()

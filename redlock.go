@@ -186,7 +186,7 @@ func (l *Locker) Close() error {
 	deadline := l.cfg.clock.Now().Add(closing + 2*l.cfg.timeout())
 	close(l.ending)
 	for _, lock := range l.keeper.close() {
-		lock.endWith(ErrClosed)
+		lock.endWith(failed("lock", lock.name, ErrClosed))
 	}
 	l.busy.Wait()
 	if names := l.quorum.Close(deadline); len(names) > 0 {

@@ -51,7 +51,7 @@ func (l *Lock) Depth() int {
 
 // depth counts the distinct live holds of a token's owner, wherever they are: each may sit on a majority of its own.
 func (l *Locker) depth(ctx context.Context, name, token string) (int, error) {
-	answers, err := l.read(ctx, "depth of", name)
+	answers, err := l.read(ctx, name)
 	if err != nil {
 		return 0, err
 	}

@@ -48,6 +48,10 @@ func (rw *RW) target(kind string) target { return target{kind: kind, names: []st
 // answer learn of it with the next extension, and so do all of them if ctx had ended before it began. It is an extension, too:
 // the lock gets a further TTL. On any lock but a writer's it is an error, and changes nothing.
 func (l *Lock) Downgrade(ctx context.Context) error {
+	return during("downgrade", l.name, l.downgrade(ctx))
+}
+
+func (l *Lock) downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -55,7 +59,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.claim.kind != kindWriter {
 		kind := l.claim.kind
 		l.mu.Unlock()
-		return fmt.Errorf("redlock: downgrade %q: it is a %s lock: only what RW.Lock or RW.TryLock returned has a reader to become", l.name, kind)
+		return fmt.Errorf("it is a %s lock: only what RW.Lock or RW.TryLock returned can become a reader's", kind)
 	}
 	if l.err != nil { // meanwhile
 		defer l.mu.Unlock()
@@ -68,7 +72,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	l.line = nil
 	l.mu.Unlock()
 	l.lease.Become(reader.ops()) // an extension that is decided while it is submitted wants to know the lock's state
-	err := l.Extend(ctx)
+	err := l.extend(ctx)
 	l.locker.lines.ended(ln, turn{}) // the next in line asks behind the downgrade
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// read asks every master for a name. What for is said in the error.
-func (l *Locker) read(ctx context.Context, what, name string) ([]quorum.Answer, error) {
+// read asks every master for a name.
+func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error) {
 	if err := mutexOf(name).check(); err != nil {
 		return nil, err
 	}
@@ -23,9 +23,6 @@ func (l *Locker) read(ctx context.Context, what, name string) ([]quorum.Answer, 
 	answers, err := l.quorum.Read(ctx, l.cfg.rules.scripts.inspectOp(name, l.standsAlone(name)), l.cfg.timeout(), false)
 	if errors.Is(err, quorum.ErrEnding) {
 		return nil, ErrClosed
-	}
-	if err != nil {
-		err = fmt.Errorf("%s %q: %w", what, name, err)
 	}
 	return answers, err
 }

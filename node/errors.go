@@ -112,7 +112,7 @@ func connectError(err error) error {
 	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
 		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
 	case timedOut(err):
-		return fmt.Errorf("connecting: %w: %w", ErrTimeout, err)
+		return fmt.Errorf("connecting: %w", ErrTimeout) // not what it wraps: it would pass for the end of the caller's context
 	default:
 		return fmt.Errorf("connecting: %w", err)
 	}

@@ -42,7 +42,20 @@ type NodeError struct {
 	Err error
 }
 
-func (e *NodeError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Node, e.Op, e.Err) }
+func (e *NodeError) Error() string { return e.Node + ": " + e.Op + ": " + e.reason() }
+
+// reason is why it failed, without naming the node again, as errors of the network do.
+func (e *NodeError) reason() string {
+	text := strings.Join(strings.Fields(fmt.Sprint(e.Err)), " ")
+	text = strings.NewReplacer(" "+e.Node, "", "->"+e.Node, "").Replace(text)
+	if len(text) > longestReason {
+		text = strings.ToValidUTF8(text[:longestReason], "") + "…"
+	}
+	return text
+}
+
+// longestReason bounds what a node can put into a text. All errors of package node are shorter.
+const longestReason = 320
 
 // Unwrap returns Err.
 func (e *NodeError) Unwrap() error { return e.Err }
@@ -66,7 +79,8 @@ func noQuorum(why error) error {
 	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
 }
 
-// Gather makes one error of the failures of several nodes; nil if there are none. Its text is one line.
+// Gather makes one error of the failures of several nodes to answer one operation; nil if there are none. Its text is one
+// line.
 func Gather(failed []*NodeError) error {
 	if len(failed) == 0 {
 		return nil
@@ -78,10 +92,24 @@ func Gather(failed []*NodeError) error {
 	return all
 }
 
+// oneLine names every node once: those that failed for the same reason together. What they were asked is for the text
+// around it to say.
 func oneLine(errs []error) string {
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = err.Error()
+	var reasons []string
+	nodes := make(map[string][]string) // by reason
+	for _, err := range errs {
+		var failed *NodeError
+		if !errors.As(err, &failed) {
+			continue
+		}
+		why := failed.reason()
+		if nodes[why] == nil {
+			reasons = append(reasons, why)
+		}
+		nodes[why] = append(nodes[why], failed.Node)
 	}
-	return strings.Join(texts, "; ")
+	for i, why := range reasons {
+		reasons[i] = strings.Join(nodes[why], ", ") + ": " + why
+	}
+	return strings.Join(reasons, "; ")
 }
