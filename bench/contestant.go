@@ -84,7 +84,7 @@ func allContestants() []*contestant {
 		&contestant{Name: singleRueidis, Masters: 1, open: openRueidis,
 			Setup: "rueidislock with KeyMajority 1 and NoLoopTracking, as its README says for one master of Redis 7; TryNextAfter a twentieth of the TTL, since its default of 20 ms fails under load"},
 		&contestant{Name: bottom, Masters: quorumMasters, open: openFloor,
-			Setup: "no client: as many prepared commands as there are callers, redlock's own two, written at once on one connection per master, the replies read and compared; what no client can beat"},
+			Setup: "no client: as many prepared commands as there are callers, redlock's own two, written at once on one connection per master; a batch is done when a majority has answered, and all replies are compared"},
 	)
 }
 

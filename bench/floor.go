@@ -12,14 +12,17 @@ import (
 	"time"
 )
 
-// floor is what no client can beat: the bytes of redlock's own two commands, prepared for all callers, written at once on
-// one connection per master. There is nothing in it but the masters' work and the system's.
+// floor is a lower bound of what a quorum lock costs: the bytes of redlock's own two commands, prepared for all callers,
+// written at once on one connection per master. A batch is done when a majority has answered, as a lock is; the other
+// masters' replies are read after the next batch was written. There is nothing in it but the masters' work and the
+// system's.
 type floor struct {
 	urls  []string
 	ttl   time.Duration
 	rec   recording
 	conns []net.Conn
 	got   []byte
+	late  []byte // what the masters beyond the majority still have to answer
 }
 
 func openFloor(urls []string, o openOptions) (pairer, error) {
@@ -79,7 +82,7 @@ func (f *floor) Batches(ctx context.Context, l load) (*sample, error) {
 		s.pairs += int64(l.callers)
 		if s.elapsed = ended.Sub(from); s.elapsed >= l.window {
 			s.allocs = float64(allocations()-before) / float64(s.pairs)
-			return s, nil
+			return s, f.settle()
 		}
 	}
 	return nil, ctx.Err()
@@ -119,8 +122,9 @@ func (f *floor) load(ctx context.Context) error {
 	return nil
 }
 
-// exchange sends to all masters, and returns when all have answered as they should. One goroutine does it: the masters
-// work meanwhile, and their replies are too small to fill a socket's buffer while nobody reads them.
+// exchange sends to all masters, and returns when a majority has answered as it should. One goroutine does it: the masters
+// work meanwhile, and their replies are too small to fill a socket's buffer while nobody reads them. The majority is
+// always the same, so its masters are those that get their commands first.
 func (f *floor) exchange(e exchange) error {
 	until := time.Now().Add(floorPatience)
 	for _, c := range f.conns {
@@ -131,16 +135,35 @@ func (f *floor) exchange(e exchange) error {
 			return err
 		}
 	}
-	if len(f.got) < len(e.reply) {
-		f.got = make([]byte, len(e.reply))
+	majority := len(f.conns)/2 + 1
+	if err := f.read(f.conns[:majority], e.reply); err != nil {
+		return err
 	}
-	got := f.got[:len(e.reply)]
-	for _, c := range f.conns {
+	if err := f.settle(); err != nil {
+		return err
+	}
+	f.late = e.reply
+	return nil
+}
+
+// settle reads what the masters beyond the majority have left to answer.
+func (f *floor) settle() error {
+	late := f.late
+	f.late = nil
+	return f.read(f.conns[len(f.conns)/2+1:], late)
+}
+
+func (f *floor) read(conns []net.Conn, want []byte) error {
+	if len(f.got) < len(want) {
+		f.got = make([]byte, len(want))
+	}
+	got := f.got[:len(want)]
+	for _, c := range conns {
 		if _, err := io.ReadFull(c, got); err != nil {
 			return err
 		}
-		if !bytes.Equal(got, e.reply) {
-			return fmt.Errorf("a master answered %.60q in place of %.60q", got, e.reply)
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("a master answered %.60q in place of %.60q", got, want)
 		}
 	}
 	return nil
