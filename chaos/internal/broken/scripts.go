@@ -33,11 +33,11 @@ func raiseInner(name, text string) string {
 func forgetHint(name, text string) string {
 	switch name {
 	case "mutex_fenced":
-		return replace(replace(text, "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])", "false"), "f = tonumber(ARGV[3])", "f = 1")
+		return replace(replace(text, "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])", "false"), "f = hint", "f = 1")
 	case "mutex_acquire":
-		return replace(text, "f = tonumber(ARGV[3])", "f = 1")
+		return replace(text, "f = hint", "f = 1")
 	case "entry_acquire":
-		return replace(text, "math.max(last + 1, tonumber(ARGV[4]))", "last + 1")
+		return replace(text, "nextToken(KEYS[2], last, hint)", "last + 1")
 	}
 	return text
 }
@@ -46,14 +46,18 @@ func forgetHint(name, text string) string {
 func countNothing(name, text string) string {
 	switch name {
 	case "mutex_fenced", "mutex_acquire":
-		return replace(forgetHint(name, text), "f = math.max(f, fence(KEYS[i]) + 1)", "f = 1")
+		return replace(forgetHint(name, text), "f = nextToken(KEYS[i], fence(KEYS[i]), f)", "f = 1")
 	}
 	return text
 }
 
 // keepForEver lets counters stay.
 func keepForEver(_, text string) string {
-	return strings.NewReplacer(", 'PX', string.format('%.0f', keep)", "", ", 'PX', ARGV[4], 'GET'", ", 'GET'").Replace(text)
+	return strings.NewReplacer(
+		", 'PX', string.format('%.0f', keep)", "",
+		"fenceText(f), 'PX', ARGV[4]", "fenceText(f)",
+		"KEYS[2], ARGV[3], 'PX', ARGV[4]", "KEYS[2], ARGV[3]",
+	).Replace(text)
 }
 
 // dropWriter takes a writer away and puts no reader in its place.
@@ -86,7 +90,7 @@ func forgetIntents(name, text string) string {
 // extendUnfenced does not put a count back that is gone.
 func extendUnfenced(name, text string) string {
 	if name == "mutex_extend" || name == "entry_extend" {
-		return replace(text, "if ARGV[4] ~= '' then", "if false then")
+		return replace(text, "ARGV[4] ~= '' and fencingToken(ARGV[4])", "false")
 	}
 	return text
 }
