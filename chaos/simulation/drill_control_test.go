@@ -26,7 +26,7 @@ func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 			"of its release",
 		},
 		"intents that no writer leaves": {
-			"a dead writer's intent", "entry_look", "if ARGV[3] ~= '' then", "if false then", "though a writer waits",
+			"a dead writer's intent", "entry_look", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
 		},
 		"intents that outlive their writer": {
 			"a dead writer's intent", "entry_look", "now, ARGV[4])", "now, 10 * ARGV[4])", "kept out for",

@@ -210,9 +210,9 @@ func (sc *scene) refusedReleases() {
 		for _, m := range which {
 			m.Recover()
 		}
-		time.Sleep(500*time.Millisecond + 2*w.client.Timeout) // it is sent again after half a second
+		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again after a second at most
 		for _, key := range sc.left() {
-			sc.problem(ByResidue, w.who, "a master refused the release of a %v for a while, and half a second later there is still %s",
+			sc.problem(ByResidue, w.who, "a master refused the release of a %v for a while, and a second later there is still %s",
 				kind, key)
 		}
 	}
