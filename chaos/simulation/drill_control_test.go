@@ -45,7 +45,7 @@ func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 				return text
 			}
 			rules := sabotage.Option(sabotage.Rules{Script: script}).(redlock.Option)
-			caught(t, simulation.Product(rules), c.drill, 3, c.crime)
+			caught(t, simulation.Product(rules), c.drill, 15, c.crime)
 			require.Len(t, rewritten, len(strings.Fields(c.scripts)), "the script is another than it was")
 		})
 	}

@@ -92,8 +92,8 @@ func farBounds(r *rand.Rand, s *Schedule) {
 	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
 }
 
-// deadWriter: a writer that waits keeps new readers out for as long as it lives, and no longer than its intent after that,
-// whatever its retry bounds are.
+// deadWriter: a writer, or whoever else waits for readers to go, keeps new ones out for as long as it lives, and no longer
+// than its intent after that, whatever its retry bounds are.
 func (sc *scene) deadWriter() {
 	first, second, writer := sc.worker(0), sc.worker(0), sc.worker(1)
 	h := first.must(sc.want(Reader), 2*time.Second, "nobody holds it")
@@ -101,14 +101,15 @@ func (sc *scene) deadWriter() {
 		return
 	}
 	wrote := make(chan *holding, 1)
-	go func() { wrote <- writer.take(sc.want(Writer), patient{most: time.Minute}) }()
+	kind := []Kind{Writer, Writer, Mutex, Reentrant, Several}[sc.rng.IntN(5)]
+	go func() { wrote <- writer.take(sc.want(kind), patient{most: time.Minute}) }()
 	time.Sleep(2 * writer.client.Timeout) // its first attempt, and its look at what is in the way
 
 	came := make(chan *holding, 1)
 	go func() { came <- second.take(sc.want(Reader), patient{most: time.Minute}) }()
 	select {
 	case early := <-came:
-		sc.problem(ByLiveness, second.who, "came in at %v, though a writer waits", stamp(sc.now()))
+		sc.problem(ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(sc.now()), kind)
 		if early != nil {
 			early.sure()
 		}
