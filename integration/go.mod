@@ -3,8 +3,8 @@ module github.com/redlock-go/redlock/integration
 go 1.26.0
 
 require (
-	github.com/bsm/redislock v0.9.4
-	github.com/go-redsync/redsync/v4 v4.16.0
+	github.com/bsm/redislock v0.10.0
+	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redlock-go/redlock v0.0.0
 	github.com/redlock-go/redlock/internal/redisbox v0.0.0
