@@ -36,7 +36,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	if err := l.placeable(mutexOf(name), cfg); err != nil {
 		return nil, err
 	}
-	asked := l.cfg.clock.Now()
+	slept, asked := l.quorum.Slept(), l.cfg.clock.Now()
 	answers, err := l.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(ours), len(answers))
 	}
 	left := sureUntil(ours, need)
-	until := asked.Add(left - cfg.drift.Of(left))
+	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Slept() - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}

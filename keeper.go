@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"container/heap"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -19,11 +20,18 @@ type keeper struct {
 	alarm *clock.Alarm
 	began time.Time
 	lead  time.Duration
+	slept func() time.Duration // how long the machine was suspended in all; nil: the clock cannot tell
 
-	mu     sync.Mutex
-	locks  lockHeap
-	closed bool
+	mu       sync.Mutex
+	locks    lockHeap
+	closed   bool
+	wakeAt   time.Duration // when the keeper looks whether the machine was suspended; not set while there are no locks
+	lastWake time.Duration // what slept returned last
 }
+
+// wakeEvery is how often the keeper looks whether the machine was suspended, while there are locks: alarms stand still with the
+// clock, so that a holder hears of its loss at most so long after the machine goes on.
+const wakeEvery = time.Second
 
 // kept is the keeper's part of a Lock. keeper.mu guards it.
 type kept struct {
@@ -34,8 +42,11 @@ type kept struct {
 	left      bool // it is lost: it is cleared when due
 }
 
-func newKeeper(c clock.Clock, lead time.Duration) *keeper {
+func newKeeper(c clock.Clock, lead time.Duration, slept func() time.Duration) *keeper {
 	k := &keeper{clock: c, lead: lead, began: c.Now()}
+	if _, ok := c.(clock.Suspender); ok {
+		k.slept, k.lastWake = slept, slept()
+	}
 	k.alarm = clock.NewAlarm(c, k.tick)
 	return k
 }
@@ -47,10 +58,45 @@ func (k *keeper) add(l *Lock) bool {
 	if k.closed {
 		return false
 	}
-	k.plan(l, l.cfg.ttl/3)
+	now := k.plan(l, l.cfg.ttl/3)
 	heap.Push(&k.locks, l)
-	k.ring(l)
+	k.ring(min(l.due, k.nextWake(now)))
 	return true
+}
+
+// nextWake returns when to look next whether the machine was suspended.
+func (k *keeper) nextWake(now time.Duration) time.Duration {
+	if k.slept == nil {
+		return math.MaxInt64
+	}
+	if k.wakeAt <= now {
+		k.wakeAt = now + wakeEvery
+	}
+	return k.wakeAt
+}
+
+// wake moves what is due earlier, if the machine was suspended: the alarms do not count that time, the leases do.
+func (k *keeper) wake(now time.Duration) {
+	if k.slept == nil {
+		return
+	}
+	slept := k.slept()
+	if slept == k.lastWake {
+		return
+	}
+	k.lastWake = slept
+	for _, l := range k.locks {
+		if l.left {
+			continue
+		}
+		l.lease.Wake()
+		if l.renewAt > 0 {
+			k.plan(l, max(0, l.renewAt-now))
+		} else {
+			l.due = l.lease.Until().Sub(k.began) - k.lead
+		}
+	}
+	heap.Init(&k.locks)
 }
 
 // leave looks after a lost lock until its Until, when what is left of it is cleared. It reports false if that time is over, or
@@ -65,12 +111,12 @@ func (k *keeper) leave(l *Lock) bool {
 	}
 	l.due, l.renewAt, l.left = until, 0, true
 	heap.Push(&k.locks, l)
-	k.ring(l)
+	k.ring(l.due)
 	return true
 }
 
-// plan sets when to extend a lock next, about in from now, and in any case while there is time.
-func (k *keeper) plan(l *Lock, in time.Duration) {
+// plan sets when to extend a lock next, about in from now, and in any case while there is time. It returns what now is.
+func (k *keeper) plan(l *Lock, in time.Duration) (now time.Duration) {
 	now, until := k.now(), l.lease.Until().Sub(k.began)
 	l.renewAt = 0
 	if l.cfg.keepalive && !l.lease.Capped() {
@@ -81,12 +127,13 @@ func (k *keeper) plan(l *Lock, in time.Duration) {
 	if l.renewAt > 0 && l.renewAt < l.due {
 		l.due = l.renewAt
 	}
+	return now
 }
 
 func (k *keeper) now() time.Duration { return k.clock.Now().Sub(k.began) }
 
-// ring has the keeper look at a lock when it is due.
-func (k *keeper) ring(l *Lock) { k.alarm.By(k.began.Add(l.due)) }
+// ring has the keeper look at its locks at a time since it began.
+func (k *keeper) ring(at time.Duration) { k.alarm.By(k.began.Add(at)) }
 
 // ripe: the lock is to be extended now, or so soon that it can go out with others. A thousandth of the TTL early costs
 // nothing, and among 100,000 locks it makes batches of what would be 5,000 single questions a second.
@@ -118,7 +165,7 @@ func (k *keeper) extended(l *Lock, err error) {
 	}
 	k.plan(l, in)
 	heap.Fix(&k.locks, int(l.index))
-	k.ring(l)
+	k.ring(l.due)
 }
 
 // tick does what is due, and sets the alarm for what is due next.
@@ -126,6 +173,7 @@ func (k *keeper) tick() {
 	var expired, cleared, renew []*Lock
 	k.mu.Lock()
 	now := k.now()
+	k.wake(now)
 	for len(k.locks) > 0 && (k.locks[0].due <= now || k.locks[0].ripe(now)) {
 		l := k.locks[0]
 		if l.left {
@@ -147,7 +195,7 @@ func (k *keeper) tick() {
 		heap.Fix(&k.locks, 0)
 	}
 	if len(k.locks) > 0 {
-		k.ring(k.locks[0])
+		k.ring(min(k.locks[0].due, k.nextWake(now)))
 	}
 	k.mu.Unlock()
 

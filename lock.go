@@ -78,7 +78,9 @@ func (l *Lock) kind() string {
 // which the other is stale. It is 0 without [WithFencing].
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
-// Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's.
+// Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's. On Linux,
+// where that clock stands still while the machine is suspended, Until comes earlier by what the machine was suspended: ask for it
+// again after anything that may have taken long. See [Lock.Err] for what is not noticed.
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
 	until := l.until
@@ -86,11 +88,13 @@ func (l *Lock) Until() time.Time {
 	if !until.IsZero() {
 		return until
 	}
+	l.lease.Wake()
 	return l.lease.Until()
 }
 
 // Context ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]), or its Locker closed
-// ([ErrClosed]), and never later than Until, as far as the scheduler of this process lets it. It keeps the values
+// ([ErrClosed]), and never later than Until, as far as the scheduler of this process lets it. After a suspension of the machine
+// that outlasted the lock it ends within a second of the resumption. It keeps the values
 // of the context given to Lock, and neither its cancellation nor its deadline: that one bounded the wait.
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
@@ -105,17 +109,34 @@ func (l *Lock) Context() context.Context {
 }
 
 // Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed]. It
-// looks at the clock, so a process that was paused past Until finds out here at the latest. (A machine that was suspended may
-// not: on Linux the monotonic clock stands still meanwhile.)
+// looks at the clock, so a process that was paused past Until finds out here at the latest. So does one whose machine was
+// suspended, on Linux (which counts that time in CLOCK_BOOTTIME) and on Windows (where Go's clock goes on).
+//
+// Two suspensions are not noticed: that of a Mac, whose clock stands still and of which nothing tells the sum, and that of a
+// virtual machine by its host, from a snapshot or in a migration, of which the guest's clocks know nothing. There only a fencing
+// token helps, see [WithFencing].
 func (l *Lock) Err() error {
-	l.mu.Lock()
-	err := l.err
-	l.mu.Unlock()
-	if err == nil && l.lease.End(0) {
-		l.lose(l.expired())
-		return l.Err()
+	err := l.ended()
+	if err == nil {
+		l.lease.Wake()
+		l.expire()
+		err = l.ended()
 	}
 	return err
+}
+
+// expire has the lock lost if its deadline has passed.
+func (l *Lock) expire() {
+	if l.ended() == nil && l.lease.End(0) {
+		l.lose(l.expired())
+	}
+}
+
+// ended is what the lock has ended with; nil while it is held.
+func (l *Lock) ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }
 
 // Extend gives the lock a further TTL now. On [ErrNoQuorum] it is held as before, until Until. When a majority of the
@@ -200,7 +221,7 @@ func (l *Lock) unlock() error {
 		return ErrClosed
 	}
 	defer l.locker.end() // Close waits until the release has been submitted
-	l.Err()              // a deadline that has passed is a loss, noticed or not
+	l.expire()           // a deadline that has passed is a loss, noticed or not
 	l.mu.Lock()
 	again, was := l.unlocked, l.err
 	l.unlocked = true

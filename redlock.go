@@ -116,7 +116,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	}
 	l.quorum = q
 	l.lines.init(q)
-	l.keeper = newKeeper(cfg.clock, lead-cfg.rules.broken.ToldLate)
+	l.keeper = newKeeper(cfg.clock, lead-cfg.rules.broken.ToldLate, q.Slept)
 	return l, nil
 }
 

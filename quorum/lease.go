@@ -32,7 +32,6 @@ type Lease struct {
 	q     *Quorum
 	terms Terms
 	asked time.Time // when the acquire began; zero: it was adopted
-	cap   time.Time // the lease never outlives it; zero: no cap
 	fence int64     // 0: none
 
 	// released has operations that were not written yet dropped, and is not taken back.
@@ -43,8 +42,10 @@ type Lease struct {
 	fixed   bool // until moves no more; guarded by mu, as all below
 	mu      sync.Mutex
 	ops     Ops
-	until   time.Time // zero: it was never held
-	acquire *round    // nil when the trails have it all
+	until   time.Time     // zero: it was never held
+	cap     time.Time     // until never is after it; zero: no cap
+	slept   time.Duration // how long the machine had been suspended by the reading that until and cap rest on
+	acquire *round        // nil when the trails have it all
 	trails  []trail
 }
 
@@ -112,6 +113,7 @@ func (l *Lease) acquired(ctx context.Context, r *round) error {
 		if l.terms.MaxHold > 0 {
 			l.cap = r.asked.Add(l.terms.MaxHold)
 		}
+		l.slept = r.slept
 		if err := l.inTime(); err != nil {
 			return err
 		}
@@ -120,7 +122,10 @@ func (l *Lease) acquired(ctx context.Context, r *round) error {
 				return err
 			}
 		}
+		l.mu.Lock()
 		l.until = l.deadline(r.asked)
+		l.wake(l.q.sleep.recent(l.q.cfg.Clock.Now()))
+		l.mu.Unlock()
 		return nil
 	case held:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: alone}
@@ -133,7 +138,8 @@ func (l *Lease) acquired(ctx context.Context, r *round) error {
 
 // inTime says whether anything is left of a lease that was just granted.
 func (l *Lease) inTime() error {
-	if !l.q.cfg.Clock.Now().Before(l.deadline(l.asked)) {
+	now := l.q.cfg.Clock.Now()
+	if missed := l.q.sleep.recent(now) - l.slept; !now.Before(l.deadline(l.asked).Add(-missed)) {
 		return noQuorum(errTooLate)
 	}
 	return nil
@@ -156,7 +162,7 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // Adopt makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
 // they did not answer; until when it is known to last; and fence is its fencing token, 0 for none.
 func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
-	l := &Lease{q: q, ops: ops, terms: terms, until: until, fence: fence, trails: make([]trail, len(q.nodes))}
+	l := &Lease{q: q, ops: ops, terms: terms, until: until, slept: q.sleep.fresh(), fence: fence, trails: make([]trail, len(q.nodes))}
 	for i, m := range maybe {
 		l.trails[i].place = absent
 		if m {
@@ -198,16 +204,22 @@ func (l *Lease) Fix() {
 }
 
 // End fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
+// It goes by a reading of how long the machine was suspended that is at most a second old; Wake before it takes a fresh one.
 func (l *Lease) End(lead time.Duration) bool {
+	now := l.q.cfg.Clock.Now()
+	slept := l.q.sleep.recent(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fixed = l.fixed || !l.q.cfg.Clock.Now().Before(l.until.Add(-lead))
+	l.wake(slept)
+	l.fixed = l.fixed || !now.Before(l.until.Add(-lead))
 	return l.fixed
 }
 
 // Capped reports whether the lease has reached its cap, so that extending it gains nothing.
 func (l *Lease) Capped() bool {
-	return !l.cap.IsZero() && !l.Until().Before(l.cap)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.cap.IsZero() && !l.until.Before(l.cap)
 }
 
 // Extend asks every node for a further TTL and tells done, once, from any goroutine and perhaps before it returns:
@@ -252,12 +264,14 @@ func (l *Lease) extended(r *round) error {
 	r.look(func(t *tally) { s, gone = t.state(), t.gone() })
 	switch {
 	case s == won || l.q.broken.Blind:
+		slept := l.q.sleep.fresh()
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.wake(slept)
 		if l.released.Load() || l.fixed || !l.q.cfg.Clock.Now().Before(l.until) {
 			return ErrOver // too late: meanwhile it may have been another's
 		}
-		if until := l.deadline(r.asked); until.After(l.until) {
+		if until := l.deadline(r.asked).Add(r.slept - slept); until.After(l.until) {
 			l.until = until
 		}
 		return nil

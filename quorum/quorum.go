@@ -62,6 +62,7 @@ type Quorum struct {
 	cfg   Config
 	nodes []Node
 	need  int
+	sleep *sleepMeter
 	// broken are rules that a harness has taken out: none, ever, elsewhere.
 	broken sabotage.Rules
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
@@ -91,6 +92,7 @@ func New(cfg Config) (*Quorum, error) {
 		seen[nd.Name()] = true
 	}
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Broken.Rules().MajorityLess, broken: cfg.Broken.Rules()}
+	q.sleep = newSleepMeter(cfg.Clock)
 	for _, nd := range q.nodes {
 		err := nd.Bind(q.group.Go, func(err error) {
 			if cfg.Standing != nil {

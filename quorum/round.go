@@ -13,6 +13,7 @@ type round struct {
 	ask
 	q     *Quorum
 	asked time.Time
+	slept time.Duration // a reading before it
 	calls []node.Call
 
 	mu      sync.Mutex
@@ -53,6 +54,7 @@ func (q *Quorum) ask(a ask) *round {
 func (q *Quorum) prepare(a ask) *round {
 	n := len(q.nodes)
 	r := &round{ask: a, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n), tally: newTally(n, q.need)}
+	r.slept = q.sleep.recent(r.asked)
 	r.tally.fencing, r.tally.blind = a.fencing, q.broken.Twins
 	return r
 }

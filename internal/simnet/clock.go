@@ -18,6 +18,8 @@ type Clock struct {
 	wall    time.Duration // how far Step set the time of day ahead
 	frozen  bool
 	still   time.Time // what a frozen clock shows
+	asleep  time.Time // bubble time at which Suspend was called; zero: it is not suspended
+	slept   time.Duration
 	timers  map[*timer]struct{}
 }
 
@@ -28,7 +30,10 @@ type stretch struct {
 	rate  float64
 }
 
-var _ clock.Clock = (*Clock)(nil)
+var (
+	_ clock.Clock     = (*Clock)(nil)
+	_ clock.Suspender = (*Clock)(nil)
+)
 
 // NewClock returns a clock that shows the bubble's time.
 func NewClock() *Clock {
@@ -174,6 +179,38 @@ func (c *Clock) Thaw() {
 		delete(c.timers, t)
 		go t.f()
 	}
+}
+
+// Suspend stops the clock as Linux does while the machine sleeps: until Resume Now stands still, and no timer fires.
+func (c *Clock) Suspend() {
+	c.Freeze()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asleep = time.Now()
+}
+
+// Resume ends Suspend. The clock goes on from where it stood, and so do its timers; Suspended has grown by what it missed.
+func (c *Clock) Resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asleep.IsZero() {
+		return
+	}
+	now := time.Now()
+	c.slept += now.Sub(c.asleep)
+	c.asleep, c.frozen = time.Time{}, false
+	c.past = append(c.past, c.stretch)
+	c.stretch = stretch{base: now, shown: c.still, rate: c.rate}
+	for t := range c.timers {
+		t.arm()
+	}
+}
+
+// Suspended returns for how long the clock was suspended in all.
+func (c *Clock) Suspended() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slept
 }
 
 // Frozen reports whether the clock stands still.

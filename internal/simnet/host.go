@@ -62,6 +62,12 @@ func (h *Host) Thaw() {
 	}
 }
 
+// Suspend stops the host as a laptop's lid does: as Freeze, but the clock does not notice. Resume ends it.
+func (h *Host) Suspend() { h.net.change(h.clock.Suspend) }
+
+// Resume ends Suspend.
+func (h *Host) Resume() { h.net.change(h.clock.Resume) }
+
 // Kill ends the host's process as SIGKILL does: its connections end behind what it has written, and it goes no further. Its
 // goroutines cannot be ended: they wait, as those of a frozen host, until Bury.
 func (h *Host) Kill() {

@@ -1,0 +1,36 @@
+package clock_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+)
+
+// /proc/uptime tells CLOCK_BOOTTIME, in hundredths of a second.
+func TestTheSystemTellsHowLongItWasSuspended(t *testing.T) {
+	t.Parallel()
+	first := clock.Suspended(clock.System)
+	assert.GreaterOrEqual(t, first, time.Duration(0))
+	text, err := os.ReadFile("/proc/uptime")
+	require.NoError(t, err)
+	uptime, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, first.Seconds(), uptime+0.01, "not longer than the machine is up")
+	t.Logf("up for %v s, suspended for %v of them", uptime, first)
+	for range 1000 {
+		assert.Equal(t, first, clock.Suspended(clock.System), "it was not suspended meanwhile")
+	}
+}
+
+func BenchmarkSuspended(b *testing.B) {
+	for b.Loop() {
+		clock.Suspended(clock.System)
+	}
+}

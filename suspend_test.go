@@ -1,0 +1,223 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// suspend has a host sleep for d: time goes on for everybody else, and its clock does not notice.
+func (w *world) suspend(host string, d time.Duration) {
+	w.Host(host).Suspend()
+	time.Sleep(d)
+	w.Host(host).Resume()
+}
+
+func TestALockThatWasSleptThroughIsLost(t *testing.T) {
+	t.Parallel()
+	for name, check := range map[string]func(t *testing.T, w *world, lk *redlock.Lock){
+		"Err": func(t *testing.T, _ *world, lk *redlock.Lock) {
+			t.Helper()
+			assert.ErrorIs(t, lk.Err(), redlock.ErrLost)
+			assert.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+		},
+		"Context": func(t *testing.T, _ *world, lk *redlock.Lock) {
+			t.Helper()
+			select {
+			case <-lk.Context().Done():
+				assert.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
+			case <-time.After(time.Second + time.Millisecond):
+				assert.Fail(t, "the holder was not told")
+			}
+		},
+		"Unlock": func(t *testing.T, _ *world, lk *redlock.Lock) {
+			t.Helper()
+			time.Sleep(time.Second + time.Millisecond) // it goes by a reading that is no older
+			assert.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		},
+		"Extend": func(t *testing.T, _ *world, lk *redlock.Lock) {
+			t.Helper()
+			require.ErrorIs(t, lk.Extend(t.Context()), redlock.ErrLost)
+			assert.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		},
+		"Until": func(t *testing.T, w *world, lk *redlock.Lock) {
+			t.Helper()
+			assert.False(t, lk.Until().After(w.Host("a").Clock().Now()), "it has passed")
+		},
+	} {
+		for how, opts := range map[string][]redlock.LockOption{
+			"kept alive": nil, "not kept alive": {redlock.WithoutKeepalive()}, "fenced": {redlock.WithFencing()},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 3, func(t *testing.T, w *world) {
+					l := w.locker(t, "a")
+					lk := lock(t, l, "x", opts...)
+					time.Sleep(2500 * time.Millisecond)
+					// The keys were set again, and longer, as by masters whose clocks stood still, too: no master says that it is lost.
+					w.Host("a").Suspend()
+					for _, m := range w.Masters() {
+						m.Redis().SetTTL("x", time.Hour)
+					}
+					time.Sleep(ttl)
+					w.Host("a").Resume()
+					check(t, w, lk)
+				})
+			})
+		}
+	}
+}
+
+// The control: less than is left of the lock, or a clock that stands still for a moment only, ends nothing.
+func TestALockThatOutlastsASleepIsKept(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		for range 5 {
+			before := lk.Until()
+			w.suspend("a", ttl/2)
+			require.NoError(t, lk.Err())
+			assert.Equal(t, before.Add(-ttl/2), lk.Until(), "it ends by so much earlier")
+			time.Sleep(ttl / 3)
+			require.NoError(t, lk.Err(), "it was extended in time")
+		}
+		unlock(t, lk)
+	})
+}
+
+func TestAnExtensionThatWasSleptThroughRevivesNothing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		out := make(chan error, 1)
+		go func() { out <- lk.Extend(context.Background()) }()
+		synctest.Wait() // on its way
+		w.suspend("a", 2*ttl)
+		require.ErrorIs(t, <-out, redlock.ErrLost)
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+	})
+}
+
+// An extension starts from the reading before it was asked for: what was slept since is not in its answer.
+func TestASleepDuringAnExtensionCounts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x", redlock.WithoutKeepalive())
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		asked := time.Now()
+		out := make(chan error, 1)
+		go func() { out <- lk.Extend(context.Background()) }()
+		synctest.Wait()
+		w.suspend("a", ttl/2)
+		require.NoError(t, <-out)
+		ends := time.Now().Add(lk.Until().Sub(w.Host("a").Clock().Now()))
+		assert.Equal(t, asked.Add(ttl-drift), ends)
+	})
+}
+
+func TestASleepBetweenAskingAndTheGrantCounts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithoutKeepalive())
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		out := locking(t.Context(), l, "x")
+		w.suspend("a", ttl)
+		a := ended(t, out, time.Second)
+		if a.err != nil {
+			return // it was noticed
+		}
+		require.ErrorIs(t, a.lock.Err(), redlock.ErrLost)
+	})
+}
+
+// Unlock goes by what the masters say, too: nothing is left there.
+func TestUnlockRightAfterASleepSaysThatTheLockIsLost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		lk := lock(t, w.locker(t, "a"), "x")
+		w.suspend("a", ttl)
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+func TestALockTakenAfterASleepLastsItsTime(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		lk := lock(t, l, "x")
+		w.suspend("a", time.Hour)
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		synctest.Wait()
+		next, err := l.Lock(within(t, time.Minute), "x")
+		require.NoError(t, err)
+		time.Sleep(3 * ttl)
+		require.NoError(t, next.Err())
+		unlock(t, next)
+	})
+}
+
+func TestASleepDuringAttachCounts(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b")
+		lk := lock(t, a, "x")
+		w.warm(t, b)
+		for _, m := range w.Masters() {
+			m.Delay(10*time.Millisecond, 0)
+		}
+		token := lk.Token()
+		out := inBackground(func() (*redlock.Lock, error) { return b.Attach(context.Background(), "x", token) })
+		for len(w.asked()) < 3 {
+			time.Sleep(time.Millisecond)
+		}
+		// The masters have answered, and the answers are on their way.
+		w.suspend("b", ttl)
+		assert.ErrorIs(t, ended(t, out, time.Second).err, redlock.ErrLost)
+	})
+}
+
+func TestAnAttachedLockThatWasSleptThroughIsLost(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b", redlock.WithoutKeepalive())
+		w.suspend("b", time.Hour) // before: does not count
+		lk := lock(t, a, "x")
+		got, err := b.Attach(t.Context(), "x", lk.Token())
+		require.NoError(t, err)
+		require.NoError(t, got.Err())
+		w.suspend("b", ttl)
+		require.ErrorIs(t, got.Err(), redlock.ErrLost)
+	})
+}
+
+func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithMaxHold(2*ttl))
+		lk := lock(t, l, "x")
+		for range 3 {
+			w.suspend("a", ttl/4)
+			time.Sleep(ttl / 2)
+		}
+		require.ErrorIs(t, lk.Err(), redlock.ErrLost)
+		require.ErrorContains(t, lk.Err(), "WithMaxHold")
+	})
+}
