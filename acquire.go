@@ -42,7 +42,7 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	return nil, failed("lock", t.title(), err)
 }
 
-func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
+func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOption) (lock *Lock, err error) {
 	cfg, err := l.settings(t, opts)
 	if err != nil {
 		return nil, err
@@ -60,21 +60,31 @@ func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOpt
 		return nil, fmt.Errorf("not asked: %w", err)
 	}
 
-	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try}
-	ln, err := l.lines.join(w)
-	if err != nil {
-		return nil, err
-	}
-	a := &attempts{locker: l, cfg: cfg, target: t, line: ln, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
+	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
 	a.mayIntend = !try && t.kind != kindReader && !l.standsAlone(t.names[0])
-	lock, err := a.run(ctx, w)
+	defer func() { a.withdraw(lock) }() // also if a callback panics, as in all that is deferred below
+	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try, alone: !t.exclusive()}
+	w.once = t.kind == kindReentrant && !try
+	lock, err = a.stand(ctx, w)
+	if a.denied {
+		lock, err = a.stand(ctx, &waiter{turn: make(chan turn, 1), nudge: make(chan struct{}, 1), target: t, cfg: cfg})
+	}
+	return lock, err
+}
+
+// stand has a waiter stand in its line until it has the lock or gives up.
+func (a *attempts) stand(ctx context.Context, w *waiter) (lock *Lock, err error) {
+	ln, err := a.locker.lines.join(w)
 	if err != nil {
-		l.lines.leave(ln, w)
-		a.withdraw(nil)
 		return nil, err
 	}
-	a.withdraw(lock)
-	return lock, nil
+	a.line, a.nudge, a.denied = ln, w.nudge, false
+	defer func() {
+		if lock == nil {
+			a.locker.lines.leave(ln, w)
+		}
+	}()
+	return a.run(ctx, w)
 }
 
 // settings returns the configuration of one call. It checks the call's arguments, before anything is sent.
@@ -114,60 +124,92 @@ type attempts struct {
 	intent    string          // the waiter's, the same for all its looks; "" before the first one
 	residue   *quorum.Residue // where it was left; nil: nowhere
 
+	nudge  chan struct{} // the waiter's
+	denied bool          // a waiter that asks once was denied
+
 	scoutDenied  bool // the last attempt was denied by its scout, and asked no other master
 	scoutDenials int  // how often in a row that was so while a majority was free
 }
 
 func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
-	var going tenure
-	select {
-	case t := <-w.turn:
-		going = t.tenure
-		switch {
-		case t.err != nil:
-			return nil, t.err
-		case t.from != nil:
-			lock, err := a.take(ctx, t.from.lease, t.from.claim, t.from.tenure.next())
-			t.from.heir.Store(lock)
-			return lock, err
-		}
-		if err := a.letOthers(ctx, t.after); err != nil {
-			return nil, err
-		}
-		a.scout = t.after > 0 // they may be at it
-	case <-ctx.Done():
-		return nil, a.gaveUp(ctx)
-	case <-a.locker.ending:
-		return nil, ErrClosed
+	t, lock, err := a.await(ctx, w)
+	switch {
+	case lock != nil || err != nil:
+		return lock, err
+	case t.err != nil:
+		return nil, t.err
+	case t.from != nil:
+		lock, err := a.take(ctx, w, t.from.lease, t.from.claim, t.from.tenure.next())
+		t.from.heir.Store(lock)
+		return lock, err
 	}
-	for {
-		if a.locker.isEnding() {
-			return nil, ErrClosed
-		}
-		claim := a.claim(newToken(a.owner()))
-		asked := a.cfg.clock.Now()
-		lease, err := a.attempt(ctx, claim)
-		if err == nil {
-			return a.take(ctx, lease, claim, going.granted(asked, a.cfg.clock.Now()))
-		}
-		var stuck *quorum.StuckError
+	if err := a.letOthers(ctx, t.after); err != nil {
+		return nil, err
+	}
+	a.scout = t.after > 0 // they may be at it
+	for going := t.tenure; ; going = (tenure{}) {
+		lock, err := a.ask(ctx, w, going)
 		switch {
-		case a.locker.isEnding():
-			return nil, ErrClosed
-		case ctx.Err() != nil:
-			if !errors.Is(err, ctx.Err()) {
-				a.last = err // the answer came with the end
-			}
-			return nil, a.gaveUp(ctx)
-		case w.try, errors.As(err, &stuck):
+		case lock != nil, a.over(ctx, err), w.try:
+			return lock, err
+		case w.once:
+			a.last, a.denied = err, true
 			return nil, err
 		}
-		a.last, going = err, tenure{}
+		a.last = err
 		a.locker.lines.refused(a.line, err)
 		if err := a.pause(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// await waits for the waiter's turn. An owner's caller that is nudged asks the masters meanwhile, and may get the lock.
+func (a *attempts) await(ctx context.Context, w *waiter) (turn, *Lock, error) {
+	for {
+		select {
+		case t := <-w.turn:
+			return t, nil, nil
+		case <-w.nudge:
+			lock, err := a.ask(ctx, w, tenure{})
+			if lock != nil || a.over(ctx, err) {
+				return turn{}, lock, err
+			}
+			a.last = err
+		case <-ctx.Done():
+			return turn{}, nil, a.gaveUp(ctx)
+		case <-a.locker.ending:
+			return turn{}, nil, ErrClosed
+		}
+	}
+}
+
+// ask asks the masters once, and makes a Lock of what they grant.
+func (a *attempts) ask(ctx context.Context, w *waiter, going tenure) (*Lock, error) {
+	if a.locker.isEnding() {
+		return nil, ErrClosed
+	}
+	claim := a.claim(newToken(a.owner()))
+	asked := a.cfg.clock.Now()
+	lease, err := a.attempt(ctx, claim)
+	switch {
+	case err == nil:
+		return a.take(ctx, w, lease, claim, going.granted(asked, a.cfg.clock.Now()))
+	case a.locker.isEnding():
+		return nil, ErrClosed
+	case ctx.Err() != nil:
+		if !errors.Is(err, ctx.Err()) {
+			a.last = err // the answer came with the end
+		}
+		return nil, a.gaveUp(ctx)
+	}
+	return nil, err
+}
+
+// over reports whether an attempt's error is that of the whole call.
+func (a *attempts) over(ctx context.Context, err error) bool {
+	var stuck *quorum.StuckError
+	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &stuck)
 }
 
 // attempt asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
@@ -213,26 +255,38 @@ func (l *Locker) claim(t target, token, intent string, cfg *config) *claim {
 func (a *attempts) owner() string { return cmp.Or(a.target.owner, a.cfg.owner) }
 
 // take makes a Lock of a lease, and gives it to the keeper.
-func (a *attempts) take(ctx context.Context, lease *quorum.Lease, c *claim, t tenure) (*Lock, error) {
+func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *claim, t tenure) (*Lock, error) {
 	lock := newLock(ctx, a.locker, c, a.line, a.cfg, lease)
 	lock.tenure = t
 	// First the line: once the keeper has the lock it may end at any moment, and its end must find the line held.
-	a.locker.lines.won(a.line, a.target.kind)
+	a.locker.lines.won(a.line, w, lock)
 	if !a.locker.keeper.add(lock) {
 		lock.release(nil)
 		return nil, ErrClosed
 	}
 	if t := a.cfg.trace; t != nil && t.Acquired != nil {
-		t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
+		a.traceAcquired(t, lock)
 	}
 	return lock, nil
+}
+
+// traceAcquired tells the trace of a lock, and releases the lock if that panics: the caller gets no handle.
+func (a *attempts) traceAcquired(t *Trace, lock *Lock) {
+	told := false
+	defer func() {
+		if !told {
+			lock.endWith(releasedError(lock.name))
+		}
+	}()
+	t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
+	told = true
 }
 
 // gaveUp makes the error of a caller whose context ended while it waited.
 func (a *attempts) gaveUp(ctx context.Context) error {
 	waited := a.cfg.clock.Now().Sub(a.began).Round(time.Millisecond)
 	if a.last == nil { // it never asked, but others in its line did
-		a.last = a.locker.lines.reason(a.line)
+		a.last = a.locker.lines.reasonOf(a.line)
 	}
 	why := []error{fmt.Errorf("gave up after %v: %w", waited, ctx.Err())}
 	if a.last != nil {

@@ -119,3 +119,34 @@ func (l *Locker) Keeping(held int) (plan func(i int), stop func()) {
 	}
 	return plan, stop
 }
+
+// Queue puts so many callers of Lock into the queue of a name; no master is asked. Its functions are what a denial of the head, a
+// TryLock of the name, and a caller's leaving do.
+func (l *Locker) Queue(name string, callers int) (deny func(), try func() (leave func()), leave func()) {
+	join := func(try bool) (*line, *waiter) {
+		w := &waiter{turn: make(chan turn, 1), target: mutexOf(name), cfg: &l.cfg, try: try}
+		ln, _ := l.lines.join(w)
+		return ln, w
+	}
+	ln, head := join(false)
+	for range callers - 1 {
+		join(false)
+	}
+	deny = func() {
+		l.lines.refused(ln, ErrHeld)
+		l.lines.mu.Lock()
+		ln.refusal = nil
+		l.lines.mu.Unlock()
+	}
+	try = func() func() {
+		_, w := join(true)
+		return func() { l.lines.leave(ln, w) }
+	}
+	return deny, try, func() { l.lines.leave(ln, head) }
+}
+
+// Released notes the release of a name of which another process has heard.
+func (l *Locker) Released(name string) {
+	now := l.cfg.clock.Now()
+	l.lines.heard(&line{target: mutexOf(name)}, 1, now.Add(leastGap), now)
+}

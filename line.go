@@ -3,8 +3,6 @@ package redlock
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,34 +14,41 @@ import (
 type lines struct {
 	quorum *quorum.Quorum
 
-	mu    sync.Mutex
-	byKey map[lineKey]*line
-	// courtesy is until when others go first, of the names for which somebody outside this Locker has waited.
-	courtesy map[lineKey]time.Time
+	mu     sync.Mutex // no callback runs with it; see effects
+	byKey  map[lineKey]*line
+	yields yields
 }
 
-// line is the queue for one target. It exists while somebody stands in it or holds the target; lines.mu guards it. A
-// caller whose target is not exclusive has a line to itself: readers wait for nobody but a writer, and an owner's inner
-// Lock must not stand behind a stranger who waits for that same owner.
+// line is the queue for one target. It exists while somebody stands in it or holds the target; lines.mu guards it. A reader
+// has a line to itself: readers wait for nobody but exclusive callers. For the owners of a reentrant lock see owners.go.
 type line struct {
 	target  target
-	waiting []*waiter
-	held    string        // by which kind of lock of this Locker; "": not
-	refusal error         // what the masters answered the head last; nil: nothing yet
-	reason  error         // the same, kept when that head leaves
-	rivals  bool          // others waited for it when it was released last
-	untold  *Lock         // was released silently, since somebody here went on; nil: the last one was not
-	wake    chan struct{} // has room for one: a release was announced; nil before the head first listens
-	stop    func()        // ends the listening; nil: not listening
+	waiting waitList
+	tries   waitList             // the TryLocks among them that have not had their turn
+	owners  map[string]*waitList // the callers by owner, of a reentrant lock
+	held    string               // by which kind of lock of this Locker; "": not
+	holds   int                  // by how many: several only of one owner
+	holder  *Lock                // the last of them
+	ending  bool                 // the holder was lost, and is being released
+	refusal error                // what the masters answered the head last; nil: nothing yet
+	reason  error                // the same, kept when that head leaves
+	rivals  bool                 // others waited for it when it was released last
+	untold  *Lock                // was released silently, since somebody here went on; nil: the last one was not
+	wake    chan struct{}        // has room for one: a release was announced; nil before the head first listens
+	stop    func()               // ends the listening; nil: not listening
 }
 
 // waiter is one caller in a line.
 type waiter struct {
-	turn    chan turn // has room for the one that it gets
+	turn    chan turn     // has room for the one that it gets
+	nudge   chan struct{} // has room for one; of an owner's caller: the owner may have the lock already
 	target  target
 	cfg     *config
 	try     bool // a TryLock: it does not wait for a lock that is held
+	alone   bool // it has a line to itself
+	once    bool // it asks the masters once, and then joins another line
 	hasTurn bool
+	links   [listSorts]links
 }
 
 // turn is what a waiter waits for: its turn to ask the masters, after a while, or within a tenure; or the lock itself, from its
@@ -55,79 +60,97 @@ type turn struct {
 	err    error
 }
 
+// effects are what a change of a line leaves to do without the mutex: an announcement asks the masters, and may call the
+// user's Trace.
+type effects struct {
+	announce *Lock  // its release was silent
+	stop     func() // ends a line's listening
+}
+
+func (e effects) run() {
+	if e.stop != nil {
+		defer e.stop()
+	}
+	if e.announce != nil {
+		e.announce.announce()
+	}
+}
+
 func (ls *lines) init(q *quorum.Quorum) {
 	ls.quorum = q
 	ls.byKey = make(map[lineKey]*line)
-	ls.courtesy = make(map[lineKey]time.Time)
 }
 
 // join puts a caller at the end of the line. A TryLock that the line can answer gets the answer.
 func (ls *lines) join(w *waiter) (*line, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	ln := ls.lineFor(w.target)
-	if w.try && ln.held != "" {
+	ln := ls.lineFor(w)
+	if w.try && ln.held != "" && !ln.ending {
 		return nil, ln.taken()
 	}
 	if w.try && ln.refusal != nil {
 		return nil, ln.refusal
 	}
-	ln.waiting = append(ln.waiting, w)
-	ls.advance(ln, turn{after: ls.courteous(w)})
+	ln.push(w)
+	ls.advance(ln, turn{after: ls.yields.left(w)})
 	return ln, nil
 }
 
-// lineFor is the line of the target's callers; where the target is not exclusive, a new one for this caller alone.
-func (ls *lines) lineFor(t target) *line {
-	key := keyOf(t)
-	if ln := ls.byKey[key]; ln != nil && t.exclusive() {
-		return ln
+// lineFor is the line of the waiter's target, or a new one for this caller alone.
+func (ls *lines) lineFor(w *waiter) *line {
+	key := keyOf(w.target)
+	key.owners = w.target.kind == kindReentrant
+	if !w.alone && ls.byKey[key] != nil {
+		return ls.byKey[key]
 	}
-	ln := &line{target: t}
-	if t.exclusive() {
+	ln := &line{target: w.target, tries: waitList{sort: byTry}}
+	if !w.alone {
 		ls.byKey[key] = ln
 	}
 	return ln
 }
 
-// courteous returns how long the caller leaves the name to others. A TryLock does not wait, and readers are kept out by the
-// intent of a writer.
-func (ls *lines) courteous(w *waiter) time.Duration {
-	until, ok := ls.courtesy[keyOf(w.target)]
-	if !ok || w.try || w.target.kind == kindReader {
-		return 0
+func (ln *line) push(w *waiter) {
+	ln.waiting.push(w)
+	if w.try {
+		ln.tries.push(w)
 	}
-	return max(0, until.Sub(w.cfg.clock.Now()))
+	ln.enroll(w)
+}
+
+// remove takes a waiter out. It reports whether it was in the line, and was its head.
+func (ln *line) remove(w *waiter) (was, head bool) {
+	head = ln.waiting.first == w
+	if !ln.waiting.remove(w) {
+		return false, false
+	}
+	ln.tries.remove(w)
+	ln.strike(w)
+	return true, head
 }
 
 // heard notes how many have heard of a release of the line's name. If others did than this line, they go first until then:
 // whoever has just released is nearest to the masters' ear, and would be the next again and again.
-func (ls *lines) heard(ln *line, heard int, until time.Time) {
+func (ls *lines) heard(ln *line, heard int, until, now time.Time) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ln.stop != nil {
 		heard-- // itself
 	}
 	ln.rivals = heard > 0
-	key := keyOf(ln.target)
-	if !ln.rivals {
-		delete(ls.courtesy, key)
-		return
-	}
-	ls.courtesy[key] = until
-	if len(ls.courtesy) > fewNames {
-		maps.DeleteFunc(ls.courtesy, func(_ lineKey, t time.Time) bool { return t.Before(until.Add(-time.Second)) })
+	if ln.rivals {
+		ls.yields.set(keyOf(ln.target), until, now)
+	} else {
+		ls.yields.clear(keyOf(ln.target))
 	}
 }
 
-// fewNames is how many names with rivals are remembered before old ones are forgotten.
-const fewNames = 64
-
-// lineKey is the same for all who want one name alone: a mutex and a writer stand in one line. The several names of a
-// LockAll make a line of their own; with others they meet at the masters.
+// lineKey is the same for all who want one name alone: a mutex and a writer stand in one line. The owners of a reentrant lock
+// have one beside it, and the several names of a LockAll one of their own; they meet at the masters.
 type lineKey struct {
-	several bool
-	names   string
+	several, owners bool
+	names           string
 }
 
 func keyOf(t target) lineKey {
@@ -143,13 +166,12 @@ func (ln *line) taken() error { return &HeldError{Name: ln.target.names[0], Kind
 // leave takes a waiter out of its line without the lock. One that was handed to it meanwhile is released.
 func (ls *lines) leave(ln *line, w *waiter) {
 	ls.mu.Lock()
-	i := slices.Index(ln.waiting, w)
-	if i < 0 {
+	was, head := ln.remove(w)
+	if !was {
 		ls.mu.Unlock()
-		return // a TryLock that was answered
+		return // it has the lock, or is a TryLock that was answered
 	}
-	ln.waiting = slices.Delete(ln.waiting, i, i+1)
-	if i == 0 {
+	if head {
 		ln.refusal = nil
 	}
 	var from *Lock
@@ -158,60 +180,68 @@ func (ls *lines) leave(ln *line, w *waiter) {
 		from = t.from
 	default:
 	}
+	var left effects
 	if from == nil {
-		ls.advance(ln, ls.afterLeaving(ln))
+		left = ls.leftTo(ln)
 	}
 	ls.mu.Unlock()
+	left.run()
 	if from != nil {
 		from.release(nil)
 	}
 }
 
-// afterLeaving is the turn of whoever is the head now that another has left. It goes on in the tenure of a release that was
-// silent, which does not begin anew. When that is over, those who wait elsewhere are told, and go first.
-func (ls *lines) afterLeaving(ln *line) turn {
-	if len(ln.waiting) == 0 || ln.waiting[0].hasTurn || ln.held != "" {
-		return turn{} // which nobody gets
+// leftTo gives the turn to the head now that another has left. The head goes on in the tenure of a release that was silent,
+// which does not begin again. When that is over, those who wait elsewhere are told, and go first.
+func (ls *lines) leftTo(ln *line) effects {
+	head, from := ln.waiting.first, ln.untold
+	if head == nil || head.hasTurn || ln.held != "" {
+		return ls.advance(ln, turn{}) // which nobody gets
 	}
-	head, from := ln.waiting[0], ln.untold
 	now := head.cfg.clock.Now()
 	if from != nil && from.stays(head, now, leastSilence) {
-		return turn{tenure: from.tenure.next()}
+		return ls.advance(ln, turn{tenure: from.tenure.next()})
 	}
-	gap := ls.courteous(head)
+	gap := ls.yields.left(head)
 	if from != nil && ln.rivals && !head.try {
 		gap = max(gap, from.tenure.gap(now))
 	}
-	ln.tell()
-	return turn{after: gap}
+	told := ln.tell()
+	ls.advance(ln, turn{after: gap})
+	return told
 }
 
 // handOver gives the head the lock that from was, if it suits. The line stays held.
 func (ls *lines) handOver(ln *line, from *Lock, now time.Time) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if len(ln.waiting) == 0 || !from.suits(ln.waiting[0], now) {
+	head := ln.waiting.first
+	if head == nil || !from.suits(head, now) {
 		return false
 	}
-	head := ln.waiting[0]
-	head.hasTurn = true
-	head.turn <- turn{from: from}
+	ls.give(ln, head, turn{from: from})
 	return true
 }
 
-// won takes the head out of the line with a lock of that kind. Every TryLock behind it has its answer.
-func (ls *lines) won(ln *line, kind string) {
+// won takes a waiter out of the line with a lock. Every TryLock behind it has its answer.
+func (ls *lines) won(ln *line, w *waiter, lock *Lock) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ln.waiting = slices.Delete(ln.waiting, 0, 1)
+	_, _ = ln.remove(w)
+	kind := w.target.kind
+	if kind != kindReentrant {
+		ln.holds = 0 // it may have been handed over
+	}
 	ln.held, ln.refusal, ln.reason, ln.untold = kind, nil, nil, nil
+	ln.holds++
+	ln.holder, ln.ending = lock, false
 	if kind == kindReentrant { // others had their turn; the owner's further holds wait for nobody
-		delete(ls.courtesy, keyOf(ln.target))
+		ls.yields.clear(keyOf(ln.target))
+		ls.nudge(w.target)
 	}
-	if len(ln.waiting) > 0 {
-		ls.answerTries(ln, ln.taken())
-	}
-	ls.advance(ln, turn{})
+	ln.failTries(ln.taken)
+	left := ls.advance(ln, turn{})
+	ls.mu.Unlock()
+	left.run()
 }
 
 // refused notes what the masters answered a head that goes on waiting. It answers every TryLock behind it, which must not
@@ -219,16 +249,18 @@ func (ls *lines) won(ln *line, kind string) {
 // that is silent itself tells nobody.
 func (ls *lines) refused(ln *line, err error) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
 	ln.refusal, ln.reason = err, err
+	var left effects
 	if !errors.Is(err, ErrHeld) {
-		ln.tell()
+		left = ln.tell()
 	}
-	ls.answerTries(ln, err)
+	ln.failTries(func() error { return err })
+	ls.mu.Unlock()
+	left.run()
 }
 
-// reason is what the line is waiting for; nil if nobody knows yet.
-func (ls *lines) reason(ln *line) error {
+// reasonOf is what the line is waiting for; nil if nobody knows yet.
+func (ls *lines) reasonOf(ln *line) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ln.held != "" {
@@ -237,66 +269,88 @@ func (ls *lines) reason(ln *line) error {
 	return ln.reason
 }
 
-func (ls *lines) answerTries(ln *line, err error) {
-	ln.waiting = slices.DeleteFunc(ln.waiting, func(w *waiter) bool {
-		if w.try && !w.hasTurn {
-			w.turn <- turn{err: err}
-			return true
-		}
-		return false
-	})
+// failTries answers every TryLock that has not had its turn.
+func (ln *line) failTries(why func() error) {
+	if ln.tries.first == nil {
+		return
+	}
+	err := why()
+	for w := ln.tries.first; w != nil; w = ln.tries.first {
+		_, _ = ln.remove(w)
+		w.turn <- turn{err: err}
+	}
 }
 
 // goOn reports whether the head may have the name next although others wait, and if so notes that from's release is silent.
 func (ls *lines) goOn(ln *line, from *Lock, now time.Time) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if len(ln.waiting) == 0 || !from.stays(ln.waiting[0], now, leastSilence) {
+	head := ln.waiting.first
+	if head == nil || !from.stays(head, now, leastSilence) {
 		return false
 	}
 	ln.untold = from
 	return true
 }
 
+// endingOf notes that a lost lock is about to be released. A TryLock waits for that, and is not told that the name is held.
+func (ls *lines) endingOf(ln *line, lock *Lock) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ln.holder == lock {
+		ln.ending = true
+	}
+}
+
 // ended says that a lock of this Locker no longer holds its line's target. Its release must have been submitted: the next
 // in line asks behind it.
 func (ls *lines) ended(ln *line, next turn) {
 	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	ln.held = ""
-	if !ln.rivals {
-		next.after = 0
+	ln.holds--
+	var left effects
+	if ln.holds <= 0 {
+		ln.held, ln.holds, ln.holder, ln.ending = "", 0, nil, false
+		if !ln.rivals {
+			next.after = 0
+		}
+		left = ls.advance(ln, next)
 	}
-	ls.advance(ln, next)
+	ls.mu.Unlock()
+	left.run()
 }
 
 // advance gives the turn to the head if the name is free here, and clears away what nobody needs.
-func (ls *lines) advance(ln *line, t turn) {
-	if len(ln.waiting) == 0 {
-		if ln.stop != nil {
-			ln.stop()
-			ln.stop = nil
-		}
-		if key := keyOf(ln.target); ln.held == "" && ls.byKey[key] == ln {
+func (ls *lines) advance(ln *line, t turn) (left effects) {
+	head := ln.waiting.first
+	if head == nil {
+		left.stop, ln.stop = ln.stop, nil
+		key := keyOf(ln.target)
+		key.owners = ln.target.kind == kindReentrant
+		if ln.held == "" && ls.byKey[key] == ln {
 			delete(ls.byKey, key)
 		}
 		if ln.held == "" {
-			ln.tell()
+			left.announce = ln.tell().announce
 		}
-		return
+		return left
 	}
-	if head := ln.waiting[0]; ln.held == "" && !head.hasTurn {
-		head.hasTurn = true
-		head.turn <- t
+	if ln.held == "" && !head.hasTurn {
+		ls.give(ln, head, t)
 	}
+	return left
 }
 
-// tell announces a release that was silent: whoever was to go on does not, or not soon.
-func (ln *line) tell() {
-	if ln.untold != nil {
-		ln.untold.announce()
-		ln.untold = nil
-	}
+// give gives a waiter its turn.
+func (ls *lines) give(ln *line, w *waiter, t turn) {
+	w.hasTurn = true
+	ln.tries.remove(w)
+	w.turn <- t
+}
+
+// tell has a release announced that was silent: whoever was to go on does not, or not soon.
+func (ln *line) tell() (left effects) {
+	left.announce, ln.untold = ln.untold, nil
+	return left
 }
 
 // listen begins to listen for releases of the line's names, unless it does already.

@@ -179,6 +179,7 @@ func (l *Lock) extended(err error) {
 		heir.extended(err) // it was asked before the hand-over
 		return
 	}
+	defer l.locker.keeper.extended(l, err) // also if a callback panics
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.name, l.Until(), err)
 	}
@@ -190,7 +191,6 @@ func (l *Lock) extended(err error) {
 	case err != nil:
 		l.cfg.logger.Warn("redlock: a lock could not be extended yet", "name", l.name, "until", l.Until(), "error", err)
 	}
-	l.locker.keeper.extended(l, err)
 }
 
 // expired says why a lock whose deadline has come is lost.
@@ -261,17 +261,29 @@ func (l *Lock) unlock() error {
 // lose ends the lock for its holder. Its keys stay until Until, or until Unlock is called: the holder may rely on Until, for the
 // news take a goroutine that may not be running. The keeper has them cleared then.
 func (l *Lock) lose(why error) {
-	if !l.tellLoss(why) {
+	if !l.setErr(why) {
 		return
 	}
-	if l.cfg.rules.broken.EndedEarly || !l.locker.keeper.leave(l) {
-		l.clear()
+	defer func() { // also if a callback panics
+		if l.cfg.rules.broken.EndedEarly || !l.locker.keeper.leave(l) {
+			l.clear()
+		}
+	}()
+	l.cfg.logger.Warn("redlock: a lock was lost", "name", l.name, "error", why)
+	if t := l.cfg.trace; t != nil && t.Lost != nil {
+		t.Lost(l.name, why)
 	}
 }
 
 // clear releases what is left of a lost lock, once. It goes behind everything sent before, so that no late extension brings the
 // lock back.
 func (l *Lock) clear() {
+	l.mu.Lock()
+	ln := l.line
+	l.mu.Unlock()
+	if ln != nil {
+		l.locker.lines.endingOf(ln, l)
+	}
 	l.mu.Lock()
 	remains := l.remains
 	l.remains = false
@@ -280,18 +292,6 @@ func (l *Lock) clear() {
 		l.locker.keeper.remove(l)
 		l.release(nil)
 	}
-}
-
-// tellLoss ends the lock for its holder. It reports whether this call did.
-func (l *Lock) tellLoss(why error) bool {
-	if !l.setErr(why) {
-		return false
-	}
-	l.cfg.logger.Warn("redlock: a lock was lost", "name", l.name, "error", why)
-	if t := l.cfg.trace; t != nil && t.Lost != nil {
-		t.Lost(l.name, why)
-	}
-	return true
 }
 
 // endWith ends the lock with the Locker.
@@ -328,20 +328,19 @@ func (l *Lock) giveBack(silently bool, done func(error)) {
 	l.mu.Unlock()
 	now := l.cfg.clock.Now()
 	gap := l.tenure.gap(now)
+	if ln != nil {
+		next := turn{after: gap}
+		if silently {
+			next = turn{tenure: l.tenure.next()}
+		}
+		defer l.locker.lines.ended(ln, next) // also if a callback panics
+	}
 	l.lease.Release(silently, func(heard int64, err error) {
 		if ln != nil && !silently {
-			l.locker.lines.heard(ln, int(heard), now.Add(gap))
+			l.locker.lines.heard(ln, int(heard), now.Add(gap), now)
 		}
 		if done != nil {
 			done(err)
 		}
 	})
-	if ln == nil {
-		return
-	}
-	next := turn{after: gap}
-	if silently {
-		next = turn{tenure: l.tenure.next()}
-	}
-	l.locker.lines.ended(ln, next)
 }

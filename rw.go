@@ -71,8 +71,7 @@ func (l *Lock) downgrade(ctx context.Context) error {
 	ln := l.line
 	l.line = nil
 	l.mu.Unlock()
-	l.lease.Become(reader.ops()) // an extension that is decided while it is submitted wants to know the lock's state
-	err := l.extend(ctx)
-	l.locker.lines.ended(ln, turn{}) // the next in line asks behind the downgrade
-	return err
+	l.lease.Become(reader.ops())           // an extension that is decided while it is submitted wants to know the lock's state
+	defer l.locker.lines.ended(ln, turn{}) // the next in line asks after the downgrade, also if a callback panics
+	return l.extend(ctx)
 }

@@ -155,6 +155,7 @@ func TestAnIntentIsTakenBackWithTheGrant(t *testing.T) {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				a, b := w.locker(t, "a"), w.locker(t, "b", patient)
 				in := rlock(t, a, "x")
+				synctest.Wait() // on every master
 				waiter := inBackground(func() (*redlock.Lock, error) { return call(t.Context(), b) })
 				time.Sleep(time.Second)
 				assert.Len(t, w.intents(), 5)
@@ -163,7 +164,11 @@ func TestAnIntentIsTakenBackWithTheGrant(t *testing.T) {
 				unlock(t, in)
 				got := ended(t, waiter, 50*time.Millisecond)
 				require.NoError(t, got.err)
-				assert.Empty(t, w.intents(), "no master denied it")
+				if kind == "mutex" || kind == "several" {
+					assert.Empty(t, w.intents())
+				} else { // where it was denied it is taken back with the release
+					assert.Less(t, len(w.intents()), 3)
+				}
 				waiting(t, reader)
 				unlock(t, got.lock)
 				next := ended(t, reader, 50*time.Millisecond)

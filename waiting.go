@@ -28,6 +28,7 @@ func (a *attempts) pause(ctx context.Context) error {
 	defer timer.Stop()
 	select {
 	case <-a.line.wake: // silent unless the line listens
+	case <-a.nudge:
 	case <-up:
 	case <-ctx.Done():
 		return a.gaveUp(ctx)
@@ -82,6 +83,9 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 		return apart << min(a.splits, 30)
 	}
 	a.splits, a.scoutDenials = 0, 0
+	if a.target.kind == kindReentrant {
+		a.locker.lines.found(a.target, view.locks)
+	}
 	soonest := nth(view.lefts, max(1, need-view.free-view.unread)) // the unread may be free by then
 	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}
 	if soonest < unbounded {

@@ -79,6 +79,12 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 		complete: l.learn,
 	})
 	l.acquire, l.asked = r, r.asked
+	held := false
+	defer func() {
+		if !held && !q.broken.Unreleased { // also if the Voted callback panics
+			l.Release(false, nil)
+		}
+	}()
 	r.start()
 
 	var err error
@@ -91,11 +97,9 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 		err = ErrEnding
 	}
 	if err != nil {
-		if !q.broken.Unreleased {
-			l.Release(false, nil)
-		}
 		return nil, err
 	}
+	held = true
 	return l, nil
 }
 
@@ -239,12 +243,18 @@ func (l *Lease) Extend(done func(error)) {
 		l.until = soonest
 	}
 	l.mu.Unlock()
-	l.order.Lock() // an extension as the old kind must not go out behind one as the new
+	l.submitExtension(done).open()
+}
+
+// submitExtension asks every node to extend, in the order of the calls: an extension as the old kind must not go out behind
+// one as the new. The round that it returns is gated.
+func (l *Lease) submitExtension(done func(error)) *round {
+	l.order.Lock()
 	defer l.order.Unlock()
 	l.mu.Lock()
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
-	l.q.ask(ask{
+	r := l.q.prepare(ask{
 		op: op, timeout: l.terms.Timeout, void: &l.released, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Voter, c.Wrote = &extension{l: l, round: c.Voter}, &l.trails[i].wrote
@@ -255,6 +265,9 @@ func (l *Lease) Extend(done func(error)) {
 		},
 		decided: func(r *round) { done(l.extended(r)) },
 	})
+	r.gate()
+	r.start()
+	return r
 }
 
 // extended decides what a decided extension round is worth.

@@ -19,7 +19,9 @@ type round struct {
 	mu      sync.Mutex
 	tally   tally
 	called  bool // decided was called
-	widened bool // the scout has voted, and the others have been asked
+	kept    []keptVote
+	gated   atomic.Bool // votes are kept, see gate; set back with mu
+	widened bool        // the scout has voted, and the others have been asked
 }
 
 // ask is what a round asks.
@@ -65,8 +67,18 @@ func (r *round) start() {
 		r.submit(r.scout, r.asked)
 		return
 	}
-	for i := range r.calls {
-		r.submit(i, r.asked)
+	r.submitFrom(0, r.asked)
+}
+
+// submitFrom asks the nodes from a seat on, but for a scout. A node that refuses a call votes at once, and the Voted callback may
+// panic; the other nodes are asked all the same.
+func (r *round) submitFrom(seat int, now time.Time) {
+	if seat == len(r.calls) {
+		return
+	}
+	defer r.submitFrom(seat+1, now)
+	if seat != r.scout {
+		r.submit(seat, now)
 	}
 }
 
@@ -85,11 +97,57 @@ func (r *round) submit(seat int, now time.Time) {
 	r.q.nodes[seat].Submit(c)
 }
 
+// keptVote is a vote that came while the round was gated.
+type keptVote struct {
+	seat int
+	vote node.Vote
+}
+
+// gate keeps the votes that come until open is called, so that a round can be started with a mutex held: a node that refuses
+// a call votes at once, and callbacks must not run with a mutex.
+func (r *round) gate() { r.gated.Store(true) }
+
+// open counts the votes that were kept.
+func (r *round) open() {
+	r.mu.Lock()
+	kept := r.kept
+	r.kept = nil
+	r.gated.Store(false)
+	r.mu.Unlock()
+	r.countKept(kept)
+}
+
+// keep keeps a vote, if the round is gated.
+func (r *round) keep(seat int, v node.Vote) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gated.Load() {
+		r.kept = append(r.kept, keptVote{seat, v})
+		return true
+	}
+	return false
+}
+
+func (r *round) countKept(kept []keptVote) {
+	if len(kept) > 0 {
+		defer r.countKept(kept[1:]) // also if the callback panics
+		r.Vote(kept[0].seat, kept[0].vote)
+	}
+}
+
 // Vote counts a node's answer. It is called by the nodes, once for each call.
 func (r *round) Vote(seat int, v node.Vote) {
+	if r.gated.Load() && r.keep(seat, v) {
+		return
+	}
+	defer r.count(seat, v) // also if the callback panics
 	if r.q.cfg.Voted != nil && (v.Err != nil || !v.Unsent) {
 		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op, v)
 	}
+}
+
+// count counts a vote, and draws the consequences.
+func (r *round) count(seat int, v node.Vote) {
 	r.mu.Lock()
 	known := len(r.tally.twins)
 	s := r.tally.add(seat, v)
@@ -117,12 +175,7 @@ func (r *round) Vote(seat int, v node.Vote) {
 		r.q.tellTwins(pair)
 	}
 	if widen {
-		now := r.q.cfg.Clock.Now()
-		for i := range r.calls {
-			if i != r.scout {
-				r.submit(i, now)
-			}
-		}
+		r.submitFrom(0, r.q.cfg.Clock.Now())
 	}
 	if done {
 		r.decided(r)

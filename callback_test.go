@@ -1,0 +1,281 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+// hooked is a Trace that calls one function from every callback.
+func hooked(f func(callback string)) *redlock.Trace {
+	return &redlock.Trace{
+		Vote:     func(string, string, string, string, time.Duration, error) { f("Vote") },
+		Acquired: func(string, time.Duration, int) { f("Acquired") },
+		Waiting:  func(string, time.Duration, error) { f("Waiting") },
+		Extended: func(string, time.Time, error) { f("Extended") },
+		Lost:     func(string, error) { f("Lost") },
+		Released: func(string, error) { f("Released") },
+		Node:     func(string, error) { f("Node") },
+	}
+}
+
+// goroutine is the name of the caller's goroutine.
+func goroutine() string {
+	var buf [64]byte
+	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "[")
+	return name
+}
+
+// A callback that panics in the caller's goroutine, whichever and in whatever call, leaves nothing locked in the process or on the
+// masters, if the caller recovers.
+func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
+	t.Parallel()
+	type call func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error
+	took := func(lk *redlock.Lock, err error) error {
+		if err == nil {
+			err = lk.Unlock(context.Background())
+		}
+		return err
+	}
+	calls := map[string]call{
+		"Lock":    func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.Lock(ctx, "x")) },
+		"TryLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.TryLock(ctx, "x")) },
+		"Do": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return l.Do(ctx, "x", func(context.Context) error { return nil })
+		},
+		"LockAll": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.LockAll(ctx, []string{"x", "y"}))
+		},
+		"RW.Lock":  func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").Lock(ctx)) },
+		"RW.RLock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error { return took(l.RW("x").RLock(ctx)) },
+		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
+			return took(l.Reentrant("x", "me").Lock(ctx))
+		},
+		"Unlock":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
+		"Extend":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
+		"Downgrade": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Downgrade(ctx) },
+	}
+	can := map[string]string{ // which callbacks each call makes in its own goroutine
+		"Lock": "Vote Acquired Waiting Released", "TryLock": "Vote Acquired Released", "Do": "Vote Acquired Waiting Released",
+		"LockAll": "Vote Acquired Waiting Released", "RW.Lock": "Vote Acquired Waiting Released", "RW.RLock": "Vote Acquired Waiting Released",
+		"Reentrant.Lock": "Vote Acquired Waiting Released", "Unlock": "Released", "Extend": "Vote Extended", "Downgrade": "Vote Extended",
+	}
+	for name, call := range calls {
+		for callback := range strings.FieldsSeq(can[name]) {
+			t.Run(name+", "+callback, func(t *testing.T) {
+				t.Parallel()
+				inWorld(t, 5, func(t *testing.T, w *world) {
+					var panics atomic.Pointer[string]
+					a := w.locker(t, "a", redlock.WithTrace(hooked(func(which string) {
+						if who := panics.Load(); which == callback && who != nil && *who == goroutine() {
+							panic("the callback's")
+						}
+					})))
+					b := w.locker(t, "b")
+					w.warm(t, a)
+					held, hindering := (*redlock.Lock)(nil), (*redlock.Lock)(nil)
+					switch {
+					case name == "Downgrade":
+						lk, err := a.RW("x").TryLock(t.Context())
+						require.NoError(t, err)
+						held = lk
+					case name == "Unlock" || name == "Extend":
+						held = lock(t, a, "x")
+					case callback == "Waiting":
+						hindering = lock(t, b, "x")
+					}
+					down := 2 // they refuse at once, in the caller's goroutine
+					if callback == "Extended" {
+						down = 5
+					}
+					for _, m := range w.some(0, down) {
+						m.Stop()
+					}
+					for range 2 { // that the connections have ended, and that there are no new ones
+						_, err := a.Inspect(t.Context(), "x")
+						require.Equal(t, down > 2, err != nil)
+						synctest.Wait()
+					}
+					panicked := func() (panicked bool) {
+						me := goroutine()
+						panics.Store(&me)
+						defer func() {
+							panics.Store(nil)
+							if r := recover(); r != nil {
+								assert.Equal(t, "the callback's", fmt.Sprint(r))
+								panicked = true
+							}
+						}()
+						_ = call(within(t, time.Minute), a, held)
+						return false
+					}()
+					assert.True(t, panicked)
+					for _, m := range w.some(0, down) {
+						m.Start()
+					}
+					if name == "Extend" || name == "Downgrade" {
+						time.Sleep(2 * ttl)
+						require.NoError(t, held.Err(), "it is kept alive")
+						unlock(t, held)
+					}
+					if hindering != nil {
+						unlock(t, hindering)
+					}
+					for _, l := range []*redlock.Locker{a, b, a} {
+						lk, err := l.Lock(within(t, time.Second), "x")
+						require.NoError(t, err, "nobody holds it")
+						unlock(t, lk)
+						lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
+						require.NoError(t, err, "nobody holds it")
+						unlock(t, lk)
+					}
+					time.Sleep(time.Second)
+					assert.Empty(t, w.leftovers("x"))
+				})
+			})
+		}
+	}
+}
+
+// Callbacks run without a mutex: one may use another queue of the Locker, and one that takes its time does not hold up callers of
+// other names.
+func TestACallbackMayUseTheLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		var a *redlock.Locker
+		var inside atomic.Bool
+		budget := 0 // what a callback does has callbacks of its own
+		var used sync.Map
+		a = w.locker(t, "a", redlock.WithTrace(hooked(func(callback string) {
+			used.Store(callback, true)
+			if a == nil || !inside.CompareAndSwap(false, true) {
+				return
+			}
+			defer inside.Store(false)
+			if budget == 0 {
+				return
+			}
+			budget--
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			_, err := a.TryLock(ctx, "another") // it is not asked
+			assert.ErrorIs(t, err, context.Canceled)
+			if lk, err := a.TryLock(context.Background(), "other"); err == nil {
+				go func() { _ = lk.Unlock(context.Background()) }()
+			}
+		})))
+		for _, m := range w.some(0, 2) {
+			m.Crash() // they refuse at once, in whatever goroutine asks
+		}
+		for i := range 30 {
+			synctest.Wait()
+			budget = 20
+			lk, err := a.Lock(within(t, time.Minute), "x")
+			require.NoError(t, err)
+			next := locking(within(t, time.Minute), a, "x", redlock.WithoutHandOver())
+			quits := locking(within(t, time.Duration(i)*time.Millisecond), a, "x")
+			if i%3 == 0 {
+				_ = lk.Extend(t.Context())
+			}
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			unlock(t, lk)
+			if got := ended(t, next, time.Second); assert.NoError(t, got.err) {
+				unlock(t, got.lock)
+			}
+			if got := ended(t, quits, time.Second); got.err == nil {
+				unlock(t, got.lock)
+			}
+			synctest.Wait()
+		}
+		for _, callback := range []string{"Vote", "Acquired", "Extended", "Released", "Node"} {
+			_, was := used.Load(callback)
+			assert.True(t, was, callback)
+		}
+	})
+}
+
+// The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the mutex
+// of the queues.
+func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var a *redlock.Locker
+		announced := 0
+		a = w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
+			Vote: func(_, _, op, _ string, _ time.Duration, err error) {
+				if op == "announce" && err != nil {
+					announced++
+					_, err := a.RW("y").TryRLock(context.Background()) // stands in a line
+					assert.NoError(t, err)
+				}
+			},
+		}))
+		w.warm(t, a)
+		for range 20 {
+			lk := lock(t, a, "x")
+			w.Master(0).Stop()
+			for range 2 {
+				_, err := a.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				synctest.Wait()
+			}
+			for i := range 3 {
+				w.Host("a").To(i).Delay(5*time.Millisecond, 0)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			next := locking(ctx, a, "x")
+			unlocked := make(chan error, 1)
+			go func() { unlocked <- lk.Unlock(context.Background()) }()
+			synctest.Wait()
+			cancel() // whoever was to go on leaves
+			if got := ended(t, next, time.Second); got.err == nil {
+				unlock(t, got.lock)
+			}
+			<-unlocked
+			for i := range 3 {
+				w.Host("a").To(i).Heal()
+			}
+			w.Master(0).Start()
+			time.Sleep(time.Second)
+		}
+		assert.Positive(t, announced)
+	})
+}
+
+// A suspect master refuses an extension while it is submitted, in the order of the lock's extensions.
+func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var lk *redlock.Lock
+		var again atomic.Bool
+		var errs []error
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_, _, op, _ string, _ time.Duration, err error) {
+			if op == "extend" && err != nil && again.CompareAndSwap(true, false) {
+				errs = append(errs, lk.Extend(context.Background()))
+			}
+		}}))
+		lk = lock(t, a, "x")
+		synctest.Wait()
+		w.Master(0).Stop()
+		for range 2 {
+			_, err := a.Inspect(t.Context(), "x")
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		again.Store(true)
+		require.NoError(t, lk.Extend(t.Context()))
+		assert.Equal(t, []error{nil}, errs)
+		unlock(t, lk)
+	})
+}
