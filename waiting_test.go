@@ -437,6 +437,45 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	}
 }
 
+// Every process asks the same master first, in whatever order it was given the masters.
+func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		urls := w.URLs()
+		first := make(map[string]map[int]bool)
+		for i := range 5 {
+			l := w.over(t, fmt.Sprint(i), w.nodes(t, fmt.Sprint(i), urls...))
+			for _, name := range []string{"x", "y", "z", "orders:42"} {
+				held := lock(t, w.locker(t, fmt.Sprintf("holder of %s for %d", name, i)), name)
+				synctest.Wait() // on every master
+				out := locking(t.Context(), l, name)
+				time.Sleep(3 * time.Second) // it asks one master now, since the name is contended
+				w.forget()
+				time.Sleep(5 * time.Second)
+				for _, e := range w.sets() {
+					if first[name] == nil {
+						first[name] = make(map[int]bool)
+					}
+					first[name][e.Master] = true
+				}
+				unlock(t, held)
+				got := ended(t, out, time.Second)
+				require.NoError(t, got.err)
+				unlock(t, got.lock)
+			}
+			urls = append(urls[1:], urls[0])
+		}
+		used := make(map[int]bool)
+		for name, masters := range first {
+			assert.Len(t, masters, 1, name)
+			for m := range masters {
+				used[m] = true
+			}
+		}
+		assert.Greater(t, len(used), 1, "names are spread over the masters")
+	})
+}
+
 // TestASplitVoteIsRepeatedSoon: contenders that took one master each give it back, and nobody announces that. With nothing
 // but messages to go by, whoever was denied by them must not wait while the name is free, or for their TTLs.
 func TestASplitVoteIsRepeatedSoon(t *testing.T) {

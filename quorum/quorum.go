@@ -17,6 +17,8 @@ package quorum
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +65,8 @@ type Quorum struct {
 	nodes []Node
 	need  int
 	sleep *sleepMeter
+	// byName are the seats in the order of their nodes' names.
+	byName []int
 	// broken are rules that a harness has taken out: none, ever, elsewhere.
 	broken sabotage.Rules
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
@@ -93,6 +97,10 @@ func New(cfg Config) (*Quorum, error) {
 	}
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Broken.Rules().MajorityLess, broken: cfg.Broken.Rules()}
 	q.sleep = newSleepMeter(cfg.Clock)
+	for seat := range q.nodes {
+		q.byName = append(q.byName, seat)
+	}
+	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.nodes[a].Name(), q.nodes[b].Name()) })
 	for _, nd := range q.nodes {
 		err := nd.Bind(q.group.Go, func(err error) {
 			if cfg.Standing != nil {

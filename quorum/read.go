@@ -60,13 +60,13 @@ func (q *Quorum) read(ctx context.Context, op *node.Op, timeout time.Duration, c
 	return answers, nil
 }
 
-// Scout picks the node that contenders for a name ask first: the same one for everybody, by the name's hash, and the
-// next one if it is suspect.
+// Scout picks the node that contenders for a name ask first: by the name's hash and the nodes' names, so that it is the same one
+// in every process, in whatever order the nodes were given. If that node is suspect, it picks the next one.
 func (q *Quorum) Scout(hash uint64) int {
 	n := len(q.nodes)
 	first := int(hash % uint64(n))
 	for i := range n {
-		seat := (first + i) % n
+		seat := q.byName[(first+i)%n]
 		if !q.nodes[seat].Suspect() {
 			return seat
 		}
