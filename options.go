@@ -80,7 +80,7 @@ func defaults() config {
 // WithTTL sets the time to live of the lock's keys: how long it outlives a holder that died. Default 10 s. A shorter
 // one frees a dead holder's lock sooner, and is lost sooner when the masters cannot be reached to extend it. It must
 // be longer than the drift budget and one node timeout together, a whole number of milliseconds (a finer one is rounded
-// down), and not longer than the restart window.
+// down), and not longer than the restart window or 30 days.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -92,7 +92,7 @@ func WithoutKeepalive() LockOption {
 }
 
 // WithMaxHold caps how long a lock is held, keepalive or not, from the moment the masters were asked for it by the attempt that
-// got it. Reaching the cap is a loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap.
+// got it. Reaching the cap is a loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap. At most 30 days.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
 }
@@ -116,28 +116,28 @@ func WithFencing() LockOption {
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock], where no release
 // message arrives in between. Default 10 ms and 1 s. A low maximum finds locks of foreign clients (which send no
-// messages) sooner, and asks the masters more often.
+// messages) sooner, and asks the masters more often. Each at most an hour.
 func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }
 
 // WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
 // 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
-// the slowest master whose vote is wanted. A first connection may take longer: it goes on behind the vote.
+// the slowest master whose vote is wanted. At most an hour. A first connection may take longer: it goes on behind the vote.
 func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.rules.nodeTimeoutSet = true })
 }
 
 // WithDrift sets the drift budget, factor × TTL + least, that is taken off every validity: how much the clocks of
 // this client and of the masters may gain on each other while a TTL runs. Default 0.01 and 2 ms. factor is at least 0 and
-// below 1, least at least 0.
+// below 1, least at least 0 and at most an hour.
 func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }
 
 // WithRestartWindow sets how long a master that restarted may not vote: a master that came back empty would grant again
 // what it had granted before. It must be at least the largest TTL that anybody uses on these masters. Default: the
-// TTL of this Locker plus its drift.
+// TTL of this Locker plus its drift. At most 60 days.
 func WithRestartWindow(d time.Duration) Option {
 	return option(func(c *config) { c.restartWindow = d; c.rules.windowSet = true })
 }
@@ -188,6 +188,22 @@ func (c *config) window() time.Duration {
 	return c.restartWindow
 }
 
+// The bounds of the durations. They are far above what is of use, and so low that no sum of a few of them, nor a small multiple,
+// comes near the 292 years that a time.Duration holds.
+const (
+	maxTTL      = 30 * 24 * time.Hour // also of the maximum hold; twice as much for the restart window, a TTL and its drift
+	maxNodeWait = time.Hour           // of the node timeout and the drift budget's least
+	maxRetry    = time.Hour
+)
+
+// above returns an error if a duration is above its bound.
+func above(what string, d, bound time.Duration) error {
+	if d <= bound {
+		return nil
+	}
+	return fmt.Errorf("redlock: %s %v: it must not be above %v", what, d, bound)
+}
+
 func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
 
 // settle checks the options of Open or New and fills in the defaults that depend on others.
@@ -218,8 +234,19 @@ func (c *config) settle() error {
 	if c.clock == nil {
 		bad("clock nil: leave WithClock out to use the system's")
 	}
+	for _, err := range []error{
+		above("node timeout", c.nodeTimeout, maxNodeWait), above("drift of at least", c.drift.Least, maxNodeWait),
+		above("restart window", c.restartWindow, 2*maxTTL),
+	} {
+		if err != nil {
+			bad("%s", plain(err))
+		}
+	}
 	if len(wrong) > 0 {
 		return errors.New(prefix + strings.Join(wrong, "; "))
+	}
+	if err := above("TTL", c.ttl, maxTTL); err != nil {
+		return err
 	}
 	if !c.rules.windowSet {
 		c.restartWindow = c.ttl + c.driftOf()
@@ -229,6 +256,14 @@ func (c *config) settle() error {
 
 // check looks at the options that a single lock may set.
 func (c *config) check() error {
+	for _, err := range []error{
+		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL),
+		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
+	} {
+		if err != nil {
+			return err
+		}
+	}
 	c.ttl = c.ttl.Truncate(time.Millisecond)
 	least := c.driftOf() + c.timeout()
 	switch {

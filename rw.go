@@ -52,6 +52,9 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 }
 
 func (l *Lock) downgrade(ctx context.Context) error {
+	if l.locker.isEnding() {
+		return ErrClosed
+	}
 	if err := l.Err(); err != nil {
 		return err
 	}
