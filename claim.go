@@ -34,23 +34,31 @@ func (t target) check() error {
 		return errors.New("redlock: the list of names is empty")
 	}
 	if len(t.names) > maxNames {
-		return fmt.Errorf("redlock: %d names, from %q on: one lock may have at most %d", len(t.names), truncated(t.names[0]), maxNames)
+		return fmt.Errorf("redlock: %d names: one lock may have at most %d", len(t.names), maxNames)
 	}
 	for _, name := range t.names {
 		if name == "" {
 			return errors.New("redlock: the lock's name is empty")
 		}
-		if err := tooLong("name", name, maxName); err != nil {
-			return err
+		if len(name) > maxName {
+			return fmt.Errorf("redlock: %s has %d bytes: it may have at most %d", t.which(name), len(name), maxName)
 		}
 		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
-			return fmt.Errorf("redlock: the name %q is taken: names that begin with redlock:fence: or redlock:intents: are for what stands beside a lock", name)
+			return fmt.Errorf("redlock: %s is taken: those that begin with redlock:fence: or redlock:intents: are for the keys of locks", t.which(name))
 		}
 	}
 	if t.kind == kindReentrant && t.owner == "" {
 		return errors.New("redlock: the owner is empty: give all that may share the lock one name")
 	}
 	return tooLong("owner", t.owner, maxOwner)
+}
+
+// which says which of the names an error is about. Of one alone the error tells anyway.
+func (t target) which(name string) string {
+	if len(t.names) == 1 {
+		return "the name"
+	}
+	return fmt.Sprintf("the name %q", truncated(name))
 }
 
 // exclusive: one Locker holds the target once at a time, so that its callers stand in one line.

@@ -198,7 +198,7 @@ var texts = []struct {
 	},
 	{
 		"TryLockAll of many names, no majority",
-		`redlock: lock "` + strings.Join(manyNames(256), ",")[:64] + `…" (3583 bytes): no majority of the masters answered: ` +
+		`redlock: lock "` + strings.Join(manyNames(256), ",")[:48] + `…" (3583 bytes): no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			s.freeze(0, 1)
@@ -220,6 +220,36 @@ var texts = []struct {
 	{"Reentrant.Lock, no owner", `redlock: lock "x": the owner is empty: give all that may share the lock one name`, nil, func(s scene) error {
 		return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
 	}},
+
+	{
+		"Lock, a long name", `redlock: lock "` + strings.Repeat("x", 48) + `…" (5000 bytes): the name has 5000 bytes: it may have at most 4096`,
+		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
+	},
+	{
+		"Lock, a reserved name",
+		`redlock: lock "redlock:fence:x": the name is taken: those that begin with redlock:fence: or redlock:intents: are for the keys of locks`,
+		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
+	},
+	{
+		"LockAll, too many names", `redlock: lock "` + strings.Join(manyNames(257), ",")[:48] + `…" (3597 bytes): 257 names: one lock may have at most 256`,
+		nil, func(s scene) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
+	},
+	{
+		"LockAll, a long name", `redlock: lock "x,` + strings.Repeat("y", 46) + `…" (5002 bytes): the name "` + strings.Repeat("y", 48) +
+			`…" has 5000 bytes: it may have at most 4096`,
+		nil, func(s scene) error {
+			return errorOf(s.ours.LockAll(s.Context(), []string{strings.Repeat("y", 5000), "x"}))
+		},
+	},
+	{
+		"Lock, a clock that is wrong by centuries",
+		`redlock: lock "x": the clock of this machine shows 2260-01-01T00:00:00Z, and fencing tokens can be taken from 1970 to 2255 only: ` +
+			`set the clock, or lock without WithFencing`,
+		nil, func(s scene) error {
+			time.Sleep(time.Until(time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC)))
+			return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithFencing()))
+		},
+	},
 
 	{"Do, no function", `redlock: do "x": fn is nil: pass the function to call under the lock`, nil, func(s scene) error {
 		return s.ours.Do(s.Context(), "x", nil)

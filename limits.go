@@ -24,7 +24,7 @@ func tooLong(what, s string, most int) error {
 
 // truncated is the beginning of a long text, for errors.
 func truncated(s string) string {
-	const shown = 64
+	const shown = 48
 	if len(s) <= shown {
 		return s
 	}
