@@ -11,23 +11,24 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Lock takes the lock, and waits for it until ctx ends. Callers of one Locker are served in the order they came. A name has
-// from 1 to 4,096 bytes, of any value.
+// Lock acquires the lock on name, and waits for it until ctx ends. Callers of one Locker get it in the order in which
+// they called. A name has from 1 to 4,096 bytes, of any value.
 //
-// It gives up before ctx does only on what no waiting mends: invalid arguments, [ErrClosed], and, where they leave no
-// majority, a wrong password, a missing right, INFO refused, something that is no Redis, a Redis too old for [WithFencing],
-// the same server twice, names of a LockAll that a Cluster keeps apart. Masters that are down, slow, loading, out of memory, replicas, or within
-// their restart window it waits for. When ctx ends the error matches ctx.Err() and says what Lock was waiting for:
-// [ErrHeld] or [ErrNoQuorum] match too.
+// Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
+// returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if no majority is
+// left because of what an operator has to fix. That is a wrong password, a missing right, INFO refused, a certificate
+// that does not verify, a server that is not Redis or too old for [WithFencing], one server under two addresses, or a
+// Cluster that keeps the names of a LockAll in different slots. When ctx ends, the error matches ctx.Err() and also
+// what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
 //
-// On an error nothing is held; whatever was placed is being released, on every master.
+// On an error nothing is held, and anything that was set is being released on every master.
 func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, mutexOf(name), false, opts)
 }
 
-// TryLock takes the lock if it can be had in one round, and returns [ErrHeld] or [ErrNoQuorum] otherwise. Callers of one
-// Locker take turns, and do not overtake those who wait in Lock. Between processes a vote may split and nobody win:
-// that is ErrHeld too.
+// TryLock acquires the lock on name if one round of requests suffices, and returns [ErrHeld] or [ErrNoQuorum]
+// otherwise. Callers of one Locker take turns, and a TryLock does not overtake callers that wait in Lock. Callers in
+// several processes may split the vote so that none of them wins; each then gets ErrHeld.
 func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, mutexOf(name), true, opts)
 }

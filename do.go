@@ -8,25 +8,25 @@ import (
 // Do acquires the lock as [Locker.Lock] does, calls fn, and unlocks, even if fn panics or calls runtime.Goexit.
 //
 // The context passed to fn keeps ctx's values and deadline. It ends with ctx, with the lock, or when fn returns,
-// whichever comes first; [context.Cause] reports which, and matches [ErrLost], [ErrClosed] or [ErrReleased] if it was not
-// ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
+// whichever comes first; [context.Cause] reports which, and matches [ErrLost], [ErrClosed] or [ErrReleased] if it was
+// not ctx. [FromContext] returns the lock, whose [Lock.Fence] is the fencing token. fn must not unlock it.
 //
 // Do returns the errors of fn and of [Lock.Unlock], joined. So a lock that was lost under fn is an error that matches
-// [ErrLost], even if fn returned nil: another holder may have run at the same time. A fn that returns its
-// context's cause is not told the same loss twice. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
+// [ErrLost], even if fn returned nil: another holder may have run at the same time. If fn returns its context's
+// cause, the loss is reported once. If the lock cannot be acquired, or fn is nil, Do returns that error and nothing is
 // held.
 func (l *Locker) Do(ctx context.Context, name string, fn func(context.Context) error, opts ...LockOption) error {
 	return l.do(ctx, mutexOf(name), fn, opts)
 }
 
-// DoAll acquires the lock on all names as [Locker.LockAll] does, calls fn, and unlocks. See [Locker.Do] for fn's context
-// and for the error.
+// DoAll acquires the lock on all names as [Locker.LockAll] does, calls fn, and unlocks. See [Locker.Do] for fn's
+// context and for the error.
 func (l *Locker) DoAll(ctx context.Context, names []string, fn func(context.Context) error, opts ...LockOption) error {
 	return l.do(ctx, allOf(names), fn, opts)
 }
 
-// Do acquires the lock for writing as [RW.Lock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for the
-// error. fn may turn the lock into a read lock with [Lock.Downgrade].
+// Do acquires the lock for writing as [RW.Lock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for
+// the error. fn may turn the lock into a read lock with [Lock.Downgrade].
 func (rw *RW) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
 	return rw.locker.do(ctx, rw.target(kindWriter), fn, opts)
 }
@@ -37,8 +37,8 @@ func (rw *RW) RDo(ctx context.Context, fn func(context.Context) error, opts ...L
 	return rw.locker.do(ctx, rw.target(kindReader), fn, opts)
 }
 
-// Do acquires a hold as [Reentrant.Lock] does, calls fn, and unlocks that hold. See [Locker.Do] for fn's context and for
-// the error. fn may call Do of the same owner again; [FromContext] then returns the inner hold.
+// Do acquires a hold as [Reentrant.Lock] does, calls fn, and unlocks that hold. See [Locker.Do] for fn's context and
+// for the error. fn may call Do of the same owner again; [FromContext] then returns the inner hold.
 func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
 	return r.locker.do(ctx, r.target(), fn, opts)
 }

@@ -14,27 +14,30 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
+// work is what a Do runs.
+type work = func(context.Context) error
+
 // doer is a Do of one kind of lock.
 type doer struct {
 	name string // of the lock
 	kind string // as Inspect says it
-	do   func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error
+	do   func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error
 }
 
 var doers = []doer{
-	{"x", "mutex", func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error {
+	{"x", "mutex", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
 		return l.Do(ctx, "x", fn, opts...)
 	}},
-	{"x,y", "mutex", func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error {
+	{"x,y", "mutex", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
 		return l.DoAll(ctx, []string{"y", "x"}, fn, opts...)
 	}},
-	{"x", "writer", func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error {
+	{"x", "writer", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
 		return l.RW("x").Do(ctx, fn, opts...)
 	}},
-	{"x", "reader", func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error {
+	{"x", "reader", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
 		return l.RW("x").RDo(ctx, fn, opts...)
 	}},
-	{"x", "reentrant", func(ctx context.Context, l *redlock.Locker, fn func(context.Context) error, opts ...redlock.LockOption) error {
+	{"x", "reentrant", func(ctx context.Context, l *redlock.Locker, fn work, opts ...redlock.LockOption) error {
 		return l.Reentrant("x", "us").Do(ctx, fn, opts...)
 	}},
 }
@@ -198,8 +201,8 @@ func TestDoEndsTheFunctionsContext(t *testing.T) {
 	})
 }
 
-// What the function left running must have been told to stop before the lock goes to another. A hand-over, which needs no
-// answer of the masters, leaves the least time.
+// What the function left running must have been told to stop before the lock goes to another. A hand-over, which needs
+// no answer of the masters, leaves the least time.
 func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -11,17 +11,19 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names the
-// operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and how.
+// The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names
+// the operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and
+// how.
 var (
 	// ErrHeld: somebody else holds the lock. [HeldError] carries more.
 	ErrHeld = errors.New("redlock: the lock is held by another")
 	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. After a failed acquisition
-	// everything that may have been set is being released. A lock that was to be extended is held as before. A lock that
-	// was to be unlocked is spent, and its release continues in the background. [NodeErrors] returns the masters' errors.
+	// everything that may have been set is being released. A lock that was to be extended is held as before. A lock
+	// that was to be unlocked is spent, and its release continues in the background. [NodeErrors] returns the masters'
+	// errors.
 	ErrNoQuorum = quorum.ErrNoQuorum
-	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees the
-	// name early. Assume that another holder has run since Until.
+	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees
+	// the name early. Assume that another holder has run since Until.
 	ErrLost = errors.New("redlock: the lock was lost")
 	// ErrReleased: this handle was unlocked before and holds nothing.
 	ErrReleased = errors.New("redlock: the lock was released")
@@ -34,12 +36,12 @@ var (
 type HeldError struct {
 	// Name is the name that is held; for LockAll, one of the names.
 	Name string
-	// Kind is the kind of lock that holds the name, "mutex", "reader", "writer" or "reentrant", or the type of a key that
-	// is not a lock; a reader that an exclusive waiter keeps out gets "writer". It is "" if unknown: a plain SET NX PX does
-	// not return it.
+	// Kind is the kind of lock that holds the name, "mutex", "reader", "writer" or "reentrant", or the type of a key
+	// that is not a lock; a reader that an exclusive waiter keeps out gets "writer". It is "" if unknown: a plain SET
+	// NX PX does not return it.
 	Kind string
-	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release the lock earlier,
-	// or extend it.
+	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release the lock
+	// earlier, or extend it.
 	Retry time.Duration
 }
 
@@ -62,8 +64,8 @@ func (e *HeldError) reason(name string) string {
 	return text
 }
 
-// failure is an operation on a name that failed, and why: what happened first, then its causes. Its text begins with the
-// package's name and the operation, and says neither again, though the causes may be failures themselves.
+// failure is an operation on a name that failed, and why: what happened first, then its causes. Its text begins with
+// the package's name and the operation, and says neither again, though the causes may be failures themselves.
 type failure struct {
 	op, name string
 	nameless bool // the operation is about no name
@@ -131,10 +133,10 @@ func (releasedError) Unwrap() error { return ErrReleased }
 type NodeError = quorum.NodeError
 
 // NodeErrors returns what each master that failed said, in the order of the masters, or nil if err carries no
-// [NodeError]. Every [ErrNoQuorum] carries one for each master that had failed when the majority was out of reach; errors
-// joined from several operations carry those of each, one operation after the other. It looks through everything that
-// wraps err ([fmt.Errorf], [errors.Join], and the like). An error that err contains twice is returned once, but two
-// failures of one master are two errors.
+// [NodeError]. Every [ErrNoQuorum] carries one for each master that had failed when the majority was out of reach;
+// errors joined from several operations carry those of each, one operation after the other. It looks through
+// everything that wraps err ([fmt.Errorf], [errors.Join], and the like). An error that err contains twice is returned
+// once, but two failures of one master are two errors.
 func NodeErrors(err error) []*NodeError {
 	var found []*NodeError
 	var walk func(error)

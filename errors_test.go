@@ -81,9 +81,13 @@ var texts = []struct {
 	{"Open, no masters", `redlock: no masters: give one, or an odd number of at least three`, nil, func(scene) error {
 		return errorOf(redlock.Open(nil))
 	}},
-	{"Open, several invalid options", `redlock: node timeout -1s: it must be above 0; owner "": it must not be empty or hold control characters`, nil, func(scene) error {
-		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithNodeTimeout(-time.Second), redlock.WithOwner("")))
-	}},
+	{
+		"Open, several invalid options",
+		`redlock: node timeout -1s: it must be above 0; owner "": it must not be empty or hold control characters`,
+		nil, func(scene) error {
+			return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithNodeTimeout(-time.Second), redlock.WithOwner("")))
+		},
+	},
 	{"Open, an invalid TTL", `redlock: TTL -1s: it must be at least a millisecond`, nil, func(scene) error {
 		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithTTL(-time.Second)))
 	}},
@@ -91,24 +95,37 @@ var texts = []struct {
 	{"Lock, an empty name", `redlock: lock "": the lock's name is empty`, nil, func(s scene) error {
 		return errorOf(s.ours.Lock(s.Context(), ""))
 	}},
-	{"Lock, an invalid option", `redlock: lock "x": TTL -1s: it must be at least a millisecond`, nil, func(s scene) error {
-		return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithTTL(-time.Second)))
-	}},
+	{
+		"Lock, an invalid option",
+		`redlock: lock "x": TTL -1s: it must be at least a millisecond`,
+		nil, func(s scene) error {
+			return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithTTL(-time.Second)))
+		},
+	},
 	{"Lock, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
 		s.close(nil)
 		return errorOf(s.ours.Lock(s.Context(), "x"))
 	}},
-	{"Lock, closed while it waits", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
-		lock(s.T, s.other, "x")
-		out := locking(s.Context(), s.ours, "x")
-		s.close(nil)
-		return ended(s.T, out, time.Second).err
-	}},
-	{"Lock, ctx ended before", `redlock: lock "x": not asked: context canceled`, []error{context.Canceled}, func(s scene) error {
-		return errorOf(s.ours.Lock(s.ended(), "x"))
-	}},
 	{
-		"Lock, held", `redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex) for up to 9s`,
+		"Lock, closed while it waits",
+		`redlock: lock "x": the locker is closed`,
+		[]error{redlock.ErrClosed}, func(s scene) error {
+			lock(s.T, s.other, "x")
+			out := locking(s.Context(), s.ours, "x")
+			s.close(nil)
+			return ended(s.T, out, time.Second).err
+		},
+	},
+	{
+		"Lock, ctx ended before",
+		`redlock: lock "x": not asked: context canceled`,
+		[]error{context.Canceled}, func(s scene) error {
+			return errorOf(s.ours.Lock(s.ended(), "x"))
+		},
+	},
+	{
+		"Lock, held",
+		`redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex) for up to 9s`,
 		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s scene) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.Lock(within(s.T, 2*time.Second), "x"))
@@ -129,10 +146,14 @@ var texts = []struct {
 		lock(s.T, s.other, "x")
 		return errorOf(s.ours.TryLock(s.Context(), "x"))
 	}},
-	{"TryLock, held by this Locker", `redlock: lock "x": held by another (mutex)`, []error{redlock.ErrHeld}, func(s scene) error {
-		s.lock()
-		return errorOf(s.ours.TryLock(s.Context(), "x"))
-	}},
+	{
+		"TryLock, held by this Locker",
+		`redlock: lock "x": held by another (mutex)`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			s.lock()
+			return errorOf(s.ours.TryLock(s.Context(), "x"))
+		},
+	},
 	{
 		"TryLock, frozen masters",
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.2:6379, 10.0.0.3:6379: no answer in time`,
@@ -143,7 +164,8 @@ var texts = []struct {
 	},
 	{
 		"TryLock, masters that are down",
-		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it failed a moment ago: ` +
+		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
+			`failed a moment ago: ` +
 			`connecting: dial tcp: connect: connection refused`,
 		[]error{redlock.ErrNoQuorum}, func(s scene) error {
 			s.w.Master(0).Crash()
@@ -155,15 +177,16 @@ var texts = []struct {
 	},
 	{
 		"TryLock, masters that cannot be connected to",
-		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it failed a moment ago: ` +
+		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
+			`failed a moment ago: ` +
 			`connecting: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error { // and not DeadlineExceeded: that is the context's
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error { // not DeadlineExceeded: that is ctx's
 			s.w.Master(0).BlackHole()
 			s.w.Master(1).BlackHole()
 			l := s.w.locker(s.T, "c")
 			err := errorOf(l.TryLock(s.Context(), "x"))
 			for range 100 { // until the first connections are given up
-				if strings.Contains(err.Error(), "10.0.0.1:6379, 10.0.0.2:6379: not asked, it failed a moment ago: connecting") {
+				if strings.Contains(err.Error(), "10.0.0.1:6379, 10.0.0.2:6379: not asked, it failed a moment ago: conn") {
 					break
 				}
 				time.Sleep(100 * time.Millisecond)
@@ -185,12 +208,18 @@ var texts = []struct {
 	{"LockAll, no names", `redlock: lock "": the list of names is empty`, nil, func(s scene) error {
 		return errorOf(s.ours.LockAll(s.Context(), nil))
 	}},
-	{"TryLockAll, held", `redlock: lock "x": held by another (mutex) for up to 10s`, []error{redlock.ErrHeld}, func(s scene) error {
-		lock(s.T, s.other, "x")
-		return errorOf(s.ours.TryLockAll(s.Context(), []string{"x", "y"}))
-	}},
 	{
-		"LockAll, held", `redlock: lock "w,x,y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) for up to 9s`,
+		"TryLockAll, held",
+		`redlock: lock "x": held by another (mutex) for up to 10s`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			lock(s.T, s.other, "x")
+			return errorOf(s.ours.TryLockAll(s.Context(), []string{"x", "y"}))
+		},
+	},
+	{
+		"LockAll, held",
+		`redlock: lock "w,x,y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
+			`for up to 9s`,
 		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s scene) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.LockAll(within(s.T, 2*time.Second), []string{"y", "x", "w"}))
@@ -198,44 +227,67 @@ var texts = []struct {
 	},
 	{
 		"TryLockAll of many names, no majority",
-		`redlock: lock "` + strings.Join(manyNames(256), ",")[:48] + `…" (3583 bytes): no majority of the masters answered: ` +
+		`redlock: lock "` + strings.Join(manyNames(256), ",")[:48] + `…" (3583 bytes): no majority of the ` +
+			`masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.TryLockAll(s.Context(), manyNames(256)))
 		},
 	},
-	{"RW.TryRLock, held", `redlock: lock "x": held by another (writer) for up to 10s`, []error{redlock.ErrHeld}, func(s scene) error {
-		require.NoError(s, errorOf(s.other.RW("x").TryLock(s.Context())))
-		return errorOf(s.ours.RW("x").TryRLock(s.Context()))
-	}},
-	{"RW.TryLock, held", `redlock: lock "x": held by another (reader) for up to 10s`, []error{redlock.ErrHeld}, func(s scene) error {
-		require.NoError(s, errorOf(s.other.RW("x").TryRLock(s.Context())))
-		return errorOf(s.ours.RW("x").TryLock(s.Context()))
-	}},
-	{"Reentrant.TryLock, held", `redlock: lock "x": held by another (reentrant) for up to 10s`, []error{redlock.ErrHeld}, func(s scene) error {
-		require.NoError(s, errorOf(s.other.Reentrant("x", "them").TryLock(s.Context())))
-		return errorOf(s.ours.Reentrant("x", "us").TryLock(s.Context()))
-	}},
-	{"Reentrant.Lock, no owner", `redlock: lock "x": the owner is empty: give all that may share the lock one name`, nil, func(s scene) error {
-		return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
-	}},
+	{
+		"RW.TryRLock, held",
+		`redlock: lock "x": held by another (writer) for up to 10s`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			require.NoError(s, errorOf(s.other.RW("x").TryLock(s.Context())))
+			return errorOf(s.ours.RW("x").TryRLock(s.Context()))
+		},
+	},
+	{
+		"RW.TryLock, held",
+		`redlock: lock "x": held by another (reader) for up to 10s`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			require.NoError(s, errorOf(s.other.RW("x").TryRLock(s.Context())))
+			return errorOf(s.ours.RW("x").TryLock(s.Context()))
+		},
+	},
+	{
+		"Reentrant.TryLock, held",
+		`redlock: lock "x": held by another (reentrant) for up to 10s`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			require.NoError(s, errorOf(s.other.Reentrant("x", "them").TryLock(s.Context())))
+			return errorOf(s.ours.Reentrant("x", "us").TryLock(s.Context()))
+		},
+	},
+	{
+		"Reentrant.Lock, no owner",
+		`redlock: lock "x": the owner is empty: give all that may share the lock one name`,
+		nil, func(s scene) error {
+			return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
+		},
+	},
 
 	{
-		"Lock, a long name", `redlock: lock "` + strings.Repeat("x", 48) + `…" (5000 bytes): the name has 5000 bytes: it may have at most 4096`,
+		"Lock, a long name",
+		`redlock: lock "` + strings.Repeat("x", 48) + `…" (5000 bytes): the name has 5000 bytes: it may have ` +
+			`at most 4096`,
 		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
 	},
 	{
 		"Lock, a reserved name",
-		`redlock: lock "redlock:fence:x": the name is taken: those that begin with redlock:fence: or redlock:intents: are for the keys of locks`,
+		`redlock: lock "redlock:fence:x": the name is taken: those that begin with redlock:fence: or ` +
+			`redlock:intents: are for the keys of locks`,
 		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
 	},
 	{
-		"LockAll, too many names", `redlock: lock "` + strings.Join(manyNames(257), ",")[:48] + `…" (3597 bytes): 257 names: one lock may have at most 256`,
+		"LockAll, too many names",
+		`redlock: lock "` + strings.Join(manyNames(257), ",")[:48] + `…" (3597 bytes): 257 names: one lock may ` +
+			`have at most 256`,
 		nil, func(s scene) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	},
 	{
-		"LockAll, a long name", `redlock: lock "x,` + strings.Repeat("y", 46) + `…" (5002 bytes): the name "` + strings.Repeat("y", 48) +
+		"LockAll, a long name", `redlock: lock "x,` + strings.Repeat("y", 46) + `…" (5002 bytes): the name ` +
+			`"` + strings.Repeat("y", 48) +
 			`…" has 5000 bytes: it may have at most 4096`,
 		nil, func(s scene) error {
 			return errorOf(s.ours.LockAll(s.Context(), []string{strings.Repeat("y", 5000), "x"}))
@@ -243,7 +295,8 @@ var texts = []struct {
 	},
 	{
 		"Lock, a clock that is wrong by centuries",
-		`redlock: lock "x": the clock of this machine shows 2260-01-01T00:00:00Z, and fencing tokens can be taken from 1970 to 2255 only: ` +
+		`redlock: lock "x": the clock of this machine shows 2260-01-01T00:00:00Z, and fencing tokens can be ` +
+			`taken from 1970 to 2255 only: ` +
 			`set the clock, or lock without WithFencing`,
 		nil, func(s scene) error {
 			time.Sleep(time.Until(time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC)))
@@ -251,12 +304,20 @@ var texts = []struct {
 		},
 	},
 
-	{"Do, no function", `redlock: do "x": fn is nil: pass the function to call under the lock`, nil, func(s scene) error {
-		return s.ours.Do(s.Context(), "x", nil)
-	}},
-	{"DoAll, no function", `redlock: do "x,y": fn is nil: pass the function to call under the lock`, nil, func(s scene) error {
-		return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil)
-	}},
+	{
+		"Do, no function",
+		`redlock: do "x": fn is nil: pass the function to call under the lock`,
+		nil, func(s scene) error {
+			return s.ours.Do(s.Context(), "x", nil)
+		},
+	},
+	{
+		"DoAll, no function",
+		`redlock: do "x,y": fn is nil: pass the function to call under the lock`,
+		nil, func(s scene) error {
+			return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil)
+		},
+	},
 	{"Do, lost", `redlock: unlock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
 		return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
 			s.w.wipe()
@@ -264,70 +325,101 @@ var texts = []struct {
 			return nil
 		})
 	}},
-	{"Do, lost, and fn says so", `redlock: lock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
-		return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
-			s.w.wipe()
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-	}},
+	{
+		"Do, lost, and fn says so", `redlock: lock "x": the lock was lost: ` + gone,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
+				s.w.wipe()
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		},
+	},
 
 	{"Err, released", `redlock: lock "x": the lock was released`, []error{redlock.ErrReleased}, func(s scene) error {
 		lk := s.lock()
 		unlock(s.T, lk)
 		return lk.Err()
 	}},
-	{"Err, expired", `redlock: lock "x": the lock was lost: its TTL of 10s ended and it was not extended`, []error{redlock.ErrLost}, func(s scene) error {
-		lk := s.lock()
-		time.Sleep(ttl)
-		return lk.Err()
-	}},
 	{
-		"Err, held for its maximum", `redlock: lock "x": the lock was lost: it was held for its maximum of 2s (WithMaxHold)`,
+		"Err, expired",
+		`redlock: lock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := s.lock()
+			time.Sleep(ttl)
+			return lk.Err()
+		},
+	},
+	{
+		"Err, held for its maximum",
+		`redlock: lock "x": the lock was lost: it was held for its maximum of 2s (WithMaxHold)`,
 		[]error{redlock.ErrLost}, func(s scene) error {
 			lk := lock(s.T, s.ours, "x", redlock.WithMaxHold(2*time.Second))
 			time.Sleep(2 * time.Second)
 			return lk.Err()
 		},
 	},
-	{"Cause, the masters forgot it", `redlock: lock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
-		lk := lock(s.T, s.ours, "x")
-		s.w.wipe()
-		<-lk.Context().Done()
-		return context.Cause(lk.Context())
-	}},
+	{
+		"Cause, the masters forgot it", `redlock: lock "x": the lock was lost: ` + gone,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := lock(s.T, s.ours, "x")
+			s.w.wipe()
+			<-lk.Context().Done()
+			return context.Cause(lk.Context())
+		},
+	},
 	{"Err, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
 		return s.close(s.lock()).Err()
 	}},
 
-	{"Extend, released", `redlock: extend "x": the lock was released`, []error{redlock.ErrReleased}, func(s scene) error {
-		lk := s.lock()
-		unlock(s.T, lk)
-		return lk.Extend(s.Context())
-	}},
-	{"Extend, expired", `redlock: extend "x": the lock was lost: its TTL of 10s ended and it was not extended`, []error{redlock.ErrLost}, func(s scene) error {
-		lk := s.lock()
-		time.Sleep(ttl)
-		return lk.Extend(s.Context())
-	}},
-	{"Extend, the masters forgot it", `redlock: extend "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
-		lk := s.lock()
-		s.w.wipe()
-		return lk.Extend(s.Context())
-	}},
+	{
+		"Extend, released",
+		`redlock: extend "x": the lock was released`,
+		[]error{redlock.ErrReleased}, func(s scene) error {
+			lk := s.lock()
+			unlock(s.T, lk)
+			return lk.Extend(s.Context())
+		},
+	},
+	{
+		"Extend, expired",
+		`redlock: extend "x": the lock was lost: its TTL of 10s ended and it was not extended`,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := s.lock()
+			time.Sleep(ttl)
+			return lk.Extend(s.Context())
+		},
+	},
+	{
+		"Extend, the masters forgot it", `redlock: extend "x": the lock was lost: ` + gone,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := s.lock()
+			s.w.wipe()
+			return lk.Extend(s.Context())
+		},
+	},
 	{"Extend, closed", `redlock: extend "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
 		return s.close(s.lock()).Extend(s.Context())
 	}},
-	{"Extend, ctx ended before", `redlock: extend "x": not asked: context canceled`, []error{context.Canceled}, func(s scene) error {
-		return s.lock().Extend(s.ended())
-	}},
-	{"Extend, ctx ended meanwhile", `redlock: extend "x": context deadline exceeded`, []error{context.DeadlineExceeded}, func(s scene) error {
-		lk := s.lock()
-		s.freeze(0, 1)
-		return lk.Extend(within(s.T, time.Millisecond))
-	}},
 	{
-		"Extend, no majority", `redlock: extend "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
+		"Extend, ctx ended before",
+		`redlock: extend "x": not asked: context canceled`,
+		[]error{context.Canceled}, func(s scene) error {
+			return s.lock().Extend(s.ended())
+		},
+	},
+	{
+		"Extend, ctx ended meanwhile",
+		`redlock: extend "x": context deadline exceeded`,
+		[]error{context.DeadlineExceeded}, func(s scene) error {
+			lk := s.lock()
+			s.freeze(0, 1)
+			return lk.Extend(within(s.T, time.Millisecond))
+		},
+	},
+	{
+		"Extend, no majority",
+		`redlock: extend "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			lk := s.lock()
 			s.freeze(0, 1)
@@ -335,27 +427,39 @@ var texts = []struct {
 		},
 	},
 
-	{"Unlock, released", `redlock: unlock "x": the lock was released: Unlock was called before`, []error{redlock.ErrReleased}, func(s scene) error {
-		lk := s.lock()
-		unlock(s.T, lk)
-		return lk.Unlock(s.Context())
-	}},
-	{"Unlock, expired", `redlock: unlock "x": the lock was lost: its TTL of 10s ended and it was not extended`, []error{redlock.ErrLost}, func(s scene) error {
-		lk := s.lock()
-		time.Sleep(ttl)
-		return lk.Unlock(s.Context())
-	}},
-	{"Unlock, the masters forgot it", `redlock: unlock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
-		lk := s.lock()
-		s.w.wipe()
-		return lk.Unlock(s.Context())
-	}},
+	{
+		"Unlock, released",
+		`redlock: unlock "x": the lock was released: Unlock was called before`,
+		[]error{redlock.ErrReleased}, func(s scene) error {
+			lk := s.lock()
+			unlock(s.T, lk)
+			return lk.Unlock(s.Context())
+		},
+	},
+	{
+		"Unlock, expired",
+		`redlock: unlock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := s.lock()
+			time.Sleep(ttl)
+			return lk.Unlock(s.Context())
+		},
+	},
+	{
+		"Unlock, the masters forgot it", `redlock: unlock "x": the lock was lost: ` + gone,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			lk := s.lock()
+			s.w.wipe()
+			return lk.Unlock(s.Context())
+		},
+	},
 	{"Unlock, closed", `redlock: unlock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
 		return s.close(s.lock()).Unlock(s.Context())
 	}},
 	{
 		"Unlock, no majority",
-		`redlock: unlock "x": the release goes on in the background: no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
+		`redlock: unlock "x": the release goes on in the background: no majority of the masters answered: ` +
+			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			lk := s.lock()
 			s.freeze(0, 1)
@@ -364,46 +468,69 @@ var texts = []struct {
 	},
 
 	{
-		"Downgrade, a mutex", `redlock: downgrade "x": it is a mutex lock: only what RW.Lock or RW.TryLock returned can become a reader's`,
+		"Downgrade, a mutex",
+		`redlock: downgrade "x": it is a mutex lock: only what RW.Lock or RW.TryLock returned can become a reader's`,
 		nil, func(s scene) error { return s.lock().Downgrade(s.Context()) },
 	},
-	{"Downgrade, released", `redlock: downgrade "x": the lock was released`, []error{redlock.ErrReleased}, func(s scene) error {
-		lk := s.writer()
-		unlock(s.T, lk)
-		return lk.Downgrade(s.Context())
-	}},
 	{
-		"Downgrade, no majority", `redlock: downgrade "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
+		"Downgrade, released",
+		`redlock: downgrade "x": the lock was released`,
+		[]error{redlock.ErrReleased}, func(s scene) error {
+			lk := s.writer()
+			unlock(s.T, lk)
+			return lk.Downgrade(s.Context())
+		},
+	},
+	{
+		"Downgrade, no majority",
+		`redlock: downgrade "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			lk := s.writer()
 			s.freeze(0, 1)
 			return lk.Downgrade(s.Context())
 		},
 	},
-	{"Downgrade, ctx ended before", `redlock: downgrade "x": not asked: context canceled`, []error{context.Canceled}, func(s scene) error {
-		return s.writer().Downgrade(s.ended())
-	}},
+	{
+		"Downgrade, ctx ended before",
+		`redlock: downgrade "x": not asked: context canceled`,
+		[]error{context.Canceled}, func(s scene) error {
+			return s.writer().Downgrade(s.ended())
+		},
+	},
 
-	{"Attach, no token", `redlock: attach "x": the token is empty: pass what Lock.Token returned`, nil, func(s scene) error {
-		return errorOf(s.ours.Attach(s.Context(), "x", ""))
-	}},
+	{
+		"Attach, no token",
+		`redlock: attach "x": the token is empty: pass what Lock.Token returned`,
+		nil, func(s scene) error {
+			return errorOf(s.ours.Attach(s.Context(), "x", ""))
+		},
+	},
 	{"Attach, an empty name", `redlock: attach "": the lock's name is empty`, nil, func(s scene) error {
 		return errorOf(s.ours.Attach(s.Context(), "", "t"))
 	}},
-	{"Attach, a free name", `redlock: attach "x": the lock was lost: only 0 of 3 masters hold the token`, []error{redlock.ErrLost}, func(s scene) error {
-		return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-	}},
-	{"Attach, held", `redlock: attach "x": held by another (mutex) for up to 10s`, []error{redlock.ErrHeld}, func(s scene) error {
-		lock(s.T, s.other, "x")
-		synctest.Wait()
-		return errorOf(s.ours.Attach(s.Context(), "x", "t"))
-	}},
+	{
+		"Attach, a free name",
+		`redlock: attach "x": the lock was lost: only 0 of 3 masters hold the token`,
+		[]error{redlock.ErrLost}, func(s scene) error {
+			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
+		},
+	},
+	{
+		"Attach, held",
+		`redlock: attach "x": held by another (mutex) for up to 10s`,
+		[]error{redlock.ErrHeld}, func(s scene) error {
+			lock(s.T, s.other, "x")
+			synctest.Wait()
+			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
+		},
+	},
 	{"Attach, closed", `redlock: attach "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
 		s.close(nil)
 		return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 	}},
 	{
-		"Attach, no majority", `redlock: attach "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
+		"Attach, no majority",
+		`redlock: attach "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
@@ -417,11 +544,16 @@ var texts = []struct {
 		s.close(nil)
 		return errorOf(s.ours.Inspect(s.Context(), "x"))
 	}},
-	{"Inspect, ctx ended before", `redlock: inspect "x": context canceled`, []error{context.Canceled}, func(s scene) error {
-		return errorOf(s.ours.Inspect(s.ended(), "x"))
-	}},
 	{
-		"Inspect, no majority", `redlock: inspect "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
+		"Inspect, ctx ended before",
+		`redlock: inspect "x": context canceled`,
+		[]error{context.Canceled}, func(s scene) error {
+			return errorOf(s.ours.Inspect(s.ended(), "x"))
+		},
+	},
+	{
+		"Inspect, no majority",
+		`redlock: inspect "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Inspect(s.Context(), "x"))
@@ -437,7 +569,8 @@ var texts = []struct {
 	}},
 	{
 		"Nodes, no majority",
-		`redlock: status: no majority of the masters answered: 1 of 3 masters may vote: 10.0.0.1:6379: not asked, it failed a moment ago: ` +
+		`redlock: status: no majority of the masters answered: 1 of 3 masters may vote: 10.0.0.1:6379: not ` +
+			`asked, it failed a moment ago: ` +
 			`no answer in time; 10.0.0.2:6379: restarted a moment ago and may have forgotten locks: it may vote in 11s`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
 			s.freeze(0)

@@ -14,27 +14,29 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
+type option = redlock.LockOption
+
 // taker takes a lock of one kind.
 type taker struct {
 	kind  string
 	names []string
-	take  func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error)
+	take  func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error)
 }
 
 var takers = []taker{
-	{"mutex", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+	{"mutex", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.TryLock(ctx, "x", opts...)
 	}},
-	{"mutex", []string{"w", "x", "y"}, func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+	{"mutex", []string{"w", "x", "y"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.TryLockAll(ctx, []string{"y", "x", "w"}, opts...)
 	}},
-	{"writer", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+	{"writer", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.RW("x").TryLock(ctx, opts...)
 	}},
-	{"reader", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+	{"reader", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.RW("x").TryRLock(ctx, opts...)
 	}},
-	{"reentrant", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+	{"reentrant", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.Reentrant("x", fmt.Sprintf("%p", l)).TryLock(ctx, opts...)
 	}},
 }

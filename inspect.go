@@ -9,8 +9,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Inspect says who holds a name, with a lock of whatever kind, master by master. It waits for all of them, at most a node
-// timeout. [ErrNoQuorum]: fewer than a majority answered; the Holding says what the others did.
+// Inspect returns who holds a name, with a lock of any kind, on each master and on a majority of them. It waits for
+// all masters, for one node timeout at most. On [ErrNoQuorum] fewer than a majority answered; the Holding has the
+// other answers.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
 	answers, err := l.read(ctx, name)
@@ -71,7 +72,8 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	}
 }
 
-// mostSaid is the kind that most masters tell: a writer's token may be a reader's already on most of them, and not yet on all.
+// mostSaid is the kind that most masters tell: a writer's token may be a reader's already on most of them, and not yet
+// on all.
 func mostSaid(kinds map[string]int) (most string) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		if kinds[kind] >= kinds[most] {

@@ -46,12 +46,12 @@ func newLock(ctx context.Context, l *Locker, c *claim, ln *line, cfg *config, le
 // Name is what was locked; of a LockAll, the sorted names joined by ",".
 func (l *Lock) Name() string { return l.name }
 
-// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. It is new for every lock
-// that is taken from the masters; one that was handed over inside this Locker (see [WithoutHandOver]) has that of the lock
-// before, of which nobody had asked for it. A lock whose token was asked for is not handed over.
+// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. It is new for every
+// lock that is taken from the masters; one that was handed over inside this Locker (see [WithoutHandOver]) has that of
+// the lock before, of which nobody had asked for it. A lock whose token was asked for is not handed over.
 //
-// Ask for the token before Unlock. The first call after Unlock makes up a token that no master has ever held, and later
-// calls return the same: the lock's own value may belong to the next holder by then.
+// Ask for the token before Unlock. The first call after Unlock makes up a token that no master has ever held, and
+// later calls return the same: the lock's own value may belong to the next holder by then.
 func (l *Lock) Token() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,11 +71,11 @@ func (l *Lock) kind() string {
 	return l.claim.kind
 }
 
-// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. A reader's is
-// not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. A hold of a
-// reentrant lock's owner has that of the hold which the owner had already, if that one was taken alone, with no other call of
-// the owner's for the name under way, and if a majority of the masters tells it; else it may have a larger one, beside
-// which the other is stale. It is 0 without [WithFencing].
+// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. A reader's
+// is not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. A
+// hold of a reentrant lock's owner has that of the hold which the owner had already, if that one was taken alone, with
+// no other call of the owner's for the name under way, and if a majority of the masters tells it; else it may have a
+// larger one, beside which the other is stale. It is 0 without [WithFencing].
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
 // Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's. On Linux,
@@ -92,10 +92,11 @@ func (l *Lock) Until() time.Time {
 	return l.lease.Until()
 }
 
-// Context ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]), or its Locker closed
-// ([ErrClosed]), and never later than Until, as far as the scheduler of this process lets it. After a suspension of the machine
-// that outlasted the lock it ends within a second of the resumption. It keeps the values
-// of the context given to Lock, and neither its cancellation nor its deadline: that one bounded the wait.
+// Context returns a context that ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]),
+// or its Locker closed ([ErrClosed]). It ends no later than Until, as far as the scheduler of this process allows. After
+// a suspension of the machine that outlasted the lock, it ends within a second of the resumption. It inherits the values
+// of the context passed to Lock but not its cancellation or deadline, which bound only the wait. For work that has to
+// end with a request as well, use [Lock.WithContext].
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,13 +109,13 @@ func (l *Lock) Context() context.Context {
 	return l.ctx
 }
 
-// Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed]. It
-// looks at the clock, so a process that was paused past Until finds out here at the latest. So does one whose machine was
-// suspended, on Linux (which counts that time in CLOCK_BOOTTIME) and on Windows (where Go's clock goes on).
+// Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed].
+// It looks at the clock, so a process that was paused past Until finds out here at the latest. So does one whose machine
+// was suspended, on Linux (which counts that time in CLOCK_BOOTTIME) and on Windows (where Go's clock goes on).
 //
-// Two suspensions are not noticed: that of a Mac, whose clock stands still and of which nothing tells the sum, and that of a
-// virtual machine by its host, from a snapshot or in a migration, of which the guest's clocks know nothing. There only a fencing
-// token helps, see [WithFencing].
+// Two suspensions are not noticed. A Mac's clock stands still while it sleeps, and the system does not report for how
+// long. A virtual machine that its host suspends, takes a snapshot of or migrates has no clock that knows. There only a
+// fencing token helps; see [WithFencing].
 func (l *Lock) Err() error {
 	err := l.ended()
 	if err == nil {
@@ -139,9 +140,10 @@ func (l *Lock) ended() error {
 	return l.err
 }
 
-// Extend gives the lock a further TTL now. On [ErrNoQuorum] it is held as before, until Until. When a majority of the
-// masters no longer knows the token, or Until has passed, it is lost: [ErrLost]. If ctx ends first, its error is
-// returned, and the extension may still take effect. With keepalive nobody needs to call it.
+// Extend gives the lock another TTL from now. On [ErrNoQuorum] the lock is held as before, until Until. It is lost
+// ([ErrLost]) if a majority of the masters no longer knows its token, or if Until has passed. If ctx ends first,
+// Extend returns ctx's error, and the extension may still take effect. With keepalive, the default, there is no need
+// to call it.
 func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.name, l.extend(ctx)) }
 
 func (l *Lock) extend(ctx context.Context) error {
@@ -196,17 +198,19 @@ func (l *Lock) extended(err error) {
 // expired says why a lock whose deadline has come is lost.
 func (l *Lock) expired() error {
 	if l.lease.Capped() {
-		return failed("lock", l.name, ErrLost, fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold))
+		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
+		return failed("lock", l.name, ErrLost, why)
 	}
 	return failed("lock", l.name, ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
-// cancelled already, since that is when one unlocks: ctx is not looked at, and the wait is bounded by the node timeout.
+// cancelled already, since that is when one unlocks: ctx is not looked at, and the wait is bounded by the node
+// timeout.
 //
-// [ErrLost]: it had been lost before; what is left of it is released now, and not waited for. Without Unlock that stays on the
-// masters until Until, and nobody else gets the lock before. [ErrNoQuorum]: too few masters
-// confirmed; the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
+// [ErrLost]: it had been lost before; what is left of it is released now, and not waited for. Without Unlock that
+// stays on the masters until Until, and nobody else gets the lock before. [ErrNoQuorum]: too few masters confirmed;
+// the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
 // [ErrReleased], and after the Locker was closed every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := during("unlock", l.name, l.unlock())
@@ -258,8 +262,8 @@ func (l *Lock) unlock() error {
 	}
 }
 
-// lose ends the lock for its holder. Its keys stay until Until, or until Unlock is called: the holder may rely on Until, for the
-// news take a goroutine that may not be running. The keeper has them cleared then.
+// lose ends the lock for its holder. Its keys stay until Until, or until Unlock is called: the holder may rely on
+// Until, for the news take a goroutine that may not be running. The keeper has them cleared then.
 func (l *Lock) lose(why error) {
 	if !l.setErr(why) {
 		return
@@ -275,8 +279,8 @@ func (l *Lock) lose(why error) {
 	}
 }
 
-// clear releases what is left of a lost lock, once. It goes behind everything sent before, so that no late extension brings the
-// lock back.
+// clear releases what is left of a lost lock, once. It goes behind everything sent before, so that no late extension
+// brings the lock back.
 func (l *Lock) clear() {
 	l.mu.Lock()
 	ln := l.line

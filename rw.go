@@ -11,10 +11,10 @@ type RW struct {
 	name   string
 }
 
-// RW returns the read/write lock of a name. It sends nothing. A writer that waits keeps new readers out, so that a stream of
-// readers does not starve it. So does every other waiter that wants the name alone ([Locker.Lock], [Locker.LockAll],
-// [Reentrant.Lock]), once it has found readers in its way. Therefore the holder of a read lock must not wait for another of the
-// same name: it would wait for a waiter that waits for it.
+// RW returns the read/write lock of a name. It sends nothing. A writer that waits keeps new readers out, so that a
+// stream of readers does not starve it. So does every other waiter that wants the name alone ([Locker.Lock],
+// [Locker.LockAll], [Reentrant.Lock]), once it has found readers in its way. Therefore the holder of a read lock must
+// not wait for another of the same name: it would wait for a waiter that waits for it.
 //
 // There is no upgrade from read to write: two that tried would wait for each other. Unlock, and Lock.
 func (l *Locker) RW(name string) *RW { return &RW{l, name} }
@@ -29,24 +29,24 @@ func (rw *RW) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindWriter), true, opts)
 }
 
-// RLock takes the lock for reading, as [Locker.Lock] does, beside any number of readers. It waits for every exclusive holder of
-// the name, and for every exclusive waiter that keeps new readers out.
+// RLock takes the lock for reading, as [Locker.Lock] does, beside any number of readers. It waits for every exclusive
+// holder of the name, and for every exclusive waiter that keeps new readers out.
 func (rw *RW) RLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), false, opts)
 }
 
-// TryRLock takes the lock for reading, as [Locker.TryLock] does. It is refused where an exclusive waiter keeps new readers out;
-// [HeldError].Kind is "writer" then.
+// TryRLock takes the lock for reading, as [Locker.TryLock] does. It is refused where an exclusive waiter keeps new
+// readers out; [HeldError].Kind is "writer" then.
 func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), true, opts)
 }
 
 func (rw *RW) target(kind string) target { return target{kind: kind, names: []string{rw.name}} }
 
-// Downgrade turns a write lock into a read lock without a gap: no other writer comes between. From the call on the holder
-// counts as a reader and must not write any more, whatever Downgrade returns. On [ErrNoQuorum] the masters that did not
-// answer learn of it with the next extension, and so do all of them if ctx had ended before it began. It is an extension, too:
-// the lock gets a further TTL. On any lock but a writer's it is an error, and changes nothing.
+// Downgrade turns a write lock into a read lock without a gap: no other writer gets in between. From the call on the
+// holder is a reader and must not write, whatever Downgrade returns. It also extends the lock by another TTL. On
+// [ErrNoQuorum], and if ctx had ended before the call, the next extension turns the lock into a reader's on the
+// masters that do not know yet. On any lock but a writer's it is an error, and changes nothing.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	return during("downgrade", l.name, l.downgrade(ctx))
 }

@@ -20,9 +20,16 @@ var endings = []struct {
 	end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
 	want error
 }{
-	{"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased},
+	{
+		"released",
+		func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased,
+	},
 	{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
-	{"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) }, redlock.ErrClosed},
+	{
+		"closed",
+		func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
+		redlock.ErrClosed,
+	},
 }
 
 func TestWithContextEndsWithTheLock(t *testing.T) {

@@ -79,8 +79,8 @@ func noQuorum(why error) error {
 	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
 }
 
-// Gather makes one error of the failures of several nodes to answer one operation; nil if there are none. Its text is one
-// line.
+// Gather makes one error of the failures of several nodes to answer one operation; nil if there are none. Its text is
+// one line.
 func Gather(failed []*NodeError) error {
 	if len(failed) == 0 {
 		return nil
