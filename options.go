@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,6 +49,8 @@ type config struct {
 	logger        *slog.Logger
 	trace         *Trace
 	clock         clock.Clock
+	tls           *tls.Config // not changed; nil: what the URLs say
+	tlsSet        bool
 	rules         rules
 }
 
@@ -172,6 +175,16 @@ func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
 
+// WithTLSConfig sets the TLS configuration of all masters that [Open] makes and whose URL begins with rediss://:
+// certificate authorities, a client certificate, a server name. The configuration is copied. An empty ServerName is filled
+// in from each URL; a skip_verify in a URL is kept. Masters with redis:// or unix:// ignore it, and masters given to
+// [New] keep the configuration they were made with ([node.WithTLSConfig]). A nil configuration is an error. Default: the
+// system's certificate authorities.
+func WithTLSConfig(c *tls.Config) Option {
+	c = c.Clone() // nil stays nil
+	return option(func(cfg *config) { cfg.tls, cfg.tlsSet = c, true })
+}
+
 // timeout is how long one master may take over one operation.
 func (c *config) timeout() time.Duration {
 	if c.nodeTimeout > 0 {
@@ -233,6 +246,9 @@ func (c *config) settle() error {
 	}
 	if c.clock == nil {
 		bad("clock nil: leave WithClock out to use the system's")
+	}
+	if c.tlsSet && c.tls == nil {
+		bad("TLS configuration nil: leave WithTLSConfig out to use the system's certificate authorities")
 	}
 	for _, err := range []error{
 		above("node timeout", c.nodeTimeout, maxNodeWait), above("drift of at least", c.drift.Least, maxNodeWait),

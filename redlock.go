@@ -29,6 +29,7 @@ package redlock
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,7 +63,11 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 	}
 	masters := make([]*node.Node, 0, len(urls))
 	for _, u := range urls {
-		m, err := node.Open(u, node.WithClock(cfg.clock))
+		opts := []node.Option{node.WithClock(cfg.clock)}
+		if scheme, _, _ := strings.Cut(u, "://"); cfg.tls != nil && strings.EqualFold(scheme, "rediss") {
+			opts = append(opts, node.WithTLSConfig(cfg.tls))
+		}
+		m, err := node.Open(u, opts...)
 		if err != nil {
 			return nil, err
 		}

@@ -4,5 +4,5 @@ package node
 
 import "syscall"
 
-// endOfStream cannot be told here: what is sent on a connection that has ended is in doubt.
-func endOfStream(syscall.RawConn) bool { return false }
+// peek cannot look into a socket here.
+func peek(syscall.RawConn) linkState { return unverified }

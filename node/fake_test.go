@@ -83,6 +83,14 @@ func (h *hole) isClosed() bool {
 	return h.closed
 }
 
+// Readable is what a look into the socket tells.
+func (h *hole) Readable() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c, ok := h.Conn.(interface{ Readable() bool })
+	return ok && !h.swallows && c.Readable()
+}
+
 func (h *hole) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,56 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/internal/memnet"
 )
-
-// A Dialer opens a network connection, as (*net.Dialer).DialContext does.
-type Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// An Option configures a [Node].
-type Option func(*settings)
-
-type settings struct {
-	clock  clock.Clock
-	dialer Dialer
-	name   string
-}
-
-// WithClock replaces the system's clock. It is for tests.
-func WithClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
-
-// WithDialer replaces the dialer, for a master behind a tunnel or a proxy. TLS, where the URL asks for it, is spoken
-// over the connection it returns.
-func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
-
-// WithName names the master in errors, traces and logs, in place of its address. Two masters of one locker must not have
-// the same name.
-func WithName(name string) Option { return func(s *settings) { s.name = name } }
-
-func newSettings(opts []Option) (settings, error) {
-	s := settings{clock: clock.System, dialer: dialDefault}
-	for _, o := range opts {
-		if o == nil {
-			return s, errors.New("redlock: a nil node.Option")
-		}
-		o(&s)
-	}
-	if s.clock == nil || s.dialer == nil {
-		return s, errors.New("redlock: a nil clock or dialer: leave the option out to use the system's")
-	}
-	return s, nil
-}
-
-var systemDialer = &net.Dialer{KeepAlive: 15 * time.Second}
-
-// dialDefault connects over the network. Addresses that package memnet has given out belong to masters within this
-// process, which redlocktest.StartVirtual runs.
-func dialDefault(ctx context.Context, network, addr string) (net.Conn, error) {
-	if dial := memnet.Find(addr); dial != nil {
-		return dial(ctx, network, addr)
-	}
-	return systemDialer.DialContext(ctx, network, addr)
-}
 
 // Open makes a node of a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
 // unix://[user:password@]/path/to/socket[?db=n]. Nothing is sent: it connects on first use. The URL's password appears
@@ -75,6 +26,9 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	}
 	s, err := newSettings(opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.secure(o); err != nil {
 		return nil, err
 	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
@@ -200,7 +154,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 			return nil, errSessionOver
 		}
 		handed = true
-		return lent{conn}, nil
+		return lent{patient{conn}}, nil
 	}
 	// A refusal before this is called is one of the handshake (SELECT, say). go-redis returns it as if it were INFO's.
 	connected := false
@@ -261,9 +215,28 @@ func (d *dialer) introduce(client *redis.Client, connected *bool) (info string, 
 var errSessionOver = errors.New("the connection has ended")
 
 // lent is a connection that outlives the client that it is lent to.
-type lent struct{ net.Conn }
+type lent struct{ patient }
 
 func (lent) Close() error { return nil }
+
+// patient is a connection for a client that gives up where deadlines are not supported: those of tunnels often are not. Its
+// dialer's context ends it all the same.
+type patient struct{ net.Conn }
+
+func (p patient) SetDeadline(t time.Time) error {
+	_ = p.Conn.SetDeadline(t)
+	return nil
+}
+
+func (p patient) SetReadDeadline(t time.Time) error {
+	_ = p.Conn.SetReadDeadline(t)
+	return nil
+}
+
+func (p patient) SetWriteDeadline(t time.Time) error {
+	_ = p.Conn.SetWriteDeadline(t)
+	return nil
+}
 
 // refusesInfo tells a reply that refuses INFO from one that refuses everything for now.
 func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }
@@ -285,10 +258,11 @@ func (d *dialer) subscribe(ctx context.Context) (_ subscriber, done func()) {
 		timer := d.clock.AfterFunc(connectTimeout, func() { cancel(context.DeadlineExceeded) })
 		defer timer.Stop()
 		conn, err := d.connect(dialing)
-		if err == nil {
-			context.AfterFunc(ctx, func() { _ = conn.Close() })
+		if err != nil {
+			return nil, err
 		}
-		return conn, err
+		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		return patient{conn}, nil
 	}
 	client := redis.NewClient(o)
 	return client, func() { _ = client.Close() }

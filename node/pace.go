@@ -67,7 +67,8 @@ func (p *pipe) keepPace() {
 
 // mayOverlap: there is something to send behind what is under way.
 func (p *pipe) mayOverlap() bool {
-	return len(p.wire) > 0 && len(p.queue) > 0 && p.sender == nil && p.suspect == nil && p.link != nil && !p.closed
+	return len(p.wire) > 0 && len(p.queue) > 0 && p.sender == nil && p.suspect == nil && p.link != nil && !p.closed &&
+		!p.verifying()
 }
 
 // overlap sends a batch behind those that are under way.

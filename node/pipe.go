@@ -143,9 +143,15 @@ func (p *pipe) turn() bool {
 	}
 	now := p.clock.Now()
 	p.quiet = now
-	if p.link != nil && p.link.ended() {
-		p.link.close() // says nothing about the master: the next one carries what waits
-		p.link = nil
+	if p.link != nil {
+		switch p.link.state() {
+		case unverified:
+			p.verify(now)
+			return true
+		case over:
+			p.link.close() // says nothing about the master: the next one carries what waits
+			p.link = nil
+		}
 	}
 	if p.link == nil && p.spare == nil && p.suspect != nil && now.Before(p.retryAt) {
 		err := p.suspect
@@ -200,6 +206,11 @@ func (p *pipe) send(now time.Time) {
 	if sent > 0 {
 		err = l.flush()
 	}
+	p.written(l, err)
+}
+
+// written ends a writing to a link.
+func (p *pipe) written(l link, err error) {
 	if err != nil {
 		l.close() // its receiver settles what was written
 	}

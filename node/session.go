@@ -2,6 +2,7 @@ package node
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"net"
 	"strings"
@@ -20,8 +21,10 @@ type link interface {
 	// that were put. An error says that the link is over, and that no more will come. The replies are the caller's
 	// until the next receive.
 	receive() ([]reply, error)
-	// ended reports whether the link is known to be over. It is asked only while nothing is awaited.
-	ended() bool
+	// state reports whether calls may be sent. It does not block, and is asked only while no reply is awaited.
+	state() linkState
+	// verify sends a PING, whose reply receive returns as that of a call. An error is as one of flush.
+	verify() error
 	// streams reports whether more may be sent before everything was received.
 	streams() bool
 	// server is who gave the replies received last.
@@ -29,6 +32,15 @@ type link interface {
 	// close ends the link at once, also under a running flush or receive. What the kernel still holds is not sent any more.
 	close()
 }
+
+// linkState is what is known of a link on which no reply is awaited.
+type linkState uint8
+
+const (
+	usable     linkState = iota
+	unverified           // it has been idle, and the other end may have closed it: verify before calls are sent
+	over                 // it cannot be used any more
+)
 
 // reply is what became of one command.
 type reply struct {
@@ -62,14 +74,14 @@ type session struct {
 	replies []reply
 	readBy  time.Time
 
-	used     time.Time // when it was last received from
+	used     time.Time // when it was opened, or last received from
 	readOnly atomic.Bool
 }
 
 var _ link = (*session)(nil)
 
 const (
-	// busy is how long after it was received from a connection is taken to be alive: a look into the socket costs a lone
+	// busy is how long after it was last used a connection is taken to be alive: a look into the socket costs a lone
 	// caller a fifth of its CPU time.
 	busy = time.Second
 	// renewal is how much of the patience with a silent connection may be spent before the next use restores it: setting
@@ -78,7 +90,7 @@ const (
 )
 
 func newSession(conn net.Conn, identity Server) *session {
-	return &session{conn: conn, identity: identity, in: bufio.NewReaderSize(conn, 16<<10)}
+	return &session{conn: conn, identity: identity, in: bufio.NewReaderSize(conn, 16<<10), used: time.Now()}
 }
 
 func (s *session) put(command []byte) { s.out = append(s.out, command...) }
@@ -121,21 +133,54 @@ func (s *session) receive() ([]reply, error) {
 
 func (s *session) streams() bool   { return !s.readOnly.Load() }
 func (s *session) server() *Server { return &s.identity }
-func (s *session) close()          { _ = s.conn.Close() }
 
-// ended looks into the socket, unless it was used a moment ago. A master that has become a replica is left, too: the name
-// that led to it may lead to another server by now.
-func (s *session) ended() bool {
+// close ends the transport. TLS is not given the time to say goodbye: its alert could block, and would go out ahead of what
+// the kernel is to discard.
+func (s *session) close() {
+	_ = transport(s.conn).Close()
+}
+
+// verify sends a PING.
+func (s *session) verify() error {
+	s.put(ping.out)
+	return s.flush()
+}
+
+// state looks into the socket, unless the session was used a moment ago. A connection into which one cannot look, such as
+// a tunnel's, is to be verified. A master that has become a replica is left, too: the name that led to it may lead to another server by now.
+func (s *session) state() linkState {
 	if s.readOnly.Load() {
-		return true
+		return over
 	}
 	now := time.Now()
-	socket, ok := s.conn.(syscall.Conn)
-	if !ok || s.used.IsZero() || now.Sub(s.used) < busy {
-		return false // not ok: TLS, or a test's
+	if now.Sub(s.used) < busy {
+		return usable
 	}
-	s.readBy = now.Add(silence)
-	_ = s.conn.SetReadDeadline(s.readBy) // one that has passed would end the look
-	raw, err := socket.SyscallConn()
-	return err != nil || endOfStream(raw)
+	switch conn := transport(s.conn).(type) {
+	case syscall.Conn:
+		s.readBy = now.Add(silence)
+		_ = s.conn.SetReadDeadline(s.readBy) // one that has passed would end the look
+		raw, err := conn.SyscallConn()
+		if err != nil {
+			return over
+		}
+		return peek(raw)
+	case interface{ Readable() bool }: // a test's
+		if conn.Readable() {
+			return over
+		}
+		return usable
+	default:
+		return unverified
+	}
+}
+
+// transport returns the connection under TLS. There, too, anything that can be read while no reply is awaited means that the
+// connection is over, or soon: an alert, or the end of the stream. The tickets that a TLS 1.3 server sends after the
+// handshake were read with the first reply; a connection on which more come later is replaced.
+func transport(conn net.Conn) net.Conn {
+	if secure, ok := conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return conn
 }

@@ -19,6 +19,7 @@ type settlement struct {
 	lost   bool      // something was written whose reply will never come
 	since  time.Time // when that was
 	heard  bool      // the master replied to something
+	stale  bool      // the connection was only verified, and ended
 	err    error     // what broke the connection
 }
 
@@ -68,6 +69,10 @@ func (s *settlement) settle(c *Call, r reply) {
 		return
 	}
 	s.broken, s.err = true, r.err
+	if c.Op == ping {
+		s.stale = true
+		return
+	}
 	if r.result == inDoubt && !s.lost {
 		s.lost, s.since = true, c.sent
 	}
@@ -171,7 +176,7 @@ func (s *settlement) conclude() (changed bool) {
 		if s.lost {
 			p.lose(s.server.RunID, s.since)
 		}
-		if !p.proven && !s.heard {
+		if !p.proven && !s.heard && !s.stale {
 			return p.fail(s.err, s.now) // one after the other would go the same way
 		}
 		return false // whether the master is suspect, the next connection tells

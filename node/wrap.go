@@ -28,11 +28,18 @@ import (
 // That costs a command per batch, and over a Cluster a round trip. Nor can the node end them: closing its Locker may take
 // as much longer as the client's own timeouts have a silent connection waited for.
 //
+// After a second without a call the node sends a PING first, so that no call meets a connection that the server closed
+// meanwhile: go-redis cannot see that under TLS. Where the client has other users, a call may still meet one that only they
+// leave idle; set ConnMaxIdleTime below the server's timeout there.
+//
 // A failover client has no address of its own: name it with [WithName], after its Sentinel master.
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	s, err := newSettings(opts)
 	if err != nil {
 		return nil, err
+	}
+	if s.tls != nil {
+		return nil, errors.New("redlock: Wrap takes no TLS configuration: set TLSConfig in the options of the client")
 	}
 	w := &wrapped{client: client, clock: s.clock, known: &sharedIdentities{}}
 	var label string
@@ -47,6 +54,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		if err := refuse(o.Addr, o.ReadTimeout, "MaxRetries", o.MaxRetries); err != nil {
 			return nil, err
 		}
+		w.single = c
 		label = o.Addr
 		if label == failoverAddr && s.name == "" {
 			return nil, errors.New("redlock: a failover client has no address that would tell it from others: name it with node.WithName")
@@ -93,7 +101,8 @@ func refuse(label string, readTimeout time.Duration, name string, retries int) e
 // wrapped is a link over somebody else's client, whose pipelines are one question and one answer.
 type wrapped struct {
 	client  redis.UniversalClient
-	cluster *redis.ClusterClient // nil: a single server
+	single  *redis.Client        // the client, if it is one of a single server
+	cluster *redis.ClusterClient // the client, if it is one of a Cluster
 	clock   clock.Clock
 	out     []byte
 	replies []reply
@@ -101,6 +110,7 @@ type wrapped struct {
 
 	mu       sync.Mutex
 	identity *Server
+	used     time.Time // when something was sent last
 }
 
 // sharedIdentities are the identities that several links learn.
@@ -111,13 +121,19 @@ type sharedIdentities struct {
 
 // fresh returns another link over the same client, if a server answers. The recovery has one beside the shared link.
 func (w *wrapped) fresh(ctx context.Context) (link, error) {
+	if err := w.verifyIdle(ctx); err != nil {
+		return nil, connectError(err)
+	}
 	p := w.client.Pipeline()
 	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
 	_, err := p.Exec(ctx)
 	if ping.Val() != "PONG" { // a proxy that ended the connection at EVALSHA has answered it, whatever Exec says
 		return nil, connectError(cmp.Or(ping.Err(), err))
 	}
-	return &wrapped{client: w.client, cluster: w.cluster, clock: w.clock, known: w.known, identity: &Server{scripts: rightOf(scripts.Err())}}, nil
+	return &wrapped{
+		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known,
+		identity: &Server{scripts: rightOf(scripts.Err())}, used: w.clock.Now(),
+	}, nil
 }
 
 var _ link = (*wrapped)(nil)
@@ -131,6 +147,7 @@ func (w *wrapped) flush() error {
 	}
 	w.out = w.out[:0]
 	err := w.exec(cmds)
+	w.noteUse()
 	w.replies = w.replies[:0]
 	for _, cmd := range cmds {
 		w.replies = append(w.replies, classify(cmd.(*redis.Cmd), err))
@@ -139,7 +156,6 @@ func (w *wrapped) flush() error {
 }
 
 func (w *wrapped) receive() ([]reply, error) { return w.replies, nil }
-func (w *wrapped) ended() bool               { return false }
 func (w *wrapped) streams() bool             { return false }
 
 func (w *wrapped) exec(cmds []redis.Cmder) error {
@@ -168,7 +184,6 @@ func execPipeline(pipe redis.Pipeliner, cmds []redis.Cmder) error {
 // that were answered before, and a reply that breaks off leaves a value beside its error. So a value counts only without one.
 func classify(cmd *redis.Cmd, execErr error) reply {
 	err := cmd.Err()
-	var op *net.OpError
 	var answer redis.Error
 	switch {
 	case err == nil && cmd.Val() != nil:
@@ -181,11 +196,17 @@ func classify(cmd *redis.Cmd, execErr error) reply {
 		return reply{result: notSent, err: execErr}
 	case errors.As(err, &answer):
 		return reply{err: err}
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.As(err, &op) && op.Op == "dial":
+	case neverSent(err):
 		return reply{result: notSent, err: err}
 	default:
 		return reply{result: inDoubt, err: err}
 	}
+}
+
+// neverSent reports whether err says that the client had no connection to send anything over.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &op) && op.Op == "dial"
 }
 
 func (w *wrapped) learn(info string, err error) {

@@ -1,0 +1,239 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+	"github.com/redlock-go/redlock/node"
+)
+
+// opaque is a tunnel's connection: nobody can look into it, and it supports no deadlines.
+type opaque struct{ net.Conn }
+
+var errNoDeadline = errors.New("deadlines are not supported")
+
+func (opaque) SetDeadline(time.Time) error      { return errNoDeadline }
+func (opaque) SetReadDeadline(time.Time) error  { return errNoDeadline }
+func (opaque) SetWriteDeadline(time.Time) error { return errNoDeadline }
+
+// tunnel dials connections that are opaque.
+func tunnel(dial node.Dialer) node.Dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return opaque{c}, nil
+	}
+}
+
+// inTunnel is inBubble through a tunnel.
+func inTunnel(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		f(t, newRig(t, w, w.Master(0).URL(), node.WithDialer(tunnel(w.Dial))))
+	})
+}
+
+func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.m.Delay(time.Millisecond, 0)
+		r.warm()
+		for i := range 3 {
+			time.Sleep(2 * time.Second)
+			r.m.Reset()
+			time.Sleep(2 * time.Second)
+			a, b := r.ask(acquire(token(i), "me")), r.ask(release(token(i), "me"), pursued)
+			assert.Equal(t, node.Granted, a.result().Verdict, "%v", a.vote.Err)
+			assert.Equal(t, node.Granted, b.result().Verdict, "%v", b.vote.Err)
+		}
+		assert.Empty(t, r.tells(), "that says nothing about the master")
+		assert.Equal(t, 4, r.m.ConnsEver())
+		time.Sleep(time.Minute)
+		assert.Equal(t, 4, r.m.Count("EVALSHA"), "no release is repeated, since no call was in doubt")
+	})
+}
+
+func TestABusyTunnelIsNotVerified(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.warm()
+		assert.Zero(t, r.m.Count("PING"), "the connection is new")
+		for i := range 10 {
+			time.Sleep(900 * time.Millisecond)
+			require.Equal(t, node.Granted, r.ask(acquire(token(i), "me")).result().Verdict)
+		}
+		assert.Zero(t, r.m.Count("PING"))
+		time.Sleep(1100 * time.Millisecond)
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+		assert.Equal(t, 1, r.m.Count("PING"))
+		assert.Equal(t, 1, r.m.ConnsEver())
+	})
+}
+
+// A PING that gets no answer holds up the calls no longer than their deadlines, and they are certain not to be executed.
+func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.warm()
+		time.Sleep(2 * time.Second)
+		r.m.BlackHole()
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		require.ErrorIs(t, v.Err, node.ErrTimeout)
+		assert.True(t, r.node.Suspect())
+		time.Sleep(10 * time.Second)
+		r.m.Heal()
+		r.eventually(3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+		time.Sleep(ttl / 2)
+		assert.Equal(t, []string{"b"}, r.m.Keys())
+	})
+}
+
+// What was asked while the PING was under way goes out behind it, in one batch.
+func TestCallsWaitForThePing(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.m.Delay(20*time.Millisecond, 0) // a far master, whose batches overlap
+		r.warm()
+		time.Sleep(2 * time.Second)
+		a := r.ask(acquire("a", "me"))
+		time.Sleep(10 * time.Millisecond)
+		b := r.ask(acquire("b", "me"))
+		assert.Equal(t, node.Granted, a.result().Verdict)
+		assert.Equal(t, node.Granted, b.result().Verdict)
+		sets := r.executed()
+		require.Len(t, sets, 3)
+		assert.Equal(t, sets[1].At, sets[2].At)
+	})
+}
+
+// A connection that nobody has used since it was made may have been closed, too.
+func TestAnUnusedTunnelIsVerified(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.m.Delay(timeout, 0) // the connection is there when the call is over
+		assert.Equal(t, node.Failed, r.ask(acquire("a", "me")).result().Verdict)
+		time.Sleep(5 * time.Second)
+		require.Equal(t, 1, r.m.ConnsEver())
+		r.m.Delay(0, 0)
+		r.m.Reset()
+		time.Sleep(time.Second)
+		v := r.ask(acquire("b", "me")).result()
+		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+	})
+}
+
+func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		r.warm()
+		time.Sleep(2 * time.Second)
+		r.m.Freeze()
+		a := r.ask(acquire("a", "me"))
+		r.ask(release("a", "me"), pursued)
+		synctest.Wait()
+		began := time.Now()
+		assert.Equal(t, 1, r.node.Close(began.Add(50*time.Millisecond)))
+		require.NoError(t, r.group.Wait())
+		assert.Equal(t, 50*time.Millisecond, time.Since(began))
+		assert.True(t, a.result().Unsent)
+	})
+}
+
+func TestATunnelsListenerHears(t *testing.T) {
+	t.Parallel()
+	inTunnel(t, func(t *testing.T, r *rig) {
+		l := r.listen(channel)
+		r.eventually(time.Second, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		r.publish(channel)
+		r.eventually(time.Second, "a message", func() bool { return l.heard.Load() == 2 })
+	})
+}
+
+// A wrapped client's pool holds several connections, all of which the server closed while they were idle. go-redis cannot look
+// into those of a simulated network, as it cannot look into TLS.
+func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
+	t.Parallel()
+	for name, adjust := range map[string]func(*redis.Options){
+		"a stack":                nil,
+		"a queue":                func(o *redis.Options) { o.PoolFIFO = true },
+		"a pool for pipelines":   func(o *redis.Options) { o.PipelinePoolSize = 5 },
+		"a queue for pipelines":  func(o *redis.Options) { o.PipelinePoolSize, o.PoolFIFO = 5, true },
+		"a pool for one command": func(o *redis.Options) { o.PoolSize = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
+				r.m.Delay(time.Millisecond, 0)
+				for i := range 3 {
+					fill(t, c)
+					time.Sleep(5 * time.Second)
+					r.m.Reset()
+					time.Sleep(5 * time.Second)
+					for range 5 { // in turn, over whatever connections the pool has
+						v := r.ask(acquire(token(i), "me")).result()
+						assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+						v = r.ask(release(token(i), "me")).result()
+						assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+					}
+				}
+				assert.Empty(t, r.tells())
+			})
+		})
+	}
+}
+
+// fill has a client's pools hold as many connections as they can.
+func fill(t *testing.T, c *redis.Client) {
+	t.Helper()
+	all := func(n int, ping func() error) {
+		done := make(chan error, n)
+		for range n {
+			go func() { done <- ping() }()
+		}
+		for range n {
+			<-done
+		}
+	}
+	for range 2 { // the first time the pools drop what has ended
+		all(c.Options().PoolSize, func() error { return c.Ping(t.Context()).Err() })
+		all(max(c.Options().PoolSize, c.Options().PipelinePoolSize), func() error {
+			p := c.Pipeline()
+			p.Ping(t.Context())
+			_, err := p.Exec(t.Context())
+			return err
+		})
+	}
+	require.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
+}
+
+// A wrapped client that is silent holds up a call no longer than its deadline.
+func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
+	t.Parallel()
+	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
+		r.warm()
+		time.Sleep(5 * time.Second)
+		r.m.Freeze()
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, node.Failed, v.Verdict)
+		assert.True(t, v.Unsent)
+		time.Sleep(10 * time.Second)
+		assert.True(t, r.node.Suspect())
+		r.m.Thaw()
+		r.eventually(3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+		assert.Equal(t, []string{"b"}, r.m.Keys())
+	})
+}
