@@ -13,7 +13,7 @@ type entry struct{ *claim }
 var _ quorum.Ops = entry{}
 
 func (e entry) Acquire() *node.Op {
-	return e.script(e.scripts.entry.acquire, "acquire", readClaim, e.ttl.Milliseconds(), e.hintArg(), e.keepFence(), e.intent).
+	return e.script(e.scripts.entry.acquire, "acquire", readClaim(len(e.names)), e.ttl.Milliseconds(), e.hintArg(), e.keepFence(), e.intent).
 		UndoneBy(e.scripts.entry.release)
 }
 

@@ -77,6 +77,23 @@ func LeftIntent(v node.Vote) bool {
 	return o.intent
 }
 
+// The readers of replies.
+func ReadClaim(reply any, names int) node.Vote   { return readClaim(names)(reply) }
+func ReadRaise(reply any, fence int64) node.Vote { return readRaise(fence)(reply) }
+func ReadSighting(reply any) node.Vote           { return readSighting(reply) }
+
+// Gather is what Inspect makes of votes, and of those of look with a majority of need.
+func Gather(votes []node.Vote, need int) Holding {
+	var h Holding
+	answers := make([]quorum.Answer, len(votes))
+	for i, v := range votes {
+		answers[i] = quorum.Answer{Vote: v, Voted: true}
+		h.Nodes = append(h.Nodes, nodeHolding(answers[i]))
+	}
+	h.gather(answers, need)
+	return h
+}
+
 // Channel is where the release of a name is announced, and FenceKey and IntentKey are the keys beside it.
 func Channel(name string) string { return channel(name) }
 

@@ -42,8 +42,8 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 			}
 			kinds[one.token][seen.kind]++
 		}
-		if seen.kind == kindReentrant {
-			owners[ownerOf(seen.holds[0].token)]++
+		if seen.kind == kindReentrant && len(seen.holds) > 0 {
+			owners[ownerOf(seen.holds[0].token)]++ // they are all of one owner
 		}
 		if fences[seen.fence]++; fences[seen.fence] == need {
 			h.Fence = uint64(seen.fence)

@@ -13,13 +13,13 @@ import (
 // as a writer's in any case. An intent keeps new readers out.
 func (c *claim) look(life time.Duration) *node.Op {
 	if c.kind != kindMutex {
-		return entry{c}.script(c.scripts.entry.look, "look", readClaim, c.intent, life.Milliseconds())
+		return entry{c}.script(c.scripts.entry.look, "look", readClaim(len(c.names)), c.intent, life.Milliseconds())
 	}
 	keys := c.names
 	if c.intent != "" {
 		keys = slices.Concat(c.names, c.intentKeys())
 	}
-	return c.scripts.mutex.look.Op("look", readClaim, keys, c.intent, life.Milliseconds()).About(c.title())
+	return c.scripts.mutex.look.Op("look", readClaim(len(c.names)), keys, c.intent, life.Milliseconds()).About(c.title())
 }
 
 // leave takes the claim's intent back at every name. tell: the readers that it kept out are told.

@@ -20,7 +20,7 @@ func (m mutex) Acquire() *node.Op {
 	if len(m.names) == 1 {
 		script = m.scripts.mutex.fenced
 	}
-	return script.Op("acquire", readClaim, m.keys(), m.token, m.ttl.Milliseconds(), m.hintArg(), m.keepFence()).
+	return script.Op("acquire", readClaim(len(m.names)), m.keys(), m.token, m.ttl.Milliseconds(), m.hintArg(), m.keepFence()).
 		About(m.title()).UndoneBy(m.scripts.mutex.release)
 }
 

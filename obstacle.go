@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -30,31 +29,65 @@ func (o obstacle) lock() string {
 	}
 }
 
-// readClaim reads what acquire and look return: a number for a grant, {1, number} for one with the owner's own fencing
-// token, {0, kind, milliseconds left, which name, token, intent} for a denial, of which the last three may be missing.
-func readClaim(reply any) node.Vote {
+// readClaim reads what acquire and look return for so many names: a number for a grant, {1, number} for one with the owner's
+// own fencing token, {0, kind, milliseconds left, which name, token, intent} for a denial, of which the
+// last three may be missing.
+func readClaim(names int) func(reply any) node.Vote {
+	if names == 1 {
+		return readClaimOfOne
+	}
+	return func(reply any) node.Vote { return readClaimOf(reply, names) }
+}
+
+func readClaimOfOne(reply any) node.Vote { return readClaimOf(reply, 1) }
+
+func readClaimOf(reply any, names int) node.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		return node.ReadNumber(reply)
+		if v := node.ReadNumber(reply); v.Verdict == node.Granted || v.Err != nil {
+			return v
+		}
+		return malformed(reply, "acquire")
 	}
-	var numbers [4]int64
-	for i := range min(len(fields), len(numbers)) {
-		numbers[i], _ = fields[i].(int64)
+	if len(fields) == 0 {
+		return malformed(reply, "acquire")
 	}
 	switch {
-	case len(fields) == 2 && numbers[0] == 1 && numbers[1] > 0:
-		return node.Vote{Verdict: node.Granted, Number: numbers[1], Owned: true}
-	case len(fields) >= 3 && numbers[0] == 0:
-		o := obstacle{left: time.Duration(numbers[2]) * time.Millisecond, name: max(0, int(numbers[3])-1)}
-		o.kind, _ = fields[1].(string)
-		if len(fields) > 4 {
-			o.token, _ = fields[4].(string)
+	case fields[0] == int64(1) && len(fields) == 2:
+		if n, ok := fields[1].(int64); ok && n > 0 && isFence(n) {
+			return node.Vote{Verdict: node.Granted, Number: n, Owned: true}
 		}
-		if len(fields) > 5 {
-			o.intent = fields[5] == int64(1)
+	case fields[0] == int64(0) && len(fields) >= 3 && len(fields) <= 6:
+		if o, ok := readObstacle(fields, names); ok {
+			return node.Vote{Verdict: node.Denied, Wait: max(0, o.left), Data: o}
 		}
-		return node.Vote{Verdict: node.Denied, Wait: max(0, o.left), Data: o}
-	default:
-		return node.Vote{Err: fmt.Errorf("the reply %v is not what the script returns", reply)}
 	}
+	return malformed(reply, "acquire")
+}
+
+// readObstacle reads a denial.
+func readObstacle(fields []any, names int) (o obstacle, ok bool) {
+	var isLeft bool
+	o.kind, ok = readKind(fields[1])
+	o.left, isLeft = readLeft(fields[2])
+	if !ok || !isLeft {
+		return o, false
+	}
+	if len(fields) > 3 {
+		which, ok := fields[3].(int64)
+		if !ok || which < 1 || which > int64(names) {
+			return o, false
+		}
+		o.name = int(which) - 1
+	}
+	if len(fields) > 4 {
+		if o.token, ok = fields[4].(string); !ok {
+			return o, false
+		}
+	}
+	if len(fields) > 5 {
+		o.intent = fields[5] == int64(1)
+		return o, o.intent || fields[5] == int64(0)
+	}
+	return o, true
 }

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -88,20 +87,28 @@ func (s *scripts) inspectOp(name string, alone bool) *node.Op {
 
 // readSighting grants what is free and denies what is held.
 func readSighting(reply any) node.Vote {
-	fields, _ := reply.([]any)
-	if len(fields) == 0 {
+	fields, ok := reply.([]any)
+	switch {
+	case ok && len(fields) == 0:
 		return node.Vote{Verdict: node.Granted, Data: sighting{}}
+	case len(fields) < 4 || len(fields)%2 != 0:
+		return malformed(reply, "inspect")
 	}
-	if len(fields)%2 != 0 {
-		return node.Vote{Err: fmt.Errorf("the reply %v is not what inspect returns", reply)}
+	s, ok := sighting{}, false
+	if s.kind, ok = readKind(fields[0]); !ok {
+		return malformed(reply, "inspect")
 	}
-	s := sighting{}
-	s.kind, _ = fields[0].(string)
-	s.fence, _ = fields[1].(int64)
+	if s.fence, ok = fields[1].(int64); !ok || !isFence(s.fence) {
+		return malformed(reply, "inspect")
+	}
+	tokens := make(map[string]struct{}, len(fields)/2-1)
 	for pair := range slices.Chunk(fields[2:], 2) {
-		token, _ := pair[0].(string)
-		ms, _ := pair[1].(int64)
-		s.holds = append(s.holds, hold{token: token, left: time.Duration(ms) * time.Millisecond})
+		token, isToken := pair[0].(string)
+		left, isLeft := readLeft(pair[1])
+		if tokens[token] = struct{}{}; !isToken || !isLeft || len(tokens) == len(s.holds) { // the same token twice
+			return malformed(reply, "inspect")
+		}
+		s.holds = append(s.holds, hold{token: token, left: left})
 	}
 	return node.Vote{Verdict: node.Denied, Data: s}
 }

@@ -30,7 +30,7 @@ local function holder(key, now)
 	end
 	local left = redis.call('PTTL', key)
 	if kind == 'string' then
-		return 'mutex', redis.call('GET', key), left
+		return 'mutex', string.sub(redis.call('GET', key), 1, 65536), left -- a foreign value may be large; no token is
 	end
 	return kind, '', left
 end

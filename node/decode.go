@@ -2,6 +2,7 @@ package node
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,24 +21,41 @@ func (e replyError) Error() string { return string(e) }
 // RedisError marks it as one, see redis.Error.
 func (replyError) RedisError() {}
 
-var errProtocol = errors.New("the reply is not of the Redis protocol")
+var (
+	errProtocol = errors.New("the reply is not of the Redis protocol")
+	errTooLarge = fmt.Errorf("%w: it is larger than %d KiB", errProtocol, maxReply>>10)
+)
 
 const (
-	maxBulk  = 512 << 20 // what a server's strings are limited to by default
-	maxDepth = 8
+	// maxReply bounds one reply: its bytes, and elementCost for each element of an array. It leaves room for what Inspect
+	// reads of 10,000 readers, and for no more than a small part of the memory that a broken server could ask for.
+	maxReply    = 1 << 20
+	elementCost = 16
+	maxDepth    = 8
+	// maxError bounds what is kept of an error reply, which may quote a key.
+	maxError = 1 << 10
 	piece    = 16 << 10 // the memory that a length is given on its word; beyond it, as much again as has come
 )
 
+// decoder reads one reply.
+type decoder struct {
+	in   *bufio.Reader
+	left int // what the reply may still take of maxReply
+}
+
 // readReply reads one reply (RESP2): a string, an int64, nil, a []any of them, or a replyError. The error is the
 // connection's.
-func readReply(in *bufio.Reader, depth int) (any, error) {
-	line, err := in.ReadSlice('\n')
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, errProtocol
-	case err != nil:
+func readReply(in *bufio.Reader) (any, error) {
+	d := decoder{in: in, left: maxReply}
+	return d.reply(0)
+}
+
+func (d *decoder) reply(depth int) (any, error) {
+	line, err := d.line()
+	if err != nil {
 		return nil, err
-	case len(line) < 3 || line[len(line)-2] != '\r':
+	}
+	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return nil, errProtocol
 	}
 	kind, text := line[0], line[1:len(line)-2]
@@ -48,6 +66,9 @@ func readReply(in *bufio.Reader, depth int) (any, error) {
 		}
 		return string(text), nil
 	case '-':
+		if len(text) > maxError {
+			return replyError(text[:maxError]) + "…", nil
+		}
 		return replyError(text), nil
 	}
 	n, err := strconv.ParseInt(string(text), 10, 64)
@@ -58,19 +79,44 @@ func readReply(in *bufio.Reader, depth int) (any, error) {
 		return n, nil
 	case n == -1 && (kind == '$' || kind == '*'):
 		return nil, nil
-	case kind == '$' && n >= 0 && n <= maxBulk:
-		return readBulk(in, int(n))
-	case kind == '*' && n >= 0 && n <= maxBulk && depth < maxDepth:
-		return readArray(in, int(n), depth)
+	case n < 0:
+		return nil, errProtocol
+	case kind == '$':
+		return d.bulk(n)
+	case kind == '*' && depth < maxDepth:
+		return d.array(n, depth)
 	default:
 		return nil, errProtocol
 	}
 }
 
-func readBulk(in *bufio.Reader, n int) (any, error) {
+// line reads up to and with the next newline. What it returns is valid until the next read.
+func (d *decoder) line() ([]byte, error) {
+	line, err := d.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		long := bytes.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= d.left {
+			line, err = d.in.ReadSlice('\n')
+			long = append(long, line...)
+		}
+		line = long
+	}
+	if len(line) > d.left {
+		return nil, errTooLarge
+	}
+	d.left -= len(line)
+	return line, err
+}
+
+func (d *decoder) bulk(length int64) (any, error) {
+	if length > int64(d.left-2) {
+		return nil, errTooLarge
+	}
+	n := int(length)
+	d.left -= n + 2
 	b := make([]byte, min(n+2, piece))
 	for read := 0; ; {
-		if _, err := io.ReadFull(in, b[read:]); err != nil {
+		if _, err := io.ReadFull(d.in, b[read:]); err != nil {
 			return nil, err
 		}
 		if read = len(b); read == n+2 {
@@ -84,10 +130,15 @@ func readBulk(in *bufio.Reader, n int) (any, error) {
 	return string(b[:n]), nil
 }
 
-func readArray(in *bufio.Reader, n, depth int) (any, error) {
-	list := make([]any, 0, min(n, piece/16))
+func (d *decoder) array(length int64, depth int) (any, error) {
+	if length > int64(d.left/elementCost) {
+		return nil, errTooLarge
+	}
+	n := int(length)
+	d.left -= n * elementCost
+	list := make([]any, 0, min(n, piece/elementCost))
 	for range n {
-		v, err := readReply(in, depth+1)
+		v, err := d.reply(depth + 1)
 		if err != nil {
 			return nil, err
 		}

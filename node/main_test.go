@@ -211,7 +211,7 @@ func (r *rig) warm() {
 // rests may take the first of several calls alone. There must be a delay on the wire.
 func (r *rig) occupy() {
 	r.t.Helper()
-	ahead := r.ask(node.Command("echo", nil, "echo", "ahead"), within(10*time.Second))
+	ahead := r.ask(node.Command("echo", anything, "echo", "ahead"), within(10*time.Second))
 	synctest.Wait()
 	require.False(r.t, ahead.voted(), "there is no delay")
 }
@@ -271,4 +271,7 @@ func extend(name, token string) *node.Op {
 func token(i int) string { return fmt.Sprintf("token-%d", i) }
 
 // count is an operation of few bytes, so that a batch of it is one write.
-func count() *node.Op { return node.Command("count", nil, "incr", "n") }
+func count() *node.Op { return node.Command("count", node.ReadNumber, "incr", "n") }
+
+// anything grants whatever the reply is.
+func anything(any) node.Vote { return node.Vote{Verdict: node.Granted} }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
+	"math"
 	"strconv"
 	"time"
 )
@@ -23,7 +24,7 @@ type Op struct {
 }
 
 // Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
-// convention of SET NX: any reply is a grant, null is a denial. Arguments are strings, []byte, int, or int64; others panic.
+// convention of SET NX: OK is a grant, null is a denial, and any other reply is malformed. Arguments are strings, []byte, int, or int64; others panic.
 func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet
@@ -88,10 +89,14 @@ func (o *Op) text() []byte {
 }
 
 func readSet(reply any) Vote {
-	if reply == nil {
+	switch reply {
+	case nil:
 		return Vote{Verdict: Denied}
+	case "OK":
+		return grant()
+	default:
+		return badReply(reply)
 	}
-	return grant()
 }
 
 // The replies of our scripts: a number above zero is a grant and carries the number; zero is a denial; Healed is a
@@ -99,11 +104,12 @@ func readSet(reply any) Vote {
 const replyHealed = -1
 
 // ReadNumber reads a script's integer reply: n > 0 is a grant with the number n; 0 is a denial; -1 is a denial that
-// healed the key; n < -1 is a denial whose holder's key lives on for -n-1 milliseconds.
+// healed the key; n < -1 is a denial whose holder's key lives on for -n-1 milliseconds. Anything else is malformed, and so is
+// a number that no script can compute exactly (2^53 and above).
 func ReadNumber(reply any) Vote {
 	n, ok := reply.(int64)
 	switch {
-	case !ok:
+	case !ok, n >= 1<<53, n <= -1<<53:
 		return badReply(reply)
 	case n > 0:
 		return Vote{Verdict: Granted, Number: n}
@@ -112,6 +118,11 @@ func ReadNumber(reply any) Vote {
 	case n == replyHealed:
 		return Vote{Verdict: Denied, Healed: true}
 	default:
-		return Vote{Verdict: Denied, Wait: time.Duration(-n-1) * time.Millisecond}
+		return Vote{Verdict: Denied, Wait: milliseconds(-n - 1)}
 	}
+}
+
+// milliseconds is a number of milliseconds, above 0, as a duration. One that is longer than a duration can be is the longest.
+func milliseconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -95,7 +95,11 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 
 // uptimeOf is how long a server says that it has been up. Where its wall clock was set back it may say less than nothing.
 func uptimeOf(fields map[string]string) (time.Duration, error) {
+	const century = 100 * 365 * 24 * 3600
 	seconds, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
+	if err == nil && seconds > century {
+		return 0, fmt.Errorf("an uptime of %d seconds", seconds)
+	}
 	return time.Duration(max(0, seconds)) * time.Second, err
 }
 
@@ -129,6 +133,9 @@ func readStatus(reply any) Vote {
 		return badReply(reply)
 	}
 	fields := parseInfo(text)
+	if fields["role"] == "" {
+		return badReply(reply)
+	}
 	uptime, _ := uptimeOf(fields)
 	version := fields["redis_version"]
 	if fields["valkey_version"] != "" {

@@ -112,7 +112,7 @@ func (s *session) receive() ([]reply, error) {
 	}
 	s.replies = s.replies[:0]
 	for {
-		v, err := readReply(s.in, 0)
+		v, err := readReply(s.in)
 		if err != nil {
 			return s.replies, cutOff(err)
 		}

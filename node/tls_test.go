@@ -186,8 +186,14 @@ func TestTLSConfigurationsThatCannotBeUsed(t *testing.T) {
 	}{
 		{func() error { _, err := node.Open("rediss://10.0.0.1", node.WithTLSConfig(nil)); return err }, "nil TLS configuration"},
 		{func() error { _, err := node.Open("redis://10.0.0.1", node.WithTLSConfig(nil)); return err }, "nil TLS configuration"},
-		{func() error { _, err := node.Open("redis://u:secret@10.0.0.1", node.WithTLSConfig(&tls.Config{})); return err }, "rediss://"},
-		{func() error { _, err := node.Open("unix:///run/redis.sock", node.WithTLSConfig(&tls.Config{})); return err }, "rediss://"},
+		{func() error {
+			_, err := node.Open("redis://u:secret@10.0.0.1", node.WithTLSConfig(&tls.Config{}))
+			return err
+		}, "rediss://"},
+		{func() error {
+			_, err := node.Open("unix:///run/redis.sock", node.WithTLSConfig(&tls.Config{}))
+			return err
+		}, "rediss://"},
 		{func() error { _, err := node.Wrap(client, node.WithTLSConfig(&tls.Config{})); return err }, "options of the client"},
 	} {
 		err := tt.err()

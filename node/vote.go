@@ -72,6 +72,8 @@ func grant() Vote            { return Vote{Verdict: Granted} }
 func failed(err error) Vote  { return Vote{Verdict: Failed, Err: err} }
 func unsent(err error) Vote  { return Vote{Verdict: Failed, Err: err, Unsent: true} }
 func unknown(err error) Vote { return Vote{Verdict: Unknown, Err: err} }
+
+// badReply is the vote of a reply that the operation cannot return. The operation may have been executed.
 func badReply(reply any) Vote {
-	return unknown(fmt.Errorf("the reply %v is not what the operation returns", reply))
+	return unknown(fmt.Errorf("the reply %.100q is not what the operation returns", fmt.Sprint(reply)))
 }

@@ -1,0 +1,346 @@
+package redlock_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+const mostExact = 1<<53 - 1 // the largest number that a script can compute
+
+func list(fields ...any) []any { return fields }
+
+func TestRepliesOfAcquireAndLook(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reply any
+		want  node.Verdict
+	}{
+		{int64(1), node.Granted},
+		{int64(mostExact), node.Granted},
+		{list(int64(1), int64(7)), node.Granted},
+		{list(int64(0), "mutex", int64(-1)), node.Denied},
+		{list(int64(0), "reader", int64(0), int64(2)), node.Denied},
+		{list(int64(0), "ReJSON-RL", int64(5), int64(1), "token"), node.Denied},
+		{list(int64(0), "reader", int64(5), int64(1), "token", int64(1)), node.Denied},
+		{list(int64(0), "mutex", int64(math.MaxInt64)), node.Denied},
+
+		{nil, node.Unknown}, {"OK", node.Unknown}, {int64(0), node.Unknown}, {int64(-1), node.Unknown}, {int64(-100), node.Unknown},
+		{int64(mostExact + 1), node.Unknown}, {int64(math.MinInt64), node.Unknown}, {list(), node.Unknown}, {list(int64(1)), node.Unknown},
+		{list(int64(1), int64(0)), node.Unknown}, {list(int64(1), int64(mostExact+1)), node.Unknown}, {list(int64(1), "7"), node.Unknown},
+		{list(int64(1), int64(7), int64(7)), node.Unknown}, {list("0", "mutex", int64(1)), node.Unknown}, {list(nil, "mutex", int64(1)), node.Unknown},
+		{list(int64(2), "mutex", int64(1)), node.Unknown}, {list(int64(0), "mutex"), node.Unknown}, {list(int64(0), int64(1), int64(1)), node.Unknown},
+		{list(int64(0), "", int64(1)), node.Unknown}, {list(int64(0), "a b", int64(1)), node.Unknown}, {list(int64(0), "a\n", int64(1)), node.Unknown},
+		{list(int64(0), strings.Repeat("a", 65), int64(1)), node.Unknown}, {list(int64(0), "mutex", "1"), node.Unknown},
+		{list(int64(0), "mutex", int64(-2)), node.Unknown}, {list(int64(0), "mutex", int64(1), int64(0)), node.Unknown},
+		{list(int64(0), "mutex", int64(1), int64(3)), node.Unknown}, {list(int64(0), "mutex", int64(1), "1"), node.Unknown},
+		{list(int64(0), "mutex", int64(1), int64(math.MaxInt64)), node.Unknown}, {list(int64(0), "mutex", int64(1), int64(1), nil), node.Unknown},
+		{list(int64(0), "mutex", int64(1), int64(1), "token", "1"), node.Unknown},
+		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(2)), node.Unknown},
+		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(1), int64(1)), node.Unknown}, {list(list(), list(), list()), node.Unknown},
+		{strings.Repeat("x", 1<<20), node.Unknown},
+	} {
+		v := redlock.ReadClaim(tt.reply, 2)
+		assert.Equal(t, tt.want, v.Verdict, "%.100v", tt.reply)
+		checkClaim(t, v, 2)
+	}
+}
+
+// checkClaim checks what others rely on.
+func checkClaim(t *testing.T, v node.Vote, names int) {
+	t.Helper()
+	kind, _, name, left, ok := redlock.Obstacle(v)
+	switch v.Verdict {
+	case node.Granted:
+		require.Positive(t, v.Number)
+		require.LessOrEqual(t, v.Number, int64(mostExact))
+		require.NoError(t, v.Err)
+	case node.Denied:
+		require.True(t, ok)
+		require.NotEmpty(t, kind)
+		require.GreaterOrEqual(t, name, 0)
+		require.Less(t, name, names)
+		require.GreaterOrEqual(t, left, -time.Millisecond)
+		require.GreaterOrEqual(t, v.Wait, time.Duration(0))
+	default:
+		checkMalformed(t, v)
+	}
+}
+
+// checkMalformed: a malformed reply is a vote that is released, and its error says what came, at no great length.
+func checkMalformed(t *testing.T, v node.Vote) {
+	t.Helper()
+	require.Equal(t, node.Unknown, v.Verdict)
+	require.ErrorContains(t, v.Err, "the reply ")
+	require.Less(t, len(v.Err.Error()), 1200) // a hundred runes, each escaped at worst
+	require.Nil(t, v.Data)
+}
+
+func TestRepliesOfInspect(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reply any
+		want  node.Verdict
+	}{
+		{list(), node.Granted},
+		{list("mutex", int64(0), "token", int64(-1)), node.Denied},
+		{list("reader", int64(mostExact), "a", int64(1), "b", int64(0)), node.Denied},
+		{list("hash", int64(0), "", int64(math.MaxInt64)), node.Denied},
+
+		{nil, node.Unknown}, {int64(1), node.Unknown}, {"", node.Unknown}, {list("mutex"), node.Unknown}, {list("reentrant", int64(1)), node.Unknown},
+		{list("mutex", int64(1), "token"), node.Unknown}, {list(nil, int64(1), "token", int64(1)), node.Unknown},
+		{list("", int64(1), "token", int64(1)), node.Unknown}, {list("mutex", "1", "token", int64(1)), node.Unknown},
+		{list("mutex", int64(-1), "token", int64(1)), node.Unknown}, {list("mutex", int64(mostExact+1), "token", int64(1)), node.Unknown},
+		{list("mutex", int64(1), nil, int64(1)), node.Unknown}, {list("mutex", int64(1), "token", nil), node.Unknown},
+		{list("mutex", int64(1), "token", int64(-2)), node.Unknown}, {list("reader", int64(1), "a", int64(1), "b"), node.Unknown},
+		{list("reader", int64(1), "a", int64(1), "a", int64(1)), node.Unknown}, {list("reader", int64(1), "a", int64(1), int64(1), "b"), node.Unknown},
+	} {
+		v := redlock.ReadSighting(tt.reply)
+		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
+		checkSighting(t, v)
+	}
+}
+
+func checkSighting(t *testing.T, v node.Vote) {
+	t.Helper()
+	if !v.Verdict.Answered() {
+		checkMalformed(t, v)
+	}
+	free, held := redlock.ReadSighting(list()), redlock.ReadSighting(list("mutex", int64(1), "other", int64(1)))
+	for _, votes := range [][]node.Vote{{v}, {v, v, v}, {v, free, held}, {held, v, held}, {free, held, v, v, free}} {
+		h := redlock.Gather(votes, len(votes)/2+1)
+		for _, one := range h.Holders {
+			require.LessOrEqual(t, one.Votes, len(votes), "a master has one vote")
+		}
+		require.Less(t, h.Fence, uint64(1)<<53)
+	}
+}
+
+func TestRepliesOfRaise(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[any]node.Verdict{
+		int64(7): node.Granted, int64(8): node.Denied, int64(0): node.Denied, int64(mostExact): node.Denied, int64(mostExact + 1): node.Unknown, nil: node.Unknown, "7": node.Unknown,
+	} {
+		assert.Equal(t, want, redlock.ReadRaise(reply, 7).Verdict, "%v", reply)
+	}
+}
+
+// reply makes a reply out of bytes, of the kinds that a script can return.
+func reply(seed *[]byte, depth int) any {
+	next := func() byte {
+		if len(*seed) == 0 {
+			return 0
+		}
+		b := (*seed)[0]
+		*seed = (*seed)[1:]
+		return b
+	}
+	switch next() % 8 {
+	case 0:
+		return nil
+	case 1:
+		return int64(int8(next())) << (next() % 64)
+	case 2:
+		return int64(next() % 3)
+	case 3:
+		return int64(-1)
+	case 4:
+		return []string{"mutex", "reader", "writer", "reentrant", "hash", "", "token", "OK"}[next()%8]
+	case 5:
+		n := min(int(next()), len(*seed))
+		s := string((*seed)[:n])
+		*seed = (*seed)[n:]
+		return s
+	default:
+		if depth == 2 {
+			return []any{}
+		}
+		fields := make([]any, next()%9)
+		for i := range fields {
+			fields[i] = reply(seed, depth+1)
+		}
+		return fields
+	}
+}
+
+// seeds are replies of every shape.
+func seeds(f *testing.F) {
+	f.Helper()
+	for i := range 64 {
+		b := make([]byte, i)
+		for j := range b {
+			b[j] = byte(j*j*i + 7*j + i)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte{6, 4, 2, 0, 4, 0, 3, 2, 1}) // a denial
+	f.Add([]byte{6, 4, 4, 1, 2, 1, 4, 6, 3}) // a holder
+}
+
+func FuzzReadClaim(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, seed []byte) {
+		r := reply(&seed, 0)
+		for _, names := range []int{1, 2, 5} {
+			checkClaim(t, redlock.ReadClaim(r, names), names)
+		}
+		if v := redlock.ReadRaise(r, 7); !v.Verdict.Answered() {
+			checkMalformed(t, v)
+		} else {
+			require.True(t, v.Verdict == node.Denied || v.Number == 7)
+		}
+	})
+}
+
+func FuzzReadSighting(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, seed []byte) { checkSighting(t, redlock.ReadSighting(reply(&seed, 0))) })
+}
+
+// liar dials a master that answers every command that is not of the handshake with the same bytes.
+type liar string
+
+func (l liar) Dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	out := make(chan string, 1<<10) // a net.Pipe has no buffer, and a client that writes need not read
+	go func() {
+		defer server.Close()
+		for answer := range out {
+			if _, err := server.Write([]byte(answer)); err != nil {
+				return
+			}
+		}
+	}()
+	go func() {
+		defer close(out)
+		in := bufio.NewReader(server)
+		for {
+			args, err := command(in)
+			if err != nil {
+				return
+			}
+			answer := string(l)
+			switch strings.ToLower(args[0]) {
+			case "hello", "client", "subscribe", "ping":
+				answer = "-ERR unknown command\r\n"
+			case "info":
+				info := "run_id:liar\r\nuptime_in_seconds:100000\r\n"
+				answer = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
+			}
+			out <- answer
+		}
+	}()
+	return client, nil
+}
+
+// command reads one command.
+func command(in *bufio.Reader) (args []string, err error) {
+	number := func() (n int) {
+		line, rerr := in.ReadString('\n')
+		if rerr == nil {
+			n, rerr = strconv.Atoi(strings.TrimSpace(line[1:]))
+		}
+		err = errors.Join(err, rerr)
+		return n
+	}
+	for n := number(); n > 0 && err == nil; n-- {
+		b := make([]byte, number()+2)
+		if err == nil {
+			_, err = io.ReadFull(in, b)
+		}
+		args = append(args, string(b[:len(b)-2]))
+	}
+	return args, err
+}
+
+// What one master replies harms nobody who has a majority of others, and grants nothing.
+func TestOneMasterThatRepliesNonsense(t *testing.T) {
+	t.Parallel()
+	for _, nonsense := range []string{
+		":0\r\n", ":-5\r\n", ":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+OK\r\n", "+\r\n", "$-1\r\n", "$0\r\n\r\n", "*-1\r\n", "*0\r\n",
+		"*1\r\n:0\r\n", "*2\r\n$9\r\nreentrant\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n", "*3\r\n:0\r\n:0\r\n:0\r\n", "*4\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:77\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:-9\r\n:1\r\n", "*4\r\n:0\r\n$5\r\nmutex\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
+		"*5\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:1\r\n:1\r\n", "*3\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n",
+		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n", "-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
+		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n",
+	} {
+		for seat := range 3 { // the first to be asked is one of them
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				masters := w.nodes(t, "a")
+				n, err := node.Open("redis://10.9.9.9", node.WithDialer(liar(nonsense).Dial))
+				require.NoError(t, err)
+				masters[seat] = n
+				l := w.over(t, "a", masters)
+				for _, opts := range [][]redlock.LockOption{nil, {redlock.WithFencing()}} {
+					lk, err := l.TryLock(t.Context(), "x", opts...)
+					require.NoError(t, err, nonsense)
+					h, err := l.Inspect(t.Context(), "x")
+					require.NoError(t, err)
+					require.Len(t, h.Holders, 1)
+					assert.Equal(t, 2, h.Holders[0].Votes)
+					unlock(t, lk)
+				}
+				w.foreign("x", 20*time.Second)
+				_, err = l.TryLock(t.Context(), "x")
+				require.Error(t, err, nonsense)
+				_, err = l.RW("x").TryRLock(t.Context())
+				require.Error(t, err, nonsense)
+				_, err = l.TryLockAll(t.Context(), []string{"x", "y"})
+				require.Error(t, err, nonsense)
+				_, err = l.Reentrant("x", "me").TryLock(t.Context())
+				require.Error(t, err, nonsense)
+				for _, wait := range []func(context.Context) (*redlock.Lock, error){
+					func(ctx context.Context) (*redlock.Lock, error) { return l.Lock(ctx, "x") },
+					func(ctx context.Context) (*redlock.Lock, error) { return l.RW("x").Lock(ctx) },
+					func(ctx context.Context) (*redlock.Lock, error) { return l.LockAll(ctx, []string{"x", "y"}) },
+				} {
+					_, err := wait(within(t, 5*time.Second))
+					require.ErrorIs(t, err, context.DeadlineExceeded, nonsense)
+				}
+				w.foreign("x", time.Millisecond)
+				lk, err := l.Lock(within(t, time.Minute), "x")
+				require.NoError(t, err)
+				unlock(t, lk)
+			})
+		}
+	}
+}
+
+// A foreign key may hold a large value, and a script that says who is in the way quotes it.
+func TestALargeForeignValueBreaksNoConnection(t *testing.T) {
+	t.Parallel()
+	servers := redisproc.ForTest(t, 1)
+	l, err := redlock.Open(redisproc.URLs(servers), redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	c := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	require.NoError(t, c.Set(t.Context(), "x", strings.Repeat("v", 3<<20), 0).Err())
+	h, err := l.Inspect(t.Context(), "x")
+	require.NoError(t, err)
+	require.Len(t, h.Holders, 1)
+	assert.Len(t, h.Holders[0].Token, 64<<10)
+	_, err = l.Lock(within(t, 300*time.Millisecond), "x")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	clients, err := c.ClientList(t.Context()).Result()
+	require.NoError(t, err)
+	assert.Len(t, slices.Collect(strings.Lines(clients)), 3, "the Locker's two, and this one")
+}
