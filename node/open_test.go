@@ -67,7 +67,9 @@ func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 		"redis://10.0.0.1:6379/0/1":          "path",
 		"redis://10.0.0.1?max_retries=3":     "max_retries",
 		"redis://10.0.0.1?max_retries=maybe": "max_retries",
-		"redis://10.0.0.1?tpyo=1":            "tpyo",
+		"redis://10.0.0.1?tpyo=1":            `unknown query parameter "tpyo": `,
+		"rediss://10.0.0.1?skip_verfy=true":  `unknown query parameter "skip_verfy": `,
+		"redis://u:p@10.0.0.1?b=1&a=2":       `unknown query parameter "a, b": `,
 		"redis://10.0.0.1?db=two":            "database",
 		"redis://%zz":                        "redis://",
 		"redis://10.0.0.1 ":                  "redis://",
@@ -80,6 +82,21 @@ func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
 			assert.Nil(t, n)
 		})
+	}
+}
+
+// A URL with user, password and query is shown without any of them.
+func TestAURLWithAUserAndAQueryIsShownWithoutThem(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2", "redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
+		"http://user:hunter2@10.0.0.1?password=hunter2", "unix://user:hunter2@run/redis.sock?db=x&client_name=hunter2",
+	} {
+		_, err := node.Open(url)
+		require.Error(t, err, url)
+		assert.NotContains(t, err.Error(), "hunter2", url)
+		assert.Contains(t, err.Error(), "xxxxx@", url)
+		assert.Contains(t, err.Error(), "?xxxxx", url)
 	}
 }
 

@@ -78,7 +78,11 @@ func read(rawURL string) (*redis.Options, error) {
 		return nil, errors.New("no host; it should look like redis://user:password@host:6379")
 	}
 	o, err := redis.ParseURL(rawURL)
-	if err != nil {
+	switch {
+	case err != nil && strings.HasPrefix(err.Error(), unexpected):
+		return nil, fmt.Errorf("unknown query parameter %q: client_name, db, protocol, skip_verify and the other parameters of go-redis's ParseURL are known",
+			strings.TrimPrefix(err.Error(), unexpected))
+	case err != nil:
 		return nil, err
 	}
 	if o.MaxRetries > 0 {
@@ -89,6 +93,9 @@ func read(rawURL string) (*redis.Options, error) {
 	}
 	return o, nil
 }
+
+// unexpected is how go-redis begins the error that names the parameters it does not know.
+const unexpected = "redis: unexpected option: "
 
 func isIP(host string) bool {
 	_, err := netip.ParseAddr(host)
