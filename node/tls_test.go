@@ -20,7 +20,12 @@ func listenTLS(t *testing.T, c *tls.Config) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
 	require.NoError(t, err)
-	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	srv := &scripted{answer: func(args []string) (string, bool) {
+		if strings.EqualFold(args[0], "ping") {
+			return "+PONG\r\n", false
+		}
+		return "+OK\r\n", false
+	}}
 	over := srv.listen(l)
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -201,4 +206,26 @@ func TestTLSConfigurationsThatCannotBeUsed(t *testing.T) {
 		assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
 		assert.NotContains(t, err.Error(), "secret")
 	}
+}
+
+// A wrapped client's server that answers a PING with something else is no Redis.
+func TestAWrappedClientsServerThatIsNoRedis(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	srv := &scripted{answer: func([]string) (string, bool) { return "+OK\r\n", false }}
+	over := srv.listen(l)
+	c := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = l.Close()
+		<-over
+	})
+	n, err := node.Wrap(c)
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, node.Failed, v.Verdict)
+	require.ErrorIs(t, v.Err, node.ErrNotRedis)
 }

@@ -128,7 +128,7 @@ func (w *wrapped) fresh(ctx context.Context) (link, error) {
 	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
 	_, err := p.Exec(ctx)
 	if ping.Val() != "PONG" { // a proxy that ended the connection at EVALSHA has answered it, whatever Exec says
-		return nil, connectError(cmp.Or(ping.Err(), err))
+		return nil, connectError(cmp.Or(ping.Err(), err, error(ErrNotRedis)))
 	}
 	return &wrapped{
 		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known,
