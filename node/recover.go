@@ -127,8 +127,8 @@ func (p *pipe) receiveRecovery(l link, n int) (left int) {
 		r.answered()
 		if p.link == nil { // otherwise the shared connection tells
 			changed = p.trust()
-			p.drive(now)
 		}
+		p.drive(now) // refused calls may have been queued again
 	}
 	r.putBack(out.again)
 	r.broke(out.unanswered, n, out.heard, now)

@@ -313,3 +313,28 @@ func TestAProxyThatRefusesTheQuestionForTheRightBreaksNothing(t *testing.T) {
 		})
 	}
 }
+
+// The refused releases follow the one that the master accepts, also if that one came over the recovery's connection.
+func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		for i := range 10 {
+			r.m.Set(token(i), "me", time.Hour)
+		}
+		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
+		for i := range 10 {
+			r.ask(release(token(i), "me"), giveUp(time.Hour))
+		}
+		synctest.Wait()
+		r.m.Recover()
+		r.m.HangUp(func(args []string) bool { return args[0] == "evalsha" })
+		time.Sleep(600 * time.Millisecond) // one is sent again, and breaks its connections
+		v := r.ask(acquire("other", "them")).result()
+		require.Equal(t, node.Granted, v.Verdict, "there is a shared connection")
+		r.m.Del("other", "", "")
+		time.Sleep(2 * timeout) // and no alarm of a deadline that wakes it
+		r.m.HangUp(nil)
+		r.eventually(2*time.Second, "all got through", r.gone)
+	})
+}
