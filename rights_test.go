@@ -246,3 +246,20 @@ func TestRefusedReleasesOfAnIdleLockerCostAFewCommandsASecond(t *testing.T) {
 		assert.Zero(t, w.keys())
 	})
 }
+
+// What a script says of one name, whatever the name is, does not keep the master from being asked for others.
+func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const name = "unknown command"
+		l := w.locker(t, "a")
+		w.warm(t, l)
+		for _, m := range w.Masters() {
+			m.Set(redlock.FenceKey(name), "foreign", 0)
+		}
+		_, err := l.TryLock(t.Context(), name, redlock.WithFencing())
+		require.ErrorContains(t, err, "is no fence")
+		synctest.Wait()
+		unlock(t, lock(t, l, "x"))
+	})
+}

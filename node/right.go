@@ -134,7 +134,7 @@ func missingRight(err error) (inScript, command bool) {
 	if !ok {
 		return false, false
 	}
-	text := answer.Error()
+	text, _, _ := strings.Cut(answer.Error(), "redlock:fence:") // a lock's name may read like a refusal
 	has := func(parts ...string) bool {
 		for _, p := range parts {
 			if strings.Contains(text, p) {
