@@ -60,8 +60,11 @@ func (l *Lock) stays(w *waiter, now time.Time, least time.Duration) bool {
 // suits reports whether a lock that is being unlocked can be what the waiter waits for. A fencing token has to grow on the
 // masters. What is left of the lease must be nearly all of it.
 func (l *Lock) suits(w *waiter, now time.Time) bool {
-	return l.stays(w, now, leastSlice) && l.cfg.handsOver() && w.cfg.handsOver() &&
-		l.cfg.ttl == w.cfg.ttl && l.lease.Until().Sub(now) > l.cfg.ttl*3/4
+	if !l.stays(w, now, leastSlice) || !l.cfg.handsOver() || !w.cfg.handsOver() || l.cfg.ttl != w.cfg.ttl {
+		return false
+	}
+	l.lease.Wake() // one that was slept through may be another's by now
+	return l.lease.Until().Sub(now) > l.cfg.ttl*3/4
 }
 
 func (c *config) handsOver() bool { return c.handOver && !c.fencing && c.maxHold == 0 }

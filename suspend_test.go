@@ -230,3 +230,25 @@ func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
 		require.ErrorContains(t, lk.Err(), "WithMaxHold")
 	})
 }
+
+// Not even for the second within which its holder would be told. The next in line asks the masters.
+func TestALockThatWasSleptThroughIsNotHandedOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		w.warm(t, a)
+		first := lock(t, a, "x")
+		next := locking(t.Context(), a, "x")
+		w.Host("a").Suspend()
+		time.Sleep(2 * ttl)
+		other := lock(t, b, "x")
+		w.Host("a").Resume()
+		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrLost)
+		time.Sleep(2 * time.Second)
+		waiting(t, next, "another has it")
+		unlock(t, other)
+		got := ended(t, next, 2*time.Second)
+		require.NoError(t, got.err)
+		unlock(t, got.lock)
+	})
+}
