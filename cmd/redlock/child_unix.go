@@ -101,7 +101,8 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool)
 	}
 }
 
-// takeOver ends the command and all that it started after its supervisor was killed, and returns how it ended.
+// takeOver ends the command and all that it started after its supervisor was killed, and returns how it ended. The code is
+// that of a SIGKILL, whatever the command made of its SIGTERM: it was not let finish.
 func (c *child) takeOver(grace time.Duration) (how status) {
 	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
@@ -112,6 +113,7 @@ func (c *child) takeOver(grace time.Duration) (how status) {
 	}
 	s.end()
 	s.run()
+	how.code = exitSignal + int(unix.SIGKILL)
 	return how
 }
 

@@ -85,6 +85,14 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	assert.Zero(t, n, "unlocked")
 }
 
+// The command was not let finish, whatever status it ends with at its SIGTERM.
+func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
+	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
+	assert.Equal(t, 128+9, l.wait())
+}
+
 // A redlock run within another one: the inner passes the outer's SIGTERM on to its command, which hears it once.
 func TestARunWithinARunThatIsKilledHearsSIGTERMOnce(t *testing.T) {
 	t.Parallel()
