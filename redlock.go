@@ -1,30 +1,31 @@
-// Package redlock is a lock over a quorum of independent Redis masters.
+// Package redlock implements a distributed lock over a quorum of independent Redis masters.
 //
-// A [Locker] sends SET name token NX PX ttl to N masters at once, none of which knows of the others, and holds the lock
-// when a majority has granted it and time is left: the TTL, less what the asking took, less a budget for the drift of
-// clocks. Whatever fails is released on every master. So the lock survives the loss of a minority of the masters, and
-// its state rests on no clock but the speed at which clocks run.
+// A [Locker] sends SET name token NX PX ttl to N masters at the same time. The masters do not know of each other. The
+// Locker holds the lock if a majority grants it while validity is left: the TTL, minus the time that the requests took,
+// minus a budget for clock drift. A failed attempt is released on every master. So the lock survives the loss of a
+// minority of the masters. Its safety depends on how fast clocks run, not on the time that they show.
 //
 //	locker, err := redlock.Open([]string{"redis://10.0.0.1", "redis://10.0.1.1", "redis://10.0.2.1"})
 //	lock, err := locker.Lock(ctx, "orders:42")
 //	defer lock.Unlock(ctx)
 //
-// The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/), with what its
-// critique (https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) and ten years of clients have
-// taught. Where it differs:
+// The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It takes into
+// account the critique by Kleppmann (https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) and
+// ten years of experience with Redlock clients. It differs from the original in these points:
 //
-//   - A master that restarted may have forgotten what it granted. It may not vote until the largest TTL has passed
-//     ([WithRestartWindow]).
-//   - A release that a master did not confirm is pursued until it has: a frozen master that wakes up would carry out the
-//     SET that waits in its buffer.
-//   - A holder is told when it loses the lock, by [Lock.Context], no later than the lock can become another's. A keepalive
-//     extends it until then ([WithoutKeepalive]).
-//   - Who waits does not poll: a release is announced, and heard when a majority of the masters announced it. Not every one is:
-//     where the next in line of the same Locker goes on, for a short time, those elsewhere are told afterwards
-//     ([WithoutHandOver]).
+//   - A master that restarted may have forgotten what it granted. It may not vote until the largest TTL has passed; see
+//     [WithRestartWindow].
+//   - A release is repeated until the master confirms it. Otherwise a frozen master could wake up and execute the SET
+//     that waits in its receive buffer.
+//   - [Lock.Context] ends when the lock is lost, no later than another client can get the lock. Until then a keepalive
+//     extends the lock; see [WithoutKeepalive].
+//   - Waiters do not rely on polling. A release is published on every master, and a waiter retries once a majority has
+//     published it. While a Locker passes a lock among its own callers, for a short time, it publishes only the last
+//     release; see [WithoutHandOver].
 //
-// No lock of this kind makes a paused process safe by itself: it does not know that it was paused. Check [Lock.Err] as
-// late as possible before each effect, and keep effects idempotent or guarded by the storage that they reach.
+// No lock of this kind by itself makes a paused process safe: the process does not notice the pause. Check [Lock.Err] as
+// late as possible before each effect. Make effects idempotent, or have the storage check a fencing token
+// ([WithFencing]).
 package redlock
 
 import (
@@ -38,7 +39,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Locker takes locks on one set of masters. It is safe for concurrent use; a process needs one.
+// Locker acquires locks on one set of masters. It is safe for concurrent use, and one per process is enough.
 type Locker struct {
 	cfg    config
 	quorum *quorum.Quorum
@@ -53,9 +54,9 @@ type Locker struct {
 	ending chan struct{}  // closed with the Locker
 }
 
-// Open makes a Locker over one master per URL: one, or an odd number of at least three. It sends nothing: like
-// sql.Open it checks what it was given and connects on first use. A URL is redis://[user:password@]host[:port][/db],
-// rediss:// for TLS, or unix://path.
+// Open returns a Locker over one master per URL: one, or an odd number of at least three. Like sql.Open it checks its
+// arguments, sends nothing, and connects on first use. A URL is redis://[user:password@]host[:port][/db], rediss:// for
+// TLS, or unix://path.
 func Open(urls []string, opts ...Option) (*Locker, error) {
 	cfg, err := configure(opts)
 	if err != nil {
@@ -76,8 +77,8 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 	return assemble(masters, cfg)
 }
 
-// New makes a Locker over masters made by package node: [node.Open] with a dialer of one's own, or [node.Wrap] around a
-// client. The masters belong to the Locker from then on, and end with it; a wrapped client does not.
+// New returns a Locker over masters that package node made: by [node.Open], for example with a custom dialer, or by
+// [node.Wrap] around a client. The Locker owns the masters and closes them; it does not close a wrapped client.
 func New(masters []*node.Node, opts ...Option) (*Locker, error) {
 	cfg, err := configure(opts)
 	if err != nil {
@@ -141,7 +142,7 @@ func (l *Locker) standing(master string, err error) {
 	}
 }
 
-// refusal logs that a master answers but refuses releases, or that this is over.
+// refusal logs that a master answers but refuses releases, or that it no longer refuses them.
 func (l *Locker) refusal(master string, r *node.RefusalError) {
 	var right *node.RightError
 	barred := errors.As(r.Err, &right)
@@ -161,7 +162,7 @@ func (l *Locker) twins(master, twin string) {
 	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "twin", twin)
 }
 
-// begin counts a call that may talk to the masters; end takes it back.
+// begin counts a call that may talk to the masters. end must be called when the call ends.
 func (l *Locker) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,12 +175,15 @@ func (l *Locker) begin() error {
 
 func (l *Locker) end() { l.busy.Done() }
 
-// Close releases what is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of the Locker
-// runs any more. It takes at most a second and two node timeouts, whatever the masters do: a release that could not be
-// confirmed by then is logged, and its keys end with their TTL. Over clients that were wrapped ([node.Wrap]) it may take
-// as much longer as their own timeouts have a silent connection waited for, since it cannot end their connections. A
-// second Close returns nil; every other method, also of its Locks, returns ErrClosed from then on, but for those that
-// say what was ([Lock.Err], [Lock.Until] and the like).
+// Close releases every lock that is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of
+// the Locker runs any more. A second Close returns nil.
+//
+// Close takes at most a second and two node timeouts, whatever the masters do. It logs the masters that have not
+// confirmed every release by then; the keys expire with their TTL. With [node.Wrap] it may take longer: it cannot close
+// the connections of a wrapped client, so it also waits for that client's own timeouts.
+//
+// After Close, every other method of the Locker and of its Locks returns ErrClosed, except the methods that report past
+// state, such as [Lock.Err] and [Lock.Until].
 func (l *Locker) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -195,10 +199,12 @@ func (l *Locker) Close() error {
 	}
 	l.busy.Wait()
 	if names := l.quorum.Close(deadline); len(names) > 0 {
-		l.cfg.logger.Warn("redlock: closed with releases unconfirmed; what they would have removed ends with its TTL", "masters", names)
+		l.cfg.logger.Warn("redlock: closed with releases unconfirmed; what they would have removed ends with its TTL",
+			"masters", names)
 	}
 	return nil
 }
 
-// closing is what Close leaves of its second for what comes after the deadline of the nodes.
+// closing is how long Close lets the nodes confirm releases, on top of two node timeouts. The rest of its second is for
+// what comes after that.
 const closing = 900 * time.Millisecond
