@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Lock is a lock that was taken. It is safe for concurrent use.
+// Lock is a lock that was acquired. It is safe for concurrent use.
 type Lock struct {
 	locker *Locker
 	name   string
@@ -43,15 +43,15 @@ func newLock(ctx context.Context, l *Locker, c *claim, ln *line, cfg *config, le
 	}
 }
 
-// Name is what was locked; of a LockAll, the sorted names joined by ",".
+// Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
 func (l *Lock) Name() string { return l.name }
 
-// Token is the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. It is new for every
-// lock that is taken from the masters; one that was handed over inside this Locker (see [WithoutHandOver]) has that of
-// the lock before, of which nobody had asked for it. A lock whose token was asked for is not handed over.
+// Token returns the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. Every lock that
+// the masters grant has a new token. A lock that was handed over inside this Locker (see [WithoutHandOver]) keeps the
+// token of the lock before it, on which Token was never called. Calling Token before Unlock prevents the hand-over.
 //
-// Ask for the token before Unlock. The first call after Unlock makes up a token that no master has ever held, and
-// later calls return the same: the lock's own value may belong to the next holder by then.
+// Call Token before Unlock. If the first call comes after Unlock, Token returns a token that no master has ever held,
+// always the same: the lock's own value may belong to the next holder by then.
 func (l *Lock) Token() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,16 +71,19 @@ func (l *Lock) kind() string {
 	return l.claim.kind
 }
 
-// Fence is the lock's fencing token: for one name it is larger than that of every exclusive holder before. A reader's
-// is not smaller than the writer's before it, and smaller than the next one's; readers in between may have the same. A
-// hold of a reentrant lock's owner has that of the hold which the owner had already, if that one was taken alone, with
-// no other call of the owner's for the name under way, and if a majority of the masters tells it; else it may have a
-// larger one, beside which the other is stale. It is 0 without [WithFencing].
+// Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name it is larger than the token of every
+// earlier exclusive holder. A reader's token is not smaller than that of the last writer before it, and smaller than
+// that of the next writer. Readers between two writers may share a token.
+//
+// Nested holds of one reentrant owner share one token. In two cases a later hold may get a larger one, which makes the
+// first token stale: other calls of the owner for the name overlapped the acquisition of the first hold, or no majority
+// of the masters still returns the first token. See docs/fencing.md.
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
-// Until is when the lock ends unless it is extended. It carries the monotonic clock; after it the lock is nobody's. On Linux,
-// where that clock stands still while the machine is suspended, Until comes earlier by what the machine was suspended: ask for it
-// again after anything that may have taken long. See [Lock.Err] for what is not noticed.
+// Until returns when the lock ends unless it is extended. After that time the caller no longer holds the lock. The time
+// has a monotonic clock reading. On Linux the monotonic clock stands still while the machine is suspended, and Until
+// moves earlier by the length of each suspension. So call Until again after an operation that may have taken long. See
+// [Lock.Err] for the suspensions that the library cannot detect.
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
 	until := l.until
@@ -93,10 +96,10 @@ func (l *Lock) Until() time.Time {
 }
 
 // Context returns a context that ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]),
-// or its Locker closed ([ErrClosed]). It ends no later than Until, as far as the scheduler of this process allows. After
-// a suspension of the machine that outlasted the lock, it ends within a second of the resumption. It inherits the values
-// of the context passed to Lock but not its cancellation or deadline, which bound only the wait. For work that has to
-// end with a request as well, use [Lock.WithContext].
+// or its Locker closed ([ErrClosed]). It ends no later than Until, as far as the scheduler of this process allows. If
+// the machine was suspended until after the end of the lock, it ends within a second of the resumption. It inherits the
+// values of the context passed to Lock but not its cancellation or deadline, which bound only the wait. For work that
+// must also end with a request, use [Lock.WithContext].
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,13 +112,13 @@ func (l *Lock) Context() context.Context {
 	return l.ctx
 }
 
-// Err is nil while the lock is held; then it says why it is not: it matches [ErrLost], [ErrReleased] or [ErrClosed].
-// It looks at the clock, so a process that was paused past Until finds out here at the latest. So does one whose machine
-// was suspended, on Linux (which counts that time in CLOCK_BOOTTIME) and on Windows (where Go's clock goes on).
+// Err returns nil while the lock is held, and then an error that matches [ErrLost], [ErrReleased] or [ErrClosed]. It
+// reads the clock, so it reports a loss even if the process was paused past Until. It also counts the time for which
+// the machine was suspended on Linux (from CLOCK_BOOTTIME) and on Windows (where Go's clock keeps running).
 //
-// Two suspensions are not noticed. A Mac's clock stands still while it sleeps, and the system does not report for how
-// long. A virtual machine that its host suspends, takes a snapshot of or migrates has no clock that knows. There only a
-// fencing token helps; see [WithFencing].
+// Err does not detect two kinds of suspension. On macOS Go's clock stands still while the machine sleeps, and the
+// standard library does not report for how long. And no clock of a virtual machine counts the time for which its host
+// suspended it, took a snapshot of it or migrated it. In these cases only a fencing token helps; see [WithFencing].
 func (l *Lock) Err() error {
 	err := l.ended()
 	if err == nil {
@@ -126,24 +129,24 @@ func (l *Lock) Err() error {
 	return err
 }
 
-// expire has the lock lost if its deadline has passed.
+// expire ends the lock as lost if its deadline has passed.
 func (l *Lock) expire() {
 	if l.ended() == nil && l.lease.End(0) {
 		l.lose(l.expired())
 	}
 }
 
-// ended is what the lock has ended with; nil while it is held.
+// ended returns the error that the lock has ended with; nil while it is held.
 func (l *Lock) ended() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Extend gives the lock another TTL from now. On [ErrNoQuorum] the lock is held as before, until Until. It is lost
-// ([ErrLost]) if a majority of the masters no longer knows its token, or if Until has passed. If ctx ends first,
-// Extend returns ctx's error, and the extension may still take effect. With keepalive, the default, there is no need
-// to call it.
+// Extend gives the lock another TTL from now. On [ErrNoQuorum] the lock is held as before, until Until. The lock is
+// lost ([ErrLost]) if a majority of the masters no longer has its token, or if Until has passed. If ctx ends first,
+// Extend returns ctx's error, and the extension may still take effect. With keepalive, the default, there is no need to
+// call Extend.
 func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.name, l.extend(ctx)) }
 
 func (l *Lock) extend(ctx context.Context) error {
@@ -175,10 +178,10 @@ func (l *Lock) extend(ctx context.Context) error {
 	}
 }
 
-// extended takes note of an extension's end, whoever asked for it.
+// extended records the result of an extension, by the keepalive or by Extend.
 func (l *Lock) extended(err error) {
 	if heir := l.heir.Load(); heir != nil {
-		heir.extended(err) // it was asked before the hand-over
+		heir.extended(err) // the extension was requested before the hand-over
 		return
 	}
 	defer l.locker.keeper.extended(l, err) // also if a callback panics
@@ -195,7 +198,7 @@ func (l *Lock) extended(err error) {
 	}
 }
 
-// expired says why a lock whose deadline has come is lost.
+// expired returns the error for a lock whose deadline has passed.
 func (l *Lock) expired() error {
 	if l.lease.Capped() {
 		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
@@ -204,14 +207,16 @@ func (l *Lock) expired() error {
 	return failed("lock", l.name, ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
 }
 
-// Unlock releases the lock on every master and returns when a majority has confirmed it. It works on a context that is
-// cancelled already, since that is when one unlocks: ctx is not looked at, and the wait is bounded by the node
-// timeout.
+// Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
+// that it also works after ctx was canceled. The node timeout bounds the wait.
 //
-// [ErrLost]: it had been lost before; what is left of it is released now, and not waited for. Without Unlock that
-// stays on the masters until Until, and nobody else gets the lock before. [ErrNoQuorum]: too few masters confirmed;
-// the handle is spent, and the release is pursued in the background until they have. A second Unlock returns
-// [ErrReleased], and after the Locker was closed every Unlock returns [ErrClosed].
+// Unlock returns [ErrLost] if the lock was lost before. It then releases the keys that are left and does not wait for
+// the masters. Call Unlock on a lost lock, too: otherwise its keys stay on the masters until Until, and no other client
+// gets the lock before.
+//
+// Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock is released all the same, and the release
+// is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
+// was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := during("unlock", l.name, l.unlock())
 	if t := l.cfg.trace; t != nil && t.Released != nil {
@@ -249,7 +254,7 @@ func (l *Lock) unlock() error {
 	}
 	done := make(chan error, 1)
 	l.giveBack(l.goesOn(), func(err error) { done <- err })
-	err := <-done // comes at the nodes' deadline at the latest
+	err := <-done // arrives at the nodes' deadline at the latest
 	switch {
 	case err == nil:
 		return nil
@@ -262,8 +267,8 @@ func (l *Lock) unlock() error {
 	}
 }
 
-// lose ends the lock for its holder. Its keys stay until Until, or until Unlock is called: the holder may rely on
-// Until, for the news take a goroutine that may not be running. The keeper has them cleared then.
+// lose ends the lock for its holder. Its keys stay on the masters until Until or until Unlock is called. Then the
+// keeper clears them. The holder may rely on Until: the goroutine that would deliver the loss may not be scheduled.
 func (l *Lock) lose(why error) {
 	if !l.setErr(why) {
 		return
@@ -279,8 +284,8 @@ func (l *Lock) lose(why error) {
 	}
 }
 
-// clear releases what is left of a lost lock, once. It goes behind everything sent before, so that no late extension
-// brings the lock back.
+// clear releases the remaining keys of a lost lock, once. It sends the release after everything else, so that no late
+// extension restores the lock.
 func (l *Lock) clear() {
 	l.mu.Lock()
 	ln := l.line
@@ -307,7 +312,7 @@ func (l *Lock) endWith(why error) {
 	l.clear()
 }
 
-// setErr ends the lock for its holder. It reports whether this call did.
+// setErr ends the lock for its holder with err, unless it has ended already. It reports whether it ended the lock.
 func (l *Lock) setErr(err error) bool {
 	l.mu.Lock()
 	if l.err != nil {
@@ -316,7 +321,7 @@ func (l *Lock) setErr(err error) bool {
 	}
 	l.err, l.remains = err, errors.Is(err, ErrLost)
 	if l.cancel != nil {
-		l.cancel(err) // before anybody can see err: an Unlock that finds a loss must not return while the context lives
+		l.cancel(err) // before err is visible: an Unlock that finds a loss must not return while the context is live
 	}
 	l.mu.Unlock()
 	l.locker.keeper.remove(l)
@@ -325,7 +330,7 @@ func (l *Lock) setErr(err error) bool {
 
 func (l *Lock) release(done func(error)) { l.giveBack(false, done) }
 
-// giveBack gives the keys back, and only then the turn to the next in line: it asks behind the release.
+// giveBack submits the release and only then gives the turn to the next in line, whose request must follow the release.
 func (l *Lock) giveBack(silently bool, done func(error)) {
 	l.mu.Lock()
 	ln := l.line
