@@ -7,13 +7,20 @@ import (
 	"time"
 )
 
-// Attach makes a handle on a mutex that was taken elsewhere, with the token that is handed over: by a process that
-// starts another, or before a restart. The token has at most 4,096 bytes and must be held by a majority; Until comes from the
-// TTLs they vouch for.
-// The masters do not know whose fencing token they counted last, so Fence is 0, also with [WithFencing]: hand it over beside
-// the token. A free name is [ErrLost], another's is [ErrHeld]. Keepalive and all else as
-// the options say. Both handles have one token, and what ends one ends the other's lock: whoever had it before must be
-// [WithoutKeepalive] or stop extending it, must not unlock it, and must have exited before its Until, without closing its Locker.
+// Attach returns a Lock on a mutex that was acquired elsewhere, given its token. It is for a process that passes its
+// lock to a process that it starts, or to its own next run. The token has at most 4,096 bytes. opts apply as in
+// [Locker.Lock]; with keepalive, the default, Attach's Lock is extended.
+//
+// A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It returns
+// [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise it
+// returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up.
+//
+// [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass the
+// fencing token along with the lock's token.
+//
+// The two Locks share one token, so what ends one on the masters also ends the other. The previous holder must use
+// [WithoutKeepalive] or stop extending the lock. It must not call Unlock or close its Locker, and it must have exited
+// before its own Until.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	lock, err := l.attach(ctx, name, token, opts)
 	return lock, during("attach", name, err)
