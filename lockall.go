@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// LockAll takes a mutex on every one of the names, at most 256, all or nothing, and waits as [Locker.Lock] does. The order of the names
-// and repetitions do not matter, so that two callers with common names never hold some each and wait for the rest. It is
-// one Lock: one Unlock, one validity, one fencing token, larger than every earlier one of each name. It excludes, and is
-// excluded by, every lock on one of them.
+// LockAll acquires a mutex on all of names, or on none of them, and waits as [Locker.Lock] does. It takes at most 256
+// names, in any order; duplicates are ignored. Two calls with common names cannot deadlock, since neither ever holds a
+// part of its names while it waits for the rest. The Lock has one Unlock, one validity and one fencing token, which is
+// larger than every earlier token of each name. It excludes every other lock on any of the names.
 //
-// Over a Cluster as a master the names must share a slot: give them one hash tag.
+// If a master is a Redis Cluster, the names must share a slot: give them a common hash tag.
 func (l *Locker) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, allOf(names), false, opts)
 }
 
-// TryLockAll takes a mutex on every one of the names if they can be had in one round, and none otherwise.
+// TryLockAll acquires a mutex on all of names if one round of requests suffices, as [Locker.TryLock] does; otherwise it
+// acquires none of them.
 func (l *Locker) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, allOf(names), true, opts)
 }

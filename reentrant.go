@@ -2,27 +2,28 @@ package redlock
 
 import "context"
 
-// Reentrant is a lock that its owner may take again. See [Locker.Reentrant].
+// Reentrant is a lock that its owner may acquire again while holding it. See [Locker.Reentrant].
 type Reentrant struct {
 	locker      *Locker
 	name, owner string
 }
 
-// Reentrant returns the reentrant lock of a name for an owner. It sends nothing. Go has no thread identity, so the owner
-// is a name that those who may share the lock agree on: a worker, a request, a transaction. Whoever uses it may lock again
-// while any of them holds the lock, from any goroutine and any process, and never waits behind a stranger for it.
+// Reentrant returns the reentrant lock on name for owner. It sends nothing. Go has no thread identity, so callers that
+// may share the lock agree on an owner name: that of a worker, a request, a transaction. While the owner holds the lock,
+// calls for the same owner acquire it again, from any goroutine and any process, and never queue after other owners.
 //
-// Every Lock is a hold of its own, with its own TTL and keepalive, and needs its own Unlock; the name is free when
-// the last hold has ended. So an owner whose holds overlap without a gap keeps strangers out for as long. An empty owner, or
-// one of more than 1,024 bytes, is an error of Lock.
+// Every Lock is a separate hold, with its own TTL and keepalive, and needs its own Unlock. The name is free when the
+// last hold has ended. So an owner whose holds overlap without a gap keeps other owners out for as long. Lock returns an
+// error if the owner is empty or has more than 1,024 bytes.
 func (l *Locker) Reentrant(name, owner string) *Reentrant { return &Reentrant{l, name, owner} }
 
-// Lock takes a hold, as [Locker.Lock] does. It waits for other owners only.
+// Lock acquires a hold, as [Locker.Lock] does. It waits for every other holder of the name, but not for holds of the
+// same owner.
 func (r *Reentrant) Lock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return r.locker.lock(ctx, r.target(), false, opts)
 }
 
-// TryLock takes a hold, as [Locker.TryLock] does.
+// TryLock acquires a hold, as [Locker.TryLock] does.
 func (r *Reentrant) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return r.locker.lock(ctx, r.target(), true, opts)
 }
@@ -31,10 +32,10 @@ func (r *Reentrant) target() target {
 	return target{kind: kindReentrant, names: []string{r.name}, owner: r.owner}
 }
 
-// Depth is how many live holds the owner of a reentrant lock has at the moment. It asks the masters, for a node timeout at
-// most, and counts the distinct holds that those which answer know of. While a Lock or Unlock of the owner is under way it
-// may count either way. Where no majority answers it is 1, the hold at hand, and once that has ended it is 0. For every
-// other kind it is always 1.
+// Depth returns how many holds the owner of a reentrant lock has now. It asks the masters, for at most one node timeout,
+// and counts the distinct holds that they report. A hold whose Lock or Unlock is in progress may or may not be counted.
+// If no majority answers, Depth returns 1, for this hold; once this hold has ended, it returns 0. For every other kind of
+// lock it always returns 1.
 func (l *Lock) Depth() int {
 	if l.kind() != kindReentrant {
 		return 1
