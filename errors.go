@@ -31,17 +31,17 @@ var (
 	ErrClosed = errors.New("redlock: the locker is closed")
 )
 
-// HeldError reports that somebody else holds a lock. It matches [ErrHeld], wraps nothing, and is always returned as a
-// pointer.
+// HeldError reports that another holder has the lock. It matches [ErrHeld] and wraps no error. It is always returned as
+// a pointer.
 type HeldError struct {
 	// Name is the name that is held; for LockAll, one of the names.
 	Name string
-	// Kind is the kind of lock that holds the name, "mutex", "reader", "writer" or "reentrant", or the type of a key
-	// that is not a lock; a reader that an exclusive waiter keeps out gets "writer". It is "" if unknown: a plain SET
-	// NX PX does not return it.
+	// Kind is the kind of lock on the name: "mutex", "reader", "writer" or "reentrant". If the key on the masters is no
+	// lock, it is the type of the key. A reader that an exclusive waiter keeps out gets "writer". It is "" if unknown,
+	// as a plain SET NX PX does not report it.
 	Kind string
-	// Retry is when the holder's TTL ends, counted from the answer; 0 if unknown. The holder may release the lock
-	// earlier, or extend it.
+	// Retry is how long after the answer the holder's TTL ends; 0 if unknown. The holder may release the lock earlier,
+	// or extend it.
 	Retry time.Duration
 }
 
