@@ -16,7 +16,7 @@ import (
 // An Option configures a [Locker]. Every invalid value is an error of [Open] or [New].
 type Option interface{ applyTo(*config) }
 
-// A LockOption configures one lock. Given to [Open] or [New] it is the default of all.
+// A LockOption configures one lock. Passed to [Open] or [New], it is the default for all locks of the Locker.
 type LockOption interface {
 	Option
 	lockOption()
@@ -80,97 +80,104 @@ func defaults() config {
 	}
 }
 
-// WithTTL sets the time to live of the lock's keys: how long it outlives a holder that died. Default 10 s. A shorter
-// one frees a dead holder's lock sooner, and is lost sooner when the masters cannot be reached to extend it. It must
-// be longer than the drift budget and one node timeout together, a whole number of milliseconds (a finer one is rounded
-// down), and not longer than the restart window or 30 days.
+// WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
+// shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
+// extend it. The TTL must be longer than the drift budget and one node timeout together, and not longer than the restart
+// window or 30 days. It is rounded down to a whole number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
 
-// WithoutKeepalive leaves the lock to end at its first [Lock.Until] unless [Lock.Extend] is called. By default a lock is
-// extended every third of its TTL until it is unlocked.
+// WithoutKeepalive turns keepalive off: the lock ends at its first [Lock.Until] unless [Lock.Extend] is called. By
+// default a lock is extended every third of its TTL until it is unlocked.
 func WithoutKeepalive() LockOption {
 	return lockOption(func(c *config) { c.keepalive = false })
 }
 
-// WithMaxHold caps how long a lock is held, keepalive or not, from the moment the masters were asked for it by the attempt that
-// got it. Reaching the cap is a loss: the cause of [Lock.Context] matches [ErrLost] and says so. Default 0: no cap. At most 30 days.
+// WithMaxHold caps how long a lock is held, with or without keepalive. The time counts from the start of the attempt that
+// acquired the lock. A lock that reaches the cap is lost: the cause of [Lock.Context] matches [ErrLost], and its text
+// names the cap. Default 0: no cap. At most 30 days.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
 }
 
-// WithoutHandOver has every Unlock release the lock on the masters, and every Lock ask them. The next in line of this Locker still
-// goes first, for up to 20 ms, or four times what the masters took to answer, but at most an eighth of the TTL; until then
-// releases are not announced to those who wait elsewhere. By default the next in line of this Locker may get a plain lock (one
-// without fencing and without a maximum hold) straight from its last holder, without the masters noticing: for up to 50 ms, or
-// four times what they took to grant it, but at most an eighth of the TTL; then others get their turn. A lock whose
-// [Lock.Token] was asked for is released.
+// WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
+//
+// By default an Unlock may hand a mutex over to the next caller that waits in this Locker, without a request to the
+// masters. It never does so for a lock with fencing or a maximum hold, or after [Lock.Token] was called. The Locker keeps
+// the name for its own callers in this way for up to 50 ms, or four times the time that the masters took to grant it if
+// that is longer, but at most an eighth of the TTL. Then other processes get their turn.
+//
+// With WithoutHandOver, or where a lock cannot be handed over, the Locker still prefers its own callers: it does not
+// publish the release, so that they ask the masters before other processes do. It does so for up to 20 ms, or four times
+// the time that the masters took, but at most an eighth of the TTL.
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }
 
-// WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next, for
-// storage that refuses writes with a smaller one than it has seen. Default off: an acquire is then one plain SET NX PX.
-// With it an acquire costs a script, and a second round trip when the masters' counts differ. It needs Redis 6.2.
+// WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next.
+// A storage that has seen a token refuses writes with a smaller one. Default off: an acquisition is then one plain
+// SET NX PX. With fencing it is a script, and takes a second round trip if the masters' counters differ. It needs Redis
+// 6.2.
 func WithFencing() LockOption {
 	return lockOption(func(c *config) { c.fencing = true })
 }
 
-// WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock], where no release
-// message arrives in between. Default 10 ms and 1 s. A low maximum finds locks of foreign clients (which send no
-// messages) sooner, and asks the masters more often. Each at most an hour.
+// WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock]. A release message
+// ends the backoff early. Default 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock notices
+// their releases sooner, and asks the masters more often. Each bound is at most an hour.
 func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }
 
 // WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
 // 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
-// the slowest master whose vote is wanted. At most an hour. A first connection may take longer: it goes on behind the vote.
+// the slowest master whose vote is wanted. At most an hour. Making a connection may take longer than the node timeout: it
+// continues in the background when the vote is overdue.
 func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.rules.nodeTimeoutSet = true })
 }
 
-// WithDrift sets the drift budget, factor × TTL + least, that is taken off every validity: how much the clocks of
-// this client and of the masters may gain on each other while a TTL runs. Default 0.01 and 2 ms. factor is at least 0 and
-// below 1, least at least 0 and at most an hour.
+// WithDrift sets the drift budget, factor × TTL + least, which is subtracted from every validity. It is how much the
+// clocks of this client and of the masters may gain on each other during one TTL. Default 0.01 and 2 ms. factor is at
+// least 0 and below 1; least is at least 0 and at most an hour.
 func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }
 
-// WithRestartWindow sets how long a master that restarted may not vote: a master that came back empty would grant again
-// what it had granted before. It must be at least the largest TTL that anybody uses on these masters. Default: the
-// TTL of this Locker plus its drift. At most 60 days.
+// WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant again
+// what it had granted before. The window must be at least the largest TTL that any client uses on these masters.
+// Default: the TTL of this Locker plus its drift budget. At most 60 days.
 func WithRestartWindow(d time.Duration) Option {
 	return option(func(c *config) { c.restartWindow = d; c.rules.windowSet = true })
 }
 
-// WithoutRestartGuard counts the votes of masters that just restarted. With masters that forget on a restart, two
-// clients can then hold one lock. It is for masters that persist every write before they answer (AOF, fsync always),
-// and for those that refuse the INFO command.
+// WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients
+// can then hold one lock. The option is for masters that persist every write before they answer (AOF, fsync always), and
+// for those that refuse the INFO command.
 func WithoutRestartGuard() Option {
 	return option(func(c *config) { c.guard = false })
 }
 
 // WithOwner sets the readable part of every token, which [Locker.Inspect] and redlock status show. Default host:pid.
-// It must not be empty, has at most 1,024 bytes, and carries no meaning: tokens are unique whatever it is.
+// It must not be empty or longer than 1,024 bytes. It has no effect on locking: tokens are unique with any owner.
 func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
 
-// WithLogger sends what happens behind the caller's back (lost locks, masters that went silent, two masters that are one
-// server, releases that could not be confirmed) to l. Default: discarded. Passwords are never logged.
+// WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that are
+// one server, releases that could not be confirmed. By default they are discarded. Passwords are never logged.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger = l })
 }
 
-// WithTrace has t's functions called as things happen. Default nil.
+// WithTrace sets the hooks that the Locker calls. Default nil.
 func WithTrace(t *Trace) Option {
 	return option(func(c *config) { c.trace = t })
 }
 
-// WithClock replaces the clock of the Locker and of the masters that [Open] makes. It is for tests; masters given to
-// [New] keep the clock they were made with.
+// WithClock sets the clock of the Locker and of the masters that [Open] makes. It is for tests. Masters passed to [New]
+// keep the clock that they were made with.
 func WithClock(clk clock.Clock) Option {
 	return option(func(c *config) { c.clock = clk })
 }
@@ -201,11 +208,11 @@ func (c *config) window() time.Duration {
 	return c.restartWindow
 }
 
-// The bounds of the durations. They are far above what is of use, and so low that no sum of a few of them, nor a small multiple,
-// comes near the 292 years that a time.Duration holds.
+// The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them, and
+// small multiples, do not overflow a time.Duration (292 years).
 const (
-	maxTTL      = 30 * 24 * time.Hour // also of the maximum hold; twice as much for the restart window, a TTL and its drift
-	maxNodeWait = time.Hour           // of the node timeout and the drift budget's least
+	maxTTL      = 30 * 24 * time.Hour // also for the maximum hold; twice this for the restart window: a TTL and its drift
+	maxNodeWait = time.Hour           // for the node timeout and the constant part of the drift budget
 	maxRetry    = time.Hour
 )
 
