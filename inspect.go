@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Inspect returns who holds a name, with a lock of any kind, on each master and on a majority of them. It waits for
-// all masters, for one node timeout at most. On [ErrNoQuorum] fewer than a majority answered; the Holding has the
-// other answers.
+// Inspect reports who holds name, with a lock of any kind, on each master and on a majority of them. It waits for all
+// masters, for at most one node timeout. On [ErrNoQuorum] fewer than a majority answered; the Holding has the answers
+// that arrived.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
 	answers, err := l.read(ctx, name)
@@ -25,7 +25,7 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	return h, nil
 }
 
-// gather makes the whole out of what the masters said.
+// gather computes the fields about the majority from the masters' answers.
 func (h *Holding) gather(answers []quorum.Answer, need int) {
 	lefts := make(map[string][]time.Duration)                             // of the holds, by token
 	owners := make(map[string]int)                                        // of a reentrant lock: on how many masters
@@ -72,8 +72,8 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	}
 }
 
-// mostSaid is the kind that most masters tell: a writer's token may be a reader's already on most of them, and not yet
-// on all.
+// mostSaid returns the kind that most masters report. They may differ during a downgrade, when some masters have the
+// token as a writer's and others as a reader's.
 func mostSaid(kinds map[string]int) (most string) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		if kinds[kind] >= kinds[most] {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Nodes returns the state of every master, in the order they were given. It waits for all of them, at most a node
-// timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows say why, and so does [NodeErrors].
+// Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
+// one node timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows and [NodeErrors] say why.
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 		answers, err = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false)
 		if errors.Is(err, quorum.ErrEnding) {
 			return nil, ErrClosed
-		} // of all else the rows say what went wrong
+		} // the rows report every other failure
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (l *Locker) status(an quorum.Answer) NodeStatus {
 	return row
 }
 
-// nodeError is a node's failure to answer, whatever it was.
+// nodeError returns the NodeError for a node that did not answer.
 func nodeError(an quorum.Answer, op string) error {
 	err := an.Vote.Err
 	if err == nil {
