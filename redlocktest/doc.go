@@ -1,17 +1,18 @@
-// Package redlocktest gives unit tests the masters that a lock needs, without Docker and without a Redis.
+// Package redlocktest provides in-process masters for unit tests of code that uses redlock. It needs neither Docker nor
+// Redis.
 //
 // Code that takes a [redlock.Locker] needs one line:
 //
 //	locker := redlocktest.NewLocker(t, 5)
 //
-// To see what the code does when masters fail, let them fail:
+// To test what the code does when masters fail, make them fail:
 //
 //	locker, masters := redlocktest.StartLocker(t, 5)
 //	masters[0].Stop()
 //	masters[1].Freeze()
 //
-// To see what it does as time passes, run the test in a bubble of testing/synctest. A TTL of a minute then ends at
-// once:
+// To test what it does as time passes, run the test in a bubble of testing/synctest. A TTL of a minute then takes no
+// real time:
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		masters := redlocktest.StartVirtual(t, 5)
@@ -20,21 +21,21 @@
 //		defer locker.Close()
 //	})
 //
-// What the methods of a [Master] do, and what a Locker makes of it:
+// The methods of a [Master], and how the master then votes on a lock:
 //
-//	method        the master                                        its vote
-//	Stop          crashes: refuses connections, forgets all data    missing
-//	Start         comes back, empty                                 missing until the restart window has passed
-//	Freeze        takes what it is sent, executes it after Thaw     missing after the node timeout
-//	Thaw          goes on                                           back
-//	Slow(d)       sends everything d later                          missing if d exceeds the node timeout
-//	Refuse(text)  answers every command with that error             missing
-//	Hold(name)    takes the name for somebody else                  no
-//	Release(name) frees the name, whoever has it                    yes
-//	Wipe          forgets all data, and nobody notices              yes, to a second holder, too
+//	method        what the master does                              its vote
+//	Stop          crashes: refuses connections, loses all data      none
+//	Start         restarts empty                                    none until the restart window has passed
+//	Freeze        receives commands but executes them after Thaw    none within the node timeout
+//	Thaw          resumes                                           as before
+//	Slow(d)       delays everything that it sends by d              none if d exceeds the node timeout
+//	Refuse(text)  answers every command with that error             none
+//	Hold(name)    holds the name for another client                 denied
+//	Release(name) frees the name, whoever holds it                  granted
+//	Wipe          loses all data without a trace                    granted, even to a second holder
 //
-// A majority that is missing is [redlock.ErrNoQuorum]; a majority that says no is [redlock.ErrHeld].
+// If a majority has no vote, a Locker returns [redlock.ErrNoQuorum]. If a majority denies, it returns [redlock.ErrHeld].
 //
-// The masters run in the test's process. They know what the locks of this project ask of a Redis, and expire keys by
-// the clock. They are doubles: with many thousand keys, or to measure anything, use real ones.
+// The masters run in the test's process. They implement the Redis commands that redlock uses, and expire keys by the
+// clock. They are test doubles: use real masters for benchmarks and for many thousands of keys.
 package redlocktest

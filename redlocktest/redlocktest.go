@@ -10,18 +10,17 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// A Master is one in-process Redis master. Its methods may be called from any goroutine (of the bubble, after
-// [StartVirtual]), and have taken effect when they return. Calling one that has nothing to change does nothing, and so
-// does any but URL after the test has ended.
+// A Master is one in-process Redis master. Its methods may be called from any goroutine; after [StartVirtual], from any
+// goroutine of the bubble. A method has taken effect when it returns. A call that has nothing to change does nothing.
+// After the test has ended, every method except URL does nothing.
 type Master struct {
 	t  testing.TB
 	in backend
 }
 
-// Start runs n empty masters until t ends. Their reported uptime is 30 days, so that each may vote at once. It fails t
-// at once if n is below 1 or a master cannot be started; n is otherwise not checked, as there is something to test in
-// two masters, too. It fails t as well in a bubble of testing/synctest, where a test would wait for its sockets
-// without an end: use [StartVirtual] there.
+// Start runs n empty masters until t ends. They report an uptime of 30 days, so that each may vote at once. Start fails t
+// immediately if n is below 1 or a master cannot be started. n may be even: a test may have a use for two masters. In a
+// bubble of testing/synctest Start also fails t, since a test there would wait for sockets forever: use [StartVirtual].
 func Start(t testing.TB, n int) []*Master {
 	t.Helper()
 	if inBubble() {
@@ -39,15 +38,15 @@ func Start(t testing.TB, n int) []*Master {
 	return masters
 }
 
-// NewLocker is [StartLocker] for a test that needs no master.
+// NewLocker is like [StartLocker], for a test that does not need the masters.
 func NewLocker(t testing.TB, n int, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	locker, _ := StartLocker(t, n, opts...)
 	return locker
 }
 
-// StartLocker starts n masters, as [Start] does, and opens a Locker over them with opts. All are closed when t ends,
-// the Locker first. It fails t at once if n or an option is invalid: n must be 1, or odd and at least 3.
+// StartLocker starts n masters, as [Start] does, and opens a Locker over them with opts. When t ends, it closes the
+// Locker and then the masters. It fails t immediately if n or an option is invalid: n must be 1, or odd and at least 3.
 func StartLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*Master) {
 	t.Helper()
 	masters := Start(t, n)
@@ -63,7 +62,7 @@ func StartLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, 
 	return locker, masters
 }
 
-// URLs returns the masters' URLs, in their order, for [redlock.Open].
+// URLs returns the URLs of masters, in the same order, for [redlock.Open].
 func URLs(masters []*Master) []string {
 	urls := make([]string, len(masters))
 	for i, m := range masters {
@@ -75,12 +74,13 @@ func URLs(masters []*Master) []string {
 // URL returns the master's redis:// URL. It stays the same across Stop and Start.
 func (m *Master) URL() string { return m.in.URL() }
 
-// Stop crashes the master: its connections close, its port refuses, and its data is gone for good. It may be frozen.
+// Stop crashes the master, also if it is frozen: its connections close, its port refuses connections, and its data is
+// lost.
 func (m *Master) Stop() { m.in.Stop() }
 
-// Start brings a stopped master back on the same port, empty, with a new run id and an uptime of zero. As with a real
-// one, the restart guard keeps it from voting until the restart window (the TTL, by default) and up to two seconds have
-// passed. It marks t as failed if the port has been taken meanwhile.
+// Start restarts a stopped master on the same port, empty, with a new run id and an uptime of zero. As with a real
+// master, the restart guard keeps it from voting for the restart window (by default the TTL plus its drift budget) and
+// up to two more seconds. It marks t as failed if another process has taken the port.
 func (m *Master) Start() {
 	m.t.Helper()
 	if err := m.in.Start(); err != nil && !errors.Is(err, embedded.ErrClosed) {
@@ -88,22 +88,22 @@ func (m *Master) Start() {
 	}
 }
 
-// Freeze stops the master as SIGSTOP stops a process: connections stay open and new ones are taken, but nothing is
-// executed or answered until [Master.Thaw], and what was sent meanwhile is executed then.
+// Freeze stops the master as SIGSTOP stops a process: connections stay open and new ones are accepted, but the master
+// executes and answers nothing. [Master.Thaw] makes it execute what it was sent in the meantime.
 func (m *Master) Freeze() { m.in.Freeze() }
 
-// Thaw lets a frozen master go on.
+// Thaw resumes a frozen master.
 func (m *Master) Thaw() { m.in.Thaw() }
 
-// Slow makes everything that the master sends arrive d later, on connections that exist and on new ones; 0 ends it. A
-// delay above the node timeout costs a Locker the master's vote, though the master executes what it was asked. It
-// outlasts Stop and Start.
+// Slow delays everything that the master sends by d, on existing and on new connections; 0 ends the delay. If d is above
+// the node timeout, a Locker does not get the master's vote, though the master executes the command. The delay stays in
+// effect across Stop and Start.
 func (m *Master) Slow(d time.Duration) { m.in.Slow(d) }
 
-// Refuse has the master answer every command with the error reply text, such as "OOM command not allowed", and execute
-// none, until Refuse("") ends it. So it is for the commands that open a connection: with "WRONGPASS invalid
-// username-password pair" a Locker fails as with a wrong password, whether it is connected already or not. It outlasts
-// Stop and Start. text must be one line; otherwise Refuse marks the test as failed and changes nothing.
+// Refuse makes the master answer every command with the error reply text, such as "OOM command not allowed", and execute
+// none, until Refuse("") ends it. That includes the commands that open a connection: with "WRONGPASS invalid
+// username-password pair" a Locker fails as with a wrong password, whether or not it is already connected. It stays in
+// effect across Stop and Start. text must be one line; otherwise Refuse marks the test as failed and changes nothing.
 func (m *Master) Refuse(text string) {
 	m.t.Helper()
 	if strings.ContainsAny(text, "\r\n") {
@@ -113,22 +113,23 @@ func (m *Master) Refuse(text string) {
 	m.in.Refuse(text)
 }
 
-// Hold has somebody else hold the name on this master for ttl, or without an end if ttl is not positive, whoever held
-// it before: a lock of the test's own loses this master. A name is held by somebody else when a majority of the
-// masters say so. It is held as by Locker.Lock; a frozen master takes it as it thaws, a stopped one does not.
+// Hold makes another client hold name on this master for ttl, or without an end if ttl is not positive. It replaces the
+// present holder: a lock of the test itself loses this master. The other client holds the lock once Hold was called on a
+// majority of the masters. The key is that of [redlock.Locker.Lock]. On a frozen master Hold takes effect at the thaw;
+// on a stopped one it does nothing.
 func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, somebody, ttl) }
 
-// Release frees the name on this master, whoever holds it, and wakes those who wait for it, as an Unlock does when a
-// majority of the masters say so. A frozen master does it as it thaws.
+// Release frees name on this master, whoever holds it, and publishes the release. Waiters are woken once Release was
+// called on a majority of the masters, as by an Unlock. On a frozen master Release takes effect at the thaw.
 func (m *Master) Release(name string) { m.in.Del(name, channelPrefix+name, "") }
 
 const (
-	// somebody is the token of Hold. It is the same on every master, as a holder's is.
+	// somebody is the token that Hold sets. Like a real holder's token, it is the same on every master.
 	somebody = "somebody else:00000000000000000000000000000000"
-	// channelPrefix and a name make the channel on which the name's release is published.
+	// channelPrefix, followed by a name, is the channel on which releases of the name are published.
 	channelPrefix = "redlock:"
 )
 
-// Wipe loses all of the master's data and leaves no trace of it, like FLUSHALL or an eviction: the one loss that a
-// restart guard cannot see. A frozen master loses what it holds as it thaws.
+// Wipe deletes all data of the master, like FLUSHALL or an eviction. There is no restart, so the restart guard cannot
+// notice the loss. On a frozen master Wipe takes effect at the thaw.
 func (m *Master) Wipe() { m.in.Wipe() }

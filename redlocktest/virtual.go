@@ -10,13 +10,13 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// uptime is that of the masters of [Start].
+// uptime is what masters report at first, as those of [Start] do.
 const uptime = 30 * 24 * time.Hour
 
-// StartVirtual is [Start] for a test that runs in a bubble of testing/synctest. Time in a bubble advances when every
-// goroutine of it waits, so a test sees a TTL of a minute end without waiting for it. The masters are the same, with
-// the same methods, but listen on no socket: their URLs have addresses from 192.0.2.0/24, which [redlock.Open] and
-// node.Open connect within the process. Other clients do not reach them.
+// StartVirtual is like [Start], for a test that runs in a bubble of testing/synctest. Time in a bubble advances when all
+// of its goroutines wait, so that a TTL of a minute ends without a real wait. The masters have the same methods, but
+// listen on no socket: their URLs have addresses from 192.0.2.0/24, to which [redlock.Open] and node.Open connect within
+// the process. Other clients cannot reach them.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		masters := redlocktest.StartVirtual(t, 5)
@@ -25,13 +25,14 @@ const uptime = 30 * 24 * time.Hour
 //		defer locker.Close()
 //	})
 //
-// t must be the bubble's own, and every Locker must be closed before the bubble ends. When t ends, its cleanup lets
-// two seconds of the bubble's time pass, and marks t as failed if a Locker is still open. StartVirtual fails t at once
-// if it is called outside a bubble, or if n is below 1.
+// t must be the testing.T of the bubble, and every Locker must be closed before the bubble ends. When t ends, its cleanup
+// lets two seconds of the bubble's time pass, and marks t as failed if a Locker is still open. StartVirtual fails t
+// immediately if it is called outside a bubble, or if n is below 1.
 func StartVirtual(t testing.TB, n int) []*Master {
 	t.Helper()
 	if !inBubble() {
-		t.Fatalf("redlocktest: StartVirtual must be called in a bubble of testing/synctest: use synctest.Test, or Start")
+		t.Fatalf("redlocktest: StartVirtual must be called in a bubble of testing/synctest: " +
+			"use synctest.Test, or Start")
 	}
 	if n < 1 {
 		t.Fatalf("redlocktest: %d masters: there must be at least 1", n)
@@ -53,22 +54,23 @@ func StartVirtual(t testing.TB, n int) []*Master {
 	return masters
 }
 
-// leaks words what the network finds left at the end for somebody who knows Lockers, once.
+// leaks replaces the errors of the network about open connections with one error about an open Locker.
 type leaks struct {
 	testing.TB
-	told bool
+	reported bool
 }
 
 func (l *leaks) Errorf(string, ...any) {
 	l.Helper()
-	if !l.told {
-		l.TB.Errorf("redlocktest: a Locker is still connected to its masters: close every Locker before its bubble ends")
+	if !l.reported {
+		l.TB.Errorf("redlocktest: a Locker is still connected to its masters: " +
+			"close every Locker before its bubble ends")
 	}
-	l.told = true
+	l.reported = true
 }
 
-// inBubble reports whether the calling goroutine runs in a bubble of testing/synctest. The time of every bubble begins
-// with the year 2000, which is long over elsewhere.
+// inBubble reports whether the calling goroutine runs in a bubble of testing/synctest. The clock of every bubble starts
+// at the beginning of the year 2000.
 func inBubble() bool { return clock.System.Now().UTC().Year() < 2020 }
 
 // virtual is a master in virtual time.
@@ -78,10 +80,10 @@ type virtual struct {
 	mu      sync.Mutex
 	closed  bool
 	frozen  bool
-	pending []func() // to be done at the thaw
+	pending []func() // run at the thaw
 }
 
-// do calls f unless the test has ended: the bubble is gone then.
+// do calls f unless the test, and so its bubble, has ended.
 func (v *virtual) do(f func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -90,7 +92,7 @@ func (v *virtual) do(f func()) {
 	}
 }
 
-// later calls f now if the master runs, or when it thaws.
+// later calls f now if the master runs, or at the thaw if it is frozen.
 func (v *virtual) later(f func()) {
 	v.do(func() {
 		switch {
