@@ -2,17 +2,18 @@ package clock
 
 import "time"
 
-// A Suspender is a Clock whose times stand still while the machine is suspended, and that can tell for how long it was.
-// [System] is one on Linux.
+// A Suspender is a Clock that stands still while the machine is suspended, and that can report the length of the
+// suspensions. [System] is a Suspender on Linux.
 //
-// Go's clock counts the time of a suspended machine on Windows. It does not on Linux and on macOS; on macOS nothing that the
-// standard library offers tells how long the machine was suspended in all.
+// Go's monotonic clock keeps running during a suspension on Windows. It stands still on Linux and macOS. On macOS the
+// standard library offers no way to find out how long the machine was suspended.
 type Suspender interface {
-	// Suspended returns how long the machine has been suspended in all, since some time in the past. It never decreases.
+	// Suspended returns the total time for which the machine was suspended since some fixed time in the past. It never
+	// decreases.
 	Suspended() time.Duration
 }
 
-// Suspended returns how long the machine has been suspended as far as c tells; 0 if c is no [Suspender].
+// Suspended returns what c.Suspended returns if c is a [Suspender], and 0 otherwise.
 func Suspended(c Clock) time.Duration {
 	if s, ok := c.(Suspender); ok {
 		return s.Suspended()

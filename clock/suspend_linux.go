@@ -7,16 +7,17 @@ import (
 	"unsafe"
 )
 
-// The clocks of clock_gettime(2). Both are slewed alike, so that they differ by the time that the machine was suspended.
+// The clocks of clock_gettime(2). Both are slewed in the same way, so that they differ only by the time for which the
+// machine was suspended.
 const (
 	clockMonotonic = 1
 	clockBoottime  = 7
 )
 
 const (
-	readings    = 5                      // of the two clocks, until they were read together
-	together    = 100 * time.Microsecond // how far apart at most
-	granularity = time.Millisecond       // less is what lies between the readings, not a suspension
+	maxReadings = 5                      // how often to read the clocks until two readings are close
+	maxApart    = 100 * time.Microsecond // how far apart the readings may be
+	granularity = time.Millisecond       // a smaller difference is the time between the readings, not a suspension
 )
 
 var _ Suspender = system{}
@@ -24,25 +25,26 @@ var _ Suspender = system{}
 // suspended is the largest reading so far, in nanoseconds.
 var suspended atomic.Int64
 
-// Suspended returns what CLOCK_BOOTTIME counted and CLOCK_MONOTONIC, which is Go's, did not; 0 on a kernel before 2.6.39.
+// Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on kernels
+// before 2.6.39.
 func (system) Suspended() time.Duration {
 	var apart time.Duration
-	for range readings {
+	for range maxReadings {
 		before, _ := read(clockMonotonic)
 		boot, ok := read(clockBoottime)
 		after, _ := read(clockMonotonic)
 		if !ok {
 			return 0
 		}
-		if apart = boot - after; after-before <= together {
+		if apart = boot - after; after-before <= maxApart {
 			break
 		}
 	}
-	return grown(apart)
+	return largest(apart)
 }
 
-// grown returns the largest reading so far.
-func grown(now time.Duration) time.Duration {
+// largest records a reading and returns the largest one so far.
+func largest(now time.Duration) time.Duration {
 	for {
 		last := suspended.Load()
 		if int64(now)-last < int64(granularity) {
