@@ -2,7 +2,7 @@ package node
 
 import "time"
 
-// recoverCalls hands pursued calls that the shared connection left unanswered to the recovery.
+// recoverCalls gives the pursued calls that the shared connection left unanswered to the recovery.
 func (p *pipe) recoverCalls(calls []*Call, now time.Time) {
 	if len(calls) == 0 {
 		return
@@ -13,7 +13,7 @@ func (p *pipe) recoverCalls(calls []*Call, now time.Time) {
 	p.startRecovery(now)
 }
 
-// startRecovery starts the recovery's goroutine if something is due. Otherwise the alarm rings when something will be.
+// startRecovery starts the recovery's goroutine if a call is due. Otherwise it sets the alarm for the next call.
 func (p *pipe) startRecovery(now time.Time) {
 	r := &p.recovery
 	if r.running || p.closed {
@@ -34,13 +34,14 @@ func (p *pipe) startRecovery(now time.Time) {
 
 // recover is the recovery's goroutine.
 func (p *pipe) recover() error {
-	for p.recoverSome() {
+	for p.recoverStep() {
 	}
 	return nil
 }
 
-// recoverSome makes the connection, or sends a batch over it. It reports whether there may be more to do.
-func (p *pipe) recoverSome() bool {
+// recoverStep makes the recovery connection if there is none, and otherwise sends a batch over it and receives the
+// replies. It reports whether there may be more to do.
+func (p *pipe) recoverStep() bool {
 	p.mu.Lock()
 	r, now := &p.recovery, p.clock.Now()
 	r.giveUp(now)
@@ -64,15 +65,16 @@ func (p *pipe) recoverSome() bool {
 
 	silent := p.clock.AfterFunc(patience, l.close)
 	defer silent.Stop()
-	_ = l.flush() // receive says what became of the calls
+	_ = l.flush() // receive reports the error
 	for left := n; left > 0; silent.Reset(patience) {
 		left = p.receiveRecovery(l, n)
 	}
 	return true
 }
 
-// connectRecovery makes the recovery's connection. A server that answers the handshake has executed what it had
-// received, so the keys of all earlier calls are aging, apart from what the network may still deliver (see doubt).
+// connectRecovery makes the recovery connection. It reports whether it succeeded. A server that answers the handshake
+// has executed what it received before, so the TTLs of the orphans' keys are running. Only what the network may still
+// deliver is excepted; see doubt.
 func (p *pipe) connectRecovery(began time.Time) bool {
 	l, err := p.open()
 	now := p.clock.Now()
@@ -96,7 +98,8 @@ func (p *pipe) connectRecovery(began time.Time) bool {
 	return true
 }
 
-// endRecovery ends the goroutine until something is due. It is called with the pipe's mutex, and returns without it.
+// endRecovery closes the recovery connection and lets the goroutine end; startRecovery starts it again when a call is
+// due. It is called with the pipe's mutex, and returns without it.
 func (p *pipe) endRecovery(now time.Time) {
 	r := &p.recovery
 	l := r.conn
@@ -109,8 +112,8 @@ func (p *pipe) endRecovery(now time.Time) {
 	}
 }
 
-// receiveRecovery takes the replies that are in to a batch of n calls, and hands out their votes. It returns how many calls
-// of the batch are not settled.
+// receiveRecovery receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
+// are not settled.
 func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	replies, err := l.receive()
 	now := p.clock.Now()
@@ -125,7 +128,7 @@ func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	changed := false
 	if out.heard {
 		r.answered()
-		if p.link == nil { // otherwise the shared connection tells
+		if p.link == nil { // otherwise the shared connection decides whether the master is suspect
 			changed = p.trust()
 		}
 		p.drive(now) // refused calls may have been queued again

@@ -6,40 +6,41 @@ import (
 )
 
 const (
-	// A call that broke a connection which carried nothing else is sent again after aloneMin, then at doubling intervals up to
-	// aloneMax.
+	// A call that broke a connection on which it was the only call is sent again after aloneMin, then at doubling
+	// intervals up to aloneMax.
 	aloneMin = 500 * time.Millisecond
 	aloneMax = 8 * time.Second
-	// recoveryTimeout is how long a recovery connection may be silent, at least.
+	// recoveryTimeout is the shortest time for which a recovery connection may be silent before it is closed.
 	recoveryTimeout = 2 * time.Second
 )
 
-// recovery repeats the pursued calls that a connection left unanswered. Such a call may be what ended the connection: a
-// server hangs up at a request that is too large for it, and a proxy at a request that it does not allow. So these calls
-// never go over the shared connection again. They go over a connection of their own. There is at most one at a time, and
-// its failures say nothing about the master.
+// recovery repeats the pursued calls that a broken connection left unanswered. Such a call may be what broke the
+// connection: a server closes the connection if a request is too large for it, and a proxy if it does not allow the
+// request. So these calls never go over the shared connection again. They go over a recovery connection. There is at
+// most one at a time, and its failures do not make the master suspect.
 //
-// After a network fault this connection carries all of them in one batch. If it breaks too, the next batch is half as
-// large, and the first call without an answer goes to the end of the queue, since a server answers in order. A call that
-// breaks a connection which carried nothing else is sent alone from then on, with backoff, after all others.
+// The first recovery connection carries all of these calls in one batch, which is enough after a network fault. If it
+// breaks, too, the next batch is half as large, and the first call without an answer goes to the end of the queue: a
+// server answers in order, so that call is the likely cause. A call that breaks a connection on which it was the only
+// call is sent alone from then on, with backoff, after all other calls.
 //
-// The pipe's mutex guards all of it.
+// The pipe's mutex guards all fields.
 type recovery struct {
-	orphans  []orphan      // wait to be sent, in order
-	sent     []*Call       // the present batch, as far as it is unanswered
-	alone    int           // of a call that was sent alone: how many connections it broke before
+	orphans  []orphan      // the calls to send, in order
+	sent     []*Call       // the unanswered calls of the current batch
+	alone    int           // if sent is a call that must go alone: how many connections it broke before
 	size     int           // how many calls the next batch may have
 	running  bool          // the goroutine runs
-	conn     link          // nil: none
+	conn     link          // the recovery connection; nil: none
 	patience time.Duration // how long conn may be silent
 	retryAt  time.Time     // when the next connection may be made
-	backoff  time.Duration
+	backoff  time.Duration // between two connections
 }
 
 // orphan is a pursued call that a connection left unanswered.
 type orphan struct {
 	call  *Call
-	alone int       // how many connections it broke that carried nothing else
+	alone int       // how many connections it broke on which it was the only call
 	due   time.Time // when it may be sent again
 }
 
@@ -56,7 +57,7 @@ func (r *recovery) next() (due time.Time, ok bool) {
 	return due, len(r.orphans) > 0
 }
 
-// dueBy reports whether the recovery has something to do at t or earlier.
+// dueBy reports whether the recovery is running, or has an orphan that is due at t or earlier.
 func (r *recovery) dueBy(t time.Time) bool {
 	due, ok := r.next()
 	return r.running || ok && !due.After(t)
@@ -67,7 +68,8 @@ func (r *recovery) giveUp(now time.Time) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.overdue(now) })
 }
 
-// load moves the next batch to sent: as many calls as may go together or, if there are none, one that must go alone.
+// load moves the next batch from the orphans to sent and returns it. The batch has up to size calls that may share a
+// connection. If there are none, it has one call that must go alone.
 func (r *recovery) load(now time.Time) []*Call {
 	single := -1
 	r.alone = 0
@@ -91,11 +93,11 @@ func (r *recovery) load(now time.Time) []*Call {
 	return r.sent
 }
 
-// answered notes that the master replied to a part of the batch.
+// answered records that the master replied to a call of the batch: the next batch may be larger.
 func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
 
-// broke notes that the connection ended and left those calls of a batch of n unanswered; progress, that it carried answers
-// before.
+// broke records that the connection ended and left calls, the rest of a batch of n calls, unanswered. progress reports
+// whether the connection had delivered answers.
 func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 	if len(calls) == 0 {
 		return
@@ -113,20 +115,20 @@ func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 	r.orphans = append(r.orphans, orphan{call: calls[0]})
 }
 
-// putBack has calls sent next.
+// putBack puts calls at the head of the queue, in order.
 func (r *recovery) putBack(calls []*Call) {
 	for i, c := range calls {
 		r.orphans = slices.Insert(r.orphans, i, orphan{call: c})
 	}
 }
 
-// waitLonger puts off the next connection.
+// waitLonger doubles the backoff and postpones the next connection by it.
 func (r *recovery) waitLonger(now time.Time) {
 	r.backoff = min(max(2*r.backoff, retryMin), retryMax)
 	r.retryAt = now.Add(r.backoff)
 }
 
-// calls returns the calls of the orphans and of the batch that is under way.
+// calls returns the unanswered calls of the current batch and those of the orphans.
 func (r *recovery) calls() []*Call {
 	if len(r.orphans)+len(r.sent) == 0 {
 		return nil

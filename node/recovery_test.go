@@ -40,8 +40,8 @@ func (r *rig) hangUpAt(names ...string) (came func(name string) int) {
 	}
 }
 
-// A release at which the server hangs up is repeated until its key has expired. It costs the calls that are under way with it
-// their connection once, and nothing else.
+// A release at which the server hangs up is repeated until its key has expired. It costs the calls that are under way
+// with it their connection once, and nothing else.
 func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -132,7 +132,8 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 	})
 }
 
-// A release of which nobody knows whether its key is there is not repeated without end: the server is up, so the key is ageing.
+// A release of which nobody knows whether its key is there is not repeated without end: the server is up, so the key is
+// ageing.
 func TestAPoisonousReleaseWhoseAcquireIsInDoubtIsGivenUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -161,7 +162,8 @@ func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
 	})
 }
 
-// A connection that dies at a healthy release says nothing of it: what was under way recovers at once, over one connection more.
+// A connection that dies at a healthy release says nothing of it: what was under way recovers at once, over one
+// connection more.
 func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -227,8 +229,8 @@ func (h hangUp) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// A real server refuses requests with an argument above proto-max-bulk-len, and hangs up. The SET of a name of that length
-// passes, its release, with a channel that is longer than the name, does not.
+// A real server refuses requests with an argument above proto-max-bulk-len, and hangs up. The SET of a name of that
+// length passes, its release, with a channel that is longer than the name, does not.
 func TestAReleaseThatARealServerHangsUpAt(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 20
@@ -270,8 +272,8 @@ func TestAReleaseThatAProxyHangsUpAtOverAWrappedClient(t *testing.T) {
 	breakOnce(t, r, c, "poison")
 }
 
-// breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts what fails of
-// theirs.
+// breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts what fails
+// of theirs.
 func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
 	t.Helper()
 	began := time.Now()
