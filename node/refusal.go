@@ -9,29 +9,31 @@ import (
 const (
 	// A master that refuses releases is sent one of them after secondLook, then at doubling intervals up to refusalMax.
 	refusalMax = time.Second
-	// mostReasons bounds the reasons that are told apart.
-	mostReasons = 16
+	// maxReasons is how many reasons are told apart. Further reasons count as one.
+	maxReasons = 16
 )
 
-// refusals are the pursued calls that the master answered with an error. They are kept by reason, and of each reason one at a
-// time is sent again. When the master accepts it, all others of this reason follow. So an idle client asks a master a few
-// times a second, however many releases it refuses. The pipe's mutex guards them.
+// refusals are the pursued calls that the master answered with an error, grouped by the reason. Of each group one call
+// at a time, the probe, is sent again. When the master executes the probe, the rest of its group is sent, too. So an
+// idle client sends a master a few commands per second, no matter how many releases the master refuses. The pipe's
+// mutex guards refusals.
 type refusals map[string]*refusal
 
 // refusal is one reason for which the master refuses releases.
 type refusal struct {
-	err     error
-	waiting []*Call
-	probe   *Call // is sent again at present; nil: none
-	retryAt time.Time
-	backoff time.Duration
+	err     error         // the first error reply with this reason
+	waiting []*Call       // the refused calls, apart from the probe
+	probe   *Call         // the call that is being sent again; nil: none
+	retryAt time.Time     // when the next probe is due
+	backoff time.Duration // between two probes
 }
 
-// RefusalError reports that a master answers, but refuses to release locks or may not be asked for them.
+// RefusalError reports that a master answers but refuses releases, or that it no longer does. If the master is not
+// asked for locks, because it refuses the script that would release them, Err is a *[RightError].
 type RefusalError struct {
-	// Err is what it replied; a *RightError if it is not asked for locks any more.
+	// Err is the master's error reply, or a *RightError around it.
 	Err error
-	// Over reports that it has ended.
+	// Over is set if the master no longer refuses.
 	Over bool
 }
 
@@ -45,7 +47,7 @@ func (e *RefusalError) Error() string {
 // Unwrap returns Err.
 func (e *RefusalError) Unwrap() error { return e.Err }
 
-// reasonOf is the part of an error reply that does not depend on the request.
+// reasonOf returns the beginning of an error reply that is the same for every request: the error code, or three words.
 func reasonOf(err error) string {
 	words := strings.Fields(err.Error())
 	if len(words) > 0 && words[0] != "ERR" {
@@ -54,7 +56,7 @@ func reasonOf(err error) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// refuse notes that the master refused a pursued call, and reports whether the reason is new.
+// refuse records that the master refused a pursued call. It reports whether the reason is new.
 func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 	for _, r := range *rs {
 		if r.probe == c {
@@ -63,7 +65,7 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 		}
 	}
 	reason := reasonOf(err)
-	if (*rs)[reason] == nil && len(*rs) >= mostReasons {
+	if (*rs)[reason] == nil && len(*rs) >= maxReasons {
 		reason = ""
 	}
 	r := (*rs)[reason]
@@ -78,8 +80,8 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 	return isNew
 }
 
-// accept notes that the master executed a pursued call. It returns the calls that it may accept as well now, and the reasons
-// that have ended.
+// accept records that the master executed a pursued call. It returns the calls that the master may execute now as well,
+// and the errors that it no longer returns.
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
 		r.giveUp(now)
@@ -91,7 +93,7 @@ func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) 
 	return again, over
 }
 
-// due takes the calls that are to be sent again now.
+// due picks a probe for each reason whose retry time has come. It returns these probes.
 func (rs refusals) due(now time.Time) (calls []*Call) {
 	for _, r := range rs {
 		r.giveUp(now)
@@ -112,7 +114,7 @@ func (r *refusal) giveUp(now time.Time) {
 	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.overdue(now) })
 }
 
-// next is when something is to be sent again; zero: never.
+// next returns when the next probe is due, or the zero time if none is.
 func (rs refusals) next() (next time.Time) {
 	for _, r := range rs {
 		if r.probe == nil && len(r.waiting) > 0 && (next.IsZero() || r.retryAt.Before(next)) {
@@ -122,7 +124,7 @@ func (rs refusals) next() (next time.Time) {
 	return next
 }
 
-// count is how many calls wait to be sent again.
+// count returns how many refused calls wait, without the probes.
 func (rs refusals) count() (n int) {
 	for _, r := range rs {
 		n += len(r.waiting)

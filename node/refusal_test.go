@@ -73,8 +73,8 @@ func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 	}
 }
 
-// Of several reasons each has its own probes: a release that is refused for good does not hold up another that was refused for
-// the moment.
+// Of several reasons each has its own probes: a release that is refused for good does not hold up another that was
+// refused for the moment.
 func TestAReasonForRefusalsDoesNotHoldUpAnother(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -132,7 +132,8 @@ func assertBarred(t *testing.T, v node.Vote, right string) {
 	assert.True(t, node.Permanent(v.Err))
 }
 
-// The right to run scripts is learned with the connection, in the same round trip as INFO: not even the first lock is set.
+// The right to run scripts is learned with the connection, in the same round trip as INFO: not even the first lock is
+// set.
 func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 	t.Parallel()
 	for _, msg := range []string{noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'"} {

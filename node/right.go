@@ -8,42 +8,44 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// rightsInterval is how often a master that refuses scripts is asked whether it still does, if somebody wants a lock.
+// rightsInterval is how often a master that refuses scripts is probed for the missing right, while locks are asked for.
 const rightsInterval = time.Second
 
-// RightError reports that a master is not asked for a lock because it refuses the script that would release it.
+// RightError reports that a master is not asked for a lock, because it refuses the script that would release the lock.
 type RightError struct {
-	// Err is what it replied.
+	// Err is the master's error reply to the script.
 	Err error
 }
 
 func (e *RightError) Error() string {
-	return fmt.Sprintf("not asked, since it refuses the scripts that release a lock: %v: allow EVALSHA, EVAL and the commands of the scripts to this user", e.Err)
+	return fmt.Sprintf("not asked, since it refuses the scripts that release a lock: %v: "+
+		"allow EVALSHA, EVAL and the commands of the scripts to this user", e.Err)
 }
 
 // Unwrap returns Err.
 func (e *RightError) Unwrap() error { return e.Err }
 
-// bars are the scripts that the master refuses for want of a right; under nil, all scripts. An operation that one of them would
-// undo is not sent while the master refuses it. The pipe's mutex guards them.
+// bars are the scripts that the master refuses because the user lacks a right. The key nil stands for all scripts.
+// While the master refuses a script, no operation that this script would undo is sent to it: a lock that the master
+// cannot release is not set there. The pipe's mutex guards bars.
 type bars map[*Script]*bar
 
-// bar is one script that the master refuses, or all.
+// bar is a script that the master refuses, or all scripts.
 type bar struct {
 	err     *RightError
-	probe   *Op  // shows whether it still does
-	text    bool // the probe goes out with its script's text
-	retryAt time.Time
-	call    *Call // the probe that is under way; nil: none
+	probe   *Op       // the operation that shows whether the master still refuses
+	text    bool      // the probe is sent with the text of its script
+	retryAt time.Time // when the probe may be sent
+	call    *Call     // the probe that is in flight; nil: none
 }
 
-// anyScript asks for a script that no server has. One that answers NOSCRIPT may be sent scripts.
+// anyScript calls a script that no server has. A server that answers NOSCRIPT lets this user run scripts.
 var anyScript = Command("rights", nil, "evalsha", noScript, 0)
 
-// noScript is the digest of no script.
+// noScript has the form of a script's digest, but is the digest of no script.
 const noScript = "0000000000000000000000000000000000000000"
 
-// against returns the bar that keeps an operation from being sent; nil if none does.
+// against returns the bar for which op must not be sent; nil if there is none.
 func (bs bars) against(op *Op) *bar {
 	if len(bs) == 0 || op.undo == nil {
 		return nil
@@ -54,7 +56,7 @@ func (bs bars) against(op *Op) *bar {
 	return bs[op.undo]
 }
 
-// set bars a script, or all. It reports whether that is news.
+// set bars the script s, or all scripts if s is nil. It reports whether they were not barred before.
 func (bs *bars) set(s *Script, b *bar) (isNew bool) {
 	if *bs == nil {
 		*bs = make(bars)
@@ -67,11 +69,12 @@ func (bs *bars) set(s *Script, b *bar) (isNew bool) {
 	return old == nil
 }
 
-// learn draws conclusions from an error reply to a script. pursued says that it was to undo something.
+// learn reads an error reply to a script, and bars the script or all scripts if the reply reports a missing right. It
+// returns the error if that is news.
 func (bs *bars) learn(c *Call, err error, now time.Time) (news *RightError) {
 	inScript, command := missingRight(err)
 	if !command || inScript && !c.Pursue {
-		return nil // it is about a key, or what needs this script fails by itself
+		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
 	b := &bar{err: &RightError{Err: err}, probe: c.Op, text: c.asText, retryAt: now.Add(rightsInterval)}
 	scope := c.Op.script
@@ -87,7 +90,7 @@ func (bs *bars) learn(c *Call, err error, now time.Time) (news *RightError) {
 	return b.err
 }
 
-// handshake notes what a new connection found.
+// handshake records what the handshake of a new connection found out about the right to run scripts.
 func (bs *bars) handshake(r scriptRight, now time.Time) (news *RefusalError) {
 	old := (*bs)[nil]
 	switch {
@@ -103,7 +106,8 @@ func (bs *bars) handshake(r scriptRight, now time.Time) (news *RefusalError) {
 	return nil
 }
 
-// probed takes the reply to c if c is a probe. over is set when it shows that the right is back.
+// probed handles the reply r to c if c is a probe, and reports whether it is. over is the bar's error if the reply
+// shows that the user has the right again.
 func (bs bars) probed(c *Call, r reply, now time.Time) (ours bool, over *RightError) {
 	for scope, b := range bs {
 		if b.call != c {
@@ -127,10 +131,11 @@ func (bs bars) probed(c *Call, r reply, now time.Time) (ours bool, over *RightEr
 	return false, nil
 }
 
-// missingRight reports whether an error reply says that a user may not run a command, or that there is no such command, and
-// whether a script ran into it. Redis words it differently from version to version.
+// missingRight parses an error reply. command reports whether the user may not run a command, or whether the server
+// does not know the command. inScript reports whether the error happened inside a script. The texts differ between
+// versions of Redis.
 func missingRight(err error) (inScript, command bool) {
-	answer, ok := err.(redis.Error) //nolint:errorlint // a reply as it came
+	answer, ok := err.(redis.Error) //nolint:errorlint // a reply is not wrapped
 	if !ok {
 		return false, false
 	}
@@ -150,11 +155,11 @@ func missingRight(err error) (inScript, command bool) {
 
 // scriptRight is what a handshake found out about the right to run scripts.
 type scriptRight struct {
-	known bool  // the master answered that they are allowed, or err is set
-	err   error // it refuses them
+	known bool  // the master allows scripts, or refuses them with err
+	err   error // the refusal; nil: none
 }
 
-// rightOf reads the reply to anyScript. Whatever else than a clear answer comes says nothing.
+// rightOf reads the reply to anyScript. A reply that neither refuses nor allows scripts leaves the right unknown.
 func rightOf(err error) scriptRight {
 	_, command := missingRight(err)
 	switch {
