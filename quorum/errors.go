@@ -14,19 +14,19 @@ var (
 	ErrNoQuorum = errors.New("redlock: no majority of the masters answered")
 	// ErrGone: a majority of the nodes said that the token is not there any more.
 	ErrGone = errors.New("a majority of the masters no longer holds the token")
-	// ErrEnding: the quorum is about to be closed.
+	// ErrEnding: Config.Ending was closed.
 	ErrEnding = errors.New("the quorum is being closed")
 	// ErrOver: the lease was released, or its deadline has passed.
 	ErrOver = errors.New("the lease is over")
 )
 
-// DeniedError says that somebody else is in the way.
+// DeniedError reports that another holder has the lock.
 type DeniedError struct {
-	// Wait is when the present holder's keys end, where a node told; 0 otherwise.
+	// Wait is how long until the keys of the present holder expire; 0 if no node reported it.
 	Wait time.Duration
-	// By is what a node that denied said of the holder; nil if none did.
+	// By is the Data of a node that denied; nil if there is none.
 	By any
-	// Alone: it was the scout that denied, and nobody else was asked.
+	// Alone is set if the scout denied, and no other node was asked.
 	Alone bool
 }
 
@@ -38,13 +38,14 @@ type NodeError struct {
 	Node string
 	// Op is the operation: "acquire", "raise", "extend", "release", "look", "leave", "announce", "inspect", "status".
 	Op string
-	// Err is why.
+	// Err is the reason.
 	Err error
 }
 
 func (e *NodeError) Error() string { return e.Node + ": " + e.Op + ": " + e.reason() }
 
-// reason is why it failed, without naming the node again, as errors of the network do.
+// reason returns the text of e.Err on one line, at most longestReason bytes long and without the node's address, which
+// errors of package net contain.
 func (e *NodeError) reason() string {
 	text := strings.Join(strings.Fields(fmt.Sprint(e.Err)), " ")
 	text = strings.NewReplacer(" "+e.Node, "", "->"+e.Node, "").Replace(text)
@@ -54,15 +55,16 @@ func (e *NodeError) reason() string {
 	return text
 }
 
-// longestReason bounds what a node can put into a text. All errors of package node are shorter.
+// longestReason bounds how much text of a node's reply an error shows. All errors of package node are shorter.
 const longestReason = 320
 
 // Unwrap returns Err.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// StuckError says that so many nodes failed for reasons that a person must mend that waiting is in vain.
+// StuckError reports that too many nodes failed with errors that only an operator can fix, so that retrying cannot
+// succeed. See [node.Permanent].
 type StuckError struct {
-	// Err is ErrNoQuorum, wrapped with a *NodeError for each of them.
+	// Err wraps ErrNoQuorum and a *NodeError for each of these nodes.
 	Err error
 }
 
@@ -79,8 +81,8 @@ func noQuorum(why error) error {
 	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
 }
 
-// Gather makes one error of the failures of several nodes to answer one operation; nil if there are none. Its text is
-// one line.
+// Gather returns one error that wraps the failures of several nodes in one operation, or nil if there are none. Its
+// text is one line.
 func Gather(failed []*NodeError) error {
 	if len(failed) == 0 {
 		return nil
@@ -92,8 +94,7 @@ func Gather(failed []*NodeError) error {
 	return all
 }
 
-// oneLine names every node once: those that failed for the same reason together. What they were asked is for the text
-// around it to say.
+// oneLine lists the nodes, grouped by the reason. It leaves out the operation, which the surrounding text names.
 func oneLine(errs []error) string {
 	var reasons []string
 	nodes := make(map[string][]string) // by reason

@@ -43,8 +43,8 @@ type Lease struct {
 	mu      sync.Mutex
 	ops     Ops
 	until   time.Time     // zero: it was never held
-	cap     time.Time     // until never is after it; zero: no cap
-	slept   time.Duration // how long the machine had been suspended by the reading that until and cap rest on
+	cap     time.Time     // the latest value of until; zero: no cap
+	slept   time.Duration // the reading of the sleepMeter on which until and cap are based
 	acquire *round        // nil when the trails have it all
 	trails  []trail
 }
@@ -166,7 +166,10 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // Adopt makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
 // they did not answer; until when it is known to last; and fence is its fencing token, 0 for none.
 func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
-	l := &Lease{q: q, ops: ops, terms: terms, until: until, slept: q.sleep.fresh(), fence: fence, trails: make([]trail, len(q.nodes))}
+	l := &Lease{
+		q: q, ops: ops, terms: terms, until: until, slept: q.sleep.fresh(), fence: fence,
+		trails: make([]trail, len(q.nodes)),
+	}
 	for i, m := range maybe {
 		l.trails[i].place = absent
 		if m {
@@ -208,7 +211,7 @@ func (l *Lease) Fix() {
 }
 
 // End fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
-// It goes by a reading of how long the machine was suspended that is at most a second old; Wake before it takes a fresh one.
+// The sleepMeter's reading that it uses may be a second old. Call Wake before it to use a fresh one.
 func (l *Lease) End(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
 	slept := l.q.sleep.recent(now)
@@ -246,8 +249,8 @@ func (l *Lease) Extend(done func(error)) {
 	l.submitExtension(done).open()
 }
 
-// submitExtension asks every node to extend, in the order of the calls: an extension as the old kind must not go out behind
-// one as the new. The round that it returns is gated.
+// submitExtension submits an extension to every node and returns its round, which is gated. Extensions are submitted in
+// the order of the calls: after a change of kind, no extension as the old kind may follow one as the new kind.
 func (l *Lease) submitExtension(done func(error)) *round {
 	l.order.Lock()
 	defer l.order.Unlock()

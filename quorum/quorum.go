@@ -49,11 +49,12 @@ type Config struct {
 	Clock clock.Clock
 	// Voted, if set, is told every vote.
 	Voted func(node string, op *node.Op, v node.Vote)
-	// Standing, if set, is told when a node becomes suspect (err) and when it is well again (nil), and of every *node.RefusalError.
+	// Standing, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
+	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
 	Standing func(node string, err error)
 	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
 	Twins func(node, twin string)
-	// Ending, if set, is closed when the quorum is about to be closed: calls that wait for nodes return ErrEnding then.
+	// Ending, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrEnding.
 	Ending <-chan struct{}
 	// Broken are rules that the controls of the test harnesses take out.
 	Broken sabotage.Sealed
@@ -65,7 +66,7 @@ type Quorum struct {
 	nodes []Node
 	need  int
 	sleep *sleepMeter
-	// byName are the seats in the order of their nodes' names.
+	// byName has the seats, sorted by the names of their nodes.
 	byName []int
 	// broken are rules that a harness has taken out: none, ever, elsewhere.
 	broken sabotage.Rules

@@ -15,15 +15,18 @@ type Answer struct {
 	Voted bool
 }
 
-// Read asks every node op, which reads and changes nothing, and returns the answers by seat once all have voted, at the
-// latest after timeout; with clear, as soon as a majority has granted or a majority has denied. The error is
-// ErrNoQuorum, wrapped, with the answers that came, if fewer than a majority answered; ErrEnding; or the context's.
+// Read sends op, which changes nothing, to every node. It returns the answers by seat when all nodes have voted, at the
+// latest after timeout. With clear, it returns as soon as a majority has granted or a majority has denied. If fewer
+// than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
+// ErrEnding and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
 	return q.read(ctx, op, timeout, clear, nil)
 }
 
-// read is Read. The residue, if there is one, records the votes.
-func (q *Quorum) read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue) ([]Answer, error) {
+// read implements Read and Probe. If res is not nil, it records the votes.
+func (q *Quorum) read(
+	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue,
+) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -60,8 +63,9 @@ func (q *Quorum) read(ctx context.Context, op *node.Op, timeout time.Duration, c
 	return answers, nil
 }
 
-// Scout picks the node that contenders for a name ask first: by the name's hash and the nodes' names, so that it is the same one
-// in every process, in whatever order the nodes were given. If that node is suspect, it picks the next one.
+// Scout returns the seat of the node that contenders for a name ask first. It depends on the name's hash and the nodes'
+// names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect, Scout
+// returns the next one.
 func (q *Quorum) Scout(hash uint64) int {
 	n := len(q.nodes)
 	first := int(hash % uint64(n))

@@ -9,12 +9,11 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Residue records what probes may have left on the nodes, so that it can be withdrawn. One caller uses it for all its
-// probes.
+// Residue records on which nodes the probes of one caller may have left something, so that it can be withdrawn.
 type Residue struct {
 	left  func(node.Vote) bool // reports whether an answered probe left something
-	void  atomic.Bool          // drops probes that were not written yet
-	since time.Time            // when the first probe was asked
+	void  atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
+	since time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
 	seats []remnant
@@ -22,27 +21,29 @@ type Residue struct {
 
 // remnant is what probes may have left on one node.
 type remnant struct {
-	wrote atomic.Bool // a probe was written to the node, or may have been
-	open  int         // probes without a vote; guarded by Residue.mu, as all below
+	wrote atomic.Bool // a probe may have been written to the node
+	open  int         // how many probes have no vote yet; guarded by Residue.mu, as all below
 	left  bool        // a probe left something
-	maybe bool        // a probe was not answered, and may have left something or may do so yet
+	maybe bool        // a probe was not answered: it may have left something, or may still do so
 }
 
-// NewResidue returns a Residue of a caller that has not probed yet. left reports whether an answered probe left something
-// on its node.
+// NewResidue returns a Residue for a caller that has not probed yet. left reports whether an answered probe left
+// something on its node.
 func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
 	return &Residue{left: left, seats: make([]remnant, len(q.nodes))}
 }
 
-// Probe is [Quorum.Read] for an op that may leave something on a node, which res records.
-func (q *Quorum) Probe(ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue) ([]Answer, error) {
+// Probe is like [Quorum.Read], for an op that may leave something on a node. res records where it may have.
+func (q *Quorum) Probe(
+	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue,
+) ([]Answer, error) {
 	if res.since.IsZero() {
 		res.since = q.cfg.Clock.Now()
 	}
 	return q.read(ctx, op, timeout, clear, res)
 }
 
-// record has the call's vote recorded, however late it comes.
+// record makes res record the vote of c, even if it arrives after the round.
 func (res *Residue) record(seat int, c *node.Call) {
 	s := &res.seats[seat]
 	c.Void, c.Wrote = &res.void, &s.wrote
@@ -72,7 +73,7 @@ func (p *probe) Vote(seat int, v node.Vote) {
 	p.round.Vote(seat, v)
 }
 
-// Left reports whether the probes left something on any node, as far as their votes are known.
+// Left reports whether the votes so far show that a probe left something on any node.
 func (res *Residue) Left() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -84,12 +85,13 @@ func (res *Residue) Left() bool {
 	return false
 }
 
-// Withdraw asks every node on which the probes may have left something to take it back with op, and does not wait. A node
-// that does not answer is asked until it does: a frozen one executes the probe late, and then the withdrawal after it.
-// What a probe leaves lives for life. No probe may follow.
+// Withdraw sends op, which removes what the probes left, to every node on which they may have left something. It does
+// not wait. It repeats op until the node answers: a frozen node executes the probe late, and op after it. life is the
+// TTL of what a probe leaves. The caller must not probe with res again.
 //
-// If the operations of a lease also remove what the probes left, pass the lease; else nil. Withdraw then leaves out the nodes
-// that granted it, and those that have answered every probe and not yet the acquisition.
+// If the operations of a lease remove what the probes left, pass that lease; otherwise nil. Withdraw then skips the
+// nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
+// acquisition.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.void.Store(true)
 	if res.empty() {
@@ -123,10 +125,10 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 	})
 }
 
-// skipped is the vote of a node that is not asked.
+// skipped returns the vote for a node to which nothing is sent.
 func skipped() *node.Vote { return &node.Vote{Verdict: node.Failed, Unsent: true} }
 
-// empty reports whether the probes have certainly left nothing.
+// empty reports whether it is certain that the probes left nothing.
 func (res *Residue) empty() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()

@@ -13,14 +13,14 @@ type round struct {
 	ask
 	q     *Quorum
 	asked time.Time
-	slept time.Duration // a reading before it
+	slept time.Duration // the sleepMeter's reading before asked
 	calls []node.Call
 
 	mu      sync.Mutex
 	tally   tally
 	called  bool // decided was called
 	kept    []keptVote
-	gated   atomic.Bool // votes are kept, see gate; set back with mu
+	gated   atomic.Bool // votes are kept, see gate; cleared under mu
 	widened bool        // the scout has voted, and the others have been asked
 }
 
@@ -70,8 +70,8 @@ func (r *round) start() {
 	r.submitFrom(0, r.asked)
 }
 
-// submitFrom asks the nodes from a seat on, but for a scout. A node that refuses a call votes at once, and the Voted callback may
-// panic; the other nodes are asked all the same.
+// submitFrom submits the calls for seat and all later seats, except the scout's. A node that refuses a call votes
+// immediately, and the Voted callback may panic. submitFrom then still submits the remaining calls.
 func (r *round) submitFrom(seat int, now time.Time) {
 	if seat == len(r.calls) {
 		return
@@ -97,17 +97,17 @@ func (r *round) submit(seat int, now time.Time) {
 	r.q.nodes[seat].Submit(c)
 }
 
-// keptVote is a vote that came while the round was gated.
+// keptVote is a vote that arrived while the round was gated.
 type keptVote struct {
 	seat int
 	vote node.Vote
 }
 
-// gate keeps the votes that come until open is called, so that a round can be started with a mutex held: a node that refuses
-// a call votes at once, and callbacks must not run with a mutex.
+// gate makes the round keep votes, uncounted, until open is called. So a round can be started with a mutex held: a node
+// that refuses a call votes immediately, and callbacks must not run under a mutex.
 func (r *round) gate() { r.gated.Store(true) }
 
-// open counts the votes that were kept.
+// open ends the gate and counts the votes that were kept.
 func (r *round) open() {
 	r.mu.Lock()
 	kept := r.kept
@@ -117,7 +117,7 @@ func (r *round) open() {
 	r.countKept(kept)
 }
 
-// keep keeps a vote, if the round is gated.
+// keep keeps a vote if the round is gated, and reports whether it is.
 func (r *round) keep(seat int, v node.Vote) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func (r *round) Vote(seat int, v node.Vote) {
 	}
 }
 
-// count counts a vote, and draws the consequences.
+// count counts a vote. It asks the other nodes after the scout, and calls decided when the round is decided.
 func (r *round) count(seat int, v node.Vote) {
 	r.mu.Lock()
 	known := len(r.tally.twins)

@@ -7,19 +7,19 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// sleepMeter tells how long the machine was suspended in all. A reading costs system calls, so that what is done for every
-// lock takes one that is at most a second old. The time of the reading before an acquire is what its lease starts from: a
-// suspension since then counts, also one that ended before the acquire began.
+// sleepMeter measures the total time for which the machine was suspended. A reading costs system calls, so operations
+// that happen for every lock reuse a reading of the last second. A lease is based on the reading before its acquire
+// began: it counts every suspension since that reading, even one that ended before the acquire.
 type sleepMeter struct {
-	suspender clock.Suspender // nil: the clock tells nothing, and nothing is known to be missing from it
+	suspender clock.Suspender // nil: the clock cannot report suspensions, and every reading is 0
 	clock     clock.Clock
 	origin    time.Time
-	readAt    atomic.Int64 // nanoseconds since the origin
-	last      atomic.Int64 // the reading
+	readAt    atomic.Int64 // when the last reading was taken, in nanoseconds since origin
+	last      atomic.Int64 // the last reading, in nanoseconds
 }
 
-// oldest is how old a reading may be that is taken for every lock.
-const oldest = time.Second
+// maxAge is how old a reading may be to be reused.
+const maxAge = time.Second
 
 func newSleepMeter(c clock.Clock) *sleepMeter {
 	m := &sleepMeter{clock: c, origin: c.Now()}
@@ -28,12 +28,12 @@ func newSleepMeter(c clock.Clock) *sleepMeter {
 	return m
 }
 
-// fresh reads.
+// fresh takes a new reading and returns it.
 func (m *sleepMeter) fresh() time.Duration {
 	if m.suspender == nil {
 		return 0
 	}
-	at := m.clock.Now().Sub(m.origin) // before the reading: it is at least as old as it says
+	at := m.clock.Now().Sub(m.origin) // before the reading, which must not seem newer than it is
 	slept := m.suspender.Suspended()
 	for last := m.last.Load(); int64(slept) > last && !m.last.CompareAndSwap(last, int64(slept)); last = m.last.Load() {
 	}
@@ -41,22 +41,22 @@ func (m *sleepMeter) fresh() time.Duration {
 	return slept
 }
 
-// recent returns a reading that is at most a second old at now.
+// recent returns a reading that is at most maxAge old at now.
 func (m *sleepMeter) recent(now time.Time) time.Duration {
 	if m.suspender == nil {
 		return 0
 	}
-	if now.Sub(m.origin)-time.Duration(m.readAt.Load()) > oldest {
+	if now.Sub(m.origin)-time.Duration(m.readAt.Load()) > maxAge {
 		return m.fresh()
 	}
 	return time.Duration(m.last.Load())
 }
 
-// Slept returns how long the machine was suspended in all, as far as the clock tells.
+// Slept returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
 func (q *Quorum) Slept() time.Duration { return q.sleep.fresh() }
 
-// wake moves the deadline and the cap earlier by what the machine was suspended since the reading that they rest on. It is
-// called with the lease's mutex.
+// wake moves the deadline and the cap earlier by the time for which the machine was suspended since the reading on
+// which they are based. It must be called with l.mu held.
 func (l *Lease) wake(slept time.Duration) {
 	missed := slept - l.slept
 	if missed <= 0 || l.fixed {
@@ -69,7 +69,7 @@ func (l *Lease) wake(slept time.Duration) {
 	}
 }
 
-// Wake takes a fresh reading of how long the machine was suspended into account.
+// Wake takes a new reading, and moves the deadline earlier if the machine was suspended.
 func (l *Lease) Wake() {
 	slept := l.q.sleep.fresh()
 	l.mu.Lock()
