@@ -9,62 +9,62 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// lines holds, per target, the callers of this Locker that want it, in the order they came. Only the head of a line
-// talks to the masters, and only while nobody in this process holds it.
+// lines holds the callers of this Locker that want a target, one line per target, in the order of their calls. Only the
+// head of a line asks the masters, and only while no lock of this Locker holds the target.
 type lines struct {
 	quorum *quorum.Quorum
 
-	mu     sync.Mutex // no callback runs with it; see effects
+	mu     sync.Mutex // not held while callbacks run; see effects
 	byKey  map[lineKey]*line
 	yields yields
 }
 
-// line is the queue for one target. It exists while somebody stands in it or holds the target; lines.mu guards it. A reader
-// has a line to itself: readers wait for nobody but exclusive callers. For the owners of a reentrant lock see owners.go.
+// line is the queue for one target. It exists while it has waiters or the target is held; lines.mu guards it. A reader
+// has a line of its own, since readers wait only for exclusive callers. For the owners of a reentrant lock see
+// owners.go.
 type line struct {
 	target  target
 	waiting waitList
-	tries   waitList             // the TryLocks among them that have not had their turn
-	owners  map[string]*waitList // the callers by owner, of a reentrant lock
-	held    string               // by which kind of lock of this Locker; "": not
-	holds   int                  // by how many: several only of one owner
-	holder  *Lock                // the last of them
-	ending  bool                 // the holder was lost, and is being released
-	refusal error                // what the masters answered the head last; nil: nothing yet
-	reason  error                // the same, kept when that head leaves
-	rivals  bool                 // others waited for it when it was released last
-	untold  *Lock                // was released silently, since somebody here went on; nil: the last one was not
-	wake    chan struct{}        // has room for one: a release was announced; nil before the head first listens
-	stop    func()               // ends the listening; nil: not listening
+	tries   waitList             // the TryLocks among waiting that have not had their turn
+	owners  map[string]*waitList // of a reentrant lock: the waiters by owner
+	held    string               // the kind of the lock of this Locker that holds the target; "": none does
+	holds   int                  // how many locks of this Locker hold the target; above 1 only for one owner's holds
+	holder  *Lock                // the newest of these locks
+	ending  bool                 // the holder was lost and is about to be released
+	refusal error                // why the head's last attempt failed; nil: it has made none
+	reason  error                // the last refusal, also of an earlier head
+	rivals  bool                 // other processes waited for the target at its last release
+	untold  *Lock                // the last lock, if its release was silent: not published, for a waiter of this line
+	wake    chan struct{}        // receives when a release was published; buffered; nil before listen
+	stop    func()               // ends the subscription for releases; nil: there is none
 }
 
 // waiter is one caller in a line.
 type waiter struct {
-	turn    chan turn     // has room for the one that it gets
-	nudge   chan struct{} // has room for one; of an owner's caller: the owner may have the lock already
+	turn    chan turn     // receives the waiter's turn; buffered
+	nudge   chan struct{} // receives when the owner of a reentrant lock may hold it already; buffered
 	target  target
 	cfg     *config
 	try     bool // a TryLock: it does not wait for a lock that is held
-	alone   bool // it has a line to itself
-	once    bool // it asks the masters once, and then joins another line
+	alone   bool // it has a line of its own
+	once    bool // it asks the masters once, and joins another line if they deny
 	hasTurn bool
 	links   [listSorts]links
 }
 
-// turn is what a waiter waits for: its turn to ask the masters, after a while, or within a tenure; or the lock itself, from its
-// last holder; or, for a TryLock, the answer.
+// turn is what a waiter waits for. Without from and err, the waiter may ask the masters.
 type turn struct {
-	after  time.Duration
-	tenure tenure // goes on, if the masters grant the first attempt
-	from   *Lock
-	err    error
+	after  time.Duration // how long to wait before asking the masters
+	tenure tenure        // the tenure that continues if the masters grant the first attempt
+	from   *Lock         // the lock that is handed over to the waiter
+	err    error         // the result of a TryLock
 }
 
-// effects are what a change of a line leaves to do without the mutex: an announcement asks the masters, and may call the
-// user's Trace.
+// effects are the consequences of a change that must run without lines.mu: an announcement asks the masters, and may
+// call the user's Trace.
 type effects struct {
-	announce *Lock  // its release was silent
-	stop     func() // ends a line's listening
+	announce *Lock  // the lock whose release was silent and is now to be published
+	stop     func() // ends a line's subscription
 }
 
 func (e effects) run() {
@@ -81,7 +81,7 @@ func (ls *lines) init(q *quorum.Quorum) {
 	ls.byKey = make(map[lineKey]*line)
 }
 
-// join puts a caller at the end of the line. A TryLock that the line can answer gets the answer.
+// join adds a caller to the end of its line. If the line's state answers a TryLock, join returns that error instead.
 func (ls *lines) join(w *waiter) (*line, error) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -93,11 +93,11 @@ func (ls *lines) join(w *waiter) (*line, error) {
 		return nil, ln.refusal
 	}
 	ln.push(w)
-	ls.advance(ln, turn{after: ls.yields.left(w)})
+	ls.advance(ln, turn{after: ls.yields.wait(w)})
 	return ln, nil
 }
 
-// lineFor is the line of the waiter's target, or a new one for this caller alone.
+// lineFor returns the line of the waiter's target. It makes one if there is none, or if the waiter is alone.
 func (ls *lines) lineFor(w *waiter) *line {
 	key := keyOf(w.target)
 	key.owners = w.target.kind == kindReentrant
@@ -116,29 +116,29 @@ func (ln *line) push(w *waiter) {
 	if w.try {
 		ln.tries.push(w)
 	}
-	ln.enroll(w)
+	ln.addOwner(w)
 }
 
-// remove takes a waiter out. It reports whether it was in the line, and was its head.
+// remove removes a waiter. It reports whether the waiter was in the line, and whether it was the head.
 func (ln *line) remove(w *waiter) (was, head bool) {
 	head = ln.waiting.first == w
 	if !ln.waiting.remove(w) {
 		return false, false
 	}
 	ln.tries.remove(w)
-	ln.strike(w)
+	ln.removeOwner(w)
 	return true, head
 }
 
-// heard notes how many have heard of a release of the line's name. If others did than this line, they go first until then:
-// whoever has just released is nearest to the masters' ear, and would be the next again and again.
-func (ls *lines) heard(ln *line, heard int, until, now time.Time) {
+// heard records how many subscribers received the message of a release. If other processes are among them, this
+// Locker yields the name until then. Otherwise the process that just released would win every race for the lock.
+func (ls *lines) heard(ln *line, n int, until, now time.Time) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ln.stop != nil {
-		heard-- // itself
+		n-- // this line's own subscription
 	}
-	ln.rivals = heard > 0
+	ln.rivals = n > 0
 	if ln.rivals {
 		ls.yields.set(keyOf(ln.target), until, now)
 	} else {
@@ -146,8 +146,8 @@ func (ls *lines) heard(ln *line, heard int, until, now time.Time) {
 	}
 }
 
-// lineKey is the same for all who want one name alone: a mutex and a writer stand in one line. The owners of a reentrant lock
-// have one beside it, and the several names of a LockAll one of their own; they meet at the masters.
+// lineKey identifies a line. Mutexes and writers of one name share a line. The reentrant lock of the name has another
+// one, and so has a LockAll of several names; the callers of different lines compete at the masters.
 type lineKey struct {
 	several, owners bool
 	names           string
@@ -160,10 +160,11 @@ func keyOf(t target) lineKey {
 	return lineKey{names: t.names[0]}
 }
 
-// taken is what a TryLock is answered while a lock of this Locker holds the target.
+// taken returns the error of a TryLock while a lock of this Locker holds the target.
 func (ln *line) taken() error { return &HeldError{Name: ln.target.names[0], Kind: ln.held} }
 
-// leave takes a waiter out of its line without the lock. One that was handed to it meanwhile is released.
+// leave removes a waiter that gives up from its line. If a lock was handed over to it in the meantime, leave releases
+// that lock.
 func (ls *lines) leave(ln *line, w *waiter) {
 	ls.mu.Lock()
 	was, head := ln.remove(w)
@@ -182,7 +183,7 @@ func (ls *lines) leave(ln *line, w *waiter) {
 	}
 	var left effects
 	if from == nil {
-		left = ls.leftTo(ln)
+		left = ls.passTurn(ln)
 	}
 	ls.mu.Unlock()
 	left.run()
@@ -191,18 +192,19 @@ func (ls *lines) leave(ln *line, w *waiter) {
 	}
 }
 
-// leftTo gives the turn to the head now that another has left. The head goes on in the tenure of a release that was silent,
-// which does not begin again. When that is over, those who wait elsewhere are told, and go first.
-func (ls *lines) leftTo(ln *line) effects {
+// passTurn gives the turn to the head after another waiter left the line. If the last release was silent, the head
+// continues its tenure, which does not start again. If that tenure is over, the release is published, and the head
+// yields to the waiters of other processes.
+func (ls *lines) passTurn(ln *line) effects {
 	head, from := ln.waiting.first, ln.untold
 	if head == nil || head.hasTurn || ln.held != "" {
-		return ls.advance(ln, turn{}) // which nobody gets
+		return ls.advance(ln, turn{}) // gives no turn
 	}
 	now := head.cfg.clock.Now()
 	if from != nil && from.stays(head, now, leastSilence) {
 		return ls.advance(ln, turn{tenure: from.tenure.next()})
 	}
-	gap := ls.yields.left(head)
+	gap := ls.yields.wait(head)
 	if from != nil && ln.rivals && !head.try {
 		gap = max(gap, from.tenure.gap(now))
 	}
@@ -211,7 +213,8 @@ func (ls *lines) leftTo(ln *line) effects {
 	return told
 }
 
-// handOver gives the head the lock that from was, if it suits. The line stays held.
+// handOver hands the lock from over to the head of the line if from suits it, and reports whether it did. The line
+// stays held.
 func (ls *lines) handOver(ln *line, from *Lock, now time.Time) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -223,7 +226,7 @@ func (ls *lines) handOver(ln *line, from *Lock, now time.Time) bool {
 	return true
 }
 
-// won takes a waiter out of the line with a lock. Every TryLock behind it has its answer.
+// won removes a waiter that has acquired the lock. The other TryLocks of the line fail.
 func (ls *lines) won(ln *line, w *waiter, lock *Lock) {
 	ls.mu.Lock()
 	_, _ = ln.remove(w)
@@ -234,7 +237,7 @@ func (ls *lines) won(ln *line, w *waiter, lock *Lock) {
 	ln.held, ln.refusal, ln.reason, ln.untold = kind, nil, nil, nil
 	ln.holds++
 	ln.holder, ln.ending = lock, false
-	if kind == kindReentrant { // others had their turn; the owner's further holds wait for nobody
+	if kind == kindReentrant { // the other processes had their turn; the owner's further holds do not yield
 		ls.yields.clear(keyOf(ln.target))
 		ls.nudge(w.target)
 	}
@@ -244,9 +247,9 @@ func (ls *lines) won(ln *line, w *waiter, lock *Lock) {
 	left.run()
 }
 
-// refused notes what the masters answered a head that goes on waiting. It answers every TryLock behind it, which must not
-// overtake. If nobody holds the name, those who wait elsewhere are told of a release that was silent: they would hear of none. A master
-// that is silent itself tells nobody.
+// refused records why an attempt of the head failed; the head goes on waiting. The TryLocks of the line fail with the
+// same error, since they must not overtake the head. If the name is not held, refused publishes a release that was
+// silent: waiters in other processes would get no message otherwise.
 func (ls *lines) refused(ln *line, err error) {
 	ls.mu.Lock()
 	ln.refusal, ln.reason = err, err
@@ -259,7 +262,7 @@ func (ls *lines) refused(ln *line, err error) {
 	left.run()
 }
 
-// reasonOf is what the line is waiting for; nil if nobody knows yet.
+// reasonOf returns the reason why the line waits; nil if it is not known yet.
 func (ls *lines) reasonOf(ln *line) error {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -269,7 +272,7 @@ func (ls *lines) reasonOf(ln *line) error {
 	return ln.reason
 }
 
-// failTries answers every TryLock that has not had its turn.
+// failTries makes every TryLock that has not had its turn fail.
 func (ln *line) failTries(why func() error) {
 	if ln.tries.first == nil {
 		return
@@ -281,7 +284,8 @@ func (ln *line) failTries(why func() error) {
 	}
 }
 
-// goOn reports whether the head may have the name next although others wait, and if so notes that from's release is silent.
+// goOn reports whether the head may ask for the name before other processes do. If so, it records that from's release
+// is silent.
 func (ls *lines) goOn(ln *line, from *Lock, now time.Time) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -293,8 +297,9 @@ func (ls *lines) goOn(ln *line, from *Lock, now time.Time) bool {
 	return true
 }
 
-// endingOf notes that a lost lock is about to be released. A TryLock waits for that, and is not told that the name is held.
-func (ls *lines) endingOf(ln *line, lock *Lock) {
+// markEnding records that a lost lock is about to be released. A TryLock then waits for the release instead of
+// reporting that the name is held.
+func (ls *lines) markEnding(ln *line, lock *Lock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ln.holder == lock {
@@ -302,8 +307,8 @@ func (ls *lines) endingOf(ln *line, lock *Lock) {
 	}
 }
 
-// ended says that a lock of this Locker no longer holds its line's target. Its release must have been submitted: the next
-// in line asks behind it.
+// ended records that a lock of this Locker no longer holds its line's target. The release must have been submitted
+// before, since the request of the next waiter must follow it.
 func (ls *lines) ended(ln *line, next turn) {
 	ls.mu.Lock()
 	ln.holds--
@@ -319,7 +324,8 @@ func (ls *lines) ended(ln *line, next turn) {
 	left.run()
 }
 
-// advance gives the turn to the head if the name is free here, and clears away what nobody needs.
+// advance gives the turn to the head if no lock of this Locker holds the target. If the line is empty, it removes what
+// is no longer needed.
 func (ls *lines) advance(ln *line, t turn) (left effects) {
 	head := ln.waiting.first
 	if head == nil {
@@ -347,13 +353,13 @@ func (ls *lines) give(ln *line, w *waiter, t turn) {
 	w.turn <- t
 }
 
-// tell has a release announced that was silent: whoever was to go on does not, or not soon.
+// tell returns the effect of publishing a release that was silent, because no waiter of this line continues soon.
 func (ln *line) tell() (left effects) {
 	left.announce, ln.untold = ln.untold, nil
 	return left
 }
 
-// listen begins to listen for releases of the line's names, unless it does already.
+// listen subscribes to the releases of the line's names, unless the line is subscribed already.
 func (ls *lines) listen(ln *line) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -291,7 +291,7 @@ func (l *Lock) clear() {
 	ln := l.line
 	l.mu.Unlock()
 	if ln != nil {
-		l.locker.lines.endingOf(ln, l)
+		l.locker.lines.markEnding(ln, l)
 	}
 	l.mu.Lock()
 	remains := l.remains

@@ -2,14 +2,17 @@ package redlock
 
 import "strings"
 
-// The callers that wait for a reentrant lock stand in one line, whoever their owners are: with a line for each owner, every
-// release would wake all of them, and they would split the vote. But an owner must get in while it has the lock already, also
-// when it has it in another process, and a stranger stands before it in the line and waits for that same owner. So a caller asks
-// the masters once before it joins the line, and asks again, in or out of its turn, when it is nudged: when its owner got the
-// lock in this Locker, or when the head of the line found that the owner has it.
+// All callers that wait for one reentrant lock share one line, whatever their owners. With a line per owner, every
+// release would wake the heads of all lines, and they would split the vote.
+//
+// But a caller whose owner holds the lock already, perhaps in another process, must get it at once. Otherwise it would
+// wait in the line after a caller of another owner, which in turn waits for the first owner's release. So a caller asks
+// the masters once before it joins the line. It asks again, without waiting for its turn, when it is nudged. It is
+// nudged when its owner acquires the lock in this Locker, and when the head of the line finds that its owner holds the
+// lock.
 
-// enroll notes whose a waiter is.
-func (ln *line) enroll(w *waiter) {
+// addOwner adds a waiter to the list of its owner.
+func (ln *line) addOwner(w *waiter) {
 	if w.nudge == nil {
 		return
 	}
@@ -23,14 +26,14 @@ func (ln *line) enroll(w *waiter) {
 	ln.owners[owner].push(w)
 }
 
-// strike takes that back.
-func (ln *line) strike(w *waiter) {
+// removeOwner removes a waiter from the list of its owner.
+func (ln *line) removeOwner(w *waiter) {
 	if of := ln.owners[w.target.owner]; of != nil && of.remove(w) && of.first == nil {
 		delete(ln.owners, w.target.owner)
 	}
 }
 
-// nudge has the owner's callers in the line of the target ask the masters.
+// nudge makes the waiting callers of t's owner ask the masters. ls.mu must be held.
 func (ls *lines) nudge(t target) {
 	key := keyOf(t)
 	key.owners = true
@@ -50,8 +53,9 @@ func (ls *lines) nudge(t target) {
 	}
 }
 
-// found nudges the callers of owners that a look found in the way, by what it calls their locks.
-func (ls *lines) found(t target, locks map[string]int) {
+// nudgeOwners nudges the callers of the owners that hold the lock. locks are the locks in the way, as in
+// overview.locks: a reentrant one is the kind and then the owner.
+func (ls *lines) nudgeOwners(t target, locks map[string]int) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for lock := range locks {

@@ -84,7 +84,7 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	}
 	a.splits, a.scoutDenials = 0, 0
 	if a.target.kind == kindReentrant {
-		a.locker.lines.found(a.target, view.locks)
+		a.locker.lines.nudgeOwners(a.target, view.locks)
 	}
 	soonest := nth(view.lefts, max(1, need-view.free-view.unread)) // the unread may be free by then
 	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}

@@ -1,20 +1,20 @@
 package redlock
 
-// waitList is a list of callers in the order they came. A caller can be in one list of each sort. Every operation takes
-// constant time.
+// waitList is a doubly linked list of waiters in the order of their calls. A waiter can be in one list of each sort.
+// Every operation takes constant time.
 type waitList struct {
 	sort        listSort
 	first, last *waiter
 }
 
-// listSort is which of a waiter's links a list uses.
+// listSort selects which of a waiter's links a list uses.
 type listSort uint8
 
 const (
-	byOrder listSort = iota // all callers of a queue
-	byTry                   // its TryLocks that have not had their turn
-	byOwner                 // the callers of one owner
-	listSorts
+	byOrder   listSort = iota // all waiters of a line
+	byTry                     // the TryLocks of a line that have not had their turn
+	byOwner                   // the waiters of one owner
+	listSorts                 // the number of sorts
 )
 
 // links are a waiter's neighbors in one list.
@@ -33,7 +33,7 @@ func (l *waitList) push(w *waiter) {
 	l.last = w
 }
 
-// remove takes a waiter out. It reports whether it was in the list.
+// remove removes w from the list. It reports whether w was in the list.
 func (l *waitList) remove(w *waiter) bool {
 	at := w.links[l.sort]
 	if !at.in {
@@ -53,5 +53,5 @@ func (l *waitList) remove(w *waiter) bool {
 	return true
 }
 
-// next returns the waiter after w, or nil.
+// next returns the waiter after w, or nil if w is the last one.
 func (l *waitList) next(w *waiter) *waiter { return w.links[l.sort].next }

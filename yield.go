@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// yields holds until when this Locker leaves names to others, of the names for which somebody outside of it has waited.
-// lines.mu guards it.
+// yields records until when this Locker yields a name: until then it does not ask for the name, so that other processes
+// that waited for it can acquire it. lines.mu guards it.
 type yields struct {
 	until   map[lineKey]time.Time
-	sweepAt int // the number of names at which those whose time has passed are removed
+	sweepAt int // with more names than this, set removes those whose time has passed
 }
 
-// fewNames is how many names are kept without a look at whether their time has passed.
-const fewNames = 64
+// minSweep is the number of names up to which set removes none.
+const minSweep = 64
 
-// set notes a time. Removing what has passed takes a constant time for each set, on average: half of the names have been
-// set since the last sweep.
+// set sets the time until which the name is yielded. Its cost is constant on average: at every sweep, at least half of
+// the names were set since the sweep before.
 func (y *yields) set(key lineKey, until, now time.Time) {
 	if y.until == nil {
 		y.until = make(map[lineKey]time.Time)
 	}
 	y.until[key] = until
-	if len(y.until) <= max(fewNames, y.sweepAt) {
+	if len(y.until) <= max(minSweep, y.sweepAt) {
 		return
 	}
 	maps.DeleteFunc(y.until, func(_ lineKey, t time.Time) bool { return t.Before(now) })
@@ -31,9 +31,9 @@ func (y *yields) set(key lineKey, until, now time.Time) {
 
 func (y *yields) clear(key lineKey) { delete(y.until, key) }
 
-// left returns how long a caller leaves its name to others. A TryLock does not wait, and readers are kept out by the intent of
-// an exclusive waiter.
-func (y *yields) left(w *waiter) time.Duration {
+// wait returns how long a caller must wait until its name is no longer yielded. It is 0 for a TryLock, which does not
+// wait, and for a reader, which the intent of an exclusive waiter keeps out.
+func (y *yields) wait(w *waiter) time.Duration {
 	if w.try || w.target.kind == kindReader || len(y.until) == 0 {
 		return 0
 	}
