@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// What is sent to the masters is bounded: servers and proxies hang up at requests that are too large, and a lock with a long
-// name costs all that share its connections.
+// The bounds of what is sent to the masters. Servers and proxies close a connection at a request that is too large, and
+// a long name slows down all locks that share its connections.
 const (
 	maxName  = 4096 // bytes
-	maxNames = 256  // of one LockAll
+	maxNames = 256  // names of one LockAll
 	maxOwner = 1024 // bytes
-	maxToken = 4096 // bytes, of Attach; ours have no more than an owner and 33
+	maxToken = 4096 // bytes, for Attach; a token of a Locker has at most maxOwner + 33
 )
 
-// tooLong returns an error if s is longer than that. what says what s is.
+// tooLong returns an error if s has more than most bytes. what names s in the error.
 func tooLong(what, s string, most int) error {
 	if len(s) <= most {
 		return nil
@@ -22,7 +22,7 @@ func tooLong(what, s string, most int) error {
 	return fmt.Errorf("redlock: the %s %q has %d bytes: it may have at most %d", what, truncated(s), len(s), most)
 }
 
-// truncated is the beginning of a long text, for errors.
+// truncated returns s, or its beginning if it is too long for an error.
 func truncated(s string) string {
 	const shown = 48
 	if len(s) <= shown {
