@@ -15,11 +15,11 @@ import (
 // the operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and
 // how.
 var (
-	// ErrHeld: somebody else holds the lock. [HeldError] carries more.
+	// ErrHeld: another holder has the lock. [HeldError] has the details.
 	ErrHeld = errors.New("redlock: the lock is held by another")
-	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. After a failed acquisition
-	// everything that may have been set is being released. A lock that was to be extended is held as before. A lock
-	// that was to be unlocked is spent, and its release continues in the background. [NodeErrors] returns the masters'
+	// ErrNoQuorum: fewer than a majority of the masters answered in time, or may vote. If an acquisition failed, every
+	// key that it may have set is being released. If an extension failed, the lock is held as before. If an Unlock
+	// failed, the lock has ended, and its release continues in the background. [NodeErrors] returns the masters'
 	// errors.
 	ErrNoQuorum = quorum.ErrNoQuorum
 	// ErrLost: the lock expired or was taken while it was held. Stop what it protects, then call Unlock, which frees
@@ -64,17 +64,17 @@ func (e *HeldError) reason(name string) string {
 	return text
 }
 
-// failure is an operation on a name that failed, and why: what happened first, then its causes. Its text begins with
-// the package's name and the operation, and says neither again, though the causes may be failures themselves.
+// failure reports that an operation on a name failed. why has what happened, and then its causes. The text begins with
+// the package's name and the operation, and has each only once, even if a cause is a failure, too.
 type failure struct {
 	op, name string
-	nameless bool // the operation is about no name
+	nameless bool // the operation has no name
 	why      []error
 }
 
 func failed(op, name string, why ...error) error { return &failure{op: op, name: name, why: why} }
 
-// during returns err as the failure of an operation on a name; nil if it is nil.
+// during returns err as the failure of an operation on a name, or nil if err is nil.
 func during(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -108,7 +108,7 @@ func (e *failure) reason(name string) string {
 // prefix is how the text of every error begins.
 const prefix = "redlock: "
 
-// plain is the text of an error without the prefix, for use in another's.
+// plain returns the text of an error without the prefix, for the text of another error.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
 
 // quoted returns a name as errors show it. The names of a LockAll may be long together.
@@ -119,7 +119,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// releasedError is ErrReleased about a name. Every Unlock makes one, and few are ever read.
+// releasedError is ErrReleased for a name. Its text is built on demand: every Unlock makes one, and few are ever read.
 type releasedError string
 
 func (e releasedError) Error() string { return failed("lock", string(e), ErrReleased).Error() }
@@ -132,11 +132,11 @@ func (releasedError) Unwrap() error { return ErrReleased }
 // operation, and why. [NodeErrors] returns those of a failure.
 type NodeError = quorum.NodeError
 
-// NodeErrors returns what each master that failed said, in the order of the masters, or nil if err carries no
-// [NodeError]. Every [ErrNoQuorum] carries one for each master that had failed when the majority was out of reach;
-// errors joined from several operations carry those of each, one operation after the other. It looks through
-// everything that wraps err ([fmt.Errorf], [errors.Join], and the like). An error that err contains twice is returned
-// once, but two failures of one master are two errors.
+// NodeErrors returns the [NodeError] of each master that failed, in the order of the masters, or nil if err contains
+// none. Every [ErrNoQuorum] contains one for each master that had failed when a majority was out of reach. If err joins
+// the errors of several operations, NodeErrors returns those of one operation after the other. It looks through
+// everything that err wraps, for example by [fmt.Errorf] or [errors.Join]. It returns an error that err contains twice
+// only once, but two failures of one master are two errors.
 func NodeErrors(err error) []*NodeError {
 	var found []*NodeError
 	var walk func(error)
