@@ -11,12 +11,12 @@ import (
 // lock to a process that it starts, or to its own next run. The token has at most 4,096 bytes. opts apply as in
 // [Locker.Lock]; with keepalive, the default, Attach's Lock is extended.
 //
-// A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It returns
-// [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise it
-// returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up.
+// A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It
+// returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise
+// it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up.
 //
-// [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass the
-// fencing token along with the lock's token.
+// [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
+// the fencing token along with the lock's token.
 //
 // The two Locks share one token, so what ends one on the masters also ends the other. The previous holder must use
 // [WithoutKeepalive] or stop extending the lock. It must not call Unlock or close its Locker, and it must have exited

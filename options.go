@@ -82,8 +82,8 @@ func defaults() config {
 
 // WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
 // shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
-// extend it. The TTL must be longer than the drift budget and one node timeout together, and not longer than the restart
-// window or 30 days. It is rounded down to a whole number of milliseconds.
+// extend it. The TTL must be longer than the drift budget and one node timeout together, and not longer than the
+// restart window or 30 days. It is rounded down to a whole number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -94,9 +94,9 @@ func WithoutKeepalive() LockOption {
 	return lockOption(func(c *config) { c.keepalive = false })
 }
 
-// WithMaxHold caps how long a lock is held, with or without keepalive. The time counts from the start of the attempt that
-// acquired the lock. A lock that reaches the cap is lost: the cause of [Lock.Context] matches [ErrLost], and its text
-// names the cap. Default 0: no cap. At most 30 days.
+// WithMaxHold caps how long a lock is held, with or without keepalive. The time counts from the start of the attempt
+// that acquired the lock. A lock that reaches the cap is lost: the cause of [Lock.Context] matches [ErrLost], and its
+// text names the cap. Default 0: no cap. At most 30 days.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
 }
@@ -104,13 +104,13 @@ func WithMaxHold(d time.Duration) LockOption {
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
 //
 // By default an Unlock may hand a mutex over to the next caller that waits in this Locker, without a request to the
-// masters. It never does so for a lock with fencing or a maximum hold, or after [Lock.Token] was called. The Locker keeps
-// the name for its own callers in this way for up to 50 ms, or four times the time that the masters took to grant it if
-// that is longer, but at most an eighth of the TTL. Then other processes get their turn.
+// masters. It never does so for a lock with fencing or a maximum hold, or after [Lock.Token] was called. The Locker
+// keeps the name for its own callers in this way for up to 50 ms, or four times the time that the masters took to grant
+// it if that is longer, but at most an eighth of the TTL. Then other processes get their turn.
 //
 // With WithoutHandOver, or where a lock cannot be handed over, the Locker still prefers its own callers: it does not
-// publish the release, so that they ask the masters before other processes do. It does so for up to 20 ms, or four times
-// the time that the masters took, but at most an eighth of the TTL.
+// publish the release, so that they ask the masters before other processes do. It does so for up to 20 ms, or four
+// times the time that the masters took, but at most an eighth of the TTL.
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }
@@ -124,16 +124,16 @@ func WithFencing() LockOption {
 }
 
 // WithRetry sets the bounds of the jittered backoff between two attempts of a waiting [Locker.Lock]. A release message
-// ends the backoff early. Default 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock notices
-// their releases sooner, and asks the masters more often. Each bound is at most an hour.
+// ends the backoff early. Default 10 ms and 1 s. Other clients send no such messages: with a lower maximum, Lock
+// notices their releases sooner, and asks the masters more often. Each bound is at most an hour.
 func WithRetry(least, most time.Duration) LockOption {
 	return lockOption(func(c *config) { c.retryMin, c.retryMax = least, most })
 }
 
 // WithNodeTimeout sets how long one master may take over one operation. Default: a twentieth of the TTL, at least
 // 50 ms and at most 500 ms. It bounds how long a silent master can delay a caller, and must exceed the round trip to
-// the slowest master whose vote is wanted. At most an hour. Making a connection may take longer than the node timeout: it
-// continues in the background when the vote is overdue.
+// the slowest master whose vote is wanted. At most an hour. Making a connection may take longer than the node timeout:
+// it continues in the background when the vote is overdue.
 func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.rules.nodeTimeoutSet = true })
 }
@@ -145,16 +145,16 @@ func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }
 
-// WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant again
-// what it had granted before. The window must be at least the largest TTL that any client uses on these masters.
+// WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant
+// again what it had granted before. The window must be at least the largest TTL that any client uses on these masters.
 // Default: the TTL of this Locker plus its drift budget. At most 60 days.
 func WithRestartWindow(d time.Duration) Option {
 	return option(func(c *config) { c.restartWindow = d; c.rules.windowSet = true })
 }
 
 // WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients
-// can then hold one lock. The option is for masters that persist every write before they answer (AOF, fsync always), and
-// for those that refuse the INFO command.
+// can then hold one lock. The option is for masters that persist every write before they answer (AOF, fsync always),
+// and for those that refuse the INFO command.
 func WithoutRestartGuard() Option {
 	return option(func(c *config) { c.guard = false })
 }
@@ -165,8 +165,8 @@ func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
 
-// WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that are
-// one server, releases that could not be confirmed. By default they are discarded. Passwords are never logged.
+// WithLogger sets the logger for events in the background: lost locks, masters that stop answering, two masters that
+// are one server, releases that could not be confirmed. By default they are discarded. Passwords are never logged.
 func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger = l })
 }
@@ -208,10 +208,10 @@ func (c *config) window() time.Duration {
 	return c.restartWindow
 }
 
-// The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them, and
-// small multiples, do not overflow a time.Duration (292 years).
+// The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
+// and small multiples, do not overflow a time.Duration (292 years).
 const (
-	maxTTL      = 30 * 24 * time.Hour // also for the maximum hold; twice this for the restart window: a TTL and its drift
+	maxTTL      = 30 * 24 * time.Hour // also for the maximum hold; for the restart window, twice this
 	maxNodeWait = time.Hour           // for the node timeout and the constant part of the drift budget
 	maxRetry    = time.Hour
 )

@@ -23,8 +23,8 @@
 //     published it. While a Locker passes a lock among its own callers, for a short time, it publishes only the last
 //     release; see [WithoutHandOver].
 //
-// No lock of this kind by itself makes a paused process safe: the process does not notice the pause. Check [Lock.Err] as
-// late as possible before each effect. Make effects idempotent, or have the storage check a fencing token
+// No lock of this kind by itself makes a paused process safe: the process does not notice the pause. Check [Lock.Err]
+// as late as possible before each effect. Make effects idempotent, or have the storage check a fencing token
 // ([WithFencing]).
 package redlock
 

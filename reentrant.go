@@ -9,12 +9,13 @@ type Reentrant struct {
 }
 
 // Reentrant returns the reentrant lock on name for owner. It sends nothing. Go has no thread identity, so callers that
-// may share the lock agree on an owner name: that of a worker, a request, a transaction. While the owner holds the lock,
-// calls for the same owner acquire it again, from any goroutine and any process, and never queue after other owners.
+// may share the lock agree on an owner name: that of a worker, a request, a transaction. While the owner holds the
+// lock, calls for the same owner acquire it again, from any goroutine and any process, and never queue after other
+// owners.
 //
 // Every Lock is a separate hold, with its own TTL and keepalive, and needs its own Unlock. The name is free when the
-// last hold has ended. So an owner whose holds overlap without a gap keeps other owners out for as long. Lock returns an
-// error if the owner is empty or has more than 1,024 bytes.
+// last hold has ended. So an owner whose holds overlap without a gap keeps other owners out for as long. Lock returns
+// an error if the owner is empty or has more than 1,024 bytes.
 func (l *Locker) Reentrant(name, owner string) *Reentrant { return &Reentrant{l, name, owner} }
 
 // Lock acquires a hold, as [Locker.Lock] does. It waits for every other holder of the name, but not for holds of the
@@ -32,10 +33,10 @@ func (r *Reentrant) target() target {
 	return target{kind: kindReentrant, names: []string{r.name}, owner: r.owner}
 }
 
-// Depth returns how many holds the owner of a reentrant lock has now. It asks the masters, for at most one node timeout,
-// and counts the distinct holds that they report. A hold whose Lock or Unlock is in progress may or may not be counted.
-// If no majority answers, Depth returns 1, for this hold; once this hold has ended, it returns 0. For every other kind of
-// lock it always returns 1.
+// Depth returns how many holds the owner of a reentrant lock has now. It asks the masters, for at most one node
+// timeout, and counts the distinct holds that they report. A hold whose Lock or Unlock is in progress may or may not be
+// counted. If no majority answers, Depth returns 1, for this hold; once this hold has ended, it returns 0. For every
+// other kind of lock it always returns 1.
 func (l *Lock) Depth() int {
 	if l.kind() != kindReentrant {
 		return 1

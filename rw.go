@@ -38,8 +38,8 @@ func (rw *RW) RLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), false, opts)
 }
 
-// TryRLock acquires the lock for reading, as [Locker.TryLock] does. It fails while an exclusive waiter keeps new readers
-// out; [HeldError].Kind is "writer" then.
+// TryRLock acquires the lock for reading, as [Locker.TryLock] does. It fails while an exclusive waiter keeps new
+// readers out; [HeldError].Kind is "writer" then.
 func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return rw.locker.lock(ctx, rw.target(kindReader), true, opts)
 }
@@ -48,8 +48,9 @@ func (rw *RW) target(kind string) target { return target{kind: kind, names: []st
 
 // Downgrade turns a write lock into a read lock without releasing it, so that no other writer can get the name in
 // between. From the call on the holder is a reader and must not write, whatever Downgrade returns. Downgrade also
-// extends the lock by another TTL. On [ErrNoQuorum], and if ctx had ended before the call, the next extension downgrades
-// the lock on the remaining masters. If the lock is not a write lock, Downgrade returns an error and changes nothing.
+// extends the lock by another TTL. On [ErrNoQuorum], and if ctx had ended before the call, the next extension
+// downgrades the lock on the remaining masters. If the lock is not a write lock, Downgrade returns an error and changes
+// nothing.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	return during("downgrade", l.name, l.downgrade(ctx))
 }

@@ -19,8 +19,8 @@ type Trace struct {
 	Acquired func(name string, took time.Duration, attempts int)
 	// Waiting is called when an attempt of a waiting call failed with err. The call tries again after at most wait.
 	Waiting func(name string, wait time.Duration, err error)
-	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed with err. until is
-	// when the lock ends now.
+	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed with err. until
+	// is when the lock ends now.
 	Extended func(name string, until time.Time, err error)
 	// Lost is called when a lock was lost. err is the reason.
 	Lost func(name string, err error)

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// floor is a lower bound of what a quorum lock costs: the bytes of redlock's own two commands, prepared for all callers,
-// written at once on one connection per master. A batch is done when a majority has answered, as a lock is; the other
-// masters' replies are read after the next batch was written. There is nothing in it but the masters' work and the
-// system's.
+// floor is a lower bound of what a quorum lock costs: the bytes of redlock's own two commands, prepared for all
+// callers, written at once on one connection per master. A batch is done when a majority has answered, as a lock is;
+// the other masters' replies are read after the next batch was written. There is nothing in it but the masters' work
+// and the system's.
 type floor struct {
 	urls  []string
 	ttl   time.Duration
@@ -122,9 +122,9 @@ func (f *floor) load(ctx context.Context) error {
 	return nil
 }
 
-// exchange sends to all masters, and returns when a majority has answered as it should. One goroutine does it: the masters
-// work meanwhile, and their replies are too small to fill a socket's buffer while nobody reads them. The majority is
-// always the same, so its masters are those that get their commands first.
+// exchange sends to all masters, and returns when a majority has answered as it should. One goroutine does it: the
+// masters work meanwhile, and their replies are too small to fill a socket's buffer while nobody reads them. The
+// majority is always the same, so its masters are those that get their commands first.
 func (f *floor) exchange(e exchange) error {
 	until := time.Now().Add(floorPatience)
 	for _, c := range f.conns {

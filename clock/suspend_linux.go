@@ -25,8 +25,8 @@ var _ Suspender = system{}
 // suspended is the largest reading so far, in nanoseconds.
 var suspended atomic.Int64
 
-// Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on kernels
-// before 2.6.39.
+// Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on
+// kernels before 2.6.39.
 func (system) Suspended() time.Duration {
 	var apart time.Duration
 	for range maxReadings {

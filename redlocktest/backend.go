@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// A backend implements a Master: as a server on a loopback socket, or as one in virtual time. A call that has nothing to
-// change does nothing. After the backend was closed, every method except URL does nothing.
+// A backend implements a Master: as a server on a loopback socket, or as one in virtual time. A call that has nothing
+// to change does nothing. After the backend was closed, every method except URL does nothing.
 type backend interface {
 	URL() string
 	Stop()

@@ -34,7 +34,8 @@
 //	Release(name) frees the name, whoever holds it                  granted
 //	Wipe          loses all data without a trace                    granted, even to a second holder
 //
-// If a majority has no vote, a Locker returns [redlock.ErrNoQuorum]. If a majority denies, it returns [redlock.ErrHeld].
+// If a majority has no vote, a Locker returns [redlock.ErrNoQuorum]. If a majority denies, it returns
+// [redlock.ErrHeld].
 //
 // The masters run in the test's process. They implement the Redis commands that redlock uses, and expire keys by the
 // clock. They are test doubles: use real masters for benchmarks and for many thousands of keys.

@@ -18,9 +18,10 @@ type Master struct {
 	in backend
 }
 
-// Start runs n empty masters until t ends. They report an uptime of 30 days, so that each may vote at once. Start fails t
-// immediately if n is below 1 or a master cannot be started. n may be even: a test may have a use for two masters. In a
-// bubble of testing/synctest Start also fails t, since a test there would wait for sockets forever: use [StartVirtual].
+// Start runs n empty masters until t ends. They report an uptime of 30 days, so that each may vote at once. Start fails
+// t immediately if n is below 1 or a master cannot be started. n may be even: a test may have a use for two masters. In
+// a bubble of testing/synctest Start also fails t, since a test there would wait for sockets forever: use
+// [StartVirtual].
 func Start(t testing.TB, n int) []*Master {
 	t.Helper()
 	if inBubble() {
@@ -95,13 +96,13 @@ func (m *Master) Freeze() { m.in.Freeze() }
 // Thaw resumes a frozen master.
 func (m *Master) Thaw() { m.in.Thaw() }
 
-// Slow delays everything that the master sends by d, on existing and on new connections; 0 ends the delay. If d is above
-// the node timeout, a Locker does not get the master's vote, though the master executes the command. The delay stays in
-// effect across Stop and Start.
+// Slow delays everything that the master sends by d, on existing and on new connections; 0 ends the delay. If d is
+// above the node timeout, a Locker does not get the master's vote, though the master executes the command. The delay
+// stays in effect across Stop and Start.
 func (m *Master) Slow(d time.Duration) { m.in.Slow(d) }
 
-// Refuse makes the master answer every command with the error reply text, such as "OOM command not allowed", and execute
-// none, until Refuse("") ends it. That includes the commands that open a connection: with "WRONGPASS invalid
+// Refuse makes the master answer every command with the error reply text, such as "OOM command not allowed", and
+// execute none, until Refuse("") ends it. That includes the commands that open a connection: with "WRONGPASS invalid
 // username-password pair" a Locker fails as with a wrong password, whether or not it is already connected. It stays in
 // effect across Stop and Start. text must be one line; otherwise Refuse marks the test as failed and changes nothing.
 func (m *Master) Refuse(text string) {
@@ -114,9 +115,9 @@ func (m *Master) Refuse(text string) {
 }
 
 // Hold makes another client hold name on this master for ttl, or without an end if ttl is not positive. It replaces the
-// present holder: a lock of the test itself loses this master. The other client holds the lock once Hold was called on a
-// majority of the masters. The key is that of [redlock.Locker.Lock]. On a frozen master Hold takes effect at the thaw;
-// on a stopped one it does nothing.
+// present holder: a lock of the test itself loses this master. The other client holds the lock once Hold was called on
+// a majority of the masters. The key is that of [redlock.Locker.Lock]. On a frozen master Hold takes effect at the
+// thaw; on a stopped one it does nothing.
 func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, somebody, ttl) }
 
 // Release frees name on this master, whoever holds it, and publishes the release. Waiters are woken once Release was

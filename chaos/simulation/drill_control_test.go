@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/sabotage"
 )
 
-// TestDrillsCatchWhatTheyAreAbout: each drill of turns finds the mistake that it is about, in our own lock with a script
-// rewritten.
+// TestDrillsCatchWhatTheyAreAbout: each drill of turns finds the mistake that it is about, in our own lock with a
+// script rewritten.
 func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

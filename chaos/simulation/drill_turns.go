@@ -18,8 +18,8 @@ func drowsyOnTwo(r *rand.Rand, s *Schedule) {
 	s.Names = []string{"a", "b"}
 }
 
-// namesInTurn: a Locker hears every release of a name that it waits for, also when it waited for the name before, and has
-// waited for another all the time.
+// namesInTurn: a Locker hears every release of a name that it waits for, also when it waited for the name before, and
+// has waited for another all the time.
 func (sc *scene) namesInTurn() {
 	holders, waiters := sc.worker(0), []*worker{sc.worker(1), sc.worker(1)}
 	kinds := []Kind{Mutex, Writer, Reentrant}
@@ -92,8 +92,8 @@ func farBounds(r *rand.Rand, s *Schedule) {
 	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
 }
 
-// deadWriter: a writer, or whoever else waits for readers to go, keeps new ones out for as long as it lives, and no longer
-// than its intent after that, whatever its retry bounds are.
+// deadWriter: a writer, or whoever else waits for readers to go, keeps new ones out for as long as it lives, and no
+// longer than its intent after that, whatever its retry bounds are.
 func (sc *scene) deadWriter() {
 	first, second, writer := sc.worker(0), sc.worker(0), sc.worker(1)
 	h := first.must(sc.want(Reader), 2*time.Second, "nobody holds it")

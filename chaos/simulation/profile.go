@@ -116,8 +116,8 @@ func (s *Schedule) crowd() {
 	}
 }
 
-// turns lets the workers of a client ask for two names in turn, so that it waits for each again and again while it waits for
-// the other; and none of them asks again soon by itself.
+// turns lets the workers of a client ask for two names in turn, so that it waits for each again and again while it
+// waits for the other; and none of them asks again soon by itself.
 func (s *Schedule) turns() {
 	s.Names = []string{"a", "b"}
 	for i := range s.Clients {

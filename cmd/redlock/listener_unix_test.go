@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// A listener is this test's binary, run as a command under a lock. It writes to a file which signals it receives, each as
-// often as it receives it. A shell cannot tell: it joins signals that arrive while it waits for another process.
+// A listener is this test's binary, run as a command under a lock. It writes to a file which signals it receives, each
+// as often as it receives it. A shell cannot tell: it joins signals that arrive while it waits for another process.
 const (
 	listenerEnv  = "LISTENER"       // its name; it ends at SIGTERM if the name ends in "!"
 	listenerFile = "LISTENER_FILE"  // where it writes

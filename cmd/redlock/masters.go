@@ -46,8 +46,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
 
-// check finds what is wrong with the flags, in their own words. What is left, such as a TTL that is too short for the node
-// timeout, the library finds.
+// check finds what is wrong with the flags, in their own words. What is left, such as a TTL that is too short for the
+// node timeout, the library finds.
 func (m *masters) check(cmd *cobra.Command) error {
 	window := cmd.Flags().Changed("restart-window")
 	switch {

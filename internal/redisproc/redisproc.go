@@ -61,8 +61,8 @@ type Options struct {
 	Args []string
 	// Env is what its environment has besides this process's ("NAME=value").
 	Env []string
-	// TLS has the server listen on a second port, [Server.TLSAddr], where it speaks TLS with a certificate that Args name
-	// (--tls-cert-file and so on).
+	// TLS has the server listen on a second port, [Server.TLSAddr], where it speaks TLS with a certificate that Args
+	// name (--tls-cert-file and so on).
 	TLS bool
 }
 

@@ -189,7 +189,8 @@ func (c *Clock) Suspend() {
 	c.asleep = time.Now()
 }
 
-// Resume ends Suspend. The clock goes on from where it stood, and so do its timers; Suspended has grown by what it missed.
+// Resume ends Suspend. The clock goes on from where it stood, and so do its timers; Suspended has grown by what it
+// missed.
 func (c *Clock) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -118,8 +118,8 @@ func (m *Master) ReplyOnly(msg string) {
 // Recover ends Reply.
 func (m *Master) Recover() { m.set(func() { m.rules = nil }) }
 
-// HangUp makes the server end a connection, without an answer, at every command for which at is true, as it does at a request
-// that is too large. The answers to earlier commands still arrive. nil ends it.
+// HangUp makes the server end a connection, without an answer, at every command for which at is true, as it does at a
+// request that is too large. The answers to earlier commands still arrive. nil ends it.
 func (m *Master) HangUp(at func(args []string) bool) { m.set(func() { m.hangUp = at }) }
 
 // Info sets a field of INFO, "run_id", "uptime_in_seconds", "role" and the like, to value; "" leaves the field out.

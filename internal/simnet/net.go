@@ -83,8 +83,8 @@ type Event struct {
 }
 
 // New returns a world of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a
-// bubble. Two seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left a
-// connection open.
+// bubble. Two seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left
+// a connection open.
 func New(t TB, seed uint64, n int) *Net {
 	t.Helper()
 	addrs := make([]string, n)
