@@ -369,3 +369,35 @@ func TestInspectShowsEveryKind(t *testing.T) {
 		assert.ElementsMatch(t, []string{r1.Token(), r2.Token()}, []string{h.Holders[0].Token, h.Holders[1].Token})
 	})
 }
+
+// More than one lock in a millisecond: a hint of whole milliseconds would be the one that was given out already.
+func TestTokensGrowThoughAllCountersAreLostAmongQuickLocks(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithFencing())
+		var last uint64
+		begin := time.Now()
+		for i := range 100 {
+			for what, take := range map[string]func() (*redlock.Lock, error){
+				"mutex":     func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+				"writer":    func() (*redlock.Lock, error) { return l.RW("x").TryLock(t.Context()) },
+				"reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").TryLock(t.Context()) },
+				"LockAll":   func() (*redlock.Lock, error) { return l.TryLockAll(t.Context(), []string{"x", "y"}) },
+			} {
+				time.Sleep(100 * time.Microsecond)
+				lk, err := take()
+				require.NoError(t, err)
+				require.Greater(t, lk.Fence(), last, "%s, lock %d", what, i)
+				last = lk.Fence()
+				unlock(t, lk)
+				synctest.Wait()
+				if i%10 == 0 {
+					for _, m := range w.Masters() {
+						m.Redis().FlushAll()
+					}
+				}
+			}
+		}
+		assert.Less(t, time.Since(begin), 400*time.Millisecond, "more than 1,000 locks a second")
+	})
+}
