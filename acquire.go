@@ -12,14 +12,14 @@ import (
 )
 
 // Lock acquires the lock on name, and waits for it until ctx ends. Callers of one Locker get it in the order in which
-// they called. A name has from 1 to 4,096 bytes, of any value.
+// they called. A name has 1 to 4,096 bytes of any value.
 //
 // Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
-// returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if no majority is
-// left because of what an operator has to fix. That is a wrong password, a missing right, INFO refused, a certificate
-// that does not verify, a server that is not Redis or too old for [WithFencing], one server under two addresses, or a
-// Cluster that keeps the names of a LockAll in different slots. When ctx ends, the error matches ctx.Err() and also
-// what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
+// returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters
+// have faults that only an operator can fix. Such faults are a wrong password, a missing right, INFO refused, a
+// certificate that does not verify, a server that is not Redis or too old for [WithFencing], one server under two
+// addresses, and a Cluster that keeps the names of a LockAll in different slots. When ctx ends, the error matches
+// ctx.Err() and also what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
 //
 // On an error nothing is held, and anything that was set is being released on every master.
 func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
@@ -37,7 +37,7 @@ func mutexOf(name string) target { return target{kind: kindMutex, names: []strin
 
 func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
 	lock, err := l.acquire(ctx, t, try, opts)
-	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // it says the rest itself
+	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
 		return lock, err
 	}
 	return nil, failed("lock", t.title(), err)
@@ -63,18 +63,19 @@ func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOpt
 
 	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
 	a.mayIntend = !try && t.kind != kindReader && !l.standsAlone(t.names[0])
-	defer func() { a.withdraw(lock) }() // also if a callback panics, as in all that is deferred below
+	defer func() { a.withdraw(lock) }() // deferred, as everything below, because a callback may panic
 	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try, alone: !t.exclusive()}
 	w.once = t.kind == kindReentrant && !try
-	lock, err = a.stand(ctx, w)
+	lock, err = a.waitInLine(ctx, w)
 	if a.denied {
-		lock, err = a.stand(ctx, &waiter{turn: make(chan turn, 1), nudge: make(chan struct{}, 1), target: t, cfg: cfg})
+		nudged := &waiter{turn: make(chan turn, 1), nudge: make(chan struct{}, 1), target: t, cfg: cfg}
+		lock, err = a.waitInLine(ctx, nudged)
 	}
 	return lock, err
 }
 
-// stand has a waiter stand in its line until it has the lock or gives up.
-func (a *attempts) stand(ctx context.Context, w *waiter) (lock *Lock, err error) {
+// waitInLine adds a waiter to its line and returns when it has the lock or gives up.
+func (a *attempts) waitInLine(ctx context.Context, w *waiter) (lock *Lock, err error) {
 	ln, err := a.locker.lines.join(w)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (a *attempts) stand(ctx context.Context, w *waiter) (lock *Lock, err error)
 	return a.run(ctx, w)
 }
 
-// settings returns the configuration of one call. It checks the call's arguments, before anything is sent.
+// settings checks the arguments of a call, before anything is sent, and returns its configuration.
 func (l *Locker) settings(t target, opts []LockOption) (*config, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -121,12 +122,12 @@ type attempts struct {
 	splits int   // how often in a row nobody held the name, and still a majority did not grant
 	last   error // what the last attempt was answered; nil: nothing yet
 
-	mayIntend bool            // it is an exclusive waiter, and its intent has a place
-	intent    string          // the waiter's, the same for all its looks; "" before the first one
-	residue   *quorum.Residue // where it was left; nil: nowhere
+	mayIntend bool            // this is an exclusive waiter that can leave an intent
+	intent    string          // the token of the intent, the same in every look; "" before the first look
+	residue   *quorum.Residue // where the intent may have been left; nil: nowhere
 
-	nudge  chan struct{} // the waiter's
-	denied bool          // a waiter that asks once was denied
+	nudge  chan struct{} // waiter.nudge
+	denied bool          // the waiter asks once, and was denied
 
 	scoutDenied  bool // the last attempt was denied by its scout, and asked no other master
 	scoutDenials int  // how often in a row that was so while a majority was free
@@ -147,7 +148,7 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 	if err := a.letOthers(ctx, t.after); err != nil {
 		return nil, err
 	}
-	a.scout = t.after > 0 // they may be at it
+	a.scout = t.after > 0 // other processes may be asking for the name
 	for going := t.tenure; ; going = (tenure{}) {
 		lock, err := a.ask(ctx, w, going)
 		switch {
@@ -165,7 +166,7 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 	}
 }
 
-// await waits for the waiter's turn. An owner's caller that is nudged asks the masters meanwhile, and may get the lock.
+// await waits for the waiter's turn. A waiter that is nudged asks the masters in the meantime, and may get the lock.
 func (a *attempts) await(ctx context.Context, w *waiter) (turn, *Lock, error) {
 	for {
 		select {
@@ -185,7 +186,7 @@ func (a *attempts) await(ctx context.Context, w *waiter) (turn, *Lock, error) {
 	}
 }
 
-// ask asks the masters once, and makes a Lock of what they grant.
+// ask asks the masters once. If they grant, it returns the Lock.
 func (a *attempts) ask(ctx context.Context, w *waiter, going tenure) (*Lock, error) {
 	if a.locker.isEnding() {
 		return nil, ErrClosed
@@ -200,14 +201,14 @@ func (a *attempts) ask(ctx context.Context, w *waiter, going tenure) (*Lock, err
 		return nil, ErrClosed
 	case ctx.Err() != nil:
 		if !errors.Is(err, ctx.Err()) {
-			a.last = err // the answer came with the end
+			a.last = err // the masters answered just as ctx ended
 		}
 		return nil, a.gaveUp(ctx)
 	}
 	return nil, err
 }
 
-// over reports whether an attempt's error is that of the whole call.
+// over reports whether the call must return an attempt's error instead of trying again.
 func (a *attempts) over(ctx context.Context, err error) bool {
 	var stuck *quorum.StuckError
 	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &stuck)
@@ -271,22 +272,22 @@ func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *
 	return lock, nil
 }
 
-// traceAcquired tells the trace of a lock, and releases the lock if that panics: the caller gets no handle.
+// traceAcquired calls the Acquired hook. If the hook panics, the caller gets no Lock, so traceAcquired releases it.
 func (a *attempts) traceAcquired(t *Trace, lock *Lock) {
-	told := false
+	returned := false
 	defer func() {
-		if !told {
+		if !returned {
 			lock.endWith(releasedError(lock.name))
 		}
 	}()
 	t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
-	told = true
+	returned = true
 }
 
 // gaveUp makes the error of a caller whose context ended while it waited.
 func (a *attempts) gaveUp(ctx context.Context) error {
 	waited := a.cfg.clock.Now().Sub(a.began).Round(time.Millisecond)
-	if a.last == nil { // it never asked, but others in its line did
+	if a.last == nil { // this caller never asked the masters, but others in its line may have
 		a.last = a.locker.lines.reasonOf(a.line)
 	}
 	why := []error{fmt.Errorf("gave up after %v: %w", waited, ctx.Err())}

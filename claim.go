@@ -44,7 +44,8 @@ func (t target) check() error {
 			return fmt.Errorf("redlock: %s has %d bytes: it may have at most %d", t.which(name), len(name), maxName)
 		}
 		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
-			return fmt.Errorf("redlock: %s is taken: those that begin with redlock:fence: or redlock:intents: are for the keys of locks", t.which(name))
+			return fmt.Errorf("redlock: %s is taken: "+
+				"those that begin with redlock:fence: or redlock:intents: are for the keys of locks", t.which(name))
 		}
 	}
 	if t.kind == kindReentrant && t.owner == "" {
@@ -53,7 +54,7 @@ func (t target) check() error {
 	return tooLong("owner", t.owner, maxOwner)
 }
 
-// which says which of the names an error is about. Of one alone the error tells anyway.
+// which returns how an error refers to a name of the target. If there is only one name, the error shows it elsewhere.
 func (t target) which(name string) string {
 	if len(t.names) == 1 {
 		return "the name"
@@ -68,7 +69,7 @@ func (t target) exclusive() bool { return t.kind == kindMutex || t.kind == kindW
 type claim struct {
 	target
 	token   string
-	intent  string // of an exclusive waiter that has looked; "" otherwise
+	intent  string // the token of an exclusive waiter's intent; "" if it left none
 	ttl     time.Duration
 	fencing bool
 	hint    int64 // the smallest fencing token to give
@@ -87,14 +88,15 @@ func (c *claim) ops() quorum.Ops {
 // comes from a clock (the hint), which is larger than all before as long as no client's clock is that much ahead.
 const fenceLife = 24 * time.Hour
 
-// hintLimit is the first time that gives no fencing token: its microseconds since 1970 are 2^53, and the scripts' numbers are
-// doubles. A counter that came to it could give no larger token any more.
+// hintLimit is the first time that cannot be a hint for fencing tokens: it is 2^53 microseconds after 1970, and numbers
+// in Lua scripts are doubles, which are exact only below that. A counter with that value could not grow any more.
 var hintLimit = time.UnixMicro(1 << 53)
 
-// checkHint refuses to take a fencing token from a clock that is wrong by centuries.
+// checkHint returns an error if the time is not one that can be a hint for a fencing token.
 func checkHint(now time.Time) error {
 	if now.Before(time.Unix(0, 0)) || !now.Before(hintLimit) {
-		return fmt.Errorf("the clock of this machine shows %s, and fencing tokens can be taken from 1970 to %d only: set the clock, or lock without WithFencing",
+		return fmt.Errorf("the clock of this machine shows %s, and fencing tokens can be taken from 1970 to %d only: "+
+			"set the clock, or lock without WithFencing",
 			now.UTC().Format(time.RFC3339), hintLimit.Year())
 	}
 	return nil

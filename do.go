@@ -57,11 +57,11 @@ func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) erro
 	}
 	work, end := lock.workContext(ctx)
 	defer func() {
-		over := lock.Err() // a loss that fn's context was not told of yet
+		over := lock.Err() // a loss that has not ended fn's context yet
 		if over == nil {
 			over = releasedError(lock.name)
 		}
-		end(over) // before the release: what fn left running must not go on under another's lock
+		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
 		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, over) {
 			err = errors.Join(err, unlocked)
 		}

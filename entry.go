@@ -13,8 +13,8 @@ type entry struct{ *claim }
 var _ quorum.Ops = entry{}
 
 func (e entry) Acquire() *node.Op {
-	return e.script(e.scripts.entry.acquire, "acquire", readClaim(len(e.names)), e.ttl.Milliseconds(), e.hintArg(), e.keepFence(), e.intent).
-		UndoneBy(e.scripts.entry.release)
+	args := []any{e.ttl.Milliseconds(), e.hintArg(), e.keepFence(), e.intent}
+	return e.script(e.scripts.entry.acquire, "acquire", readClaim(len(e.names)), args...).UndoneBy(e.scripts.entry.release)
 }
 
 func (e entry) Raise(fence int64) *node.Op {

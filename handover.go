@@ -57,8 +57,8 @@ func (l *Lock) stays(w *waiter, now time.Time, least time.Duration) bool {
 		l.tenure.handed < mostHandOvers && now.Sub(l.tenure.since) < l.tenure.slice(l.cfg.ttl, least)
 }
 
-// suits reports whether a lock that is being unlocked can be what the waiter waits for. A fencing token has to grow on the
-// masters. What is left of the lease must be nearly all of it.
+// suits reports whether a lock that is being unlocked can be handed over to the waiter. Locks with fencing cannot,
+// since the masters must count a new fencing token. Most of the lease must be left.
 func (l *Lock) suits(w *waiter, now time.Time) bool {
 	if !l.stays(w, now, leastSlice) || !l.cfg.handsOver() || !w.cfg.handsOver() || l.cfg.ttl != w.cfg.ttl {
 		return false
@@ -69,8 +69,8 @@ func (l *Lock) suits(w *waiter, now time.Time) bool {
 
 func (c *config) handsOver() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
 
-// handOver gives the lock, which has been released for its holder, to the next in line. It reports whether there is one that it
-// suits. A token that Token returned may still be used, so that its lock is not handed over; none is returned after the release.
+// handOver hands the lock, which has ended for its holder, over to the next in line. It reports whether it did. It does
+// not if Token was called before the release: the caller may still use the token.
 func (l *Lock) handOver() bool {
 	l.mu.Lock()
 	ln, shown := l.line, l.shown

@@ -20,17 +20,17 @@ type keeper struct {
 	alarm *clock.Alarm
 	began time.Time
 	lead  time.Duration
-	slept func() time.Duration // how long the machine was suspended in all; nil: the clock cannot tell
+	slept func() time.Duration // returns the total time of suspensions; nil: the clock does not report it
 
 	mu       sync.Mutex
 	locks    lockHeap
 	closed   bool
-	wakeAt   time.Duration // when the keeper looks whether the machine was suspended; not set while there are no locks
-	lastWake time.Duration // what slept returned last
+	wakeAt   time.Duration // when to check for a suspension next; not set while there are no locks
+	lastWake time.Duration // what slept returned at the last check
 }
 
-// wakeEvery is how often the keeper looks whether the machine was suspended, while there are locks: alarms stand still with the
-// clock, so that a holder hears of its loss at most so long after the machine goes on.
+// wakeEvery is how often the keeper checks for a suspension of the machine, while there are locks. Alarms stand still
+// while the machine is suspended, so wakeEvery bounds how long after the resumption the context of a lost lock ends.
 const wakeEvery = time.Second
 
 // kept is the keeper's part of a Lock. keeper.mu guards it.
@@ -64,7 +64,7 @@ func (k *keeper) add(l *Lock) bool {
 	return true
 }
 
-// nextWake returns when to look next whether the machine was suspended.
+// nextWake returns when to check for a suspension next.
 func (k *keeper) nextWake(now time.Duration) time.Duration {
 	if k.slept == nil {
 		return math.MaxInt64
@@ -75,7 +75,8 @@ func (k *keeper) nextWake(now time.Duration) time.Duration {
 	return k.wakeAt
 }
 
-// wake moves what is due earlier, if the machine was suspended: the alarms do not count that time, the leases do.
+// wake checks for a suspension. If there was one, it moves due times earlier, since leases count that time and alarms
+// do not.
 func (k *keeper) wake(now time.Duration) {
 	if k.slept == nil {
 		return
@@ -115,7 +116,8 @@ func (k *keeper) leave(l *Lock) bool {
 	return true
 }
 
-// plan sets when to extend a lock next, about in from now, and in any case while there is time. It returns what now is.
+// plan schedules the next extension of a lock: about in from now, and in any case before the lock ends. It returns the
+// present time, since the keeper began.
 func (k *keeper) plan(l *Lock, in time.Duration) (now time.Duration) {
 	now, until := k.now(), l.lease.Until().Sub(k.began)
 	l.renewAt = 0
@@ -132,7 +134,7 @@ func (k *keeper) plan(l *Lock, in time.Duration) (now time.Duration) {
 
 func (k *keeper) now() time.Duration { return k.clock.Now().Sub(k.began) }
 
-// ring has the keeper look at its locks at a time since it began.
+// ring makes the keeper check its locks at a time, counted since the keeper began.
 func (k *keeper) ring(at time.Duration) { k.alarm.By(k.began.Add(at)) }
 
 // ripe: the lock is to be extended now, or so soon that it can go out with others. A thousandth of the TTL early costs

@@ -9,8 +9,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// look asks what is in the way, and leaves the claim's intent, if it has one, for life: at every name that readers hold, or
-// as a writer's in any case. An intent keeps new readers out.
+// look returns the operation that reports which lock is in the way. If the claim has an intent, it also leaves the
+// intent, with the TTL life, at every name that readers hold; a writer's intent it leaves in any case. An intent keeps
+// new readers out.
 func (c *claim) look(life time.Duration) *node.Op {
 	if c.kind != kindMutex {
 		return entry{c}.script(c.scripts.entry.look, "look", readClaim(len(c.names)), c.intent, life.Milliseconds())
@@ -22,10 +23,11 @@ func (c *claim) look(life time.Duration) *node.Op {
 	return c.scripts.mutex.look.Op("look", readClaim(len(c.names)), keys, c.intent, life.Milliseconds()).About(c.title())
 }
 
-// leave takes the claim's intent back at every name. tell: the readers that it kept out are told.
-func (c *claim) leave(tell bool) *node.Op {
+// leave returns the operation that removes the claim's intent at every name. With publish, it also publishes a release,
+// for the readers that the intent kept out.
+func (c *claim) leave(publish bool) *node.Op {
 	args := append(make([]any, 0, 1+len(c.names)), c.intent)
-	if tell {
+	if publish {
 		for _, name := range c.names {
 			args = append(args, channel(name))
 		}
@@ -41,7 +43,7 @@ func (c *claim) intentKeys() []string {
 	return keys
 }
 
-// leavesIntent reports whether an answered look left the intent of a waiter of that kind.
+// leavesIntent returns a function that reports whether an answered look left the intent of a waiter of kind.
 func leavesIntent(kind string) func(node.Vote) bool {
 	return func(v node.Vote) bool {
 		way, _ := v.Data.(obstacle)
@@ -49,9 +51,9 @@ func leavesIntent(kind string) func(node.Vote) bool {
 	}
 }
 
-// look asks the masters what is in the way; with first, until a majority says one thing. The first look of an exclusive waiter
-// makes its intent. If a majority refuses the intent (a user without a right to the keys beside the name), the waiter looks
-// without one from then on.
+// look asks the masters which lock is in the way. With first, it returns as soon as a majority grants or a majority
+// denies. The first look of an exclusive waiter creates its intent. If the masters refuse the intent, because the user
+// has no right to the keys for it, the waiter looks without an intent from then on.
 func (a *attempts) look(ctx context.Context, first bool) (overview, error) {
 	if a.mayIntend && a.intent == "" {
 		a.intent = newToken(a.cfg.owner)
@@ -71,7 +73,7 @@ func (a *attempts) look(ctx context.Context, first bool) (overview, error) {
 	return overviewOf(answers), err
 }
 
-// refusals counts the masters that refused an operation for a reason that an operator must remove.
+// refusals counts the masters that refused an operation for a reason that only an operator can fix.
 func refusals(answers []quorum.Answer) (n int) {
 	for _, an := range answers {
 		if node.Permanent(an.Vote.Err) {
@@ -81,15 +83,15 @@ func refusals(answers []quorum.Answer) (n int) {
 	return n
 }
 
-// withdraw takes the waiter's intent back wherever its looks may have left it. A waiter that gave up has no lock; the readers
-// that it kept out are told.
+// withdraw removes the waiter's intent wherever its looks may have left it. lock is the lock that the waiter acquired;
+// nil if it gave up, in which case the readers that the intent kept out get a release message.
 func (a *attempts) withdraw(lock *Lock) {
 	if a.residue == nil {
 		return
 	}
 	var lease *quorum.Lease
 	if lock != nil && a.target.kind != kindMutex {
-		lease = lock.lease // its operations remove the intent
+		lease = lock.lease // its acquisition removes the intent
 	}
 	op := a.claim("").leave(lock == nil)
 	a.locker.quorum.Withdraw(op, a.cfg.timeout(), a.intentLife(), a.residue, lease)

@@ -11,7 +11,7 @@ type obstacle struct {
 	kind string        // "" if unknown
 	name int           // which of the names
 	left time.Duration // negative: for ever
-	// intent: the look left the waiter's intent.
+	// intent is set if the look left the waiter's intent.
 	intent bool
 	// token is whose it is, as look tells: of a writer that only waits, and of what acquire met, it is "".
 	token string

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// read asks every master for a name.
+// read asks every master who holds a name.
 func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error) {
 	if err := mutexOf(name).check(); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (a *attempts) pause(ctx context.Context) error {
 	timer := a.cfg.clock.AfterFunc(delay, func() { close(up) })
 	defer timer.Stop()
 	select {
-	case <-a.line.wake: // silent unless the line listens
+	case <-a.line.wake: // never receives unless the line is subscribed
 	case <-a.nudge:
 	case <-up:
 	case <-ctx.Done():
@@ -95,11 +95,11 @@ func (a *attempts) freeIn(ctx context.Context) time.Duration {
 	return max(soonest, apart)
 }
 
-// intentGap is how long a waiter that left its intent waits without looking again.
+// intentGap is the longest time between two looks of a waiter that left its intent.
 const intentGap = time.Second
 
-// intentLife is how long the intent lives: until the waiter looks again, and a little longer for slow masters. A waiter that
-// dies keeps readers out for no longer.
+// intentLife is the TTL of the intent: until the waiter looks again, plus a margin for slow masters. It bounds how long
+// a waiter that died keeps readers out.
 func (a *attempts) intentLife() time.Duration {
 	return min(a.cfg.retryMax, intentGap) + 3*a.cfg.timeout()
 }
