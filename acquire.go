@@ -40,7 +40,7 @@ func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption
 	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
 		return lock, err
 	}
-	return nil, failed("lock", t.title(), err)
+	return nil, failed("lock", t.names, err)
 }
 
 func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOption) (lock *Lock, err error) {
@@ -277,7 +277,7 @@ func (a *attempts) traceAcquired(t *Trace, lock *Lock) {
 	returned := false
 	defer func() {
 		if !returned {
-			lock.endWith(releasedError(lock.name))
+			lock.endWith(releasedError{lock.claimed()})
 		}
 	}()
 	t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
@@ -294,7 +294,7 @@ func (a *attempts) gaveUp(ctx context.Context) error {
 	if a.last != nil {
 		why = append(why, a.last)
 	}
-	return failed("lock", a.target.title(), why...)
+	return failed("lock", a.target.names, why...)
 }
 
 func (l *Locker) isEnding() bool {

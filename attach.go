@@ -23,7 +23,7 @@ import (
 // before its own Until.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	lock, err := l.attach(ctx, name, token, opts)
-	return lock, during("attach", name, err)
+	return lock, during("attach", []string{name}, err)
 }
 
 func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOption) (*Lock, error) {

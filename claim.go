@@ -25,7 +25,7 @@ type target struct {
 	owner string   // whose it is to be, where that is not the Locker
 }
 
-// title is what the target is called in errors and by Lock.Name.
+// title is what Lock.Name and traces call the target. Errors and logs show what listed returns.
 func (t target) title() string { return strings.Join(t.names, ",") }
 
 // check refuses what cannot be locked, before anything is sent.

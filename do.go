@@ -47,9 +47,9 @@ func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts
 func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) error, opts []LockOption) (err error) {
 	if fn == nil {
 		if _, err := l.settings(t, opts); err != nil {
-			return failed("lock", t.title(), err)
+			return failed("lock", t.names, err)
 		}
-		return failed("do", t.title(), errors.New("fn is nil: pass the function to call under the lock"))
+		return failed("do", t.names, errors.New("fn is nil: pass the function to call under the lock"))
 	}
 	lock, err := l.lock(ctx, t, false, opts)
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) erro
 	defer func() {
 		over := lock.Err() // a loss that has not ended fn's context yet
 		if over == nil {
-			over = releasedError(lock.name)
+			over = releasedError{lock.claimed()}
 		}
 		end(over) // before the release: goroutines that fn started must stop before another client gets the lock
 		if unlocked := lock.Unlock(ctx); unlocked != nil && !errors.Is(err, over) {

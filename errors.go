@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names
 // the operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and
-// how.
+// how. Of many or long names the text shows a part; [Lock.Name] and [HeldError] have the whole.
 var (
 	// ErrHeld: another holder has the lock. [HeldError] has the details.
 	ErrHeld = errors.New("redlock: the lock is held by another")
@@ -45,14 +44,14 @@ type HeldError struct {
 	Retry time.Duration
 }
 
-func (e *HeldError) Error() string { return failed("lock", e.Name, e).Error() }
+func (e *HeldError) Error() string { return failed("lock", []string{e.Name}, e).Error() }
 
 // Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-func (e *HeldError) reason(name string) string {
+func (e *HeldError) reason(names []string) string {
 	text := "held by another"
-	if e.Name != name {
+	if len(names) != 1 || e.Name != names[0] {
 		text = quoted(e.Name) + " is " + text
 	}
 	if e.Kind != "" {
@@ -64,40 +63,42 @@ func (e *HeldError) reason(name string) string {
 	return text
 }
 
-// failure reports that an operation on a name failed. why has what happened, and then its causes. The text begins with
+// failure reports that an operation on names failed. why has what happened, and then its causes. The text begins with
 // the package's name and the operation, and has each only once, even if a cause is a failure, too.
 type failure struct {
-	op, name string
-	nameless bool // the operation has no name
-	why      []error
+	op    string
+	names []string // none: the operation has no name
+	why   []error
 }
 
-func failed(op, name string, why ...error) error { return &failure{op: op, name: name, why: why} }
+func failed(op string, names []string, why ...error) error {
+	return &failure{op: op, names: names, why: why}
+}
 
-// during returns err as the failure of an operation on a name, or nil if err is nil.
-func during(op, name string, err error) error {
+// during returns err as the failure of an operation on names, or nil if err is nil.
+func during(op string, names []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return failed(op, name, err)
+	return failed(op, names, err)
 }
 
 func (e *failure) Error() string {
 	about := e.op
-	if !e.nameless {
-		about += " " + quoted(e.name)
+	if len(e.names) > 0 {
+		about += " " + listed(e.names, quoted)
 	}
-	return prefix + about + ": " + e.reason(e.name)
+	return prefix + about + ": " + e.reason(e.names)
 }
 
 // Unwrap returns the reasons.
 func (e *failure) Unwrap() []error { return e.why }
 
-func (e *failure) reason(name string) string {
+func (e *failure) reason(names []string) string {
 	texts := make([]string, len(e.why))
 	for i, err := range e.why {
-		if r, ok := err.(interface{ reason(name string) string }); ok { //nolint:errorlint // err itself is printed
-			texts[i] = r.reason(name)
+		if r, ok := err.(interface{ reason(names []string) string }); ok { //nolint:errorlint // err itself is printed
+			texts[i] = r.reason(names)
 		} else {
 			texts[i] = plain(err)
 		}
@@ -111,20 +112,13 @@ const prefix = "redlock: "
 // plain returns the text of an error without the prefix, for the text of another error.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
 
-// quoted returns a name as errors show it. The names of a LockAll may be long together.
-func quoted(name string) string {
-	if short := truncated(name); short != name {
-		return fmt.Sprintf("%q (%d bytes)", short, len(name))
-	}
-	return strconv.Quote(name)
-}
+// releasedError is ErrReleased for the names of a lock. Its text is built on demand: every Unlock makes one, and few are
+// ever read.
+type releasedError struct{ *claim }
 
-// releasedError is ErrReleased for a name. Its text is built on demand: every Unlock makes one, and few are ever read.
-type releasedError string
+func (e releasedError) Error() string { return failed("lock", e.names, ErrReleased).Error() }
 
-func (e releasedError) Error() string { return failed("lock", string(e), ErrReleased).Error() }
-
-func (releasedError) reason(string) string { return plain(ErrReleased) }
+func (releasedError) reason([]string) string { return plain(ErrReleased) }
 
 func (releasedError) Unwrap() error { return ErrReleased }
 

@@ -205,7 +205,7 @@ var texts = []struct {
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
 	},
-	{"LockAll, no names", `redlock: lock "": the list of names is empty`, nil, func(s scene) error {
+	{"LockAll, no names", `redlock: lock: the list of names is empty`, nil, func(s scene) error {
 		return errorOf(s.ours.LockAll(s.Context(), nil))
 	}},
 	{
@@ -218,7 +218,7 @@ var texts = []struct {
 	},
 	{
 		"LockAll, held",
-		`redlock: lock "w,x,y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
+		`redlock: lock "w", "x", "y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
 			`for up to 9s`,
 		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s scene) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
@@ -227,7 +227,7 @@ var texts = []struct {
 	},
 	{
 		"TryLockAll of many names, no majority",
-		`redlock: lock "` + strings.Join(manyNames(256), ",")[:48] + `…" (3583 bytes): no majority of the ` +
+		`redlock: lock "orders:000000", "orders:000001", "orders:000002" and 253 more: no majority of the ` +
 			`masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
@@ -281,12 +281,12 @@ var texts = []struct {
 	},
 	{
 		"LockAll, too many names",
-		`redlock: lock "` + strings.Join(manyNames(257), ",")[:48] + `…" (3597 bytes): 257 names: one lock may ` +
+		`redlock: lock "orders:000000", "orders:000001", "orders:000002" and 254 more: 257 names: one lock may ` +
 			`have at most 256`,
 		nil, func(s scene) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	},
 	{
-		"LockAll, a long name", `redlock: lock "x,` + strings.Repeat("y", 46) + `…" (5002 bytes): the name ` +
+		"LockAll, a long name", `redlock: lock "x", "` + strings.Repeat("y", 48) + `…" (5000 bytes): the name ` +
 			`"` + strings.Repeat("y", 48) +
 			`…" has 5000 bytes: it may have at most 4096`,
 		nil, func(s scene) error {
@@ -313,7 +313,7 @@ var texts = []struct {
 	},
 	{
 		"DoAll, no function",
-		`redlock: do "x,y": fn is nil: pass the function to call under the lock`,
+		`redlock: do "x", "y": fn is nil: pass the function to call under the lock`,
 		nil, func(s scene) error {
 			return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil)
 		},

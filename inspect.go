@@ -19,7 +19,7 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 		h.Nodes = append(h.Nodes, nodeHolding(an))
 	}
 	if err != nil {
-		return h, during("inspect", name, err)
+		return h, during("inspect", []string{name}, err)
 	}
 	h.gather(answers, l.quorum.Majority())
 	return h, nil

@@ -54,12 +54,12 @@ func slot(key string) uint16 {
 func oneSlot(cluster string, names []string) error {
 	for _, name := range names {
 		if slot(name) != slot(names[0]) {
-			return fmt.Errorf("redlock: master %s is a Cluster, and keeps %q in slot %d but %q in slot %d: give the names one hash tag, as in %q and %q",
-				cluster, names[0], slot(names[0]), name, slot(name), "{tag}"+names[0], "{tag}"+name)
+			return fmt.Errorf("redlock: master %s is a Cluster, and keeps %s in slot %d but %s in slot %d: give the names one hash tag, as in %q and %q",
+				cluster, quoted(names[0]), slot(names[0]), quoted(name), slot(name), "{tag}"+truncated(names[0]), "{tag}"+truncated(name))
 		}
 		if slot(fenceKey(name)) != slot(name) || slot(intentKey(name)) != slot(name) {
-			return fmt.Errorf("redlock: master %s is a Cluster, and no key can be kept beside %q there: leave out the braces, or put one pair around a part of the name",
-				cluster, name)
+			return fmt.Errorf("redlock: master %s is a Cluster, and no key can be kept beside %s there: leave out the braces, or put one pair around a part of the name",
+				cluster, quoted(name))
 		}
 	}
 	return nil

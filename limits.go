@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,6 +22,28 @@ func tooLong(what, s string, most int) error {
 		return nil
 	}
 	return fmt.Errorf("redlock: the %s %q has %d bytes: it may have at most %d", what, truncated(s), len(s), most)
+}
+
+// quoted returns a name as errors show it.
+func quoted(name string) string {
+	if short := truncated(name); short != name {
+		return fmt.Sprintf("%q (%d bytes)", short, len(name))
+	}
+	return strconv.Quote(name)
+}
+
+// listed returns names as errors and logs show them: each as show does, and of many only the first.
+func listed(names []string, show func(string) string) string {
+	const shown = 3
+	first := make([]string, min(len(names), shown))
+	for i := range first {
+		first[i] = show(names[i])
+	}
+	text := strings.Join(first, ", ")
+	if more := len(names) - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // truncated returns s, or its beginning if it is too long for an error.

@@ -65,10 +65,14 @@ func (l *Lock) Token() string {
 	return l.spent
 }
 
-func (l *Lock) kind() string {
+func (l *Lock) kind() string { return l.claimed().kind }
+
+func (l *Lock) names() []string { return l.claimed().names }
+
+func (l *Lock) claimed() *claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.claim.kind
+	return l.claim
 }
 
 // Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name it is larger than the token of every
@@ -147,7 +151,7 @@ func (l *Lock) ended() error {
 // lost ([ErrLost]) if a majority of the masters no longer has its token, or if Until has passed. If ctx ends first,
 // Extend returns ctx's error, and the extension may still take effect. With keepalive, the default, there is no need to
 // call Extend.
-func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.name, l.extend(ctx)) }
+func (l *Lock) Extend(ctx context.Context) error { return during("extend", l.names(), l.extend(ctx)) }
 
 func (l *Lock) extend(ctx context.Context) error {
 	if l.locker.isEnding() {
@@ -190,11 +194,12 @@ func (l *Lock) extended(err error) {
 	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):
-		l.lose(failed("lock", l.name, ErrLost, err))
+		l.lose(failed("lock", l.names(), ErrLost, err))
 	case errors.Is(err, quorum.ErrOver):
 		l.Err() // its deadline has passed, unless it was released
 	case err != nil:
-		l.cfg.logger.Warn("redlock: a lock could not be extended yet", "name", l.name, "until", l.Until(), "error", err)
+		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
+			"name", listed(l.names(), truncated), "until", l.Until(), "error", err)
 	}
 }
 
@@ -202,9 +207,9 @@ func (l *Lock) extended(err error) {
 func (l *Lock) expired() error {
 	if l.lease.Capped() {
 		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
-		return failed("lock", l.name, ErrLost, why)
+		return failed("lock", l.names(), ErrLost, why)
 	}
-	return failed("lock", l.name, ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
+	return failed("lock", l.names(), ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
@@ -218,7 +223,7 @@ func (l *Lock) expired() error {
 // is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
 // was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
-	err := during("unlock", l.name, l.unlock())
+	err := during("unlock", l.names(), l.unlock())
 	if t := l.cfg.trace; t != nil && t.Released != nil {
 		t.Released(l.name, err)
 	}
@@ -243,7 +248,7 @@ func (l *Lock) unlock() error {
 	case was != nil:
 		l.clear()
 		return was
-	case !l.setErr(releasedError(l.name)):
+	case !l.setErr(releasedError{l.claimed()}):
 		l.clear()
 		return l.Err() // lost, or closed, this very moment
 	case l.handOver():
@@ -261,7 +266,7 @@ func (l *Lock) unlock() error {
 	case errors.Is(err, quorum.ErrGone):
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrNoQuorum):
-		return failed("unlock", l.name, errors.New("the release goes on in the background"), err)
+		return failed("unlock", l.names(), errors.New("the release goes on in the background"), err)
 	default:
 		return err
 	}
@@ -278,7 +283,7 @@ func (l *Lock) lose(why error) {
 			l.clear()
 		}
 	}()
-	l.cfg.logger.Warn("redlock: a lock was lost", "name", l.name, "error", why)
+	l.cfg.logger.Warn("redlock: a lock was lost", "name", listed(l.names(), truncated), "error", why)
 	if t := l.cfg.trace; t != nil && t.Lost != nil {
 		t.Lost(l.name, why)
 	}

@@ -14,7 +14,7 @@ import (
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
 	if err != nil {
-		err = &failure{op: "status", nameless: true, why: []error{err}}
+		err = failed("status", nil, err)
 	}
 	return rows, err
 }

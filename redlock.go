@@ -195,7 +195,7 @@ func (l *Locker) Close() error {
 	deadline := l.cfg.clock.Now().Add(closing + 2*l.cfg.timeout())
 	close(l.ending)
 	for _, lock := range l.keeper.close() {
-		lock.endWith(failed("lock", lock.name, ErrClosed))
+		lock.endWith(failed("lock", lock.names(), ErrClosed))
 	}
 	l.busy.Wait()
 	if names := l.quorum.Close(deadline); len(names) > 0 {

@@ -52,7 +52,7 @@ func (rw *RW) target(kind string) target { return target{kind: kind, names: []st
 // downgrades the lock on the remaining masters. If the lock is not a write lock, Downgrade returns an error and changes
 // nothing.
 func (l *Lock) Downgrade(ctx context.Context) error {
-	return during("downgrade", l.name, l.downgrade(ctx))
+	return during("downgrade", l.names(), l.downgrade(ctx))
 }
 
 func (l *Lock) downgrade(ctx context.Context) error {
