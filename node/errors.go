@@ -65,10 +65,9 @@ func (e *IdentityError) Error() string {
 // Unwrap returns Err.
 func (e *IdentityError) Unwrap() error { return e.Err }
 
-// Permanent reports whether err is one that a person must mend: a wrong password, a missing right, INFO refused,
-// a certificate that does not verify, something that is no Redis, a Redis that is too old, or keys that a server of a Cluster
-// keeps apart.
-// Everything else may heal by itself.
+// Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
+// a certificate that does not verify, a server that is not Redis or too old, or keys that a Redis Cluster keeps in
+// different slots. Every other error may go away by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
@@ -90,7 +89,7 @@ func refusedInScript(err error) bool {
 // hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.
 func hasPrefix(err error, words ...string) bool {
 	if err == nil {
-		return false // before reply is allocated
+		return false // does not allocate
 	}
 	var reply redis.Error
 	if !errors.As(err, &reply) {
@@ -112,7 +111,8 @@ func connectError(err error) error {
 	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
 		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
 	case timedOut(err):
-		return fmt.Errorf("connecting: %w", ErrTimeout) // not what it wraps: it would pass for the end of the caller's context
+		// Without err, which may match context.DeadlineExceeded as if the caller's context had ended.
+		return fmt.Errorf("connecting: %w", ErrTimeout)
 	default:
 		return fmt.Errorf("connecting: %w", err)
 	}

@@ -80,9 +80,10 @@ func (n *Node) Name() string { return n.name }
 // Clustered reports whether the node is a Cluster, so that the keys of one script must be in one of its slots.
 func (n *Node) Clustered() bool { return n.clustered }
 
-// Bind gives the node what runs its goroutines (an errgroup's Go, so that their owner can wait for them) and whom to
-// tell when it becomes suspect (err says how it failed), when it is well again (nil), and when it begins or ends to refuse
-// releases (a *RefusalError). It must be called once, before the first Submit; a second call returns ErrBound.
+// Bind must be called once, before the first Submit; a second call returns ErrBound. The node starts its goroutines
+// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls tell with the failure when it
+// becomes suspect, with nil when it has recovered, and with a *[RefusalError] when the master begins or ceases to
+// refuse releases.
 func (n *Node) Bind(spawn func(func() error), tell func(err error)) error {
 	if n.bound.Swap(true) {
 		return ErrBound

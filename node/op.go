@@ -20,7 +20,7 @@ type Op struct {
 	out    []byte  // as it goes out, EVALSHA for a script
 	script *Script // nil for a command
 	tail   int     // where the digest's successors begin in out
-	undo   *Script // undoes what it does; nil: nothing is known to
+	undo   *Script // the script that undoes the operation; nil: none is known
 }
 
 // Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
@@ -73,8 +73,8 @@ func (o *Op) About(lock string) *Op {
 	return o
 }
 
-// UndoneBy says which script undoes what a new operation does, and returns the operation. It is not sent to a master that is
-// known to refuse the script.
+// UndoneBy sets the script that undoes o, and returns o. A node does not send o to a master that is known to refuse the
+// script. UndoneBy may only be called before o is submitted.
 func (o *Op) UndoneBy(s *Script) *Op {
 	o.undo = s
 	return o

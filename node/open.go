@@ -71,7 +71,7 @@ type dialer struct {
 	mu      sync.Mutex // a probe may connect beside the driver
 	known   identities
 	patient time.Duration // what the next attempt may take
-	unasked bool          // connections end when they are asked for the right to run scripts
+	unasked bool          // do not ask for the right to run scripts: a connection ended at that question
 }
 
 // connect opens the transport. Closing it discards what the kernel still holds: a SET that waits in a send buffer must
@@ -164,7 +164,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	}
 	client := redis.NewClient(o)
 	info, right, err := d.introduce(client, &connected)
-	_ = client.Close()                                              // its connection is lent
+	_ = client.Close()                                              // leaves conn open
 	if err == nil && right.err == errSilenced && ctx.Err() == nil { //nolint:errorlint // as introduce returns it
 		_ = conn.Close()
 		return d.session(ctx)
@@ -180,11 +180,11 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	return newSession(conn, identity), nil
 }
 
-// errSilenced is the right to run scripts on a connection that ended at the question.
+// errSilenced is what introduce returns in right.err if the connection ended at the question for the right.
 var errSilenced = errors.New("the connection ended at EVALSHA")
 
-// introduce asks who the server is and, in the same round trip, whether it may be sent scripts. A proxy may end the connection
-// at that. It is not asked again.
+// introduce asks for the server's identity and, in the same round trip, whether this user may run scripts. A proxy may
+// end the connection at the second question. Then introduce does not ask it on later connections.
 func (d *dialer) introduce(client *redis.Client, connected *bool) (info string, right scriptRight, err error) {
 	ctx := context.Background()
 	d.mu.Lock()
@@ -198,11 +198,11 @@ func (d *dialer) introduce(client *redis.Client, connected *bool) (info string, 
 	asked, scripts := p.Info(ctx, "server"), p.EvalSha(ctx, noScript, nil)
 	_, err = p.Exec(ctx)
 	if !*connected {
-		return "", scriptRight{}, err // it is stamped on neither
+		return "", scriptRight{}, err // the commands do not have the error
 	}
 	info, err = asked.Result()
 	var answer redis.Error
-	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // what ends a connection is stamped on both
+	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // both commands have the error
 		d.mu.Lock()
 		d.unasked = true
 		d.mu.Unlock()

@@ -45,7 +45,7 @@ type pipe struct {
 	recovery recovery
 	refusals refusals
 	bars     bars
-	news     []error // to be told
+	news     []error // to be passed to tell, without the mutex
 }
 
 func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
@@ -176,7 +176,7 @@ func (p *pipe) rest() {
 	p.endIfDrained()
 }
 
-// endIfDrained ends a pipe that is being closed when close has nothing more to wait for.
+// endIfDrained wakes a waiting close if no calls are left to wait for.
 func (p *pipe) endIfDrained() {
 	if p.closing != nil && !p.driving && len(p.queue) == 0 && !p.dueBy(p.closeBy) {
 		close(p.closing)
@@ -242,7 +242,7 @@ func (p *pipe) load(l link, now time.Time) (dropped []cast, sent int) {
 				sent++
 			}
 			if b.call != nil {
-				break // what the probe is answered decides
+				break // wait for the answer to the probe
 			}
 			why = b.err
 		}
@@ -274,7 +274,8 @@ func dropFirst(calls []*Call, n int) []*Call {
 	return calls[:rest]
 }
 
-// barred says why a call must not be sent to the master at all. A probe that is due, or under way, may show otherwise.
+// barred returns the reason why a call must not be sent to the master, or nil. It returns nil if a probe is due or in
+// flight, since the probe may find that the reason is gone.
 func (p *pipe) barred(c *Call, now time.Time) error {
 	if b := p.bars.against(c.Op); b != nil && b.call == nil && now.Before(b.retryAt) {
 		return b.err
@@ -282,14 +283,14 @@ func (p *pipe) barred(c *Call, now time.Time) error {
 	return nil
 }
 
-// sendProbe asks the master whether it still refuses what it is barred for.
+// sendProbe sends the probe of b.
 func (p *pipe) sendProbe(b *bar, l link, now time.Time) {
 	b.call = &Call{Op: b.probe, Asked: now, Deadline: now, voted: true, asText: b.text, sent: now}
 	l.put(b.call.out())
 	p.wire = append(p.wire, b.call)
 }
 
-// tellNews tells what has been noted.
+// tellNews passes the news to tell. It is called without the pipe's mutex.
 func (p *pipe) tellNews() {
 	p.mu.Lock()
 	news := p.news

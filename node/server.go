@@ -18,7 +18,7 @@ type Server struct {
 	// Err says why nobody knows: an *IdentityError if the server does not say who it is.
 	Err error
 
-	scripts scriptRight // what the handshake found
+	scripts scriptRight // found by the handshake
 }
 
 // Trusted says whether a grant of this server counts at now: nil, Err, or a *RestartError for a server that has not been

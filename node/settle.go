@@ -11,8 +11,8 @@ type settlement struct {
 	server *Server
 	now    time.Time
 
-	cast       []cast  // the votes to be cast
-	again      []*Call // go back to the head of the queue, in order
+	cast       []cast  // the votes to deliver
+	again      []*Call // calls for the head of the queue, in order
 	unanswered []*Call // pursued calls that were written and will get no answer, in order
 
 	broken bool      // the connection is over
@@ -29,8 +29,8 @@ type cast struct {
 	vote Vote
 }
 
-// settleAll settles calls, of which the first have replies. err says that the connection is over and that the others will
-// get none. It returns how many calls are settled.
+// settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
+// and the remaining calls will get no reply. settleAll returns how many calls are settled.
 func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settled int) {
 	for i, c := range calls {
 		var r reply
@@ -43,7 +43,8 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 			return i
 		}
 		if r.result == answered && r.err != nil && hasPrefix(r.err, "ERR Protocol error") {
-			// The server hangs up behind this. It executed nothing of the request, but asked again it would hang up again.
+			// The server closes the connection after this reply. It did not execute the request, but would close the
+			// next connection, too, if the request were repeated there.
 			err = r.err
 			if c.Pursue {
 				r.result = inDoubt
@@ -122,7 +123,7 @@ func (s *settlement) answer(c *Call, r reply) {
 	}
 }
 
-// learn notes what an error reply to a script says of the rights.
+// learn records a missing right if the error reply to a script reports one.
 func (s *settlement) learn(c *Call, err error) {
 	if c.Op.script == nil {
 		return
@@ -132,7 +133,7 @@ func (s *settlement) learn(c *Call, err error) {
 	}
 }
 
-// probed settles c if it is a probe of a missing right.
+// probed settles c if it is a probe for a missing right, and reports whether it is.
 func (s *settlement) probed(c *Call, r reply) bool {
 	ours, over := s.pipe.bars.probed(c, r, s.now)
 	if over != nil {

@@ -113,13 +113,14 @@ type wrapped struct {
 	used     time.Time // when something was sent last
 }
 
-// sharedIdentities are the identities that several links learn.
+// sharedIdentities are the identities of servers, as learned by several links.
 type sharedIdentities struct {
 	mu sync.Mutex
 	identities
 }
 
-// fresh returns another link over the same client, if a server answers. The recovery has one beside the shared link.
+// fresh returns another link over the same client if the server answers. The recovery uses one in addition to the
+// shared link.
 func (w *wrapped) fresh(ctx context.Context) (link, error) {
 	if err := w.verifyIdle(ctx); err != nil {
 		return nil, connectError(err)
@@ -127,7 +128,7 @@ func (w *wrapped) fresh(ctx context.Context) (link, error) {
 	p := w.client.Pipeline()
 	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
 	_, err := p.Exec(ctx)
-	if ping.Val() != "PONG" { // a proxy that ended the connection at EVALSHA has answered it, whatever Exec says
+	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
 		return nil, connectError(cmp.Or(ping.Err(), err, error(ErrNotRedis)))
 	}
 	return &wrapped{
