@@ -175,7 +175,7 @@ func TestOutcome(t *testing.T) {
 // Every option that an error of the library names has a flag here, or cannot be met by this program.
 func TestOptionsInErrorsHaveFlags(t *testing.T) {
 	t.Parallel()
-	unmet := []string{"WithLogger", "WithClock", "WithName"} // of a nil logger, a nil clock, a failover client
+	unmet := []string{"WithLogger", "WithClock", "WithName", "WithTLSConfig"} // of a nil logger, a nil clock, a failover client, a nil configuration
 	flags := runCommand().Flags()
 	for option, flag := range flagOf {
 		assert.NotNil(t, flags.Lookup(strings.TrimPrefix(flag, "--")), "%s: %s", option, flag)
