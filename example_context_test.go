@@ -20,14 +20,19 @@ type shop struct {
 
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lock, err := s.locker.TryLock(r.Context(), "orders:"+r.PathValue("id"))
-	if err != nil {
+	if errors.Is(err, redlock.ErrHeld) {
 		http.Error(w, "somebody is at it", http.StatusConflict)
 		return
 	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	ctx, cancel := lock.WithContext(r.Context()) // ends when the client goes away, or when the lock is lost
+	defer cancel()
+	defer lock.Unlock(ctx) // for a panic in book, which net/http recovers; it works on a context that has ended
 	err = s.book(ctx, r.PathValue("id"))
-	cancel()
-	if err := errors.Join(err, lock.Unlock(ctx)); err != nil { // works on a context that has ended
+	if err := errors.Join(err, lock.Unlock(ctx)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
