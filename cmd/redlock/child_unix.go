@@ -132,6 +132,11 @@ func (c *child) send(s os.Signal) {
 	}
 }
 
+// holdsFor says for how long the lock is ours, should this process be stopped now.
+func (c *child) holdsFor(left time.Duration) {
+	c.link.send(holdsLock, int(max(left, 0).Milliseconds()))
+}
+
 // stop ends the command and all that it started: SIGTERM, the grace period, SIGKILL. The command's status is then sent
 // when nothing is left.
 func (c *child) stop() { c.link.send(stopTree, 0) }

@@ -74,6 +74,9 @@ func (c *child) watch(cmd *exec.Cmd) {
 	c.ended <- status{code: cmd.ProcessState.ExitCode()}
 }
 
+// holdsFor does nothing: nobody watches this process.
+func (c *child) holdsFor(time.Duration) {}
+
 // stop ends the whole job: Ctrl-Break, and after the grace period the end of every process. It is called once.
 func (c *child) stop() { close(c.stops) }
 

@@ -79,8 +79,16 @@ func (h *holder) held() bool { return h.lock.Err() == nil }
 // returns how the command ended, and whether it was ended so.
 func (h *holder) wait(c *child) (how status, lost bool) {
 	gone := h.lock.Context().Done()
+	tell := time.NewTimer(0)
+	defer tell.Stop()
 	for {
 		select {
+		case <-tell.C:
+			if !lost {
+				left := time.Until(h.lock.Until())
+				c.holdsFor(left)
+				tell.Reset(max(left/4, 20*time.Millisecond))
+			}
 		case s := <-h.signals:
 			h.log.Info("forwarding", "signal", s.String())
 			c.send(s)

@@ -17,12 +17,12 @@ import (
 const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends.
 
 COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and with --fence the fencing token in
-REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status is passed through (128+n if
-signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the group, except
-those that redlock was started to ignore, as under nohup. When the lock is lost, or redlock is killed, COMMAND and what it
-started get SIGTERM, and SIGKILL after --grace: from the moment of a loss somebody else may hold the
-lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0. What COMMAND leaves in the
-background when it ends is not covered by the lock.
+REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status
+is passed through (128+n if signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are
+forwarded to the group, except a SIGINT or SIGHUP that redlock was started to ignore, as under nohup. When the lock is
+lost, or redlock is killed, COMMAND and what it started get SIGTERM, and SIGKILL after --grace: from the moment of a loss
+somebody else may hold the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0.
+What COMMAND leaves in the background when it ends is not covered by the lock.
 
 Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not acquired,
 126 and 127 when COMMAND cannot be executed or found. It prints nothing unless something is wrong; on a terminal it shows

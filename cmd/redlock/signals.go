@@ -8,8 +8,9 @@ import (
 
 var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// catch delivers the signals that ask a program to end, except those that this process was told to ignore: nohup does
-// so, and a shell script for what it starts in the background. The child ignores those, too. stop gives them back their
+// catch delivers the signals that ask a program to end, except SIGHUP and SIGINT where this process was told to ignore
+// them: nohup does so, and a shell script for what it starts in the background. The child ignores those, too. Go does not
+// tell whether others were ignored. stop gives them back their
 // default effect.
 func catch() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 16)

@@ -16,7 +16,7 @@ import (
 const supervisorName = "redlock-supervisor"
 
 // A supervisor is a process between redlock and the command. It starts the command, reports what becomes of it, and
-// ends the command and all that it started, when redlock says so or has died. A parent-death signal alone would not do:
+// ends the command and all that it started, when redlock says so, has died, or is stopped until its lock has ended. A parent-death signal alone would not do:
 // it reaches only the direct child, and it is repeated for every thread of the parent that dies later.
 //
 // The supervisor has a process group of its own. What stops or kills redlock's whole group, as Ctrl-Z or kill -9 %1 in
@@ -25,6 +25,7 @@ type supervisor struct {
 	group   int // of the command, which leads it; 0 if unknown
 	grace   time.Duration
 	orders  <-chan message         // closed when redlock has died
+	lease   <-chan time.Time       // when the lock has ended, unless redlock says otherwise before
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
 	report  func(verb string, n int)
 
@@ -35,6 +36,9 @@ type supervisor struct {
 	deadline <-chan time.Time // when to kill what is left, or to give up
 	killing  bool
 }
+
+// leaseSlack is how late redlock may be to say that it has extended the lock. One that runs ends the command before.
+const leaseSlack = 100 * time.Millisecond
 
 // superviseArgs returns the arguments of a supervisor.
 func superviseArgs(fd int, grace time.Duration, path string, argv []string) []string {
@@ -153,6 +157,8 @@ func (s *supervisor) run() {
 		select {
 		case m, ok := <-s.orders:
 			s.obey(m, ok)
+		case <-s.lease: // redlock is stopped, or it would have said something
+			s.end()
 		case ws, ok := <-changes:
 			if !ok {
 				changes = nil
@@ -188,6 +194,8 @@ func (s *supervisor) obey(m message, ok bool) {
 		s.end()
 	case m.verb == stopTree:
 		s.end()
+	case m.verb == holdsLock:
+		s.lease = time.After(time.Duration(m.n)*time.Millisecond + leaseSlack)
 	case m.verb == sendSignal:
 		n := syscall.Signal(m.n)
 		if n == unix.SIGTERM {

@@ -85,6 +85,24 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	assert.Zero(t, n, "unlocked")
 }
 
+// A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, cannot tell that it has lost the lock.
+func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := startListeners(t, masters, nil, []string{"--ttl", "1s", "--grace", "300ms"},
+		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
+	time.Sleep(1500 * time.Millisecond) // it is extended
+	assert.Len(t, l.living(), 3)
+	l.signal(syscall.SIGSTOP)
+	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
+	for _, name := range []string{"bg", "daemon", "direct!"} {
+		assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), name)
+	}
+	l.signal(syscall.SIGCONT)
+	assert.Equal(t, 70, l.wait())
+	assert.Contains(t, l.stderr.String(), "lost")
+}
+
 // The command was not let finish, whatever status it ends with at its SIGTERM.
 func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
 	t.Parallel()
