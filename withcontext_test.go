@@ -163,7 +163,7 @@ func TestCancelOfWithContextFreesWhatTheContextHolds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		lk := lock(t, w.locker(t, "a"), "x")
-		type request struct{ body [1 << 10]*byte }
+		type request struct{ _ [1 << 10]*byte }
 		work := func(end bool) weak.Pointer[request] {
 			r := &request{}
 			_, cancel := lk.WithContext(context.WithValue(t.Context(), key{}, r))
