@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,25 @@ func TestTheCommandEndsWithARedlockThatIsKilled(t *testing.T) {
 	p, pids := startFamily(t, redlocktest.Start(t, 3), family())
 	require.NoError(t, p.cmd.Process.Kill())
 	assert.Eventually(t, func() bool { return !alive(pids["child"]) }, patience, 5*time.Millisecond)
+}
+
+// Nobody reads what redlock says, as behind "2>&1 | head".
+func TestALossIsToldByTheStatusIfStderrIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		flag, command string
+		want          int
+	}{"lost": {"--max-hold=300ms", "sleep 30", 70}, "verbose": {"-v", "exit 7", 7}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+			p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--", "sh", "-c", tc.command)
+			require.NoError(t, w.Close())
+			assert.Equal(t, tc.want, p.wait())
+		})
+	}
 }
 
 // What reads from the terminal finds itself in the foreground from its first moment on: shells insist on it.

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,6 +128,8 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	defer stop()
 	signals, release := catch()
 	defer release()
+	// Else a write to a stderr that nobody reads any more would end this process before it has ended the command.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	lock, err := acquire(locker, f, name, signals)
 	if err != nil {
@@ -142,7 +146,7 @@ func find(command string) (string, error) {
 	switch {
 	case err == nil:
 		return path, nil
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EISDIR):
 		return "", &exit{exitNotExecutable, fmt.Errorf("%s cannot be executed: %w", command, err)}
 	case errors.Is(err, exec.ErrDot):
 		return "", &exit{exitNotFound, fmt.Errorf("%s is in the current directory only: run ./%s", command, command)}

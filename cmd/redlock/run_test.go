@@ -193,6 +193,9 @@ func TestRunLocksNothingForACommandThatCannotRun(t *testing.T) {
 	got = redlock(t, masters, "run", "name", "--", plain)
 	assert.Equal(t, 126, got.code)
 	assert.Contains(t, got.stderr, plain)
+	got = redlock(t, masters, "run", "name", "--", filepath.Dir(plain))
+	assert.Equal(t, 126, got.code)
+	assert.Contains(t, got.stderr, "is a directory")
 }
 
 // An executable without an interpreter is found, but cannot be started.
