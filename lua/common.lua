@@ -35,20 +35,21 @@ local function holder(key, now)
 	return kind, '', left
 end
 
--- A fencing token is a whole number below 2^53: a double holds no larger one exactly.
+-- A fencing token is a whole number below 2^53: doubles are exact only up to that.
 local limit = 2^53
 
--- Returns the number that a string of digits is, at most the limit: not every Lua makes a number of a long one.
+-- Returns the value of a string of digits, at most the limit: not every Lua can convert a long string.
 local function number(digits)
 	return #digits > 16 and limit or math.min(tonumber(digits), limit)
 end
 
--- Reads a fencing token among the arguments. Anything else is an error, before the script changes anything. (tonumber alone
--- would take '1e3', '0x10' and '-5'.)
+-- Converts an argument to a fencing token. If it is not one, raises an error, before the script changes anything.
+-- (tonumber alone would accept '1e3', '0x10' and '-5'.)
 local function fencingToken(text)
 	local n = string.find(text, '^%d+$') and number(text) or limit
 	if n >= limit then
-		error('ERR ' .. text .. ' is no fencing token: it must be a whole number below 2^53; check the clock of the client')
+		error('ERR ' .. text .. ' is no fencing token: it must be a whole number below 2^53; ' ..
+			'check the clock of the client')
 	end
 	return n
 end
@@ -58,9 +59,9 @@ local function usedUp(key)
 		'Set that clock, delete the key on every master, and reset the last token in the storage that checks it')
 end
 
--- The fence of a name is a string: the largest token that was given out here; and after a colon, if there is one, the token
--- of the present owner of a reentrant lock. tostring would round a token. A fence always has a TTL. A string of another
--- form belongs to a client that knows nothing of us.
+-- The fence of a name is a string: the largest token that this master has granted, and, after a colon, the token of the
+-- present owner of a reentrant lock, if there is one. A fence always has a TTL. A string of another form belongs to
+-- another client. (Tokens are not written with tostring, which would round them.)
 local function fence(key)
 	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
 	if not last then

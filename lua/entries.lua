@@ -1,7 +1,7 @@
--- What the scripts share that keep sorted sets whose entries are scored by when they end: the holds at a name, and the
--- intents of its waiters beside it.
+-- Shared by the scripts with sorted sets whose entries are scored by the time at which they expire: the holds at a
+-- name, and the intents of its waiters.
 
--- Lets a key end with the last of its entries: a plain SET NX must not find it when nobody holds the lock any more.
+-- Makes a key expire with its last entry, so that a plain SET NX does not find the key when the lock is free.
 local function endWithLast(key)
 	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
 	if last[2] then
@@ -9,7 +9,7 @@ local function endWithLast(key)
 	end
 end
 
--- Puts an entry into a sorted set, or gives it another end, and clears away what has ended.
+-- Adds an entry to a sorted set, or changes when it expires. Removes expired entries.
 local function put(key, member, now, ttl)
 	redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
 	redis.call('ZADD', key, now + ttl, member)

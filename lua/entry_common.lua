@@ -23,7 +23,7 @@ local function held(kind, now)
 	return ends and tonumber(ends) > now
 end
 
--- How much longer an exclusive waiter keeps new readers out; 0 if none does.
+-- Returns how much longer an exclusive waiter keeps new readers out; 0 if none does.
 local function intent(now)
 	local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')
 	return math.max(0, (last[2] or now) - now)
@@ -40,7 +40,8 @@ local function raise(token, keep)
 	return f
 end
 
--- What an earlier owner had is not the next one's. The fence keeps the TTL that it has; one without gets that of a new fence.
+-- What an earlier owner had is not the next one's. The fence keeps the TTL that it has; one without gets that of a new
+-- fence.
 local function disown(kind, keep)
 	if kind == nil and ARGV[1] == 'reentrant' then
 		local last, owned = fence(KEYS[2])

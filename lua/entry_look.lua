@@ -1,8 +1,8 @@
--- Says what is in the way of a lock with entries. An exclusive waiter leaves its intent, which keeps new readers out: a
--- writer always, an owner where readers hold the name.
---   ARGV[3]  the waiter's intent, or ''    ARGV[4]  how long the intent lives, in milliseconds
--- Returns 1: nothing. {0, kind, milliseconds left, 1, token, intent}: the holder that stays longest, and whether the
--- intent was left, 1 or 0; {0, 'writer', milliseconds left}: an exclusive waiter.
+-- Reports which lock is in the way of a lock with entries. Leaves the intent of an exclusive waiter, which keeps new
+-- readers out: a writer's always, an owner's only if readers hold the name.
+--   ARGV[3]  the waiter's intent, or ''    ARGV[4]  the intent's TTL, in milliseconds
+-- Returns 1 if no lock is in the way; {0, kind, milliseconds left, 1, token, intent} for the holder with the longest
+-- TTL, where intent is 1 if the intent was left, else 0; and {0, 'writer', milliseconds left} for an exclusive waiter.
 local now = clock()
 local kind, token, left = holder(KEYS[1], now)
 local intended = 0

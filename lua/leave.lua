@@ -1,7 +1,7 @@
--- Takes back the intent of a waiter that gave up or has the lock.
---   KEYS     where the intents of the names are
---   ARGV[1]  the intent    ARGV[2...]  the channels on which to tell the readers that it kept out, or none to be silent
--- Returns 1: taken back. 0: there was none at any name, or it had ended.
+-- Removes the intent of a waiter that gave up or acquired the lock.
+--   KEYS     the keys of the names' intents
+--   ARGV[1]  the intent    ARGV[2...]  the channels on which to publish, for the readers that it kept out; none: silent
+-- Returns 1 if the intent was removed, and 0 if there was none at any name or it had expired.
 local now = clock()
 local result = 0
 for i = 1, #KEYS do

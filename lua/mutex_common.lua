@@ -1,7 +1,7 @@
--- What the scripts of a mutex share that raise fences.
+-- Shared by the scripts of a mutex that raise fences.
 
--- Raises the fences at KEYS[from] to KEYS[to] to a token where they are smaller. Returns the largest that there is then. It
--- reads all of them first, so that an error changes nothing.
+-- Raises every fence at KEYS[from] to KEYS[to] that is below token to token. Returns the largest fence after that.
+-- Reads all fences first, so that an error changes nothing.
 local function raiseAll(from, to, token, keep)
 	local most, last = token, {}
 	for i = from, to do

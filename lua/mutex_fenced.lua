@@ -1,7 +1,8 @@
--- Acquires a mutex on one name with a fencing token, where nothing is in the way: three commands, and nothing made that is
--- not needed, since it is Lua that costs. It has the keys and arguments of mutex_acquire, which follows. That takes over, with
--- everything as it was, where the name is held, or the hint is not above the counter, or one of the two is no token. The
--- counter is read before anything is written: one that was overwritten would have to be restored, with its TTL.
+-- Acquires a mutex with a fencing token on one name that is free. It needs three commands and creates no unneeded
+-- values, since Lua itself is what costs. Its keys and arguments are those of mutex_acquire, which follows. If the name
+-- is held, the hint is not above the counter, or one of the two is not a token, this part changes nothing and
+-- mutex_acquire does the work. The counter is read before anything is written: otherwise it would have to be restored,
+-- with its TTL.
 local last = redis.call('GET', KEYS[2]) or '0'
 if string.find(last, '^%d+$') and #last <= 16 and string.find(ARGV[3], '^%d+$') and #ARGV[3] <= 16 then
 	local hint = tonumber(ARGV[3])

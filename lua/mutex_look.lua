@@ -1,9 +1,9 @@
--- Says what is in the way of a mutex on one name or several. The waiter leaves its intent at every name that readers hold,
--- which keeps new readers out there.
+-- Reports which lock is in the way of a mutex on one or several names. Leaves the waiter's intent at every name that
+-- readers hold, which keeps new readers out there.
 --   KEYS     the names, and with an intent the keys of their intents after them
---   ARGV[1]  the waiter's intent, or ''    ARGV[2]  how long the intent lives, in milliseconds
--- Returns 1: nothing. {0, kind, milliseconds left, which name, token, intent}: the holder that stays longest, and whether
--- the intent was left at any name, 1 or 0.
+--   ARGV[1]  the waiter's intent, or ''    ARGV[2]  the intent's TTL, in milliseconds
+-- Returns 1 if no lock is in the way. Otherwise returns {0, kind, milliseconds left, which name, token, intent}: the
+-- holder with the longest TTL, and 1 if the intent was left at any name, else 0.
 local n = ARGV[1] == '' and #KEYS or #KEYS / 2
 local now = clock()
 local worst = 1
