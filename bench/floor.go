@@ -22,7 +22,7 @@ type floor struct {
 	rec   recording
 	conns []net.Conn
 	got   []byte
-	late  []byte // what the masters beyond the majority still have to answer
+	late  []byte // the replies that the masters beyond the majority still owe
 }
 
 func openFloor(urls []string, o openOptions) (pairer, error) {
@@ -146,7 +146,7 @@ func (f *floor) exchange(e exchange) error {
 	return nil
 }
 
-// settle reads what the masters beyond the majority have left to answer.
+// settle reads the outstanding replies of the masters beyond the majority.
 func (f *floor) settle() error {
 	late := f.late
 	f.late = nil

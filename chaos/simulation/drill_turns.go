@@ -92,8 +92,8 @@ func farBounds(r *rand.Rand, s *Schedule) {
 	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
 }
 
-// deadWriter: a writer, or whoever else waits for readers to go, keeps new ones out for as long as it lives, and no
-// longer than its intent after that, whatever its retry bounds are.
+// deadWriter: a writer, or another exclusive waiter, keeps new readers out as long as it lives. After its death it
+// keeps them out for no longer than the TTL of its intent, whatever its retry bounds are.
 func (sc *scene) deadWriter() {
 	first, second, writer := sc.worker(0), sc.worker(0), sc.worker(1)
 	h := first.must(sc.want(Reader), 2*time.Second, "nobody holds it")

@@ -116,8 +116,8 @@ func (s *Schedule) crowd() {
 	}
 }
 
-// turns lets the workers of a client ask for two names in turn, so that it waits for each again and again while it
-// waits for the other; and none of them asks again soon by itself.
+// turns makes the workers of a client ask for two names in turn, so that the client waits for each name repeatedly
+// while it waits for the other. Its retry bounds are long, so that it depends on release messages.
 func (s *Schedule) turns() {
 	s.Names = []string{"a", "b"}
 	for i := range s.Clients {

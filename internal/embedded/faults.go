@@ -10,10 +10,10 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// faults are what a test sets on a master. They outlast its lives.
+// faults are the faults that a test sets on a master. They stay in effect across restarts.
 type faults struct {
-	slow    atomic.Int64           // how much later everything is sent, in nanoseconds
-	refusal atomic.Pointer[string] // what every command is answered; nil: nothing
+	slow    atomic.Int64           // the delay of everything that is sent, in nanoseconds
+	refusal atomic.Pointer[string] // the error reply to every command; nil: none
 }
 
 // Slow makes everything that the master sends arrive d later than it would: answers and messages, on connections that
@@ -64,7 +64,7 @@ func (m *Master) Del(key, channel, message string) {
 	})
 }
 
-// later has the running master do it: now, or as it thaws.
+// later runs it on the running master: now, or at the thaw.
 func (m *Master) later(do func(*life)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// A lateWriter passes on what is written to it later, in order.
+// A lateWriter delays what is written to it, and keeps the order.
 type lateWriter struct {
 	pass  func([]byte) (int, error) // the way on; it may block
 	gone  <-chan struct{}           // closed when it is of no use any more

@@ -1,6 +1,6 @@
 package simnet
 
-// Readable reports whether a Read would return at once. It is what a look into a socket tells.
+// Readable reports whether a Read would return at once, as a check of a real socket does.
 func (c *conn) Readable() bool { return c.down.readable() }
 
 // readable reports whether something has arrived.

@@ -20,8 +20,8 @@ type call struct {
 	peer *server.Peer
 }
 
-// noScript is the digest with which a client asks, when it connects, whether it may run scripts. That is neither
-// counted nor told to those who watch: it is a part of the handshake, and what a test is about comes after it.
+// noScript is the digest with which a client asks, when it connects, whether it may run scripts. The server
+// neither counts nor reports that command: it belongs to the handshake, which tests are not about.
 var noScript = strings.Repeat("0", 40)
 
 func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }

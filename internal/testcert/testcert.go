@@ -23,7 +23,7 @@ type TB interface {
 	TempDir() string
 }
 
-// Authority is a certificate authority that nobody but the test trusts.
+// Authority is a certificate authority that only the test trusts.
 type Authority struct {
 	t    TB
 	cert *x509.Certificate
