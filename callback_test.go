@@ -37,8 +37,8 @@ func goroutine() string {
 	return name
 }
 
-// A callback that panics in the caller's goroutine, whichever and in whatever call, leaves nothing locked in the process or on the
-// masters, if the caller recovers.
+// A callback that panics in the caller's goroutine, whichever and in whatever call, leaves nothing locked in the
+// process or on the masters, if the caller recovers.
 func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	t.Parallel()
 	type call func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error
@@ -148,8 +148,8 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	}
 }
 
-// Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine that
-// calls it may be the one that would bring their answers.
+// Callbacks run without a mutex: one may use the queues of the Locker. It does not ask the masters, since the goroutine
+// that calls it may be the one that would bring their answers.
 func TestACallbackMayUseTheLocker(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -195,8 +195,8 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 	})
 }
 
-// The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the mutex
-// of the queues.
+// The announcement of a release that was silent is refused by a suspect master at once. Its callback runs without the
+// mutex of the queues.
 func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

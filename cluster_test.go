@@ -78,8 +78,8 @@ func (c *cluster) keys(t *testing.T) (all []string) {
 	return all
 }
 
-// asked returns whether a server was sent a command that could make a key. (EVALSHA alone makes none on a server that has no
-// scripts, and a handshake asks for one that nobody has.)
+// asked returns whether a server was sent a command that could make a key. (EVALSHA alone makes none on a server that
+// has no scripts, and a handshake asks for one that nobody has.)
 func asked(t *testing.T, server *redis.Client) bool {
 	t.Helper()
 	stats, err := server.Info(t.Context(), "commandstats").Result()

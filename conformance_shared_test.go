@@ -266,7 +266,8 @@ func intentSteps() map[string]step {
 	return steps
 }
 
-// exclusiveSteps are those of a mutex and of an owner that wait: they leave an intent where readers are, and nowhere else.
+// exclusiveSteps are those of a mutex and of an owner that wait: they leave an intent where readers are, and nowhere
+// else.
 func exclusiveSteps() map[string]step {
 	const mine, others, second = "waiter 1", "waiter 2", "{" + lockName + "}:second"
 	const short, long = 5 * time.Second, 8 * time.Second

@@ -201,8 +201,8 @@ func TestDoEndsTheFunctionsContext(t *testing.T) {
 	})
 }
 
-// What the function left running must have been told to stop before the lock goes to another. A hand-over, which needs
-// no answer of the masters, leaves the least time.
+// Goroutines that the function left running must be stopped before another holder gets the lock. A hand-over, which
+// needs no answer of the masters, leaves the least time.
 func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -16,9 +16,9 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// TestCloseIsBoundedInEveryPhase closes a Locker at every moment of what it may be doing: while the first node is asked, the
-// others, or a fencing token is written back; while a waiter looks at what is in its way; and so on. The masters are so
-// slow that each step takes nearly the node timeout, or silent.
+// TestCloseIsBoundedInEveryPhase closes a Locker at every moment of what it may be doing: while the first node is
+// asked, the others, or a fencing token is written back; while a waiter looks at what is in its way; and so on. The
+// masters are so slow that each step takes nearly the node timeout, or silent.
 func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 	t.Parallel()
 	const (

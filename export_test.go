@@ -29,10 +29,11 @@ func (c Claim) claim() *claim {
 // Ops are the claim's operations for the quorum.
 func (c Claim) Ops() quorum.Ops { return c.claim().ops() }
 
-// Look asks what is in the way of the claim, and leaves its intent for life: a writer's always, another's where readers are.
+// Look asks what is in the way of the claim, and leaves its intent for life: a writer's always, another's where readers
+// are.
 func (c Claim) Look(life time.Duration) *node.Op { return c.claim().look(life) }
 
-// Leave takes an intent back, and tells the readers that it kept out. LeaveSilently does not tell them.
+// Leave removes an intent, and publishes a release for the readers that it kept out. LeaveSilently publishes none.
 func (c Claim) Leave() *node.Op { return c.claim().leave(true) }
 
 // LeaveSilently takes an intent back.
@@ -137,8 +138,8 @@ func (l *Locker) Keeping(held int) (plan func(i int), stop func()) {
 	return plan, stop
 }
 
-// Queue puts so many callers of Lock into the queue of a name; no master is asked. Its functions are what a denial of the head, a
-// TryLock of the name, and a caller's leaving do.
+// Queue puts so many callers of Lock into the queue of a name; no master is asked. Its functions are what a denial of
+// the head, a TryLock of the name, and a caller's leaving do.
 func (l *Locker) Queue(name string, callers int) (deny func(), try func() (leave func()), leave func()) {
 	join := func(try bool) (*line, *waiter) {
 		w := &waiter{turn: make(chan turn, 1), target: mutexOf(name), cfg: &l.cfg, try: try}

@@ -54,7 +54,8 @@ func TestATokenThatWasAskedForStaysThatOfItsHandle(t *testing.T) {
 	})
 }
 
-// A Token that runs at the same time as Unlock either comes first, and the lock is not handed over, or returns a dead token.
+// A Token that runs at the same time as Unlock either comes first, and the lock is not handed over, or returns a dead
+// token.
 func TestATokenAskedForDuringUnlockIsNeverTheSuccessors(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -135,7 +135,7 @@ func TestHeldErrorOfLockAllNamesTheOneThatIsHeld(t *testing.T) {
 	}
 }
 
-// Who waited looked, and so knows more than SET NX PX tells.
+// A caller that waited has looked, and so knows more than SET NX PX reports.
 func TestHeldErrorOfALockThatWaited(t *testing.T) {
 	t.Parallel()
 	for _, holder := range takers {

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// A user that has no right to the keys beside the names takes plain mutexes all the same, and waits for them knowing who
-// holds the name and until when. Its waiters leave no intent.
+// A user that has no right to the keys beside the names takes plain mutexes all the same, and waits for them knowing
+// who holds the name and until when. Its waiters leave no intent.
 func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)

@@ -57,7 +57,8 @@ func BenchmarkTryLockInAQueue(b *testing.B) {
 	}
 }
 
-// Two hundred callers of one Locker want one name at the same time: as owners of a reentrant lock, and as holders of a mutex.
+// Two hundred callers of one Locker want one name at the same time: as owners of a reentrant lock, and as holders of a
+// mutex.
 func BenchmarkTwoHundredCallers(b *testing.B) {
 	redisproc.Need(b)
 	masters, err := redisproc.StartN(b.Context(), 5)

@@ -87,8 +87,8 @@ func (r *restricted) keys(i int) int {
 	return int(n)
 }
 
-// A majority that may not run scripts could not release what it granted. Lock fails at once, for every kind, and names the right;
-// nothing is set.
+// A majority that may not run scripts could not release what it granted. Lock fails at once, for every kind, and names
+// the right; nothing is set.
 func TestLockOverMastersThatRefuseScriptsFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := restrict(t, 3)
@@ -154,8 +154,8 @@ func TestAMasterThatRefusesScriptsIsLeftAlone(t *testing.T) {
 	assert.Len(t, log.lines("is asked for locks"), 1)
 }
 
-// A master that loses the right while locks are held is sent every release once, and then a few commands a second, whatever
-// number of releases it refuses.
+// A master that loses the right while locks are held is sent every release once, and then a few commands a second,
+// whatever number of releases it refuses.
 func TestAMasterThatBeginsToRefuseScriptsIsNotStormed(t *testing.T) {
 	t.Parallel()
 	for name, right := range map[string]string{"EVALSHA": "evalsha", "DEL": "del"} {

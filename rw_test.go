@@ -85,8 +85,8 @@ func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
 	})
 }
 
-// The head of a line leaves its own intent, so a writer after it in the line is not starved either, and each intent goes with
-// the waiter that left it.
+// The head of a line leaves its own intent, so a writer after it in the line is not starved either, and each intent
+// goes with the waiter that left it.
 func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

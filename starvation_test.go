@@ -245,8 +245,8 @@ func TestARefusedTryLockOfAnyKindKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// A frozen master executes a look late, when the waiter has given up or has the lock. What the look leaves is taken back right
-// after it.
+// A frozen master executes a look late, when the waiter has given up or has the lock. What the look leaves is taken
+// back right after it.
 func TestAnIntentThatAFrozenMasterLeavesLateIsTakenBackAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, call := range exclusive() {

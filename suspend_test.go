@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// suspend has a host sleep for d: time goes on for everybody else, and its clock does not notice.
+// suspend suspends a host for d: its clock stands still, and time passes for the other hosts.
 func (w *world) suspend(host string, d time.Duration) {
 	w.Host(host).Suspend()
 	time.Sleep(d)
@@ -61,7 +61,8 @@ func TestALockThatWasSleptThroughIsLost(t *testing.T) {
 					l := w.locker(t, "a")
 					lk := lock(t, l, "x", opts...)
 					time.Sleep(2500 * time.Millisecond)
-					// The keys were set again, and longer, as by masters whose clocks stood still, too: no master says that it is lost.
+					// The keys were set again, and longer, as by masters whose clocks stood still, too: no master says
+					// that it is lost.
 					w.Host("a").Suspend()
 					for _, m := range w.Masters() {
 						m.Redis().SetTTL("x", time.Hour)

@@ -13,7 +13,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Whatever the bounds of its retries are, an intent lives from one look to the next, and ends soon after a waiter that died.
+// Whatever the bounds of its retries are, an intent lives from one look to the next, and ends soon after a waiter that
+// died.
 func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -84,8 +85,8 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 	})
 }
 
-// The keeper may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits for that release, and is
-// not told that somebody holds the name.
+// The keeper may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits for that
+// release, and is not told that somebody holds the name.
 func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

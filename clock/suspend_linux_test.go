@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// /proc/uptime tells CLOCK_BOOTTIME, in hundredths of a second.
+// /proc/uptime shows CLOCK_BOOTTIME, in hundredths of a second.
 func TestTheSystemTellsHowLongItWasSuspended(t *testing.T) {
 	t.Parallel()
 	first := clock.Suspended(clock.System)

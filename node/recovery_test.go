@@ -253,7 +253,7 @@ func TestAReleaseThatAProxyHangsUpAt(t *testing.T) {
 	breakOnce(t, r, c, "poison")
 }
 
-// The same over a wrapped client, which does not tell where in a batch its connection broke.
+// The same over a wrapped client, which does not report where in a batch its connection broke.
 func TestAReleaseThatAProxyHangsUpAtOverAWrappedClient(t *testing.T) {
 	t.Parallel()
 	_, s, c := realRig(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// refused returns what the node told of refusals: the text, or "over".
+// refused returns what the node reported of refusals: the text, or "over".
 func (r *rig) refused() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,7 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 	})
 }
 
-// Whoever takes the right away from a connection that lives is found out at the first release.
+// If a right is taken away while a connection is open, the node finds out at the first release.
 func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -252,7 +252,7 @@ func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
 	}
 }
 
-// A new connection tells, too: the master was restarted with other rights, say.
+// A new connection shows it, too, for example after the master was restarted with other rights.
 func TestANewConnectionTellsThatScriptsAreAllowedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
