@@ -1,0 +1,124 @@
+package redlock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// entry puts a hold of a kind on a master, for 10 s.
+func entry(m *simnet.Master, kind, token string) {
+	ends := time.Now().Add(ttl)
+	_, _ = m.Redis().ZAdd("x", float64(ends.UnixMilli()), "redlock:"+kind+":"+token)
+	m.Redis().SetTTL("x", ttl)
+}
+
+// madeToken makes a token of an owner.
+func madeToken(owner string, n int) string { return owner + ":" + fmt.Sprintf("%032x", n) }
+
+func TestInspectWhereTheMastersDisagree(t *testing.T) {
+	t.Parallel()
+	me := func(n int) string { return madeToken("me", n) }
+	for _, tt := range []struct {
+		name    string
+		make    func(i int, m *simnet.Master)
+		kind    string
+		depth   int
+		fence   uint64
+		holders map[string]int // the votes of each
+	}{
+		{"no majority counts alike", func(i int, m *simnet.Master) {
+			m.Set("x", me(1), ttl)
+			count(m, "x", []string{"11", "11", "12", "12", "13"}[i])
+		}, "mutex", 1, 0, map[string]int{me(1): 5}},
+		{"a majority counts alike", func(i int, m *simnet.Master) {
+			m.Set("x", me(1), ttl)
+			count(m, "x", []string{"11", "12", "12", "12", "13"}[i])
+		}, "mutex", 1, 12, map[string]int{me(1): 5}},
+		{"a minority knows of a holder", func(i int, m *simnet.Master) {
+			if i < 2 {
+				m.Set("x", me(1), ttl)
+				count(m, "x", "11")
+			}
+		}, "", 0, 0, nil},
+		{"a minority knows of one reader", func(i int, m *simnet.Master) {
+			entry(m, "reader", me(1))
+			if i < 2 {
+				entry(m, "reader", me(2))
+			}
+		}, "reader", 1, 0, map[string]int{me(1): 5}},
+		{"two minorities", func(i int, m *simnet.Master) {
+			switch i {
+			case 0, 1:
+				m.Set("x", me(1), ttl)
+			case 2, 3:
+				entry(m, "writer", me(2))
+			}
+		}, "", 0, 0, nil},
+		{"a minority knows of another kind", func(i int, m *simnet.Master) {
+			if i < 2 {
+				entry(m, "reader", me(1))
+			} else {
+				m.Set("x", me(2), ttl)
+			}
+		}, "mutex", 1, 0, map[string]int{me(2): 3}},
+		{"a writer that is a reader on most", func(i int, m *simnet.Master) {
+			entry(m, []string{"writer", "reader", "reader", "writer", "reader"}[i], me(1))
+		}, "reader", 1, 0, map[string]int{me(1): 5}},
+		{"holds of one owner, each on a majority of its own", func(i int, m *simnet.Master) {
+			if i < 3 {
+				entry(m, "reentrant", me(1))
+			}
+			if i > 1 {
+				entry(m, "reentrant", me(2))
+			}
+			if i != 1 && i != 2 {
+				entry(m, "reentrant", me(3))
+			}
+		}, "reentrant", 3, 0, map[string]int{me(1): 3, me(2): 3, me(3): 3}},
+		{"holds of two owners, none on a majority", func(i int, m *simnet.Master) {
+			if i < 4 {
+				entry(m, "reentrant", madeToken([]string{"me", "me", "you", "you"}[i], 1))
+			}
+		}, "", 0, 0, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				l := w.locker(t, "a")
+				var before []string
+				for i, m := range w.Masters() {
+					tt.make(i, m)
+					before = append(before, strings.Join(m.Keys(), " "))
+				}
+				h, err := l.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				assert.Equal(t, tt.kind, h.Kind)
+				assert.Equal(t, tt.depth, h.Depth)
+				assert.Equal(t, tt.fence, h.Fence)
+				votes := make(map[string]int)
+				for _, one := range h.Holders {
+					votes[one.Token] = one.Votes
+					assert.Equal(t, ttl, one.Left.Round(time.Second))
+				}
+				assert.Equal(t, len(tt.holders), len(votes))
+				for token, n := range tt.holders {
+					assert.Equal(t, n, votes[token], token)
+				}
+				require.Len(t, h.Nodes, 5)
+				for i, n := range h.Nodes {
+					assert.NoError(t, n.Err)
+					held := strings.Contains(" "+before[i]+" ", " x ")
+					assert.Equal(t, held, n.Kind != "", "each row has what its master knows")
+					assert.Equal(t, held, len(n.Holders) > 0)
+				}
+			})
+		})
+	}
+}
