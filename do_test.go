@@ -316,3 +316,57 @@ func TestDoOfAWriterMayDowngrade(t *testing.T) {
 		w.free(t)
 	})
 }
+
+// However the function ends, its context has ended when Do has, and the first cause stays.
+func TestDoEndsTheFunctionsContextHoweverItEnds(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end   func(w *world, cancel context.CancelCauseFunc) error
+		cause error
+	}{
+		"an error":     {func(*world, context.CancelCauseFunc) error { return errOwn }, redlock.ErrReleased},
+		"no quorum":    {func(w *world, _ context.CancelCauseFunc) error { w.freeze(); return nil }, redlock.ErrReleased},
+		"after a loss": {func(w *world, _ context.CancelCauseFunc) error { w.sleepThrough(); panic("mine") }, redlock.ErrLost},
+		"cancelled":    {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
+				outer, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				var work, derived context.Context
+				func() {
+					defer func() { _ = recover() }()
+					_ = d.do(outer, l, func(ctx context.Context) error {
+						work = ctx
+						child, stop := context.WithCancel(ctx)
+						t.Cleanup(stop)
+						derived = child
+						synctest.Wait()
+						return tt.end(w, cancel)
+					})
+				}()
+				require.Error(t, work.Err())
+				require.ErrorIs(t, context.Cause(work), tt.cause)
+				require.ErrorIs(t, context.Cause(derived), tt.cause)
+				w.Host("a").Thaw()
+				for _, m := range w.Masters() {
+					m.Heal()
+				}
+			})
+		})
+	}
+}
+
+// freeze has two masters of three freeze.
+func (w *world) freeze() {
+	w.Master(0).Freeze()
+	w.Master(1).Freeze()
+}
+
+// sleepThrough has the host a run no timer until its locks have ended.
+func (w *world) sleepThrough() {
+	w.Host("a").Freeze()
+	time.Sleep(2 * ttl)
+	w.Host("a").Clock().Thaw()
+}
