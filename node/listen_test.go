@@ -67,6 +67,30 @@ func TestAListenerThatStoppedHearsNothing(t *testing.T) {
 	})
 }
 
+// One channel is dropped and taken up again, in turn, over a connection that another keeps open.
+func TestAListenerOfAChannelThatWasDroppedWhileAnotherWasKept(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		const soon = 100 * time.Millisecond
+		kept := r.listen("kept")
+		r.eventually(soon, "it listens", func() bool { return kept.heard.Load() == 1 })
+		for i := range 3 {
+			l := r.listen(channel)
+			r.eventually(soon, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+			assert.Equal(t, 1, r.m.Subscribers(channel))
+			r.publish(channel)
+			r.eventually(soon, "a message", func() bool { return l.heard.Load() == 2 })
+			l.stop()
+			r.eventually(soon, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
+			assert.Equal(t, 1, r.m.Subscribers("kept"))
+			r.publish("kept")
+			r.eventually(soon, "a message for the other", func() bool { return kept.heard.Load() == int64(i+2) })
+			assert.EqualValues(t, 2, l.heard.Load())
+		}
+		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
+	})
+}
+
 func TestTwoListenersOnOneChannel(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
