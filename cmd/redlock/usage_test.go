@@ -88,6 +88,9 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 		"http://user:s3cret@127.0.0.1:1", "redis://user:s3cret@", "redis://user:s3cret@127.0.0.1:port",
 		"redis://user:s3cret@127.0.0.1/db", "redis://user:s3cret@127.0.0.1:1?max_retries=3", "redis://user:s3cret@127.0.0.1 :1",
 		"rediss://user:s3cret@" + host, "unix://user:s3cret@nowhere", "://user:s3cret@" + host,
+		"redis://user:s3cret@" + host + "?client_name=s3cret", "redis://user:s3cret@127.0.0.1:1?client_name=s3cret",
+		"redis://user:s3cret@127.0.0.1:1?tpyo=s3cret", "redis://user:s3cret@127.0.0.1:1/db?client_name=s3cret",
+		"redis://user:s3cret@h?client_name=s3cret,redis://h2,redis://user:s3cret@h?client_name=s3cret",
 	} {
 		for _, args := range [][]string{
 			{"status"}, {"status", "--json"}, {"status", "x"},
