@@ -8,10 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -141,6 +143,75 @@ var failing = []struct {
 		_, err := l.Nodes(t.Context())
 		return err
 	}},
+}
+
+// holding are the ways to have each kind of lock.
+var holding = map[string]func(context.Context, *redlock.Locker, ...redlock.LockOption) (*redlock.Lock, error){
+	"reader": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.RW("x").TryRLock(ctx, opts...)
+	},
+	"writer": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.RW("x").TryLock(ctx, opts...)
+	},
+	"reentrant": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.Reentrant("x", "us").TryLock(ctx, opts...)
+	},
+	"several names": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		return l.TryLockAll(ctx, []string{"x", "y"}, opts...)
+	},
+}
+
+// Every kind of lock names the masters that did not extend or release it.
+func TestNodeErrorsOfEveryKindOfLock(t *testing.T) {
+	t.Parallel()
+	for kind, take := range holding {
+		for op, do := range map[string]func(lk *redlock.Lock, ctx context.Context) error{
+			"extend": (*redlock.Lock).Extend, "release": (*redlock.Lock).Unlock,
+		} {
+			for name, fault := range map[string]struct {
+				begin func(*simnet.Master)
+				is    func(t *testing.T, err error)
+			}{
+				"frozen": {(*simnet.Master).Freeze, func(t *testing.T, err error) {
+					t.Helper()
+					assert.Equal(t, node.ErrTimeout, err)
+				}},
+				"out of memory": {
+					func(m *simnet.Master) { m.Reply("OOM command not allowed", "EVALSHA", "EVAL") },
+					func(t *testing.T, err error) {
+						t.Helper()
+						var reply redis.Error
+						require.ErrorAs(t, err, &reply)
+						assert.Equal(t, "OOM command not allowed", reply.Error())
+					},
+				},
+			} {
+				t.Run(kind+", "+op+", "+name, func(t *testing.T) {
+					t.Parallel()
+					inWorld(t, 5, func(t *testing.T, w *world) {
+						lk, err := take(t.Context(), w.locker(t, "a"), redlock.WithoutKeepalive())
+						require.NoError(t, err)
+						synctest.Wait()
+						down := []int{0, 2, 3}
+						for _, i := range down {
+							fault.begin(w.Master(i))
+						}
+						err = do(lk, t.Context())
+						require.ErrorIs(t, err, redlock.ErrNoQuorum)
+						found := redlock.NodeErrors(err)
+						require.Len(t, found, len(down), err)
+						for i, failed := range found {
+							assert.Equal(t, w.Addr(down[i]), failed.Node)
+							assert.Equal(t, op, failed.Op)
+							fault.is(t, failed.Err)
+							assert.Equal(t, failed.Err, errors.Unwrap(failed))
+						}
+						w.Heal()
+					})
+				})
+			}
+		}
+	}
 }
 
 // Each failure names the masters that failed, what they were asked, and why.
