@@ -13,7 +13,8 @@ import (
 //
 // A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It
 // returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise
-// it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up.
+// it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up. The token of
+// a reader, a writer or a reentrant lock cannot be attached: the result is [ErrHeld], and [HeldError] has the kind.
 //
 // [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
 // the fencing token along with the lock's token.
