@@ -17,7 +17,7 @@ import (
 // Lock waits for masters that are down, slow, loading, out of memory, replicas, or within their restart window. It
 // returns before ctx ends only if waiting cannot help: on an invalid argument, on [ErrClosed], and if too many masters
 // have faults that only an operator can fix. Such faults are a wrong password, a missing right, INFO refused, a
-// certificate that does not verify, a server that is not Redis or too old for [WithFencing], one server under two
+// certificate that does not verify, a server that is not Redis, fencing tokens that are used up, one server under two
 // addresses, and a Cluster that keeps the names of a LockAll in different slots. When ctx ends, the error matches
 // ctx.Err() and also what Lock was waiting for: [ErrHeld] or [ErrNoQuorum].
 //

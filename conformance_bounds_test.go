@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -207,16 +208,26 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 	})
 }
 
-func TestAWaitingLockSaysHowToRecoverAFenceAtItsLimit(t *testing.T) {
+func TestALockSaysHowToRecoverAFenceAtItsLimitAndDoesNotWait(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithFencing())
 		for _, m := range w.Masters() {
 			count(m, "x", fmt.Sprint(int64(largest)))
 		}
-		_, err := l.TryLock(t.Context(), "x")
-		require.ErrorIs(t, err, redlock.ErrNoQuorum)
-		require.ErrorContains(t, err, "delete the key on every master")
+		for what, take := range map[string]func() (*redlock.Lock, error){
+			"TryLock":   func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+			"Lock":      func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },
+			"LockAll":   func() (*redlock.Lock, error) { return l.LockAll(within(t, time.Minute), []string{"x", "y"}) },
+			"RLock":     func() (*redlock.Lock, error) { return l.RW("x").RLock(within(t, time.Minute)) },
+			"RW.Lock":   func() (*redlock.Lock, error) { return l.RW("x").Lock(within(t, time.Minute)) },
+			"Reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(within(t, time.Minute)) },
+		} {
+			_, err := take()
+			require.ErrorIs(t, err, redlock.ErrNoQuorum, what)
+			require.NotErrorIs(t, err, context.DeadlineExceeded, what)
+			require.ErrorContains(t, err, "delete the key on every master", what)
+		}
 		for _, m := range w.Masters() { // as the error says
 			m.Redis().Del(redlock.FenceKey("x"))
 		}

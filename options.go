@@ -117,8 +117,7 @@ func WithoutHandOver() LockOption {
 
 // WithFencing gives the lock a fencing token, [Lock.Fence]: a number that grows from one holder of a name to the next.
 // A storage that has seen a token refuses writes with a smaller one. Default off: an acquisition is then one plain
-// SET NX PX. With fencing it is a script, and takes a second round trip if the masters' counters differ. It needs Redis
-// 6.2.
+// SET NX PX. With fencing it is a script, and takes a second round trip if the masters' counters differ.
 func WithFencing() LockOption {
 	return lockOption(func(c *config) { c.fencing = true })
 }

@@ -54,8 +54,9 @@ local function fencingToken(text)
 	return n
 end
 
+-- Only an operator can fix this: package node takes the error for permanent by how its text begins.
 local function usedUp(key)
-	error('ERR the fencing tokens of ' .. key .. ' are used up: some client had a clock past the year 2255. ' ..
+	error('USEDUP the fencing tokens of ' .. key .. ' are used up: some client had a clock past the year 2255. ' ..
 		'Set that clock, delete the key on every master, and reset the last token in the storage that checks it')
 end
 

@@ -71,6 +71,8 @@ func TestErrorReplies(t *testing.T) {
 		{"MOVED 3999 127.0.0.1:6381", false},
 		{"TRYAGAIN Multiple keys request during rehashing of slot", false},
 		{"ERR something else", false},
+		{"ERR syntax error", false},
+		{"ERR user_script:49: USEDUP the fencing tokens of redlock:fence:{x} are used up: some client had a clock", true},
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", false},
 	} {
 		t.Run(c.reply, func(t *testing.T) {
@@ -91,25 +93,6 @@ func TestErrorReplies(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Redis 6.0 knows no SET with GET: a script that uses it is answered so. A command that has no script is another matter.
-func TestASyntaxErrorInAScriptIsThatOfAnOldServer(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, r *rig) {
-		r.warm()
-		r.m.Reply("ERR syntax error", "SET", "EVALSHA")
-		v := r.ask(release("a", "me")).result()
-		assert.Equal(t, node.Failed, v.Verdict)
-		require.ErrorIs(t, v.Err, node.ErrOldServer)
-		require.ErrorContains(t, v.Err, "ERR syntax error")
-		assert.True(t, node.Permanent(v.Err))
-
-		v = r.ask(acquire("a", "me")).result()
-		require.ErrorContains(t, v.Err, "ERR syntax error")
-		require.NotErrorIs(t, v.Err, node.ErrOldServer)
-		assert.False(t, node.Permanent(v.Err))
-	})
 }
 
 // One command's error is that command's.

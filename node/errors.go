@@ -24,8 +24,6 @@ var (
 	ErrClosed = errors.New("the node is closed")
 	// ErrBound: the node belongs to another locker.
 	ErrBound = errors.New("the node belongs to a locker already: make one node for each locker")
-	// ErrOldServer: a script uses an option of a command that the server does not know.
-	ErrOldServer = errors.New("this server is older than Redis 6.2, which fencing needs: upgrade it, or lock without WithFencing")
 	// ErrNotRedis: whatever listens there does not speak the Redis protocol.
 	ErrNotRedis = errors.New("this is no Redis server; check the address, and the scheme (rediss:// for TLS)")
 )
@@ -66,16 +64,16 @@ func (e *IdentityError) Error() string {
 func (e *IdentityError) Unwrap() error { return e.Err }
 
 // Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
-// a certificate that does not verify, a server that is not Redis or too old, or keys that a Redis Cluster keeps in
-// different slots. Every other error may go away by itself.
+// a certificate that does not verify, a server that is not Redis, fencing tokens that are used up, or keys that a Redis
+// Cluster keeps in different slots. Every other error may go away by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
 	var right *RightError
-	return errors.Is(err, ErrNotRedis) || errors.Is(err, ErrOldServer) || errors.As(err, &identity) || errors.As(err, &certificate) ||
+	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
 		errors.As(err, &right) ||
 		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
-		refusedInScript(err)
+		refusedInScript(err) || fenceUsedUp(err)
 }
 
 // refusedInScript reports whether err says that a script may not run one of its commands: it has no code of its own, and
@@ -84,6 +82,13 @@ func refusedInScript(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) &&
 		(strings.Contains(reply.Error(), "The user executing the script can't") || strings.Contains(reply.Error(), "ACL failure in script"))
+}
+
+// fenceUsedUp reports whether err is that of a script whose counter of fencing tokens is at its limit. Some versions of
+// Redis put the script's position before the text.
+func fenceUsedUp(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && strings.Contains(reply.Error(), "USEDUP the fencing tokens of ")
 }
 
 // hasPrefix reports whether err is, or wraps, an error reply of Redis that begins with one of the words.

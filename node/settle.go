@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -93,9 +92,6 @@ func (s *settlement) settle(c *Call, r reply) {
 
 func (s *settlement) answer(c *Call, r reply) {
 	err := r.err
-	if c.Op.script != nil && hasPrefix(err, "ERR syntax error") {
-		err = fmt.Errorf("%w (%w)", ErrOldServer, err)
-	}
 	switch {
 	case err == nil:
 		s.accept(c, c.Op.read(r.value))
