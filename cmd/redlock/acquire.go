@@ -88,7 +88,7 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 	return e
 }
 
-// whoHolds says who holds name, as far as a majority of the masters tells in a second. err is the ErrHeld.
+// whoHolds describes who holds name, if a majority of the masters answers within a second. err is the ErrHeld.
 func whoHolds(locker *redlock.Locker, name string, err error) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -99,7 +99,7 @@ func whoHolds(locker *redlock.Locker, name string, err error) string {
 	return held(name, holding)
 }
 
-// held says who holds name: one holder, how many others, the kind of lock, and how long the last of them stays.
+// held describes who holds name: one holder, the number of others, the kind of lock, and the longest remaining TTL.
 func held(name string, holding redlock.Holding) string {
 	text := quote(name) + " is held by " + owner(holding.Holders[0].Token)
 	if others := len(holding.Holders) - 1; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's

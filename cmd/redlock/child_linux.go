@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dieTogether has the kernel send SIGTERM to the command when its supervisor dies. It is the last resort: it matters
-// only if redlock and its supervisor are killed together.
+// dieTogether makes the kernel send SIGTERM to the command when its supervisor dies. It is a last resort, for the case
+// that redlock and its supervisor are killed together.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
-// ownProgram returns the path of the program that this process runs, also when its file was replaced meanwhile.
+// ownProgram returns the path of the program that this process runs. The path stays valid if the file is replaced.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 
 // inheritOrphans makes this process the parent of every descendant whose own parent ends, in whatever group or session.

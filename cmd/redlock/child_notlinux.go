@@ -12,7 +12,7 @@ func dieTogether(*syscall.SysProcAttr) {}
 
 func ownProgram() (string, error) { return os.Executable() }
 
-// inheritOrphans does nothing: what leaves the command's group is lost from sight.
+// inheritOrphans does nothing: processes that leave the command's group cannot be found.
 func inheritOrphans() {}
 
 func becomeSupervisor() {}

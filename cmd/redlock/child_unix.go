@@ -23,10 +23,10 @@ type child struct {
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr. When this process dies, the command
-// and what it started get SIGTERM, and SIGKILL after grace. mayGoOn is asked, from another goroutine, before a command
-// that was suspended on a terminal is resumed; if it says no, the command stays suspended.
+// and everything that it started get SIGTERM, and SIGKILL after grace. mayGoOn is called from another goroutine before
+// a command that was suspended on a terminal is resumed; if it returns false, the command stays suspended.
 func start(path string, argv, env []string, grace time.Duration, mayGoOn func() bool) (*child, error) {
-	inheritOrphans() // those of a supervisor that is killed
+	inheritOrphans() // of a supervisor that is killed
 	term := openTerminal()
 	super, l, err := startSupervisor(path, argv, env, grace)
 	if err != nil {
@@ -82,7 +82,7 @@ func startSupervisor(path string, argv, env []string, grace time.Duration) (*exe
 	return cmd, ours, nil
 }
 
-// watch follows the command by what its supervisor reports, and does what a shell would do when it is stopped.
+// watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do.
 func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool) {
 	for {
 		m, ok := c.link.receive()
@@ -101,8 +101,8 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool)
 	}
 }
 
-// takeOver ends the command and all that it started after its supervisor was killed, and returns how it ended. The code is
-// that of a SIGKILL, whatever the command made of its SIGTERM: it was not let finish.
+// takeOver ends the command and everything that it started after its supervisor was killed. It returns how the command
+// ended. The code is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work.
 func (c *child) takeOver(grace time.Duration) (how status) {
 	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
@@ -117,7 +117,7 @@ func (c *child) takeOver(grace time.Duration) (how status) {
 	return how
 }
 
-// ended is how the command ended by a report of its supervisor.
+// ended returns how the command ended, according to a report of its supervisor.
 func ended(m message) status {
 	if m.verb == wasEndedBy {
 		return status{code: exitSignal + m.n, signal: syscall.Signal(m.n)}
@@ -132,13 +132,13 @@ func (c *child) send(s os.Signal) {
 	}
 }
 
-// holdsFor says for how long the lock is ours, should this process be stopped now.
+// holdsFor tells the supervisor for how long the lock is held if this process is stopped now.
 func (c *child) holdsFor(left time.Duration) {
 	c.link.send(holdsLock, int(max(left, 0).Milliseconds()))
 }
 
-// stop ends the command and all that it started: SIGTERM, the grace period, SIGKILL. The command's status is then sent
-// when nothing is left.
+// stop ends the command and everything that it started: SIGTERM, the grace period, SIGKILL. The command's status is
+// sent when no process is left.
 func (c *child) stop() { c.link.send(stopTree, 0) }
 
 // close takes the terminal back. It is called when the leader has ended; orderly is false if it was killed, and may have

@@ -50,7 +50,7 @@ func outcome(err error) (int, string) {
 	return e.code, sentence(e.err)
 }
 
-// sentence is what this program prints of an error.
+// sentence returns the text that this program prints for an error.
 func sentence(err error) string {
 	return "redlock: " + inFlags(strings.TrimPrefix(err.Error(), "redlock: "))
 }
@@ -59,7 +59,7 @@ func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// heldBy says what an ErrHeld tells: not who holds the lock.
+// heldBy describes an ErrHeld, which does not name the holder.
 func heldBy(err error) string {
 	held := &redlock.HeldError{}
 	errors.As(err, &held)

@@ -62,7 +62,7 @@ func perMaster(err error) string {
 	return b.String()
 }
 
-// flagOf names the flag of this program for each option of the library that an error may name.
+// flagOf maps each option of the library that an error may name to the flag of this program.
 var flagOf = map[string]string{
 	"WithTTL":             "--ttl",
 	"WithMaxHold":         "--max-hold",
@@ -72,7 +72,7 @@ var flagOf = map[string]string{
 	"WithoutRestartGuard": "--without-restart-guard",
 }
 
-// optionOrQuoted finds options, and what stands in quotes, where names are that may look like options.
+// optionOrQuoted matches options, and quoted text, which may be a name that looks like an option.
 var optionOrQuoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|(?:redlock\.)?(With(?:out)?[A-Z]\w*)(?:\([^()]*\))?`)
 
 // inFlags names the flags of this program where the library names its options.

@@ -75,8 +75,8 @@ func (h *holder) run(path string, argv []string) error {
 // have been told otherwise yet.
 func (h *holder) held() bool { return h.lock.Err() == nil }
 
-// wait forwards signals until the command ends. When the lock is lost before, it says so and ends the command. It
-// returns how the command ended, and whether it was ended so.
+// wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It
+// returns how the command ended, and whether the lock was lost.
 func (h *holder) wait(c *child) (how status, lost bool) {
 	gone := h.lock.Context().Done()
 	tell := time.NewTimer(0)

@@ -11,28 +11,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// link is one end of the socket between redlock and its supervisor. No other process holds an end, so a process reads
-// the end of the stream when the other one has died, however it died.
+// link is one end of the socket between redlock and its supervisor. No other process has an end of it, so a process
+// reads end of file when the other one has died for any reason.
 type link struct {
 	fd   int
 	file *os.File
 	from *bufio.Reader
 }
 
-// message is a line on a link: what happened or is to be done, and a number that belongs to it.
+// message is a line on a link: an order or an event, and its number.
 type message struct {
 	verb string
 	n    int
 }
 
-// What redlock tells its supervisor.
+// The orders of redlock to its supervisor.
 const (
 	sendSignal = "signal" // n: send this signal to the command's group
 	stopTree   = "stop"   // end the command and all that it started
 	holdsLock  = "holds"  // n: for so many milliseconds more, unless this is said again
 )
 
-// What the supervisor tells redlock.
+// The events that the supervisor reports to redlock.
 const (
 	hasStarted  = "started" // n: the command's pid, which is also its group
 	cannotStart = "failed"  // n: the errno of the exec
@@ -56,7 +56,7 @@ func newLink() (ours *link, theirs int, err error) {
 	return openLink(pair[0]), pair[1], nil
 }
 
-// openLink makes a link of a descriptor. Close ends a read that is under way.
+// openLink returns a link on a descriptor. close ends a read that is in progress.
 func openLink(fd int) *link {
 	_ = unix.SetNonblock(fd, true)
 	f := os.NewFile(uintptr(fd), "link")
@@ -69,7 +69,7 @@ func (l *link) send(verb string, n int) bool {
 	return err == nil
 }
 
-// receive waits for a message. ok is false when the other process has ended.
+// receive waits for a message. ok is false if the other process has ended.
 func (l *link) receive() (m message, ok bool) {
 	line, err := l.from.ReadString('\n')
 	if err != nil {

@@ -46,8 +46,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
 
-// check finds what is wrong with the flags, in their own words. What is left, such as a TTL that is too short for the
-// node timeout, the library finds.
+// check returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
+// that is too short for the node timeout.
 func (m *masters) check(cmd *cobra.Command) error {
 	window := cmd.Flags().Changed("restart-window")
 	switch {
@@ -56,9 +56,11 @@ func (m *masters) check(cmd *cobra.Command) error {
 	case cmd.Flags().Changed("node-timeout") && m.nodeTimeout <= 0:
 		return usage("--node-timeout %v: it must be above 0", m.nodeTimeout)
 	case window && m.restartWindow <= 0:
-		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off", m.restartWindow)
+		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off",
+			m.restartWindow)
 	case window && !m.withoutGuard && m.ttl > m.restartWindow:
-		return usage("--ttl %v is above --restart-window %v: the window must cover the largest TTL that anybody uses on these masters",
+		return usage("--ttl %v is above --restart-window %v: "+
+			"the window must cover the largest TTL that anybody uses on these masters",
 			m.ttl, m.restartWindow)
 	}
 	return nil

@@ -82,7 +82,7 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 	}
 }
 
-// Whoever asks twice may mean it.
+// A user who signals twice may mean it: the second signal is forwarded, too.
 func TestTwoSignalsAreTwo(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(direct, "direct"), "direct")

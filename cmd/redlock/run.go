@@ -77,7 +77,8 @@ func runCommand() *cobra.Command {
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
 	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
-	fl.DurationVar(&f.grace, "grace", 5*time.Second, "how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
+	fl.DurationVar(&f.grace, "grace", 5*time.Second,
+		"how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")
 	return cmd
 }

@@ -15,12 +15,13 @@ import (
 // supervisorName is the program name, argv[0], with which redlock starts itself as a supervisor.
 const supervisorName = "redlock-supervisor"
 
-// A supervisor is a process between redlock and the command. It starts the command, reports what becomes of it, and
-// ends the command and all that it started, when redlock says so, has died, or is stopped until its lock has ended. A parent-death signal alone would not do:
-// it reaches only the direct child, and it is repeated for every thread of the parent that dies later.
+// A supervisor is a process between redlock and the command. It starts the command and reports when it is suspended or
+// ends. The supervisor ends the command and everything that it started when redlock orders it, when redlock has died,
+// and when redlock is stopped and its lock has ended meanwhile. A parent-death signal alone would not suffice: it
+// reaches only the direct child, and it is repeated for every thread of the parent that dies later.
 //
-// The supervisor has a process group of its own. What stops or kills redlock's whole group, as Ctrl-Z or kill -9 %1 in
-// a shell, leaves the supervisor running.
+// The supervisor has its own process group. A signal that stops or kills redlock's whole group, as Ctrl-Z or kill -9 %1
+// in a shell do, does not reach the supervisor.
 type supervisor struct {
 	group   int // of the command, which leads it; 0 if unknown
 	grace   time.Duration
@@ -73,7 +74,7 @@ func supervise(args []string) int {
 			orders <- m
 		}
 	}()
-	if l.broken() { // nobody extends the lock
+	if l.broken() { // redlock has ended, so the lock is no longer extended
 		return 1
 	}
 	pid, err := launchCommand(args[2], args[3:])
@@ -93,12 +94,12 @@ func supervise(args []string) int {
 	return 0
 }
 
-// dropSignals keeps this process alive when somebody signals it. The command does not inherit that, as it would if the
-// signals were ignored here. Those that redlock itself was started to ignore stay ignored, for the command as well.
+// dropSignals makes this process survive signals. The command does not inherit that, as it would if the signals were
+// ignored here. Signals that redlock itself was started to ignore stay ignored, for the command as well.
 func dropSignals() {
 	signals, _ := catch()
 	go func() {
-		for range signals { //nolint:revive // redlock forwards what the command shall get
+		for range signals { //nolint:revive // redlock forwards the signals that are for the command
 		}
 	}()
 }
@@ -124,7 +125,8 @@ func launchCommand(path string, argv []string) (pid int, err error) {
 	return p.Pid, nil
 }
 
-// reap reaps all children of this process, orphans that it inherited included, and returns what becomes of the leader.
+// reap reaps all children of this process, including the orphans that it inherited. It returns a channel with the
+// status changes of the leader.
 func reap(leader int) <-chan unix.WaitStatus {
 	changes := make(chan unix.WaitStatus)
 	go func() {
@@ -143,8 +145,8 @@ func reap(leader int) <-chan unix.WaitStatus {
 	return changes
 }
 
-// run returns when the command has ended; after the order to stop, or the death of redlock, when nothing is left of all
-// that it started, or what is left cannot be killed.
+// run returns when the command has ended. After the order to stop, or the death of redlock, it returns when every
+// process that the command started has ended or cannot be killed.
 func (s *supervisor) run() {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
@@ -186,7 +188,7 @@ func (s *supervisor) run() {
 	}
 }
 
-// obey does what redlock orders; ok is false when redlock has died.
+// obey executes an order of redlock; ok is false if redlock has died.
 func (s *supervisor) obey(m message, ok bool) {
 	switch {
 	case !ok:
@@ -200,7 +202,7 @@ func (s *supervisor) obey(m message, ok bool) {
 		n := syscall.Signal(m.n)
 		if n == unix.SIGTERM {
 			if s.ending {
-				return // it has had its SIGTERM
+				return // the group got its SIGTERM before
 			}
 			s.asked = true
 		}
@@ -208,7 +210,7 @@ func (s *supervisor) obey(m message, ok bool) {
 	}
 }
 
-// observe notes a change of the command, and reports whether it has ended.
+// observe handles a status change of the command, and reports whether the command has ended.
 func (s *supervisor) observe(ws unix.WaitStatus) bool {
 	if ws.Stopped() {
 		s.report(hasStopped, int(ws.StopSignal()))
@@ -233,7 +235,7 @@ func (s *supervisor) tell() {
 	}
 }
 
-// end begins to end the whole tree. What is stopped is continued, to receive the signal.
+// end begins to end the whole tree. Suspended processes are resumed, so that they handle the signal.
 func (s *supervisor) end() {
 	if s.ending {
 		return
@@ -246,9 +248,9 @@ func (s *supervisor) end() {
 	s.signal(unix.SIGCONT)
 }
 
-// pursue follows what the command started outside its group. Before the grace period is over, a process there gets one
-// SIGTERM when its parent has ended: until then its parent, such as a shell or another redlock run, may pass it on.
-// After the grace period everything is killed, again and again, for it may fork meanwhile.
+// pursue ends the processes that the command started and that left its group. During the grace period such a process
+// gets one SIGTERM, when its parent has ended: until then the parent, such as a shell or another redlock run, may
+// forward the signal. After the grace period pursue kills every process, repeatedly, since they may fork.
 func (s *supervisor) pursue() {
 	if s.killing {
 		s.signal(unix.SIGKILL)
