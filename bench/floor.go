@@ -123,7 +123,7 @@ func (f *floor) load(ctx context.Context) error {
 }
 
 // exchange sends to all masters, and returns when a majority has answered as it should. One goroutine does it: the
-// masters work meanwhile, and their replies are too small to fill a socket's buffer while nobody reads them. The
+// masters work meanwhile, and their replies are too small to fill a socket's buffer before they are read. The
 // majority is always the same, so its masters are those that get their commands first.
 func (f *floor) exchange(e exchange) error {
 	until := time.Now().Add(floorPatience)

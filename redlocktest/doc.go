@@ -31,7 +31,7 @@
 //	Slow(d)       delays everything that it sends by d              none if d exceeds the node timeout
 //	Refuse(text)  answers every command with that error             none
 //	Hold(name)    holds the name for another client                 denied
-//	Release(name) frees the name, whoever holds it                  granted
+//	Release(name) frees the name from any holder                    granted
 //	Wipe          loses all data without a trace                    granted, even to a second holder
 //
 // If a majority has no vote, a Locker returns [redlock.ErrNoQuorum]. If a majority denies, it returns

@@ -120,7 +120,7 @@ func (m *Master) Refuse(text string) {
 // thaw; on a stopped one it does nothing.
 func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, somebody, ttl) }
 
-// Release frees name on this master, whoever holds it, and publishes the release. Waiters are woken once Release was
+// Release frees name on this master from any holder, and publishes the release. Waiters are woken once Release was
 // called on a majority of the masters, as by an Unlock. On a frozen master Release takes effect at the thaw.
 func (m *Master) Release(name string) { m.in.Del(name, channelPrefix+name, "") }
 

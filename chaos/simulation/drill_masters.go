@@ -212,8 +212,8 @@ func (sc *scene) refusedReleases() {
 		}
 		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again after a second at most
 		for _, key := range sc.left() {
-			sc.problem(ByResidue, w.who, "a master refused the release of a %v for a while, and a second later there is still %s",
-				kind, key)
+			sc.problem(ByResidue, w.who,
+				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (sc *scene) namesInTurn() {
 			if !release(h, waiters[1], got, "while its client waits for another name") {
 				return
 			}
-			holders.pause(context.Background(), 100*time.Millisecond) // nobody listens to it meanwhile
+			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile the waiter is not subscribed to it
 			if long.lock.Context().Err() != nil {
 				sc.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
 			}
@@ -88,7 +88,7 @@ func farBounds(r *rand.Rand, s *Schedule) {
 	writer := &s.Clients[1]
 	bounds := [][2]time.Duration{{10, 100}, {50, 300}, {1500, 2500}, {2000, 4000}, {3000, 8000}}[r.IntN(5)]
 	writer.RetryMin, writer.RetryMax = bounds[0]*time.Millisecond, bounds[1]*time.Millisecond
-	// Readers come by themselves when the intent has ended, whoever sends messages.
+	// Readers get the name when the intent has expired, even without a release message.
 	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
 }
 
@@ -135,6 +135,7 @@ func (sc *scene) deadWriter() {
 	if w := <-wrote; w != nil {
 		w.sure()
 	} else {
-		sc.problem(ByLiveness, writer.who, "did not get %q when it lived again and the readers had gone", sc.schedule.Names[0])
+		sc.problem(ByLiveness, writer.who,
+			"did not get %q when it lived again and the readers had gone", sc.schedule.Names[0])
 	}
 }

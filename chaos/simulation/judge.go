@@ -128,7 +128,8 @@ func (s Schedule) linger(f Fault) time.Duration {
 // idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies keeps
 // others out for its own TTL at most, however many others renew, and as a waiting writer for as long as its intent lives.
 func (r *Result) idle(waits []Wait) {
-	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool { return f.death(r.Schedule) })
+	deadly := func(f Fault) bool { return f.death(r.Schedule) }
+	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, deadly)
 	var most time.Duration
 	for _, c := range r.Schedule.Clients {
 		retry := c.RetryMax
