@@ -97,10 +97,14 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 func uptimeOf(fields map[string]string) (time.Duration, error) {
 	const century = 100 * 365 * 24 * 3600
 	seconds, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
-	if err == nil && seconds > century {
+	switch {
+	case err != nil:
+		return 0, err
+	case seconds > century:
 		return 0, fmt.Errorf("an uptime of %d seconds", seconds)
+	default:
+		return time.Duration(max(0, seconds)) * time.Second, nil
 	}
-	return time.Duration(max(0, seconds)) * time.Second, err
 }
 
 func parseInfo(info string) map[string]string {

@@ -76,6 +76,7 @@ func FuzzReadSet(f *testing.F) {
 
 func FuzzReadStatus(f *testing.F) {
 	f.Add("role:master\r\nuptime_in_seconds:9223372036854775807\r\nloading:1\r\n")
+	f.Add("role:master\r\nuptime_in_seconds:99999999999999999999\r\n") // more than an int64 holds
 	f.Add("role:\r\n")
 	f.Add("uptime_in_seconds:x:y\nrole:slave\nredis_version:7\nvalkey_version:8")
 	f.Fuzz(func(t *testing.T, info string) {
