@@ -117,9 +117,11 @@ func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 
 // putBack puts calls at the head of the queue, in order.
 func (r *recovery) putBack(calls []*Call) {
+	first := make([]orphan, len(calls), len(calls)+len(r.orphans))
 	for i, c := range calls {
-		r.orphans = slices.Insert(r.orphans, i, orphan{call: c})
+		first[i] = orphan{call: c}
 	}
+	r.orphans = append(first, r.orphans...)
 }
 
 // waitLonger doubles the backoff and postpones the next connection by it.
