@@ -71,7 +71,10 @@ func onLine(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, l *l
 		adjust(o)
 	}
 	c := redis.NewClient(o)
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() {
+		_ = c.Close()
+		time.Sleep(2 * time.Second) // after a failed dial, the client's pool tries again once a second until it is closed
+	})
 	n, err := node.Wrap(c)
 	require.NoError(t, err)
 	f(t, l, bind(t, nil, n), c)

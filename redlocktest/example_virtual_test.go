@@ -3,6 +3,7 @@ package redlocktest_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,7 @@ import (
 )
 
 func ExampleStartVirtual() {
-	test := func(t *testing.T) {
+	runTest(func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			masters := redlocktest.StartVirtual(t, 3)
 			locker, err := redlock.Open(redlocktest.URLs(masters))
@@ -31,12 +32,20 @@ func ExampleStartVirtual() {
 			})
 			fmt.Println(errors.Is(err, redlock.ErrHeld), err)
 		})
-	}
-	ok := testing.RunTests(func(string, string) (bool, error) { return true, nil },
-		[]testing.InternalTest{{Name: "TestWaiting", F: test}})
-	fmt.Println(ok)
+	})
 	// Output:
 	// waited: 1m0s
 	// false <nil>
-	// true
+	// passed: true
+}
+
+// runTest runs a test within an example, and prints whether it passed. It prints the same with go test -v.
+func runTest(test func(t *testing.T)) {
+	verbose := flag.Lookup("test.v")
+	was := verbose.Value.String()
+	_ = verbose.Value.Set("false")
+	defer func() { _ = verbose.Value.Set(was) }()
+	passed := testing.RunTests(func(string, string) (bool, error) { return true, nil },
+		[]testing.InternalTest{{Name: "Test", F: test}})
+	fmt.Println("passed:", passed)
 }
