@@ -54,6 +54,9 @@ type suite struct {
 
 type skip struct{ test, reason string }
 
+// detectorCrashes are how the output begins with which the race detector itself ends a process.
+var detectorCrashes = []string{"SIGSEGV: segmentation violation", "ThreadSanitizer: CHECK failed"}
+
 // crashes are the signs of what no busy machine does, in a test or in a process that it has started: 66 is how one ends that has seen
 // a data race. What rapid finds is drawn anew each time.
 var crashes = []string{"DATA RACE", "exit status 66", "panic: ", "fatal error: ", "[rapid] failed"}
@@ -73,7 +76,7 @@ func (r *Report) Take(e Event) {
 		s.tests[e.Test] = new(strings.Builder)
 		s.began = append(s.began, e.Test)
 	case "output":
-		s.felled = s.felled || strings.HasPrefix(e.Output, "SIGSEGV: segmentation violation")
+		s.felled = s.felled || slices.ContainsFunc(detectorCrashes, func(sign string) bool { return strings.HasPrefix(e.Output, sign) })
 		s.crashed = s.crashed || slices.ContainsFunc(crashes, func(sign string) bool { return strings.Contains(e.Output, sign) })
 		if text, running := s.tests[e.Test]; running {
 			text.WriteString(e.Output)

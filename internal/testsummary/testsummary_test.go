@@ -80,6 +80,12 @@ var packages = map[string]string{
 			println("SIGSEGV: segmentation violation\nPC=0x437b50 m=11 sigcode=1 addr=0x7fb208900000\n")
 			os.Exit(2)
 		}`,
+	"unchecked": `func TestA(t *testing.T) {
+			if _, err := os.Stat("unchecked"); err == nil { return }
+			os.WriteFile("unchecked", nil, 0o644)
+			println("ThreadSanitizer: CHECK failed: tsan_rtl.cpp:346 (0x0, 0x0) (tid=9022)")
+			os.Exit(66)
+		}`,
 	"excepted": `func TestA(t *testing.T) { t.Error("in another schedule") }`,
 	"leaves": `func TestMain(m *testing.M) {
 			m.Run()
@@ -198,6 +204,10 @@ func TestWhatFailedIsRunAgainAlone(t *testing.T) {
 				again + "felled, which the race detector had felled (once)\n", again + "once: ",
 				"Failed, and then passed alone: felled, which the race detector had felled (once); once: ",
 			},
+		},
+		"so is what a failed check of the race detector has": {
+			packages: []string{"unchecked"},
+			want:     []string{"Failed, and then passed alone: unchecked, which the race detector had felled (once)"},
 		},
 		"not if too many have":                        {packages: []string{"many"}, status: 1, want: []string{"Tests: 0 passed, 6 failed"}, not: []string{again}},
 		"not if there was a data race":                {packages: []string{"racy", "once"}, status: 1, not: []string{again}},
