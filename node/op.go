@@ -24,7 +24,8 @@ type Op struct {
 }
 
 // Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
-// convention of SET NX: OK is a grant, null is a denial, and any other reply is malformed. Arguments are strings, []byte, int, or int64; others panic.
+// convention of SET NX: OK is a grant, null is a denial, and any other reply is malformed. Arguments are strings,
+// []byte, int, or int64; others panic.
 func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet

@@ -147,7 +147,8 @@ func (s *session) verify() error {
 }
 
 // state looks into the socket, unless the session was used a moment ago. A connection into which one cannot look, such as
-// a tunnel's, is to be verified. A master that has become a replica is left, too: the name that led to it may lead to another server by now.
+// a tunnel's, is to be verified. A master that has become a replica is left, too: the name that led to it may lead to
+// another server by now.
 func (s *session) state() linkState {
 	if s.readOnly.Load() {
 		return over

@@ -158,9 +158,12 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 	return unconfirmed
 }
 
-// Listen has heard called when, since it was last called, a majority of the nodes had a message on the channel or began
-// to listen to it. Messages that come after their majority count for the next, so that it may be called too early, never too
-// late. It returns at once; stop ends it.
+// Listen calls heard when a majority of the nodes had a message on the channel, or began to listen to it, since the last
+// call. It returns at once; stop ends it.
+//
+// Messages that arrive after their majority count for the next call, so heard may be called too early. If a minority of
+// the nodes is down, the messages after such an early call may be too few for another one. So a caller must not rely on
+// heard alone: it must also try again after a while.
 func (q *Quorum) Listen(channel string, heard func()) (stop func()) {
 	c := &chorus{voices: make([]bool, len(q.nodes)), need: q.need, heard: heard}
 	stops := make([]func(), len(q.nodes))
