@@ -204,7 +204,7 @@ func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
 	t.Helper()
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&node.Call{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes})
+	s.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
 	return <-votes
 }
 

@@ -93,7 +93,7 @@ func (s *subject) pass(ms int64) {
 func (s *subject) ask(op *node.Op) node.Vote {
 	now := time.Now()
 	votes := make(ballot, 1)
-	s.node.Submit(&node.Call{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes})
+	s.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(10 * time.Second), Voter: votes}})
 	return <-votes
 }
 

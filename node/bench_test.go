@@ -102,7 +102,7 @@ func (a *asker) Vote(_ int, v node.Vote) { a.voted <- v }
 
 func (a *asker) ask(op *node.Op) node.Vote {
 	now := time.Now()
-	a.node.Submit(&node.Call{Op: op, Asked: now, Deadline: now.Add(time.Minute), Voter: a})
+	a.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(time.Minute), Voter: a}})
 	return <-a.voted
 }
 

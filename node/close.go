@@ -30,11 +30,11 @@ func (p *pipe) close(deadline time.Time) int {
 	var open []*Call
 	for _, calls := range [][]*Call{p.queue, p.wire, p.recovery.calls()} {
 		for _, c := range calls {
-			if c.Pursue && !c.idle() {
+			if c.Delivery.Durable && !c.needless() {
 				unconfirmed++
 			}
-			if !c.voted {
-				c.voted = true
+			if !c.f.voted {
+				c.f.voted = true
 				open = append(open, c)
 			}
 		}
@@ -51,10 +51,10 @@ func (p *pipe) close(deadline time.Time) int {
 	p.baton.Stop() // behind that: it may be writing
 	now := p.clock.Now()
 	for _, c := range open {
-		if !c.sent.IsZero() {
-			c.cast(unknown(ErrClosed), now)
+		if !c.f.sent.IsZero() {
+			c.deliver(unknown(ErrClosed), now)
 		} else {
-			c.cast(unsent(ErrClosed), now)
+			c.deliver(unsent(ErrClosed), now)
 		}
 	}
 	return unconfirmed

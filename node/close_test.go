@@ -40,7 +40,7 @@ func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
 						assert.LessOrEqual(t, time.Since(began), bound)
 						assert.Equal(t, 2, unconfirmed)
 						for _, tk := range r.asked {
-							assert.True(t, tk.voted(), "call %d", tk.call.Seat)
+							assert.True(t, tk.voted(), "call %d", tk.call.Index)
 						}
 						require.NoError(t, r.group.Wait())
 						assert.LessOrEqual(t, time.Since(began), bound+100*time.Millisecond, "the goroutines end, too")

@@ -24,7 +24,7 @@ func (p *pipe) connect() bool {
 		p.tell(err)
 	}
 	for _, c := range failed {
-		c.cast(unsent(err), now)
+		c.deliver(unsent(err), now)
 	}
 	return false
 }
@@ -43,13 +43,13 @@ func (p *pipe) abandon(now time.Time) (failed []*Call) {
 	kept, back := p.queue[:0], 0
 	for i, c := range p.queue {
 		switch {
-		case c.Pursue && !c.overdue(now) && !c.idle():
+		case c.Delivery.Durable && !c.expired(now) && !c.needless():
 			kept = append(kept, c)
 			if i < p.back {
 				back++
 			}
-		case !c.voted:
-			c.voted = true
+		case !c.f.voted:
+			c.f.voted = true
 			failed = append(failed, c)
 		}
 	}

@@ -34,17 +34,17 @@ func (p *pipe) tick() {
 		p.tell(ErrTimeout)
 	}
 	for _, c := range late {
-		c.cast(unknown(ErrTimeout), now)
+		c.deliver(unknown(ErrTimeout), now)
 	}
 	for _, c := range waiting {
-		if c.Pursue {
-			c.cast(unknown(ErrTimeout), now)
+		if c.Delivery.Durable {
+			c.deliver(unknown(ErrTimeout), now)
 		} else {
-			c.cast(unsent(ErrTimeout), now)
+			c.deliver(unsent(ErrTimeout), now)
 		}
 	}
 	for _, c := range failed {
-		c.cast(unsent(suspect), now)
+		c.deliver(unsent(suspect), now)
 	}
 }
 
@@ -52,9 +52,9 @@ func (p *pipe) tick() {
 func (p *pipe) expire(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
 	for _, c := range calls {
 		switch {
-		case c.voted:
+		case c.f.voted:
 		case !c.Deadline.After(now):
-			c.voted = true
+			c.f.voted = true
 			due = append(due, c)
 		case next.IsZero() || c.Deadline.Before(next):
 			next = c.Deadline

@@ -27,8 +27,8 @@ const (
 // second after they were confirmed, then at doubling ages, and a last time when nothing can come any more. So a
 // late acquire is undone within half a second, or within the time that it was late.
 //
-// A release is repeated only if what it undoes was asked before the master answered again (see [Call.Since]): all later
-// calls went over the new connection, in order. And it is repeated for no longer than its [Call.Linger] after it was
+// A release is repeated only if what it undoes was asked before the master answered again (see [Delivery.FirstAsked]): all later
+// calls went over the new connection, in order. And it is repeated for no longer than its [Delivery.KeyTTL] after it was
 // confirmed. What comes later than that lives for a shorter time than it was late, by its TTL, and looking
 // at doubling ages promises no more.
 type doubt struct {
@@ -71,13 +71,13 @@ func (d *doubt) heard(runID string, again bool, now time.Time) {
 
 // lookAgain says when a release that was just confirmed is to be sent again; ok is false if never.
 func (d *doubt) lookAgain(c *Call, now time.Time) (at time.Time, ok bool) {
-	if d.silentSince.IsZero() || !c.Since.Before(d.backSince) {
+	if d.silentSince.IsZero() || !c.Delivery.FirstAsked.Before(d.backSince) {
 		return at, false
 	}
-	if c.confirmed.IsZero() {
-		c.confirmed = now
+	if c.f.confirmed.IsZero() {
+		c.f.confirmed = now
 	}
-	last := c.confirmed.Add(c.Linger + firstRepetition)
+	last := c.f.confirmed.Add(c.Delivery.KeyTTL + firstRepetition)
 	if d.doubtUntil.Before(last) {
 		last = d.doubtUntil
 	}

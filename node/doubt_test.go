@@ -14,11 +14,11 @@ import (
 
 // since says when that was asked which a release is to undo.
 func since(at time.Time) func(*node.Call) {
-	return func(c *node.Call) { c.Since = at }
+	return func(c *node.Call) { c.Delivery.FirstAsked = at }
 }
 
 func lingers(d time.Duration) func(*node.Call) {
-	return func(c *node.Call) { c.Linger = d }
+	return func(c *node.Call) { c.Delivery.KeyTTL = d }
 }
 
 // outage has a master behind a proxy go silent under an acquire, with its release behind it, and heals the path. The TTL is

@@ -71,7 +71,7 @@ func TestACallThatMustCountIsNotSentToAYoungServer(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "0")
 		r.warm()
-		counted := func(c *node.Call) { c.Window, c.Counted = guarded, true }
+		counted := func(c *node.Call) { c.Window, c.RequireTrusted = guarded, true }
 		v := r.ask(acquire("a", "me"), counted).result()
 		assert.Equal(t, node.Failed, v.Verdict)
 		assert.True(t, v.Unsent)
@@ -84,7 +84,7 @@ func TestACallThatMustCountIsNotSentToAYoungServer(t *testing.T) {
 		r.m.Info("uptime_in_seconds", "0")
 		r.m.Reset()
 		r.ask(acquire("stale", "me")).result()
-		v = r.ask(acquire("b", "me"), func(c *node.Call) { c.Counted = true }).result()
+		v = r.ask(acquire("b", "me"), func(c *node.Call) { c.RequireTrusted = true }).result()
 		assert.Equal(t, node.Granted, v.Verdict, "without a window it counts")
 	})
 }

@@ -86,7 +86,7 @@ func bind(t *testing.T, w *simnet.Net, n *node.Node) *rig {
 		require.NoError(t, r.group.Wait())
 		for _, tk := range r.asked {
 			if n := tk.votes.Load(); n != 1 {
-				t.Errorf("call %d, %s, got %d votes", tk.call.Seat, tk.call.Op.Name, n)
+				t.Errorf("call %d, %s, got %d votes", tk.call.Index, tk.call.Op.Name, n)
 				break
 			}
 		}
@@ -153,11 +153,11 @@ type ticket struct {
 // Vote takes the one vote of the call.
 func (tk *ticket) Vote(seat int, v node.Vote) {
 	if n := tk.votes.Add(1); n > 1 {
-		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Seat, tk.call.Op.Name, n, v)
+		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Index, tk.call.Op.Name, n, v)
 		return
 	}
-	if seat != tk.call.Seat {
-		tk.t.Errorf("call %d got the vote of %d", tk.call.Seat, seat)
+	if seat != tk.call.Index {
+		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, seat)
 	}
 	tk.at, tk.vote = tk.clock.Now(), v
 	close(tk.cast)
@@ -167,14 +167,14 @@ func (tk *ticket) Vote(seat int, v node.Vote) {
 func (r *rig) ask(op *node.Op, adjust ...func(*node.Call)) *ticket {
 	r.t.Helper()
 	now := r.clock.Now()
-	c := &node.Call{Op: op, Asked: now, Deadline: now.Add(timeout)}
+	c := &node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(timeout)}}
 	for _, f := range adjust {
 		f(c)
 	}
 	tk := &ticket{t: r.t, call: c, cast: make(chan struct{}), clock: r.clock, slack: r.slack}
 	c.Voter = tk
 	r.mu.Lock()
-	c.Seat = len(r.asked)
+	c.Index = len(r.asked)
 	r.asked = append(r.asked, tk)
 	r.mu.Unlock()
 	r.node.Submit(c)
@@ -186,7 +186,7 @@ func (tk *ticket) result() node.Vote {
 	tk.t.Helper()
 	<-tk.cast
 	assert.False(tk.t, tk.at.After(tk.call.Deadline.Add(tk.slack)), "the vote of call %d, %s, came %v after its deadline",
-		tk.call.Seat, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
+		tk.call.Index, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
 	assert.LessOrEqual(tk.t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
 	return tk.vote
 }
@@ -238,10 +238,10 @@ func within(d time.Duration) func(*node.Call) {
 }
 
 // pursued is how a release is asked whose acquire may be under way.
-func pursued(c *node.Call) { c.Pursue, c.Linger = true, ttl }
+func pursued(c *node.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
 
 func unless(void *atomic.Bool) func(*node.Call) {
-	return func(c *node.Call) { c.Void = void }
+	return func(c *node.Call) { c.Cancelled = void }
 }
 
 func window(d time.Duration) func(*node.Call) {

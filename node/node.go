@@ -20,52 +20,6 @@ type Node struct {
 	cancel context.CancelFunc
 }
 
-// Voter is told the votes of the calls it submitted.
-type Voter interface {
-	// Vote is called exactly once for each call, from any goroutine, also from within Submit. It must not block.
-	Vote(seat int, v Vote)
-}
-
-// Call is one operation asked of one node.
-type Call struct {
-	Op *Op
-	// Asked is the present, and Deadline when the vote is due.
-	Asked, Deadline time.Time
-	// Window is how long the server must have been up for its grant to count; 0: always counts.
-	Window time.Duration
-	// Void, if set and true before the call was written, has it dropped.
-	Void *atomic.Bool
-	// Counted has the call not even sent to a server that has not been up for the window, as far as that is known: what it
-	// leaves there means something only if its grant counts.
-	Counted bool
-	// Pursue keeps the call in the pipe until the master has answered it, past its deadline and over any number of
-	// connections. It is for releases, which may be repeated.
-	Pursue bool
-
-	voted    bool // guarded by the pipe's mutex, as asText, repeated, sent and confirmed
-	asText   bool // goes out with its script's text
-	repeated bool // an earlier sending may have been executed
-
-	// Linger is how long a key that the call is to remove can live on after the master was last heard. A pursued call
-	// that gets an error reply is given up after that, and one that was confirmed is repeated for no longer.
-	Linger time.Duration
-	// Since is when the first of the operations was asked that a pursued call is to undo. If a connection ended without
-	// an answer and they may lie there, the call is repeated after it was confirmed. The zero time: nobody knows.
-	Since time.Time
-	// GiveUp, if set, is when a pursued call may be given up whatever the master does: when the keys that it removes
-	// have certainly expired.
-	GiveUp time.Time
-	// Wrote, if set, is set to true when the call is about to be written. Needs, if set, has a pursued call dropped that
-	// would go out while it is still false: what it is to undo was never written.
-	Wrote, Needs *atomic.Bool
-	// Voter gets the vote, with Seat.
-	Voter Voter
-	Seat  int
-
-	sent      time.Time // when it was written last; it may have reached the master. Zero: never
-	confirmed time.Time // when a pursued call was answered that is sent again all the same
-}
-
 func newNode(name string, clk clock.Clock, open func(context.Context) (link, error), subscribe func(context.Context) (subscriber, func())) *Node {
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
@@ -93,8 +47,8 @@ func (n *Node) Bind(spawn func(func() error), tell func(err error)) error {
 	return nil
 }
 
-// Submit asks the node. It never blocks: the vote goes to the call's Voter, at the latest at the call's Deadline. The
-// call must stay unchanged, and must not be submitted again.
+// Submit sends a request to the master. It never blocks. The vote goes to the request's Voter, at the latest at the
+// request's Deadline. The caller must not change the call afterwards, nor submit it again.
 func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
 
 // Suspect reports whether the node failed and has not answered since.

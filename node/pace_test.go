@@ -200,7 +200,7 @@ func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
 		for _, tk := range all {
 			assert.NotEqual(t, node.Granted, tk.result().Verdict)
 			if tk.vote.Verdict == node.Unknown {
-				r.ask(release(fmt.Sprint("name-", tk.call.Seat-2), token(tk.call.Seat-2)), pursued)
+				r.ask(release(fmt.Sprint("name-", tk.call.Index-2), token(tk.call.Index-2)), pursued)
 			}
 		}
 		r.m.Thaw()

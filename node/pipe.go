@@ -57,10 +57,11 @@ func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
 
 func (p *pipe) submit(c *Call) {
 	p.mu.Lock()
+	c.f.expiresAt = c.Delivery.ExpiresAt
 	if err := p.refuses(c); err != nil {
-		c.voted = true
+		c.f.voted = true
 		p.mu.Unlock()
-		c.cast(unsent(err), c.Asked)
+		c.deliver(unsent(err), c.Asked)
 		return
 	}
 	p.queue = append(p.queue, c)
@@ -73,9 +74,9 @@ func (p *pipe) submit(c *Call) {
 // refuses says why a call is not taken.
 func (p *pipe) refuses(c *Call) error {
 	switch {
-	case p.closed, p.closing != nil && !c.Pursue:
+	case p.closed, p.closing != nil && !c.Delivery.Durable:
 		return ErrClosed
-	case c.Pursue:
+	case c.Delivery.Durable:
 		return nil
 	case p.barred(c, c.Asked) != nil:
 		return p.barred(c, c.Asked)
@@ -158,7 +159,7 @@ func (p *pipe) turn() bool {
 		failed := p.pause(now)
 		p.mu.Unlock()
 		for _, c := range failed {
-			c.cast(unsent(err), now)
+			c.deliver(unsent(err), now)
 		}
 		return false
 	}
@@ -200,7 +201,7 @@ func (p *pipe) send(now time.Time) {
 	p.sender, p.left = l, now
 	p.mu.Unlock()
 	for _, d := range dropped {
-		d.call.cast(d.vote, now)
+		d.call.deliver(d.vote, now)
 	}
 	var err error
 	if sent > 0 {
@@ -236,7 +237,7 @@ func (p *pipe) load(l link, now time.Time) (dropped []cast, sent int) {
 			break
 		}
 		why := p.vain(c, server, now)
-		if b := p.bars.against(c.Op); b != nil && !c.voted && why == nil {
+		if b := p.bars.against(c.Op); b != nil && !c.f.voted && why == nil {
 			if b.call == nil && !now.Before(b.retryAt) {
 				p.sendProbe(b, l, now)
 				sent++
@@ -248,16 +249,16 @@ func (p *pipe) load(l link, now time.Time) (dropped []cast, sent int) {
 		}
 		n++
 		switch {
-		case c.voted && !c.Pursue, c.overdue(now):
+		case c.f.voted && !c.Delivery.Durable, c.expired(now):
 		case why != nil:
-			c.voted = true
+			c.f.voted = true
 			dropped = append(dropped, cast{c, unsent(why)})
 		default:
-			c.sent = now
-			if c.Wrote != nil {
-				c.Wrote.Store(true)
+			c.f.sent = now
+			if c.Written != nil {
+				c.Written.Store(true)
 			}
-			l.put(c.out())
+			l.put(c.bytes())
 			p.wire = append(p.wire, c)
 			sent++
 		}
@@ -285,8 +286,8 @@ func (p *pipe) barred(c *Call, now time.Time) error {
 
 // sendProbe sends the probe of b.
 func (p *pipe) sendProbe(b *bar, l link, now time.Time) {
-	b.call = &Call{Op: b.probe, Asked: now, Deadline: now, voted: true, asText: b.text, sent: now}
-	l.put(b.call.out())
+	b.call = &Call{Request: Request{Op: b.probe, Asked: now, Deadline: now}, f: flight{voted: true, asText: b.text, sent: now}}
+	l.put(b.call.bytes())
 	p.wire = append(p.wire, b.call)
 }
 
@@ -304,9 +305,9 @@ func (p *pipe) tellNews() {
 // vain says why it is too late, or too early, to send a call.
 func (p *pipe) vain(c *Call, server *Server, now time.Time) error {
 	switch {
-	case c.Void != nil && c.Void.Load(), !c.Pursue && !c.Deadline.After(now):
+	case c.Cancelled != nil && c.Cancelled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
 		return ErrDropped
-	case c.Counted:
+	case c.RequireTrusted:
 		return server.restarted(c.Window, now)
 	}
 	return nil
@@ -326,7 +327,7 @@ func (p *pipe) receive(l link) {
 	n := len(replies)
 	if n > 0 {
 		p.quiet = now
-		p.trip.timed(now.Sub(p.wire[n-1].sent), now)
+		p.trip.timed(now.Sub(p.wire[n-1].f.sent), now)
 	}
 	n = out.settleAll(p.wire, replies, err)
 	changed := out.conclude()
@@ -346,30 +347,8 @@ func (p *pipe) receive(l link) {
 		p.tell(out.err)
 	}
 	for _, c := range out.cast {
-		c.call.cast(c.vote, now)
+		c.call.deliver(c.vote, now)
 	}
 	clear(out.cast)
 	p.cast = out.cast
-}
-
-// cast gives the call's vote to its voter. Whoever sets voted casts, after it has let go of the pipe's mutex.
-func (c *Call) cast(v Vote, now time.Time) {
-	v.Took = now.Sub(c.Asked)
-	c.Voter.Vote(c.Seat, v)
-}
-
-// out is the call as it goes out.
-func (c *Call) out() []byte {
-	if c.asText {
-		return c.Op.text()
-	}
-	return c.Op.out
-}
-
-// idle: a call that has nothing to undo.
-func (c *Call) idle() bool { return c.Needs != nil && !c.Needs.Load() }
-
-// overdue: a pursued call whose keys have certainly expired.
-func (c *Call) overdue(now time.Time) bool {
-	return c.Pursue && c.voted && !c.GiveUp.IsZero() && !now.Before(c.GiveUp)
 }

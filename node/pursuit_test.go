@@ -16,7 +16,7 @@ import (
 func giveUp(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) {
 		pursued(c)
-		c.GiveUp = c.Asked.Add(d)
+		c.Delivery.ExpiresAt = c.Asked.Add(d)
 	}
 }
 

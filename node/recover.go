@@ -58,8 +58,8 @@ func (p *pipe) recoverStep() bool {
 	batch := r.load(now)
 	n := len(batch)
 	for _, c := range batch {
-		c.sent = now
-		l.put(c.out())
+		c.f.sent = now
+		l.put(c.bytes())
 	}
 	p.mu.Unlock()
 
@@ -90,8 +90,8 @@ func (p *pipe) connectRecovery(began time.Time) bool {
 	}
 	r.conn, r.patience = l, max(recoveryTimeout, 4*now.Sub(began))
 	for _, o := range r.orphans {
-		if o.call.GiveUp.IsZero() {
-			o.call.GiveUp = now.Add(longestWait + firstRepetition + o.call.Linger)
+		if o.call.f.expiresAt.IsZero() {
+			o.call.f.expiresAt = now.Add(longestWait + firstRepetition + o.call.Delivery.KeyTTL)
 		}
 	}
 	p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	}
 	p.tellNews()
 	for _, c := range out.cast {
-		c.call.cast(c.vote, now)
+		c.call.deliver(c.vote, now)
 	}
 	return left
 }

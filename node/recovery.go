@@ -65,7 +65,7 @@ func (r *recovery) dueBy(t time.Time) bool {
 
 // giveUp drops the orphans whose keys have certainly expired.
 func (r *recovery) giveUp(now time.Time) {
-	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.overdue(now) })
+	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.expired(now) })
 }
 
 // load moves the next batch from the orphans to sent and returns it. The batch has up to size calls that may share a

@@ -108,10 +108,10 @@ func (rs refusals) due(now time.Time) (calls []*Call) {
 
 // giveUp drops the calls whose keys have certainly expired.
 func (r *refusal) giveUp(now time.Time) {
-	if r.probe != nil && r.probe.overdue(now) {
+	if r.probe != nil && r.probe.expired(now) {
 		r.probe = nil
 	}
-	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.overdue(now) })
+	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.expired(now) })
 }
 
 // next returns when the next probe is due, or the zero time if none is.

@@ -73,14 +73,14 @@ func (bs *bars) set(s *Script, b *bar) (isNew bool) {
 // returns the error if that is news.
 func (bs *bars) learn(c *Call, err error, now time.Time) (news *RightError) {
 	inScript, command := missingRight(err)
-	if !command || inScript && !c.Pursue {
+	if !command || inScript && !c.Delivery.Durable {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	b := &bar{err: &RightError{Err: err}, probe: c.Op, text: c.asText, retryAt: now.Add(rightsInterval)}
+	b := &bar{err: &RightError{Err: err}, probe: c.Op, text: c.f.asText, retryAt: now.Add(rightsInterval)}
 	scope := c.Op.script
 	if !inScript {
 		scope = nil
-		if !c.asText {
+		if !c.f.asText {
 			b.probe, b.text = anyScript, false
 		}
 	}

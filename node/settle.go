@@ -45,7 +45,7 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 			// The server closes the connection after this reply. It did not execute the request, but would close the
 			// next connection, too, if the request were repeated there.
 			err = r.err
-			if c.Pursue {
+			if c.Delivery.Durable {
 				r.result = inDoubt
 			}
 		}
@@ -74,14 +74,14 @@ func (s *settlement) settle(c *Call, r reply) {
 		return
 	}
 	if r.result == inDoubt && !s.lost {
-		s.lost, s.since = true, c.sent
+		s.lost, s.since = true, c.f.sent
 	}
 	switch {
 	case s.probed(c, r):
-	case c.Pursue && r.result == inDoubt:
-		c.repeated = true
+	case c.Delivery.Durable && r.result == inDoubt:
+		c.f.repeated = true
 		s.unanswered = append(s.unanswered, c)
-	case c.Pursue:
+	case c.Delivery.Durable:
 		s.again = append(s.again, c)
 	case r.result == notSent:
 		s.vote(c, unsent(r.err))
@@ -95,18 +95,18 @@ func (s *settlement) answer(c *Call, r reply) {
 	switch {
 	case err == nil:
 		s.accept(c, c.Op.read(r.value))
-	case c.Op.script != nil && !c.asText && hasPrefix(err, "NOSCRIPT"):
-		c.asText = true
-		if c.Void != nil && c.Void.Load() {
+	case c.Op.script != nil && !c.f.asText && hasPrefix(err, "NOSCRIPT"):
+		c.f.asText = true
+		if c.Cancelled != nil && c.Cancelled.Load() {
 			s.vote(c, unsent(ErrDropped))
 			return
 		}
 		s.again = append(s.again, c)
-	case c.Pursue:
+	case c.Delivery.Durable:
 		s.learn(c, err)
 		// Not executed, but heard: whatever was sent before has reached the master, so its keys are ageing.
-		if c.GiveUp.IsZero() {
-			c.GiveUp = s.now.Add(c.Linger)
+		if c.f.expiresAt.IsZero() {
+			c.f.expiresAt = s.now.Add(c.Delivery.KeyTTL)
 		}
 		s.vote(c, failed(err))
 		if s.pipe.refusals.refuse(c, err, s.now) {
@@ -140,11 +140,11 @@ func (s *settlement) probed(c *Call, r reply) bool {
 
 func (s *settlement) accept(c *Call, v Vote) {
 	v.Server = s.server
-	if c.repeated && v.Verdict == Denied {
+	if c.f.repeated && v.Verdict == Denied {
 		v.Verdict = Granted // what it was to remove is gone; the sending whose reply was lost did it, or nobody needed to
 	}
 	s.vote(c, s.server.guard(v, c.Window, s.now))
-	if !c.Pursue {
+	if !c.Delivery.Durable {
 		return
 	}
 	again, over := s.pipe.refusals.accept(c, s.now)
@@ -158,10 +158,10 @@ func (s *settlement) accept(c *Call, v Vote) {
 }
 
 func (s *settlement) vote(c *Call, v Vote) {
-	if c.voted {
+	if c.f.voted {
 		return // its asker left at the deadline
 	}
-	c.voted = true
+	c.f.voted = true
 	s.cast = append(s.cast, cast{c, v})
 }
 

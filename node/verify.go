@@ -15,7 +15,7 @@ func (p *pipe) verifying() bool { return len(p.wire) > 0 && p.wire[0].Op == ping
 
 // verify has the link carry a PING. It is called with the pipe's mutex, and returns without it.
 func (p *pipe) verify(now time.Time) {
-	p.wire = append(p.wire, &Call{Op: ping, Asked: now, voted: true, sent: now}) // nobody waits for its vote
+	p.wire = append(p.wire, &Call{Request: Request{Op: ping, Asked: now}, f: flight{voted: true, sent: now}}) // nobody waits for its vote
 	l := p.link
 	p.sender, p.left = l, now
 	p.mu.Unlock()

@@ -220,12 +220,12 @@ func TestAFailureIsReleasedEverywhere(t *testing.T) {
 				}
 				require.Len(t, releases, 1)
 				r := releases[0]
-				assert.Equal(t, tt.pursue, r.Pursue, "pursued")
-				assert.Nil(t, r.Void, "a release must not be dropped")
+				assert.Equal(t, tt.pursue, r.Delivery.Durable, "pursued")
+				assert.Nil(t, r.Cancelled, "a release must not be dropped")
 				if tt.giveUp {
-					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.GiveUp)
+					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Delivery.ExpiresAt)
 				} else {
-					assert.Zero(t, r.GiveUp)
+					assert.Zero(t, r.Delivery.ExpiresAt)
 				}
 				assert.Len(t, fakes[4].asked("release"), 1, "and on the one that did not answer")
 			})
@@ -245,7 +245,7 @@ func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		}()
 		synctest.Wait()
 		fakes[0].vote(t, "acquire", granted())
-		void := fakes[0].asked("acquire")[0].Void
+		void := fakes[0].asked("acquire")[0].Cancelled
 		assert.False(t, void.Load())
 		cancel(errDown)
 		o := decided(t, out)
@@ -253,7 +253,7 @@ func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		assert.True(t, void.Load(), "what was not written is dropped")
 		for _, f := range fakes {
 			require.Len(t, f.asked("release"), 1)
-			assert.True(t, f.asked("release")[0].Pursue)
+			assert.True(t, f.asked("release")[0].Delivery.Durable)
 		}
 		fakes[1].vote(t, "acquire", granted())
 		fakes[2].vote(t, "acquire", granted()) // a majority, too late: nobody is told
@@ -358,7 +358,7 @@ func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
 		fakes[0].vote(t, "acquire", granted()) // late
 		for _, f := range fakes[1:] {
 			for _, c := range f.asked("acquire") {
-				assert.True(t, c.Void.Load(), "asked behind the release, but never written")
+				assert.True(t, c.Cancelled.Load(), "asked behind the release, but never written")
 			}
 			assert.Empty(t, f.asked("release"))
 		}

@@ -20,7 +20,7 @@ var _ quorum.Node = prompt{}
 
 func (p prompt) Name() string                             { return p.name }
 func (prompt) Bind(func(func() error), func(error)) error { return nil }
-func (prompt) Submit(c *node.Call)                        { c.Voter.Vote(c.Seat, node.Vote{Verdict: node.Granted}) }
+func (prompt) Submit(c *node.Call)                        { c.Voter.Vote(c.Index, node.Vote{Verdict: node.Granted}) }
 func (prompt) Suspect() bool                              { return false }
 func (prompt) Listen(string, func()) (stop func())        { return func() {} }
 func (prompt) Close(time.Time) (unconfirmed int)          { return 0 }

@@ -65,7 +65,7 @@ func (f *fake) Submit(c *node.Call) {
 		return
 	}
 	if v := script(c.Op.Name); v != nil {
-		c.Voter.Vote(c.Seat, *v)
+		c.Voter.Vote(c.Index, *v)
 	}
 }
 
@@ -109,7 +109,7 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 	calls := f.asked(op)
 	require.NotEmpty(t, calls, "%s was not asked to %s", f.name, op)
 	c := calls[len(calls)-1]
-	c.Voter.Vote(c.Seat, *v)
+	c.Voter.Vote(c.Index, *v)
 }
 
 // ops are operations with nothing in them: the fakes look at their names only.

@@ -72,7 +72,7 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, void: &l.released, scout: scout,
 		fencing: terms.Fencing, faults: faults, enough: (*tally).decided,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Wrote = &l.trails[i].wrote
+			c.Written = &l.trails[i].wrote
 			return nil
 		},
 		decided:  func(*round) { close(done) },
@@ -260,7 +260,7 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	r := l.q.prepare(ask{
 		op: op, timeout: l.terms.Timeout, void: &l.released, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Voter, c.Wrote = &extension{l: l, round: c.Voter}, &l.trails[i].wrote
+			c.Voter, c.Written = &extension{l: l, round: c.Voter}, &l.trails[i].wrote
 			l.mu.Lock()
 			l.trails[i].asking++
 			l.mu.Unlock()

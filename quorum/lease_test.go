@@ -167,7 +167,7 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 	before := lease.Until()
 	lease.Release(false, nil)
 	for _, f := range fakes {
-		assert.True(t, f.asked("extend")[0].Void.Load(), "dropped where it was not written yet")
+		assert.True(t, f.asked("extend")[0].Cancelled.Load(), "dropped where it was not written yet")
 		f.vote(t, "extend", granted())
 	}
 	require.ErrorIs(t, saidPending(), quorum.ErrOver)
@@ -294,13 +294,13 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 			releases := fakes[0].asked("release")
 			if !tt.pursue {
 				for _, r := range releases {
-					assert.False(t, r.Pursue)
+					assert.False(t, r.Delivery.Durable)
 				}
 				return
 			}
 			require.Len(t, releases, 1)
-			assert.True(t, releases[0].Pursue)
-			assert.Equal(t, tt.giveUp, !releases[0].GiveUp.IsZero(), "may be given up")
+			assert.True(t, releases[0].Delivery.Durable)
+			assert.Equal(t, tt.giveUp, !releases[0].Delivery.ExpiresAt.IsZero(), "may be given up")
 		})
 	}
 }
@@ -315,11 +315,11 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 		lease.Release(false, nil)
 		for _, f := range fakes[:2] {
 			require.Len(t, f.asked("release"), 1)
-			assert.True(t, f.asked("release")[0].Pursue)
-			assert.Zero(t, f.asked("release")[0].GiveUp, "how long its keys live is not known")
+			assert.True(t, f.asked("release")[0].Delivery.Durable)
+			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt, "how long its keys live is not known")
 		}
 		require.Len(t, fakes[2].asked("release"), 1)
-		assert.False(t, fakes[2].asked("release")[0].Pursue)
+		assert.False(t, fakes[2].asked("release")[0].Delivery.Durable)
 	})
 }
 
@@ -334,10 +334,10 @@ func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
 		lease.Extend(func(error) {})
 		time.Sleep(time.Second)
 		lease.Release(false, nil)
-		assert.Equal(t, asked, fakes[0].asked("release")[0].Since)
+		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
 
 		q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
-		assert.Zero(t, fakes[0].asked("release")[1].Since, "nobody knows")
+		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "nobody knows")
 	})
 }
 

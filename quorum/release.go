@@ -21,15 +21,15 @@ func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
 	l.q.ask(ask{
 		op: op, timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Linger = l.terms.TTL + l.terms.Drift
-			c.Since = l.asked
+			c.Delivery.KeyTTL = l.terms.TTL + l.terms.Drift
+			c.Delivery.FirstAsked = l.asked
 			switch l.place(i) {
 			case unsent:
 				return &node.Vote{Verdict: node.Failed, Unsent: true}
 			case placed:
-				c.Pursue, c.GiveUp = true, now.Add(c.Linger)
+				c.Delivery.Durable, c.Delivery.ExpiresAt = true, now.Add(c.Delivery.KeyTTL)
 			case doubtful:
-				c.Pursue, c.Needs = true, &l.trails[i].wrote
+				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.trails[i].wrote
 			}
 			return nil
 		},

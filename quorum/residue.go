@@ -46,7 +46,7 @@ func (q *Quorum) Probe(
 // record makes res record the vote of c, even if it arrives after the round.
 func (res *Residue) record(seat int, c *node.Call) {
 	s := &res.seats[seat]
-	c.Void, c.Wrote = &res.void, &s.wrote
+	c.Cancelled, c.Written = &res.void, &s.wrote
 	c.Voter = &probe{res: res, round: c.Voter}
 	res.mu.Lock()
 	s.open++
@@ -109,14 +109,14 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 			res.mu.Lock()
 			defer res.mu.Unlock()
 			s := &res.seats[seat]
-			c.Linger, c.Since = life, res.since
+			c.Delivery.KeyTTL, c.Delivery.FirstAsked = life, res.since
 			switch {
 			case at == placed:
 				return skipped()
 			case s.maybe || s.open > 0:
-				c.Pursue, c.Needs = true, &s.wrote
+				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.wrote
 			case s.left && at != doubtful:
-				c.Pursue, c.GiveUp = true, c.Asked.Add(life)
+				c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(life)
 			default:
 				return skipped()
 			}

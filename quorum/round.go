@@ -85,9 +85,10 @@ func (r *round) submitFrom(seat int, now time.Time) {
 // submit asks one node, unless each answers for it.
 func (r *round) submit(seat int, now time.Time) {
 	c := &r.calls[seat]
-	*c = node.Call{
-		Op: r.op, Window: r.window, Counted: r.fencing, Void: r.void, Voter: r, Seat: seat, Asked: now, Deadline: now.Add(r.timeout),
-	}
+	*c = node.Call{Request: node.Request{
+		Op: r.op, Voter: r, Index: seat, Asked: now, Deadline: now.Add(r.timeout),
+		Window: r.window, RequireTrusted: r.fencing, Cancelled: r.void,
+	}}
 	if r.each != nil {
 		if v := r.each(seat, c); v != nil {
 			r.Vote(seat, *v)

@@ -1,0 +1,103 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Request is one operation asked of one node.
+type Request struct {
+	Op *Op
+	// Voter receives the vote, together with Index.
+	Voter Voter
+	Index int
+	// Asked is the time of the request, and Deadline the time at which the vote is due.
+	Asked, Deadline time.Time
+
+	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
+	Window time.Duration
+	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a grant
+	// that does not count would still raise the counter.
+	RequireTrusted bool
+	// Cancelled, if not nil, makes the node drop the request if it is true before the request was written.
+	Cancelled *atomic.Bool
+	// Written, if not nil, is set to true immediately before the request is written.
+	Written *atomic.Bool
+
+	Delivery Delivery
+}
+
+// Delivery says how long a node tries to get a request answered. With the zero value the node sends the request at most
+// once, and not after its deadline.
+type Delivery struct {
+	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
+	// connections. It is for releases, which may be repeated.
+	Durable bool
+	// KeyTTL is how long a key that the request removes can live after the master last answered. A durable request that gets
+	// an error reply is given up after that time, and one that was confirmed is repeated for no longer.
+	KeyTTL time.Duration
+	// FirstAsked is when the first of the operations was asked that a durable request undoes. If a connection ended with
+	// requests unanswered and those operations may be among them, the request is repeated after it was confirmed. The zero
+	// time means that it is unknown.
+	FirstAsked time.Time
+	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the request
+	// up, whatever the master does.
+	ExpiresAt time.Time
+	// OnlyIfWritten, if not nil, makes the node drop a durable request that it would send while the flag is false: what the
+	// request undoes was never written.
+	OnlyIfWritten *atomic.Bool
+}
+
+// Voter receives the votes on the requests that name it.
+type Voter interface {
+	// Vote is called exactly once for each request, from any goroutine, possibly from within Submit. It must not block.
+	Vote(index int, v Vote)
+}
+
+// Call is a Request and the memory in which the node keeps track of it. The caller provides that memory, so that one
+// slice can hold the calls of a round.
+type Call struct {
+	Request
+	f flight
+}
+
+// flight is what the pipe knows of a call. The pipe's mutex guards it.
+type flight struct {
+	voted     bool      // the vote has been taken, see claimVote
+	asText    bool      // send the text of the script, not its digest
+	repeated  bool      // an earlier sending may have been executed
+	sent      time.Time // when the call was last written and so may have reached the master; zero: never
+	confirmed time.Time // when a durable call was first answered without an error
+	expiresAt time.Time // when the keys have certainly expired; zero: unknown
+}
+
+// bytes returns the call as it is written to a connection.
+func (c *Call) bytes() []byte {
+	if c.f.asText {
+		return c.Op.text()
+	}
+	return c.Op.out
+}
+
+// claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to deliver.
+func (c *Call) claimVote() bool {
+	first := !c.f.voted
+	c.f.voted = true
+	return first
+}
+
+// deliver passes a vote to the voter. It must be called without the pipe's mutex.
+func (c *Call) deliver(v Vote, now time.Time) {
+	v.Took = now.Sub(c.Asked)
+	c.Voter.Vote(c.Index, v)
+}
+
+// needless reports whether a call has nothing to undo.
+func (c *Call) needless() bool {
+	return c.Delivery.OnlyIfWritten != nil && !c.Delivery.OnlyIfWritten.Load()
+}
+
+// expired reports whether a durable call has its vote and the keys that it removes have certainly expired.
+func (c *Call) expired(now time.Time) bool {
+	return c.Delivery.Durable && c.f.voted && !c.f.expiresAt.IsZero() && !now.Before(c.f.expiresAt)
+}
