@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -62,6 +63,7 @@ func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOpt
 	}
 
 	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
+	a.contention = waitqueue.Contention{RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority()}
 	a.mayIntend = !try && t.kind != kindReader && !l.standsAlone(t.names[0])
 	defer func() { a.withdraw(lock) }() // deferred, as everything below, because a callback may panic
 	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try, alone: !t.exclusive()}
@@ -119,8 +121,10 @@ type attempts struct {
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
-	splits int   // how often in a row nobody held the name, and still a majority did not grant
-	last   error // what the last attempt was answered; nil: nothing yet
+	last   error // why the last attempt failed; nil: there was none
+
+	contention  waitqueue.Contention
+	scoutDenied bool // the scout denied the last attempt, and no other master was asked
 
 	mayIntend bool            // this is an exclusive waiter that can leave an intent
 	intent    string          // the token of the intent, the same in every look; "" before the first look
@@ -128,9 +132,6 @@ type attempts struct {
 
 	nudge  chan struct{} // waiter.nudge
 	denied bool          // the waiter asks once, and was denied
-
-	scoutDenied  bool // the last attempt was denied by its scout, and asked no other master
-	scoutDenials int  // how often in a row that was so while a majority was free
 }
 
 func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {

@@ -147,15 +147,3 @@ func (o *overview) most() (most int) {
 	}
 	return most
 }
-
-// unbounded is longer than anybody waits.
-const unbounded = time.Duration(1<<63 - 1)
-
-// nth is the n-th smallest of ds, counted from 1; unbounded if there are fewer.
-func nth(ds []time.Duration, n int) time.Duration {
-	if n > len(ds) {
-		return unbounded
-	}
-	slices.Sort(ds)
-	return ds[n-1]
-}

@@ -3,28 +3,24 @@ package redlock
 import (
 	"context"
 	"errors"
-	mathrand "math/rand/v2"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// pause waits until another attempt is worth it: a release was announced, the holder's TTL ends, or the backoff is over.
+// pause waits until another attempt can succeed: a release is published, the holder's TTL ends, or the back-off is over.
 func (a *attempts) pause(ctx context.Context) error {
 	l := a.locker
-	delay := a.backoff()
-	if errors.Is(a.last, ErrHeld) {
-		l.lines.listen(a.line)
-		delay = min(delay, a.freeIn(ctx))
-	} else {
-		a.scout = false // it might deny, and that is not what is in the way
-	}
+	plan := a.nextAttempt(ctx)
 	if a.residue != nil && a.residue.Left() {
-		delay = min(delay, intentGap)
+		plan.Delay = min(plan.Delay, intentGap)
 	}
+	a.scout = plan.First
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(a.target.title(), delay, a.last)
+		t.Waiting(a.target.title(), plan.Delay, a.last)
 	}
 	up := make(chan struct{})
-	timer := a.cfg.clock.AfterFunc(delay, func() { close(up) })
+	timer := a.cfg.clock.AfterFunc(plan.Delay, func() { close(up) })
 	defer timer.Stop()
 	select {
 	case <-a.line.wake: // never receives unless the line is subscribed
@@ -38,61 +34,42 @@ func (a *attempts) pause(ctx context.Context) error {
 	return nil
 }
 
-// backoff is how long to wait at most: full jitter below a bound that doubles with each attempt. The source is
-// "Exponential Backoff And Jitter" of the AWS Architecture Blog.
-func (a *attempts) backoff() time.Duration {
-	bound := a.cfg.retryMin << min(a.count, 30)
-	if bound > a.cfg.retryMax || bound <= 0 {
-		bound = a.cfg.retryMax
+// nextAttempt returns the plan after an attempt that failed with a.last. If the attempt was denied, nextAttempt asks
+// the masters which locks they hold.
+func (a *attempts) nextAttempt(ctx context.Context) waitqueue.Plan {
+	result := waitqueue.Result{Attempts: a.count, FirstDenied: a.scoutDenied}
+	if !errors.Is(a.last, ErrHeld) {
+		return a.contention.Next(result)
 	}
-	return max(a.cfg.retryMin, time.Duration(mathrand.Int64N(int64(bound)+1)))
-}
-
-// spread is how far apart those who wait for one moment go for it, so that they do not split the vote.
-const spread = 10 * time.Millisecond
-
-// freeIn asks the masters when enough of them will be free to make a majority if nobody releases or extends, and
-// decides whether the next attempt asks a scout first.
-//
-// In two cases there is no holder whose end to wait for:
-//
-//   - Only the scout denied. Another contender is just coming through; or, if the scout denies again, what it has is
-//     stale, and the next attempt asks all at once.
-//   - No lock has a majority. Contenders split the vote, and give back what they got without a message: all try again
-//     soon, and apart. It may have other reasons (masters restarted a moment ago, or are out of memory), so each time in
-//     a row the wait is twice as long.
-func (a *attempts) freeIn(ctx context.Context) time.Duration {
-	a.scout = true
+	a.locker.lines.listen(a.line)
 	need := a.locker.quorum.Majority()
 	view, err := a.look(ctx, true)
 	if err == nil && view.free < need && view.most() < need {
 		view, err = a.look(ctx, false) // nothing has a majority of those that answered first
 	}
 	if err != nil {
-		a.scout = false
-		return unbounded
+		return a.contention.Next(result)
 	}
-	apart := mathrand.N(min(spread, a.cfg.retryMin))
-	switch {
-	case view.free >= need && a.scoutDenied:
-		a.scoutDenials++
-		a.scout = a.scoutDenials%2 == 1 // once may be a contender who is coming through
-		return apart
-	case view.free >= need, view.most()+view.silent+view.unread < need:
-		a.splits++
-		return apart << min(a.splits, 30)
+	result.Denied, result.Masters = true, waitqueue.Masters{
+		Free: view.free, Largest: view.most(), Failed: view.silent, Pending: view.unread, TTLs: view.lefts,
 	}
-	a.splits, a.scoutDenials = 0, 0
+	plan := a.contention.Next(result)
+	if plan.Held {
+		a.noteHolder(view, plan.Expiry)
+	}
+	return plan
+}
+
+// noteHolder records which lock the call waits for. It nudges the waiters of a reentrant lock whose owner holds it.
+func (a *attempts) noteHolder(view overview, expiry time.Duration) {
 	if a.target.kind == kindReentrant {
 		a.locker.lines.nudgeOwners(a.target, view.locks)
 	}
-	soonest := nth(view.lefts, max(1, need-view.free-view.unread)) // the unread may be free by then
 	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}
-	if soonest < unbounded {
-		held.Retry = soonest
+	if expiry < waitqueue.Unlimited {
+		held.Retry = expiry
 	}
 	a.last = held
-	return max(soonest, apart)
 }
 
 // intentGap is the longest time between two looks of a waiter that left its intent.

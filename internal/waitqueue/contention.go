@@ -1,0 +1,110 @@
+package waitqueue
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Contention decides when a waiter asks the masters again, and whether it then asks one master before the others. All
+// contenders ask the same master first, so that they do not split the vote. It is used by one waiter at a time.
+type Contention struct {
+	RetryMin, RetryMax time.Duration // the bounds of the back-off
+	Majority           int
+
+	// Random returns a random number in [0, n). Nil stands for math/rand/v2.
+	Random func(n int64) int64
+
+	splits       int // how often in a row no lock had a majority
+	firstDenials int // how often in a row only the first master denied while a majority was free
+}
+
+// Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
+// denial, or after which the masters did not say which lock is held.
+type Result struct {
+	Attempts    int  // how many attempts the waiter has made
+	Denied      bool // the attempt was denied, and the masters reported the locks that they hold
+	FirstDenied bool // only the master that was asked first denied; no other was asked
+	Masters     Masters
+}
+
+// Masters is what the masters report of the lock that a waiter wants.
+type Masters struct {
+	Free    int             // how many masters would grant it
+	Largest int             // how many masters hold the lock that most of them hold
+	Failed  int             // how many masters failed to answer
+	Pending int             // how many masters have not answered yet
+	TTLs    []time.Duration // for how long the others will deny it; without those for which there is no limit
+}
+
+// Plan is the next attempt of a waiter.
+type Plan struct {
+	Delay time.Duration // until the attempt, unless a release is published before
+	First bool          // ask one master before the others
+	// Held reports whether a lock is held. It ends after Expiry if its holder neither extends nor releases it; Expiry
+	// is Unlimited if that is not known.
+	Held   bool
+	Expiry time.Duration
+}
+
+// Unlimited is a duration without end.
+const Unlimited = time.Duration(1<<63 - 1)
+
+// maxJitter bounds the time over which waiters that wait for the same moment spread their attempts.
+const maxJitter = 10 * time.Millisecond
+
+// Next returns the plan after an attempt that failed. The delay is at most the back-off. It is shorter if the result
+// shows when the lock can be free.
+//
+// In two cases there is no holder whose end could be awaited:
+//
+//   - Only the first master denied, and a majority is free. Another contender may be acquiring the lock. If the first
+//     master denies again, what it holds is stale, and the next attempt asks all masters at once.
+//   - No lock has a majority. Contenders split the vote, and remove their keys without a message. All of them try again
+//     soon, at random times. There may be another reason, such as masters that are out of memory, so the bound doubles
+//     with each split in a row.
+func (c *Contention) Next(r Result) Plan {
+	delay := c.backoff(r.Attempts)
+	if !r.Denied {
+		return Plan{Delay: delay} // the first master might deny although nothing is held
+	}
+	m, jitter := r.Masters, c.random(min(maxJitter, c.RetryMin))
+	switch {
+	case m.Free >= c.Majority && r.FirstDenied:
+		c.firstDenials++
+		return Plan{Delay: min(delay, jitter), First: c.firstDenials%2 == 1}
+	case m.Free >= c.Majority, m.Largest+m.Failed+m.Pending < c.Majority:
+		c.splits++
+		return Plan{Delay: min(delay, jitter<<min(c.splits, 30)), First: true}
+	}
+	c.splits, c.firstDenials = 0, 0
+	expiry := nth(m.TTLs, max(1, c.Majority-m.Free-m.Pending)) // the pending masters may be free by then
+	return Plan{Delay: min(delay, max(expiry, jitter)), First: true, Held: true, Expiry: expiry}
+}
+
+// backoff returns the longest time until the next attempt: full jitter below a bound that doubles with each attempt, as
+// in "Exponential Backoff And Jitter" of the AWS Architecture Blog.
+func (c *Contention) backoff(attempts int) time.Duration {
+	bound := c.RetryMin << min(attempts, 30)
+	if bound > c.RetryMax || bound <= 0 {
+		bound = c.RetryMax
+	}
+	return max(c.RetryMin, c.random(bound+1))
+}
+
+// random returns a random duration below d.
+func (c *Contention) random(d time.Duration) time.Duration {
+	if c.Random != nil {
+		return time.Duration(c.Random(int64(d)))
+	}
+	return time.Duration(rand.Int64N(int64(d)))
+}
+
+// nth returns the n-th smallest duration, counted from 1; Unlimited if there are fewer. It sorts ds.
+func nth(ds []time.Duration, n int) time.Duration {
+	if n > len(ds) {
+		return Unlimited
+	}
+	slices.Sort(ds)
+	return ds[n-1]
+}

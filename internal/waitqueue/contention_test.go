@@ -1,0 +1,147 @@
+package waitqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// ms returns durations in milliseconds.
+func ms(ns ...int) (ds []time.Duration) {
+	for _, n := range ns {
+		ds = append(ds, time.Duration(n)*time.Millisecond)
+	}
+	return ds
+}
+
+// contention is the policy of a waiter for five masters. Its random numbers are the largest possible ones.
+func contention() *waitqueue.Contention {
+	return &waitqueue.Contention{
+		RetryMin: 10 * time.Millisecond, RetryMax: time.Second, Majority: 3,
+		Random: func(n int64) int64 { return n - 1 },
+	}
+}
+
+func denied(m waitqueue.Masters) waitqueue.Result {
+	return waitqueue.Result{Attempts: 1, Denied: true, Masters: m}
+}
+
+func TestNextAttempt(t *testing.T) {
+	t.Parallel()
+	const jitter = 10*time.Millisecond - 1
+	for name, tt := range map[string]struct {
+		result waitqueue.Result
+		want   waitqueue.Plan
+	}{
+		"masters failed": {
+			waitqueue.Result{Attempts: 2},
+			waitqueue.Plan{Delay: 40 * time.Millisecond},
+		},
+		"the back-off has a bound": {
+			waitqueue.Result{Attempts: 100},
+			waitqueue.Plan{Delay: time.Second},
+		},
+		"a lock has a majority, and ends before the back-off": {
+			denied(waitqueue.Masters{Largest: 5, TTLs: ms(19, 17, 15, 18, 16)}),
+			waitqueue.Plan{Delay: 17 * time.Millisecond, First: true, Held: true, Expiry: 17 * time.Millisecond},
+		},
+		"masters that are free count": {
+			denied(waitqueue.Masters{Free: 2, Largest: 3, TTLs: ms(13, 11, 12)}),
+			waitqueue.Plan{Delay: 11 * time.Millisecond, First: true, Held: true, Expiry: 11 * time.Millisecond},
+		},
+		"masters that have not answered may be free by then": {
+			denied(waitqueue.Masters{Pending: 2, Largest: 3, TTLs: ms(13, 11, 12)}),
+			waitqueue.Plan{Delay: 11 * time.Millisecond, First: true, Held: true, Expiry: 11 * time.Millisecond},
+		},
+		"masters that failed are not free": {
+			denied(waitqueue.Masters{Failed: 2, Largest: 3, TTLs: ms(13, 11, 12)}),
+			waitqueue.Plan{Delay: 13 * time.Millisecond, First: true, Held: true, Expiry: 13 * time.Millisecond},
+		},
+		"a lock that ends at once": {
+			denied(waitqueue.Masters{Largest: 5, TTLs: ms(0, 0, 0, 0, 0)}),
+			waitqueue.Plan{Delay: jitter, First: true, Held: true},
+		},
+		"a lock that ends after the back-off": {
+			denied(waitqueue.Masters{Largest: 5, TTLs: ms(50, 50, 50, 50, 50)}),
+			waitqueue.Plan{Delay: 20 * time.Millisecond, First: true, Held: true, Expiry: 50 * time.Millisecond},
+		},
+		"a lock without a TTL": {
+			denied(waitqueue.Masters{Largest: 5}),
+			waitqueue.Plan{Delay: 20 * time.Millisecond, First: true, Held: true, Expiry: waitqueue.Unlimited},
+		},
+		"a split vote": {
+			denied(waitqueue.Masters{Free: 1, Largest: 2, TTLs: ms(999, 999, 999, 999)}),
+			waitqueue.Plan{Delay: 2 * jitter, First: true},
+		},
+		"a majority is free again": {
+			denied(waitqueue.Masters{Free: 3, Largest: 2, TTLs: ms(999, 999)}),
+			waitqueue.Plan{Delay: 2 * jitter, First: true},
+		},
+		"a lock may have a majority": {
+			denied(waitqueue.Masters{Free: 1, Largest: 2, Failed: 1, Pending: 1, TTLs: ms(15, 16)}),
+			waitqueue.Plan{Delay: 15 * time.Millisecond, First: true, Held: true, Expiry: 15 * time.Millisecond},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, contention().Next(tt.result))
+		})
+	}
+}
+
+// After each split in a row the attempts spread over twice the time. A holder ends the row.
+func TestSplitsInARow(t *testing.T) {
+	t.Parallel()
+	c := contention()
+	split, held := denied(waitqueue.Masters{Free: 1, Largest: 2}), denied(waitqueue.Masters{Largest: 5})
+	split.Attempts, held.Attempts = 30, 30
+	next := func(r waitqueue.Result) time.Duration { return c.Next(r).Delay.Round(time.Millisecond) }
+	assert.Equal(t, ms(20, 40, 80), []time.Duration{next(split), next(split), next(split)})
+	assert.Equal(t, time.Second, next(held))
+	assert.Equal(t, 20*time.Millisecond, next(split))
+	for range 100 {
+		assert.Positive(t, c.Next(split).Delay)
+	}
+	assert.Equal(t, time.Second, c.Next(split).Delay, "the back-off is the bound")
+}
+
+// A first master that denies twice while a majority is free holds a stale key, so the next attempt asks all at once.
+func TestAFirstMasterThatDeniesAlone(t *testing.T) {
+	t.Parallel()
+	c := contention()
+	alone := denied(waitqueue.Masters{Free: 4, Largest: 1, TTLs: ms(999)})
+	alone.FirstDenied = true
+	first := func() (plans []bool) {
+		for range 4 {
+			plan := c.Next(alone)
+			assert.Less(t, plan.Delay, 10*time.Millisecond)
+			assert.False(t, plan.Held)
+			plans = append(plans, plan.First)
+		}
+		return plans
+	}
+	assert.Equal(t, []bool{true, false, true, false}, first())
+	alone.FirstDenied = false
+	assert.True(t, c.Next(alone).First)
+	c.Next(denied(waitqueue.Masters{Largest: 5}))
+	alone.FirstDenied = true
+	assert.Equal(t, []bool{true, false, true, false}, first(), "a holder ends the row")
+}
+
+// Without a source of its own, the policy takes random numbers from math/rand/v2.
+func TestRandomDelays(t *testing.T) {
+	t.Parallel()
+	c := contention()
+	c.Random = nil
+	delays := make(map[time.Duration]bool)
+	for range 100 {
+		delay := c.Next(waitqueue.Result{Attempts: 30}).Delay
+		assert.GreaterOrEqual(t, delay, c.RetryMin)
+		assert.LessOrEqual(t, delay, c.RetryMax)
+		delays[delay] = true
+	}
+	assert.Greater(t, len(delays), 50)
+}
