@@ -31,7 +31,7 @@ build: ## the redlock command, in bin/
 # The image is made beforehand, where one sees what takes a while. Without Docker the summary says what did not run.
 test: ## every test, and at the end what did not run, and why (RACE=1, AGAIN=3)
 	@$(REDISIMAGE) >/dev/null || true
-	@$(TESTSUMMARY) $(if $(AGAIN),-again $(AGAIN) -except chaos/simulation) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) $(PACKAGES)
+	@$(TESTSUMMARY) $(if $(AGAIN),-again $(AGAIN) -except chaos/internal/simulation) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) $(PACKAGES)
 
 race: ## make test with the race detector
 	@$(MAKE) --no-print-directory test RACE=1
@@ -40,7 +40,7 @@ integration: image ## the tests against five real masters in containers, alone
 	@$(TESTSUMMARY) -- $(TESTFLAGS) ./integration/... ./internal/redisbox/...
 
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
-	go test ./chaos/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
+	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
 
 image: ## the Redis image that the container tests use: found, pulled, or made of this machine's redis-server
 	@$(REDISIMAGE)

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/report"
-	"github.com/redlock-go/redlock/chaos/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
 // book keeps the index of a run, and writes it whenever there is something new: a run that is broken off leaves what there

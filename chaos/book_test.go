@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/check"
-	"github.com/redlock-go/redlock/chaos/report"
-	"github.com/redlock-go/redlock/chaos/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
 // begun is a run of these arguments, and what it prints.

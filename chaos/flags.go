@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/controls"
-	"github.com/redlock-go/redlock/chaos/faults"
-	"github.com/redlock-go/redlock/chaos/naive"
-	"github.com/redlock-go/redlock/chaos/scenarios"
-	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/naive"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // simulated is the backend in virtual time.

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/report"
-	"github.com/redlock-go/redlock/chaos/scenarios"
-	"github.com/redlock-go/redlock/chaos/traffic"
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // Exit statuses.

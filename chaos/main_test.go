@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock/chaos/controls"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/naive"
-	"github.com/redlock-go/redlock/chaos/report"
-	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/naive"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 

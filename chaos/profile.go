@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/controls"
-	"github.com/redlock-go/redlock/chaos/scenarios"
-	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/controls"
-	"github.com/redlock-go/redlock/chaos/report"
-	"github.com/redlock-go/redlock/chaos/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // findControls returns the controls whose names match one of the patterns.

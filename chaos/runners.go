@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/redlock-go/redlock/chaos/backend"
-	"github.com/redlock-go/redlock/chaos/traffic"
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // runners are where clients run: in containers if their masters do, on Linux, and otherwise as processes. (Where Docker has

@@ -1,0 +1,195 @@
+// Package backend is where the masters of a run come from: containers or plain processes, behind one type, so that a
+// scenario does not know the difference.
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/internal/wallclock"
+)
+
+// The backends.
+const (
+	// Containers are Redis servers in Docker containers.
+	Containers = "containers"
+	// Processes are redis-server processes on loopback ports.
+	Processes = "processes"
+)
+
+// Names returns what Open knows, sorted.
+func Names() []string { return []string{Containers, Processes} }
+
+// Check returns nil if there is a backend of that name.
+func Check(name string) error {
+	if !slices.Contains(Names(), name) {
+		return fmt.Errorf("no backend is called %q: there are %q", name, Names())
+	}
+	return nil
+}
+
+// Options are what masters are started with.
+type Options struct {
+	// Masters is how many there are.
+	Masters int
+	// Persistence is what they keep on disk. The zero value is [None].
+	Persistence Persistence
+}
+
+// Persistence is what a master keeps on disk.
+type Persistence string
+
+const (
+	// None: a master that restarts is empty.
+	None Persistence = ""
+	// Always: every write is on disk before it is answered.
+	Always Persistence = "always"
+	// EverySecond: a crash may lose what was written in the last second.
+	EverySecond Persistence = "everysec"
+)
+
+// Backend is a set of real masters that can be harmed. A master's addresses stay the same for its whole life, crashes
+// included. Operations on different masters may overlap; on one master one fault at a time is allowed.
+type Backend struct {
+	options  Options
+	host     host
+	masters  []*master
+	eyes     Eyes
+	noClocks error // why clocks cannot be moved
+}
+
+// server is what a backend makes of one master.
+type server interface {
+	addr() string
+	peer() (host, port string, err error)
+	kill(ctx context.Context) error
+	start(ctx context.Context) error
+	pause(ctx context.Context) error
+	unpause(ctx context.Context) error
+	editAOF(ctx context.Context, edit func(name string, content []byte) []byte) error
+	packets(ctx context.Context, c proxy.Condition) error
+	log(ctx context.Context) (string, error)
+	close() error
+}
+
+// host starts servers.
+type host interface {
+	// start starts one server with args, whose clock is nil if it cannot be moved.
+	start(ctx context.Context, args []string) (server, *wallclock.Clock, error)
+	// clocks and packets return nil, or why the clocks of servers cannot be moved, or their packets not be dropped.
+	clocks() error
+	packets() error
+	close() error
+}
+
+var hosts = map[string]func(ctx context.Context) (host, error){
+	Containers: containerHost,
+	Processes:  processHost,
+}
+
+type master struct {
+	server
+	proxy *proxy.Proxy
+	clock *wallclock.Clock // nil where it is the machine's
+}
+
+// Open starts masters on the named backend. The caller closes it.
+func Open(ctx context.Context, name string, o Options) (*Backend, error) {
+	if err := Check(name); err != nil {
+		return nil, err
+	}
+	args := []string{"--repl-diskless-sync-delay", "0"} // a replica is one at once
+	switch o.Persistence {
+	case None:
+	case Always, EverySecond:
+		args = append(args, aof.Args(string(o.Persistence))...)
+	default:
+		return nil, fmt.Errorf("no persistence is called %q: there are %q (none), %q and %q", o.Persistence, None, Always, EverySecond)
+	}
+	b := &Backend{options: o, masters: make([]*master, o.Masters)}
+	if err := b.open(ctx, name, args); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %d masters as %s: %w", o.Masters, name, err), b.Close())
+	}
+	return b, nil
+}
+
+func (b *Backend) open(ctx context.Context, name string, args []string) error {
+	h, err := hosts[name](ctx)
+	if err != nil {
+		return err
+	}
+	b.host, b.noClocks = h, h.clocks()
+	var all errgroup.Group
+	for i := range b.masters {
+		all.Go(func() error {
+			s, clock, err := h.start(ctx, args)
+			if err != nil {
+				return err
+			}
+			b.masters[i] = &master{server: s, clock: clock}
+			b.masters[i].proxy, err = proxy.New(s.addr())
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	if b.eyes, err = Look(b.Direct()); err != nil {
+		return err
+	}
+	if b.noClocks == nil {
+		b.noClocks = b.tryClocks(ctx)
+	}
+	return nil
+}
+
+// URLs returns where clients reach the masters, in their order: through a proxy, see [Backend.Network].
+func (b *Backend) URLs() []string {
+	urls := make([]string, len(b.masters))
+	for i, m := range b.masters {
+		urls[i] = "redis://" + m.proxy.Addr()
+	}
+	return urls
+}
+
+// Direct returns where the harness reaches the masters, whatever the proxies do.
+func (b *Backend) Direct() []string {
+	urls := make([]string, len(b.masters))
+	for i, m := range b.masters {
+		urls[i] = "redis://" + m.addr()
+	}
+	return urls
+}
+
+// Log returns what a master has logged.
+func (b *Backend) Log(ctx context.Context, m int) (string, error) { return b.masters[m].log(ctx) }
+
+// Close removes all masters, in whatever state they are.
+func (b *Backend) Close() error {
+	errs := make([]error, len(b.masters))
+	var all errgroup.Group
+	for i, m := range b.masters {
+		if m == nil {
+			continue
+		}
+		all.Go(func() error {
+			if m.proxy != nil {
+				errs[i] = m.proxy.Close()
+			}
+			errs[i] = errors.Join(errs[i], m.close())
+			return nil
+		})
+	}
+	_ = all.Wait() // the errors are gathered one by one
+	errs = append(errs, b.eyes.Close())
+	if b.host != nil {
+		errs = append(errs, b.host.close())
+	}
+	return errors.Join(errs...)
+}

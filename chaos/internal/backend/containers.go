@@ -1,0 +1,100 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/testcontainers/testcontainers-go"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/internal/redisbox"
+	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
+	"github.com/redlock-go/redlock/internal/wallclock"
+)
+
+// boxes starts containers.
+type boxes struct {
+	dir     string // for the settings of clocks
+	noClock error
+}
+
+func containerHost(ctx context.Context) (host, error) {
+	image, err := redisimage.Name(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "chaos-clocks-")
+	if err != nil {
+		return nil, err
+	}
+	return &boxes{dir: dir, noClock: redisimage.HasClock(ctx, image)}, os.Chmod(dir, 0o755)
+}
+
+func (b *boxes) clocks() error  { return b.noClock }
+func (b *boxes) packets() error { return redisbox.CanBlackHole() }
+func (b *boxes) close() error   { return os.RemoveAll(b.dir) }
+
+func (b *boxes) start(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
+	options := []redisbox.Option{redisbox.WithArgs(args...)}
+	var clock *wallclock.Clock
+	if b.noClock == nil {
+		dir, err := os.MkdirTemp(b.dir, "")
+		if err != nil {
+			return nil, nil, err
+		}
+		if clock, err = wallclock.New(dir); err != nil {
+			return nil, nil, err
+		}
+		const file = "/wallclock"
+		options = append(options, redisbox.WithFile(clock.File(), file), redisbox.WithContainer(
+			testcontainers.WithEnv(map[string]string{"LD_PRELOAD": redisimage.ClockLibrary, wallclock.EnvFile: file})))
+	}
+	masters, err := redisbox.Start(ctx, 1, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return box{masters[0]}, clock, nil
+}
+
+// box is a master in a container. What ends a fault also works if the fault did not begin.
+type box struct{ *redisbox.Master }
+
+func (b box) addr() string                            { return b.Addr() }
+func (b box) kill(ctx context.Context) error          { return b.Kill(ctx) }
+func (b box) start(ctx context.Context) error         { return b.Start(ctx) }
+func (b box) pause(ctx context.Context) error         { return b.Pause(ctx) }
+func (b box) unpause(ctx context.Context) error       { return b.Restore(ctx) }
+func (b box) log(ctx context.Context) (string, error) { return b.Logs(ctx) }
+func (b box) close() error                            { return b.Close() }
+
+func (b box) peer() (host, port string, err error) {
+	addr := b.ContainerAddr()
+	if addr == "" {
+		return "", "", fmt.Errorf("master %s is on no network", b)
+	}
+	return net.SplitHostPort(addr)
+}
+
+func (b box) editAOF(ctx context.Context, edit func(name string, content []byte) []byte) error {
+	return b.EditFiles(ctx, "/data/"+aof.Dir, edit)
+}
+
+func (b box) packets(ctx context.Context, c proxy.Condition) error {
+	switch c {
+	case proxy.Fine:
+		return b.Restore(ctx)
+	case proxy.Cut:
+		return b.Disconnect(ctx)
+	case proxy.Silent:
+		return b.BlackHole(ctx)
+	case proxy.NoCommands:
+		return b.Deafen(ctx)
+	case proxy.NoAnswers:
+		return b.Silence(ctx)
+	default:
+		return fmt.Errorf("the network of a container cannot be made %s", c)
+	}
+}

@@ -1,0 +1,116 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+)
+
+// Kill ends a master at once: connections break, and new ones are refused.
+func (b *Backend) Kill(ctx context.Context, m int) error {
+	return errors.Join(b.masters[m].kill(ctx), b.Network(ctx, m, proxy.Cut))
+}
+
+// Start brings a killed master back with what is on its disk, and returns when it answers.
+func (b *Backend) Start(ctx context.Context, m int) error {
+	if err := b.masters[m].start(ctx); err != nil {
+		return err
+	}
+	return b.Network(ctx, m, proxy.Fine)
+}
+
+// Lose takes from the disk of a killed master what a crash loses.
+func (b *Backend) Lose(ctx context.Context, m int, loss aof.Loss) error {
+	if b.options.Persistence == None || loss == aof.Nothing {
+		return nil
+	}
+	return b.masters[m].editAOF(ctx, func(name string, content []byte) []byte { return aof.Cut(name, content, loss) })
+}
+
+// CanLose returns nil if a crash of these masters can lose that much, or else why not. All of them can lose everything.
+func (b *Backend) CanLose(loss aof.Loss) error {
+	want := map[aof.Loss]Persistence{aof.Nothing: Always, aof.Tail: EverySecond}
+	if p, ok := want[loss]; ok && p != b.options.Persistence {
+		return fmt.Errorf("these masters were not started with appendfsync %s", p)
+	}
+	return nil
+}
+
+// Pause freezes a master: its connections stay open and silent.
+func (b *Backend) Pause(ctx context.Context, m int) error { return b.masters[m].pause(ctx) }
+
+// Unpause lets it go on with what was sent meanwhile.
+func (b *Backend) Unpause(ctx context.Context, m int) error { return b.masters[m].unpause(ctx) }
+
+// Network puts the proxy between the clients and a master into a condition.
+func (b *Backend) Network(_ context.Context, m int, c proxy.Condition) error {
+	return b.masters[m].proxy.Set(c)
+}
+
+// Packets puts the network of the master itself into a condition, for everybody: [proxy.Cut], [proxy.Silent],
+// [proxy.NoCommands], [proxy.NoAnswers] or [proxy.Fine]. Unlike a proxy it loses packets, not bytes: connections live on, and what
+// was sent arrives late. See [Backend.CanPackets].
+func (b *Backend) Packets(ctx context.Context, m int, c proxy.Condition) error {
+	return b.masters[m].packets(ctx, c)
+}
+
+// CanPackets returns nil, or why the network of masters cannot be harmed.
+func (b *Backend) CanPackets() error { return b.host.packets() }
+
+// Do sends a master a command, on a direct connection.
+func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
+	return b.eyes.Do(ctx, m, args...)
+}
+
+// Peer returns where other masters reach a master.
+func (b *Backend) Peer(m int) (host, port string, err error) { return b.masters[m].peer() }
+
+// Look opens eyes on the masters. The caller closes them.
+func (b *Backend) Look() (Eyes, error) { return Look(b.Direct()) }
+
+// Masters returns how many there are.
+func (b *Backend) Masters() int { return len(b.masters) }
+
+// JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it.
+func (b *Backend) JumpClock(_ context.Context, m int, d time.Duration) error {
+	if b.noClocks != nil {
+		return b.noClocks
+	}
+	return b.masters[m].clock.Jump(d)
+}
+
+// RunClock has the wall clock of a master gain rate seconds a second from now on. 0 is the right pace.
+func (b *Backend) RunClock(_ context.Context, m int, rate float64) error {
+	if b.noClocks != nil {
+		return b.noClocks
+	}
+	return b.masters[m].clock.Run(rate)
+}
+
+// CanMoveClocks returns nil, or why the wall clocks of masters cannot be moved.
+func (b *Backend) CanMoveClocks() error { return b.noClocks }
+
+// tryClocks moves a clock and looks at it: what stands between the settings and a server in a container is not for the
+// harness to know.
+func (b *Backend) tryClocks(ctx context.Context) error {
+	const far = 1000 * time.Hour
+	if len(b.masters) == 0 {
+		return nil
+	}
+	clock := b.masters[0].clock
+	if err := clock.Jump(far); err != nil {
+		return err
+	}
+	now, err := b.eyes[0].Time(ctx).Result()
+	if err := errors.Join(err, clock.Jump(-far)); err != nil {
+		return err
+	}
+	if time.Until(now) < far/2 {
+		return errors.New("the clock of a master does not move when it is told to")
+	}
+	return nil
+}

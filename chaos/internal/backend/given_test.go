@@ -1,0 +1,137 @@
+package backend_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+const mark = backend.MarkBegin + "test"
+
+func connect(t *testing.T, s *redisproc.Server) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	return c
+}
+
+func TestMastersThatAreFitAreTakenAndNothingElseIsTouched(t *testing.T) {
+	t.Parallel()
+	all := redisproc.ForTest(t, 3)
+	foreign := connect(t, all[0])
+	require.NoError(t, foreign.Set(t.Context(), "orders:1", "theirs", 0).Err())
+	before, err := foreign.ClientID(t.Context()).Result()
+	require.NoError(t, err)
+
+	g, err := backend.Take(t.Context(), redisproc.URLs(all), mark)
+	require.NoError(t, err)
+	assert.Equal(t, 3, g.Masters())
+	assert.True(t, strings.HasPrefix(g.Prefix(), backend.MarkBegin))
+	require.NoError(t, g.Close())
+
+	after, err := foreign.ClientID(t.Context()).Result()
+	require.NoError(t, err)
+	assert.Equal(t, before, after, "the foreign connection lives on")
+	assert.Equal(t, "theirs", foreign.Get(t.Context(), "orders:1").Val())
+	for _, key := range foreign.Keys(t.Context(), "*").Val() {
+		if key != "orders:1" {
+			assert.Contains(t, key, mark)
+			assert.Positive(t, foreign.PTTL(t.Context(), key).Val(), "%s ends by itself", key)
+		}
+	}
+}
+
+func TestMastersThatAreNotFitAreRefusedWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	all := redisproc.ForTest(t, 3)
+	locked := redisproc.ForTest(t, 1, "--requirepass", "hunter2")[0]
+	replica := redisproc.ForTest(t, 1)[0]
+	host, port, err := net.SplitHostPort(all[0].Addr())
+	require.NoError(t, err)
+	require.NoError(t, connect(t, replica).ReplicaOf(t.Context(), host, port).Err())
+	cluster := redisproc.ForTest(t, 1, "--cluster-enabled", "yes")[0]
+	dead := redisproc.ForTest(t, 1)[0]
+	require.NoError(t, dead.Kill())
+	poor := redisproc.ForTest(t, 1)[0]
+	require.NoError(t, connect(t, poor).ACLSetUser(t.Context(), "poor", "on", ">secret", "~*", "&*", "+@all", "-client").Err())
+	stingy := redisproc.ForTest(t, 1)[0]
+	require.NoError(t, connect(t, stingy).ACLSetUser(t.Context(), "stingy", "on", ">secret", "~orders:*", "&*", "+@all").Err())
+
+	a, b := all[1].URL(), all[2].URL()
+	for name, tt := range map[string]struct {
+		urls []string
+		says []string
+	}{
+		"none":              {nil, []string{"master"}},
+		"an even number":    {[]string{a, b}, []string{"even number"}},
+		"no URL":            {[]string{"localhost"}, []string{"redis://"}},
+		"dead":              {[]string{a, b, dead.URL()}, []string{dead.URL(), "cannot be used", "check its address, that it runs"}},
+		"no password":       {[]string{a, b, locked.URL()}, []string{locked.URL(), "NOAUTH", "give the user and the password in its URL"}},
+		"a wrong password":  {[]string{a, b, "redis://:guessed@" + locked.Addr()}, []string{locked.Addr(), "WRONGPASS", "give the user and the password"}},
+		"a replica":         {[]string{a, b, replica.URL()}, []string{replica.URL(), "is a replica of " + all[0].Addr(), "give the address of a master"}},
+		"the same, twice":   {[]string{a, b, "redis://localhost:" + strings.Split(all[2].Addr(), ":")[1]}, []string{"one and the same server", b, "give each master once"}},
+		"of a Cluster":      {[]string{a, b, cluster.URL()}, []string{cluster.URL(), "node of a Cluster"}},
+		"may not be named":  {[]string{a, b, "redis://poor:secret@" + poor.Addr()}, []string{poor.Addr(), "NOPERM", "+client|list"}},
+		"may not be locked": {[]string{a, b, "redis://stingy:secret@" + stingy.Addr()}, []string{stingy.Addr(), "~" + backend.MarkBegin + "*"}},
+		"several":           {[]string{dead.URL(), replica.URL(), a}, []string{dead.URL(), replica.URL()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), soon)
+			defer cancel()
+			_, err := backend.Take(ctx, tt.urls, mark)
+			require.Error(t, err)
+			for _, says := range tt.says {
+				require.ErrorContains(t, err, says)
+			}
+			for _, secret := range []string{"guessed", "secret@"} {
+				assert.NotContains(t, err.Error(), secret)
+			}
+		})
+	}
+}
+
+func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
+	t.Parallel()
+	s := redisproc.ForTest(t, 1)[0]
+	foreign := connect(t, s)
+	require.NoError(t, foreign.MSet(t.Context(), "theirs", 1, mark+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", mark), 1).Err())
+	eyes, err := backend.LookFor([]string{s.URL()}, mark)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, eyes.Close()) })
+	keys, err := eyes.Keys(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Len(t, keys, 2)
+
+	theirs := foreign.Subscribe(t.Context(), "theirs")
+	t.Cleanup(func() { assert.NoError(t, theirs.Close()) })
+	_, err = theirs.Receive(t.Context())
+	require.NoError(t, err)
+	connections, channels, err := eyes.Sockets(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Zero(t, connections)
+	assert.Empty(t, channels)
+
+	named := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: mark})
+	t.Cleanup(func() { assert.NoError(t, named.Close()) })
+	own := named.Subscribe(t.Context(), "redlock:"+mark+":kept")
+	t.Cleanup(func() { assert.NoError(t, own.Close()) })
+	_, err = own.Receive(t.Context())
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		connections, channels, err := eyes.Sockets(t.Context(), 0)
+		require.NoError(c, err)
+		assert.Equal(c, 1, connections)
+		assert.Equal(c, []string{"redlock:" + mark + ":kept"}, channels)
+	}, soon, 10*time.Millisecond)
+}

@@ -1,0 +1,89 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/wallclock"
+)
+
+// procs starts processes.
+type procs struct {
+	dir     string // of the clock library
+	noClock error
+}
+
+func processHost(ctx context.Context) (host, error) {
+	dir, err := os.MkdirTemp("", "chaos-clocks-")
+	if err != nil {
+		return nil, err
+	}
+	p := &procs{dir: dir}
+	p.noClock = wallclock.Build(ctx, p.preload())
+	return p, nil
+}
+
+func (p *procs) preload() string { return filepath.Join(p.dir, "wallclock.so") }
+
+func (p *procs) clocks() error  { return p.noClock }
+func (p *procs) packets() error { return errNoPackets }
+func (p *procs) close() error   { return os.RemoveAll(p.dir) }
+
+var errNoPackets = errors.New("processes share the network of this machine: only containers have one of their own")
+
+func (p *procs) start(ctx context.Context, args []string) (server, *wallclock.Clock, error) {
+	var clock *wallclock.Clock
+	s, err := redisproc.StartWith(ctx, func(dir string) (o redisproc.Options, err error) {
+		o.Args = args
+		if p.noClock == nil {
+			if clock, err = wallclock.New(dir); err != nil {
+				return o, err
+			}
+			o.Env = []string{"LD_PRELOAD=" + p.preload(), wallclock.EnvFile + "=" + clock.File()}
+		}
+		return o, nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return proc{s}, clock, nil
+}
+
+// proc is a master that is a process.
+type proc struct{ *redisproc.Server }
+
+func (p proc) addr() string                         { return p.Addr() }
+func (p proc) peer() (host, port string, err error) { return net.SplitHostPort(p.Addr()) }
+func (p proc) kill(context.Context) error           { return p.Kill() }
+func (p proc) start(ctx context.Context) error      { return p.Restart(ctx) }
+func (p proc) pause(context.Context) error          { return p.Freeze() }
+func (p proc) unpause(context.Context) error        { return p.Thaw() }
+func (p proc) log(context.Context) (string, error)  { return p.Log(), nil }
+func (p proc) close() error                         { return p.Close() }
+
+func (p proc) packets(context.Context, proxy.Condition) error { return errNoPackets }
+
+func (p proc) editAOF(_ context.Context, edit func(name string, content []byte) []byte) error {
+	dir := filepath.Join(p.Dir(), aof.Dir)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, edit(f.Name(), content), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Coverage checks that the storm was one: that every client held something and every name was held, that locks were
+// extended if any are to be, and that every fault planned was injected. Without it, a harness whose clients cannot reach a master would
+// report that nobody ever overlapped.
+func Coverage(events []history.Event, clients, names, faults []string, extended bool) Verdict {
+	v := on(events, "coverage")
+	begin, ok := phase(events, history.Storm)
+	end, ended := phase(events, history.Calm)
+	if !ok || !ended {
+		v.find("", nil, "there was no storm, or it never ended")
+		return v
+	}
+	held := map[string]int{} // clients and names
+	injected := map[string]int{}
+	kinds := map[history.Kind]int{}
+	for _, e := range events {
+		if e.T < begin || e.T > end {
+			continue
+		}
+		kinds[e.Kind]++
+		switch e.Kind {
+		case history.Acquired:
+			held["client "+e.Client]++
+			for _, n := range e.Locked() {
+				held["name "+n]++
+			}
+		case history.Inject:
+			injected[e.Fault]++
+		default: // counted above
+		}
+	}
+	for _, c := range clients {
+		if held["client "+c] == 0 {
+			v.find("", nil, "%s never held anything during the storm", c)
+		}
+	}
+	for _, n := range names {
+		if held["name "+n] == 0 {
+			v.find(n, nil, "nobody ever held %q during the storm", n)
+		}
+	}
+	for _, f := range faults {
+		if injected[f] == 0 {
+			v.find("", nil, "the fault %q was planned and never injected", f)
+		}
+	}
+	if extended && kinds[history.Extended] == 0 {
+		v.find("", nil, "no lock was extended during the storm")
+	}
+	v.Looked = fmt.Sprintf("storm of %v: %d locks held, %d extended, %d lost, %d refused, %d faults",
+		(end - begin).Round(100*time.Millisecond), kinds[history.Acquired], kinds[history.Extended], kinds[history.Lost],
+		kinds[history.Refused], kinds[history.Inject])
+	return v
+}

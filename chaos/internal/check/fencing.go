@@ -1,0 +1,101 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Fencing checks that a hold has a fencing token if it asked for one, and the tokens themselves, name by name. If A had returned before B was asked for:
+//   - B excludes: its token is larger than A's, whatever A was;
+//   - B reads, A excluded: its token is not smaller than A's. Of two readers nothing is said.
+//
+// No two holds that exclude share a token, in whatever order they came. The holds of one owner of a reentrant lock are
+// the exception: one that began and ended its asking while another one was believed in has that one's token, if that one
+// was acquired while nobody else asked for the owner, and if no fault kept a majority of the masters from telling; and one that came later has
+// no smaller one. It may be the same: what
+// a refused or unconfirmed call has left on the masters may have kept the ownership going without anybody's belief.
+//
+// lasting are the faults of masters that keep them from telling for a while after they were healed.
+func Fencing(events []history.Event, masters int, lasting []string) Verdict {
+	v := on(events, "fencing")
+	fenced := map[string][]*hold{}
+	total := 0
+	for _, h := range holds(events) {
+		if h.acquired.Fence == 0 {
+			if h.asked.Fencing {
+				v.find(h.acquired.Name, []history.Event{h.asked, h.acquired}, "%q: %s asked for a fencing token, and got none",
+					h.acquired.Name, who(h.who))
+			}
+			continue
+		}
+		total++
+		for _, name := range h.acquired.Locked() {
+			fenced[name] = append(fenced[name], h)
+		}
+	}
+	lonely, doubts := alone(events), troublesOf(events, masters, lasting)
+	for _, name := range sorted(fenced) {
+		inOrder(&v, name, fenced[name], doubts)
+		unique(&v, name, fenced[name])
+		owned(&v, name, fenced[name], lonely, doubts)
+	}
+	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", total, len(fenced))
+	if pairs := doubts.judged + doubts.excused; pairs > 0 {
+		v.Looked += fmt.Sprintf("; %d of %d times an owner's token was held to the one it had, faults excuse the rest",
+			doubts.judged, pairs)
+	}
+	return v
+}
+
+func reads(h *hold) bool { return h.acquired.Mode == history.ModeReader }
+
+// inOrder compares each hold with the largest token that had been returned before it was asked for.
+func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
+	asked := slices.Clone(all) // all is in the order of the returns
+	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
+	var largest best[*hold]
+	i := 0
+	for _, h := range asked {
+		for ; i < len(all) && all[i].acquired.T < h.asked.T; i++ {
+			g := groupOf(all[i].acquired.Mode, all[i])
+			largest.add(g, int64(all[i].acquired.Fence), all[i])
+		}
+		g, fence := groupOf(h.acquired.Mode, h), h.acquired.Fence
+		last, ok := largest.beside(g) // beside readers: of those that exclude
+		switch {
+		case ok && reads(h) && fence < last.acquired.Fence:
+			stale(v, name, last, h, "smaller than")
+		case ok && !reads(h) && fence <= last.acquired.Fence:
+			stale(v, name, last, h, "not larger than")
+		}
+		if last, ok := largest.of(g); ok && !reads(h) && doubts.judge(last, h) && fence < last.acquired.Fence {
+			stale(v, name, last, h, "smaller than")
+		}
+	}
+}
+
+func stale(v *Verdict, name string, before, after *hold, than string) {
+	v.find(name, []history.Event{before.acquired, after.asked, after.acquired},
+		"%q: %s got the token %d, %s the %d that %s had %s before it asked", name, who(after.who), after.acquired.Fence, than,
+		before.acquired.Fence, who(before.who), secs(after.asked.T-before.acquired.T))
+}
+
+// unique looks for holds that exclude and have one token.
+func unique(v *Verdict, name string, all []*hold) {
+	first := map[uint64]*hold{}
+	for _, h := range all {
+		if reads(h) {
+			continue
+		}
+		switch o := first[h.acquired.Fence]; {
+		case o == nil:
+			first[h.acquired.Fence] = h
+		case groupOf(o.acquired.Mode, o) != groupOf(h.acquired.Mode, h):
+			v.find(name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
+				name, who(o.who), who(h.who), h.acquired.Fence)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package check_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+func TestFencing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		story *story
+		says  string // "" if it holds
+	}{
+		"larger than the one before": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(6)), "",
+		},
+		"asked for as the other returned: no order": {
+			new(story).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "",
+		},
+		"smaller than the one before": {
+			new(story).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)), "got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
+		},
+		"the same as the one before": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(5)), "not larger than the 5",
+		},
+		"smaller than one long before, larger than the last": {
+			new(story).held(0, 10, 20, "a", 1, fence(9)).held(21, 30, 40, "b", 1, fence(10)).held(0, 50, 60, "c", 1, fence(3)).
+				held(61, 70, 80, "d", 1, fence(8)), "got the token 8, not larger than the 10",
+		},
+		"the same while both were asked for": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(5, 30, 40, "b", 1, fence(5)), "both got the token 5",
+		},
+		"a holder without a token has no part in it": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
+		},
+		"a token was asked for, and none given": {
+			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
+		},
+		"a token was asked for, and given": {new(story).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
+		"a token was asked for, and refused": {
+			new(story).add(0, history.Invoked, "a", 1, fenced).add(5, history.Refused, "a", 1, nil), "",
+		},
+		"readers share the writer's": {
+			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(5)).
+				held(21, 30, 40, "c", 1, reader, fence(5)).held(41, 50, 60, "d", 1, writer, fence(6)), "",
+		},
+		"a later reader with less than an earlier one": {
+			new(story).held(0, 10, 20, "a", 1, reader, fence(6)).held(21, 30, 40, "b", 1, reader, fence(5)), "",
+		},
+		"a reader with less than the writer before": {
+			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(4)), "smaller than the 5",
+		},
+		"a writer with no more than the reader before": {
+			new(story).held(0, 10, 20, "a", 1, reader, fence(5)).held(21, 30, 40, "b", 1, writer, fence(5)), "not larger than the 5",
+		},
+		"a mutex with no more than one of several": {
+			new(story).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)), "not larger than the 5",
+		},
+		"an inner hold has the outer one's": {
+			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(5)), "",
+		},
+		"an inner hold has a larger one": {
+			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"an inner hold that outlives the outer one keeps its own": {
+			new(story).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
+				held(40, 50, 60, "a", 3, owner("o"), fence(5)), "",
+		},
+		"a hold that outlived the outer one, and another token": {
+			new(story).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
+				held(40, 50, 60, "a", 3, owner("o"), fence(6)), "o holds it already",
+		},
+		"the outer one was not the only one to be asked for": {
+			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(5, 15, 16, "b", 1, owner("o"), fence(6)).
+				held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
+		},
+		"nor was it beside one that was refused": {
+			new(story).add(0, history.Invoked, "b", 1, owner("o")).add(5, history.Refused, "b", 1, owner("o")).
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
+		},
+		"nor beside one that never returned": {
+			new(story).add(0, history.Invoked, "b", 1, owner("o")).
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
+		},
+		"what never returned is over when its worker asks again": {
+			new(story).add(0, history.Invoked, "b", 1, owner("o")).held(2, 3, 4, "b", 2).
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
+		},
+		"a master may not have been able to tell": {
+			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"a majority that granted it could tell": {
+			new(story).down(0, 5, "pause", 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"only a minority of those that granted it could": {
+			new(story).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"two of five that granted it had a fault, one after the other": {
+			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"three of five had": {
+			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the process did not run meanwhile": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(25, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "",
+		},
+		"the process did not run before": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(6, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
+		},
+		"another process did not run": {
+			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+				add(25, history.Stalled, "b", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
+		},
+		"the owner is back, and has less, as the masters may have forgotten": {
+			new(story).down(22, 25, "kill", 0, 1, 2).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "",
+		},
+		"the owner is back, and has less, and a majority cannot have forgotten": {
+			new(story).down(22, 25, "kill", 0).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
+		},
+		"a master is not back yet": {
+			new(story).fault(0, history.Inject, "pause", 2).
+				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the master has long been back": {
+			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
+				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(20020, 20030, 20040, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"the master has been back for a while": {
+			new(story).down(0, 5, "pause", 2).
+				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"the master has been back for a moment": {
+			new(story).down(0, 5, "pause", 2).
+				held(2004, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the master has been back for a while, and may not vote yet": {
+			new(story).down(0, 5, "kill", 2).
+				held(10004, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the master may vote again": {
+			new(story).down(0, 5, "kill", 2).
+				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"another owner asked meanwhile": {
+			new(story).add(5, history.Invoked, "b", 1, owner("p")).
+				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
+		},
+		"the longer one was not alone, another was": {
+			new(story).add(0, history.Invoked, "x", 1, owner("o")).held(1, 10, 90, "a", 1, owner("o"), fence(5)).
+				add(11, history.Refused, "x", 1, owner("o")).held(12, 15, 80, "b", 1, owner("o"), fence(6)).
+				held(20, 30, 40, "c", 1, owner("o"), fence(7)), "o holds it already as b",
+		},
+		"the outer one ends while the inner one is asked for: a new ownership": {
+			new(story).held(0, 10, 25, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(6)), "",
+		},
+		"the owner is back, and has less": {
+			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
+		},
+		"the owner is back after another, and has its old one": {
+			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
+				held(41, 50, 90, "a", 2, owner("o"), fence(5)), "not larger than the 6",
+		},
+		"another owner has the same": {
+			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)), "both got the token 5",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Fencing(tt.story.events, 5, []string{"kill"})
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.NotEmpty(t, v.Findings)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+			assert.NotEmpty(t, v.Findings[0].Events)
+		})
+	}
+}
+
+// A reader of the verdict sees how much of the rule for owners a run has tried.
+func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
+	t.Parallel()
+	nested := func() *story {
+		return new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).held(20, 30, 40, "a", 2, owner("o"), fence(5))
+	}
+	for name, tt := range map[string]struct {
+		story *story
+		says  string
+	}{
+		"no owner":       {new(story).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
+		"one hold alone": {new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
+		"one in another, and the same owner's after it was had": {nested(), "; 2 of 2 times"},
+		"the same while a fault excuses it":                     {nested().down(0, 50, "pause", 0), "; 0 of 2 times"},
+		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; 2 of 2 times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			looked := check.Fencing(tt.story.events, 5, nil).Looked
+			if tt.says[0] == ';' {
+				assert.Contains(t, looked, tt.says)
+				return
+			}
+			assert.Equal(t, tt.says, looked)
+		})
+	}
+}
+
+func written(register string, fence uint64, from, value int64) history.Event {
+	return history.Event{Kind: history.Written, Register: register, Name: lockName, Fence: fence, From: from, Value: value}
+}
+
+func TestRegister(t *testing.T) {
+	t.Parallel()
+	elsewhere := written(history.Fenced, 1, 0, 1)
+	elsewhere.Name = "invoices"
+	tests := map[string]struct {
+		events []history.Event
+		says   string // "" if it holds
+	}{
+		"each made of the one before": {
+			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 5, 1, 2), elsewhere, written(history.Fenced, 7, 2, 3)}, "",
+		},
+		"a smaller token": {
+			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 4, 1, 2)}, "took a write with the token 4 after one with 5",
+		},
+		"an update lost": {
+			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 6, 0, 1)}, "an update is lost",
+		},
+		"the first was not made of nothing": {[]history.Event{written(history.Fenced, 5, 3, 4)}, "the fenced register had 0"},
+		"a rejected one is no write": {
+			[]history.Event{written(history.Fenced, 5, 0, 1), {Kind: history.Rejected, Register: history.Fenced, Name: lockName, Fence: 4, Value: 2}}, "",
+		},
+		"the trusting register is hurt": {
+			[]history.Event{written(history.Trusting, 5, 0, 1), written(history.Trusting, 4, 0, 1), written(history.Trusting, 4, 1, 2)}, "",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Register(tt.events)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.NotEmpty(t, v.Findings)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+func TestWhatTheTrustingRegisterLostIsCounted(t *testing.T) {
+	t.Parallel()
+	v := check.Register([]history.Event{
+		written(history.Trusting, 0, 0, 1), written(history.Trusting, 0, 0, 1), written(history.Trusting, 0, 1, 2),
+	})
+	assert.Contains(t, v.Looked, "trusting register: 1 of 3 writes lost an update")
+	assert.Contains(t, v.Figures, check.Figure{What: "updates that the trusting register lost", N: 1})
+}

@@ -1,0 +1,85 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Leaks checks that clients that have closed their lockers leave nothing behind: no goroutine in the last life of any
+// client, which must have said so, and grace later no connection to a master and no subscription there. It wants of each
+// master a look that late, or an earlier one after the last close, with nothing in it and nothing in those that follow.
+func Leaks(events []history.Event, clients []string, masters int, grace time.Duration) Verdict {
+	v := on(events, "leaks")
+	closed, ok := phase(events, history.Settled)
+	if !ok {
+		v.find("", nil, "the run never settled: nobody can tell what is left of it")
+		return v
+	}
+	last := map[string]int{}
+	quit := map[life]history.Event{}
+	for _, e := range events {
+		if e.Client == "" {
+			continue
+		}
+		last[e.Client] = max(last[e.Client], e.Life)
+		if e.Kind == history.Quitting {
+			quit[lifeOf(e.ID())] = e
+			closed = max(closed, e.T)
+			if e.Goroutines > 0 {
+				v.find("", []history.Event{e}, "%s.%d closed its locker, and %d goroutines of it are left", e.Client, e.Life, e.Goroutines)
+			}
+		}
+	}
+	for _, c := range clients {
+		if _, ok := quit[life{c, last[c]}]; !ok {
+			v.find("", nil, "%s.%d never closed its locker, or did not live to say what was left of it", c, last[c])
+		}
+	}
+	back := returns(events, closed, masters)
+	looks := make([][]history.Event, masters)
+	for _, e := range events {
+		if e.Kind == history.Sockets && e.T >= back[e.Master] {
+			looks[e.Master] = append(looks[e.Master], e)
+		}
+	}
+	for m, seen := range looks {
+		if len(seen) == 0 {
+			v.find("", nil, "nobody looked for connections to master %d after the clients had closed theirs", m)
+			continue
+		}
+		final := seen[len(seen)-1]
+		late := slices.IndexFunc(seen, func(e history.Event) bool { return e.T >= back[m]+grace && open(e) })
+		switch {
+		case late >= 0:
+			final = seen[late]
+			fallthrough
+		case open(final):
+			v.find("", []history.Event{final}, "master %d has %d connections of clients and the subscriptions [%s], %s after all of them closed",
+				m, final.Connections, strings.Join(final.Channels, ", "), secs(final.T-back[m]))
+		}
+	}
+	v.Looked = fmt.Sprintf("%d lives that closed their locker, connections and subscriptions at %d masters", len(quit), masters)
+	return v
+}
+
+func open(e history.Event) bool { return e.Connections > 0 || len(e.Channels) > 0 }
+
+// returns says from when on each master must be clean of what ended at since: not before it has itself returned.
+func returns(events []history.Event, since time.Duration, masters int) []time.Duration {
+	back := make([]time.Duration, masters)
+	for i := range back {
+		back[i] = since
+	}
+	for _, e := range events {
+		if e.Kind == history.Healthy && e.On == "masters" {
+			for _, m := range e.Targets {
+				back[m] = max(back[m], e.T)
+			}
+		}
+	}
+	return back
+}

@@ -1,0 +1,234 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// window is how many holds of a name are judged at once. What is legal stays so if whole holds are left out, so that a
+// window finds nothing that the whole would not; what it cannot see is a violation between holds further apart, and they
+// overlap by half so that there are few of those: the order of tokens, which [Fencing] judges as well.
+const window = 400
+
+// Linearizability checks that each name can be explained by a single lock that handed out its tokens in order, with every
+// acquisition and every end of a hold at one moment of its own. limit bounds the search for each name; a name that is not
+// decided by then leaves the verdict undecided.
+func Linearizability(events []history.Event, limit time.Duration) Verdict {
+	v := on(events, "linearizability")
+	named := byNameHeld(events)
+	var open []string
+	for _, name := range sorted(named) {
+		bad, result := illegal(named[name], time.Now().Add(limit))
+		switch result {
+		case porcupine.Illegal:
+			v.find(name, proof(bad), "%q: no single lock could have been held like this: %s", name, described(bad, v.begin))
+		case porcupine.Unknown:
+			open = append(open, fmt.Sprintf("%q", name))
+		case porcupine.Ok:
+		}
+	}
+	if len(open) > 0 {
+		v.Undecided = fmt.Sprintf("%s not decided within %v each", strings.Join(open, ", "), limit)
+	}
+	v.Looked = fmt.Sprintf("%d holds of %d names", len(holds(events)), len(named))
+	return v
+}
+
+func byNameHeld(events []history.Event) map[string][]*hold {
+	named := map[string][]*hold{}
+	for _, h := range holds(events) {
+		for _, name := range h.acquired.Locked() {
+			named[name] = append(named[name], h)
+		}
+	}
+	return named
+}
+
+// illegal looks for holds that no order explains, and returns as few of them as it can.
+func illegal(all []*hold, deadline time.Time) ([]*hold, porcupine.CheckResult) {
+	result := porcupine.Ok
+	for _, part := range windows(all) {
+		switch decide(part, deadline) {
+		case porcupine.Illegal:
+			return smallest(part, deadline), porcupine.Illegal
+		case porcupine.Unknown:
+			result = porcupine.Unknown
+		case porcupine.Ok:
+		}
+	}
+	return nil, result
+}
+
+// windows cuts the holds, in the order of their returns, into overlapping parts; a hold that has not ended when a part
+// begins belongs to it, too.
+func windows(all []*hold) [][]*hold {
+	if len(all) <= window {
+		return [][]*hold{all}
+	}
+	var parts [][]*hold
+	for from := 0; from < len(all); from += window / 2 {
+		to := min(from+window, len(all))
+		var part []*hold
+		for _, h := range all[:from] {
+			if h.ended > all[from].acquired.T {
+				part = append(part, h)
+			}
+		}
+		parts = append(parts, append(part, all[from:to]...))
+		if to == len(all) {
+			break
+		}
+	}
+	return parts
+}
+
+// smallest leaves out whatever can be left out of holds that no order explains.
+func smallest(part []*hold, deadline time.Time) []*hold {
+	// What follows the first moment that cannot be explained proves nothing.
+	n := len(part)
+	for lo, hi := 1, n; lo < hi; {
+		mid := (lo + hi) / 2
+		if decide(part[:mid], deadline) == porcupine.Illegal {
+			n, hi = mid, mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	part = slices.Clone(part[:n])
+	for size := len(part) / 2; size >= 1; size /= 2 {
+		for i := 0; i+size <= len(part); {
+			rest := slices.Concat(part[:i], part[i+size:])
+			if decide(rest, deadline) == porcupine.Illegal {
+				part = rest
+			} else {
+				i += size
+			}
+		}
+	}
+	return part
+}
+
+func decide(part []*hold, deadline time.Time) porcupine.CheckResult {
+	left := time.Until(deadline)
+	if left <= 0 {
+		return porcupine.Unknown
+	}
+	return porcupine.CheckOperationsTimeout(model, operations(part), left)
+}
+
+func operations(part []*hold) []porcupine.Operation {
+	c, lanes := classes{}, lanes(part)
+	var ops []porcupine.Operation
+	for _, h := range part {
+		ops = append(ops, c.operations(h, lanes[worker(h.who)])...)
+	}
+	return ops
+}
+
+func worker(id history.ID) history.ID { return history.ID{Client: id.Client, Worker: id.Worker} }
+
+func lanes(part []*hold) map[history.ID]int {
+	all := map[history.ID]int{}
+	for _, h := range part {
+		all[worker(h.who)] = 0
+	}
+	ids := make([]history.ID, 0, len(all))
+	for id := range all {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b history.ID) int {
+		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Worker, b.Worker))
+	})
+	for i, id := range ids {
+		all[id] = i
+	}
+	return all
+}
+
+func proof(holds []*hold) []history.Event {
+	var events []history.Event
+	for _, h := range holds {
+		if h.asked.Kind == history.Invoked {
+			events = append(events, h.asked)
+		}
+		events = append(events, h.acquired)
+		for _, b := range h.beliefs {
+			if b.to.Kind != history.Acquired {
+				events = append(events, b.to)
+			}
+		}
+	}
+	history.Sort(events)
+	return events
+}
+
+// described tells each hold in a few words, in times since begin.
+func described(holds []*hold, begin time.Duration) string {
+	const most = 4
+	var parts []string
+	for i, h := range holds {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(holds)-i))
+			break
+		}
+		text := fmt.Sprintf("%s from %s to %s", who(h.who), secs(h.acquired.T-begin), secs(h.ended-begin))
+		if h.acquired.Mode != "" && h.acquired.Mode != history.ModeMutex {
+			text = h.acquired.Mode + " " + text
+		}
+		if h.acquired.Fence > 0 {
+			text += fmt.Sprintf(" with the token %d", h.acquired.Fence)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// pictured is how many holds the picture shows at most: more are slow to draw, and nobody reads them.
+const pictured = 120
+
+// Picture writes porcupine's picture, an HTML page, of the name that has most to tell: one that no order explains, or else
+// the one with the most holds, of which it shows the first. It returns which name that is, and "" without writing anything if
+// nothing was ever held.
+func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
+	named := byNameHeld(events)
+	name, shown := "", []*hold(nil)
+	for _, n := range sorted(named) {
+		if bad, result := illegal(named[n], time.Now().Add(limit)); result == porcupine.Illegal {
+			name, shown = n, around(named[n], bad)
+			break
+		}
+		if len(named[n]) > len(named[name]) {
+			name = n
+		}
+	}
+	if name == "" {
+		return "", nil
+	}
+	if shown == nil {
+		shown = named[name][:min(pictured, len(named[name]))]
+	}
+	_, info := porcupine.CheckOperationsVerbose(model, operations(shown), limit)
+	return name, porcupine.Visualize(model, info, w)
+}
+
+// around returns the bad holds among those that came before and after them.
+func around(all, bad []*hold) []*hold {
+	first, last := slices.Index(all, bad[0]), slices.Index(all, bad[len(bad)-1])
+	const context = 8
+	near := all[max(0, last-context, first-context):min(len(all), last+context)]
+	var shown []*hold
+	for _, h := range all {
+		if slices.Contains(bad, h) || slices.Contains(near, h) {
+			shown = append(shown, h)
+		}
+	}
+	return shown
+}

@@ -1,0 +1,90 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Liveness checks that once every fault was healed, each client acquired each name within bound, and whatever else it asked for then,
+// as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in.
+// Time in which that did not run does not count, nor when the machine was away (see hitches), and a second after that.
+func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
+	v := on(events, "liveness")
+	calm, ok := phase(events, history.Calm)
+	if !ok {
+		v.find("", nil, "the run never came to the calm after the storm")
+		return v
+	}
+	alive := livesOf(events, clients)
+	type want struct {
+		client, name, mode string
+		fencing            bool
+	}
+	var wants []want
+	asked := map[want]bool{}
+	named := map[want]bool{} // in whatever way
+	fencing := map[history.ID]bool{}
+	first, refused := map[want]history.Event{}, map[want]history.Event{}
+	for _, e := range events {
+		if e.Phase != history.Calm || e.T < calm {
+			continue
+		}
+		if e.Kind == history.Invoked {
+			fencing[e.ID()] = e.Fencing
+		}
+		w := want{e.Client, e.Name, e.Mode, fencing[e.ID()]}
+		switch e.Kind {
+		case history.Invoked:
+		case history.Acquired:
+			if _, ok := first[w]; !ok {
+				first[w] = e
+			}
+		case history.Refused:
+			refused[w] = e
+		default: // what comes of it later
+			continue
+		}
+		if !asked[w] {
+			asked[w], wants = true, append(wants, w)
+			for _, n := range append([]string{e.Name}, e.Names...) {
+				named[want{client: e.Client, name: n}] = true
+			}
+		}
+	}
+	for _, c := range clients {
+		for _, n := range names {
+			if w := (want{client: c, name: n}); !named[w] {
+				wants = append(wants, w)
+			}
+		}
+	}
+	slowest, last := time.Duration(0), calm
+	for _, w := range wants {
+		as := ""
+		if w.mode != "" {
+			as = " as a " + w.mode
+		}
+		if w.fencing {
+			as += " with a fencing token"
+		}
+		e, got := first[w]
+		last = max(last, e.T)
+		took := alive.served(lifeOf(e.ID()), calm, e.T)
+		switch no, was := refused[w]; {
+		case got && took <= bound:
+			slowest = max(slowest, took)
+		case got:
+			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, of which it was served for %s; allowed are %v",
+				w.client, w.name, as, secs(e.T-calm), secs(took), bound)
+		case was:
+			v.find(w.name, []history.Event{no}, "%s did not acquire %q%s within %v after the storm: %s", w.client, w.name, as, bound, no.Err)
+		default:
+			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why", w.client, w.name, as, bound)
+		}
+	}
+	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s of it, setbacks included",
+		len(clients), len(names), len(wants), secs(slowest), bound, secs(inside(alive.away, calm, last)))
+	return v
+}

@@ -1,0 +1,90 @@
+package check
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// owned compares the holds of each owner with the one that was believed in while they were asked for; of several, of those
+// that were acquired alone, with the one that was believed in for longest.
+func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
+	owners := map[string][]belief{}
+	for _, h := range all {
+		if h.acquired.Mode == history.ModeReentrant && h.acquired.Owner != "" {
+			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
+		}
+	}
+	for _, owner := range sorted(owners) {
+		begun := owners[owner]
+		slices.SortStableFunc(begun, func(a, b belief) int { return cmp.Compare(a.start, b.start) })
+		var inner []*hold
+		for _, b := range begun {
+			if b.start == b.hold.acquired.T {
+				inner = append(inner, b.hold)
+			}
+		}
+		slices.SortStableFunc(inner, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
+		var longest belief // of those that had begun when the inner one was asked for
+		i := 0
+		for _, h := range inner {
+			for ; i < len(begun) && begun[i].start <= h.asked.T; i++ {
+				if lonely[begun[i].hold.who] && begun[i].end > longest.end {
+					longest = begun[i]
+				}
+			}
+			o := longest.hold
+			if o == nil || o == h || longest.end <= h.acquired.T || !doubts.judge(o, h) {
+				continue
+			}
+			if o.acquired.Fence != h.acquired.Fence {
+				v.find(name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
+					"%q: %s holds it already as %s with the token %d, and %s got %d", name, owner, who(o.who),
+					o.acquired.Fence, who(h.who), h.acquired.Fence)
+			}
+		}
+	}
+}
+
+// alone says which acquisitions of owners no other one of the same owner overlaps, whatever became of that. One that never
+// returned was under way until its worker, perhaps in its client's next life, asked again.
+func alone(events []history.Event) map[history.ID]bool {
+	type ownership struct{ name, owner string }
+	type worker struct {
+		client string
+		number int
+	}
+	type asking struct {
+		who      history.ID
+		from, to time.Duration
+	}
+	asked := map[ownership][]*asking{}
+	open := map[worker]*asking{}
+	for _, e := range events {
+		w := worker{e.Client, e.Worker}
+		switch e.Kind {
+		case history.Invoked, history.Acquired, history.Refused:
+			if o := open[w]; o != nil {
+				o.to = e.T
+				delete(open, w)
+			}
+		}
+		if e.Kind == history.Invoked && e.Mode == history.ModeReentrant && e.Owner != "" {
+			open[w] = &asking{who: e.ID(), from: e.T, to: math.MaxInt64}
+			o := ownership{e.Name, e.Owner}
+			asked[o] = append(asked[o], open[w])
+		}
+	}
+	all := map[history.ID]bool{}
+	for _, one := range asked { // in order of from
+		latest := time.Duration(math.MinInt64)
+		for i, a := range one {
+			all[a.who] = latest < a.from && (i+1 == len(one) || one[i+1].from > a.to)
+			latest = max(latest, a.to)
+		}
+	}
+	return all
+}

@@ -1,0 +1,135 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// counters is how the keys begin that may stay beside a lock: the fencing counters, which must outlive it. They end by
+// themselves.
+const counters = "redlock:fence:"
+
+// Residue checks that grace after the last unlock, and after its own return, no master holds a key any more, but for
+// fencing counters that have an end. It looks at the snapshots taken in the phase Settled, and wants of each of the
+// masters at least one that is late enough.
+//
+// The check is worth something only if a key left behind would have been seen. So it also demands that in the phase
+// Ghosts, when masters were frozen, at least one lock was taken and released behind their backs, and at least one was
+// refused, with a TTL that reaches beyond the last look: what is gone then was released, it did not expire.
+func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
+	v, latest := left(events, masters, grace)
+	taken, refused := probes(events, latest)
+	if taken == 0 {
+		v.find("", nil, "no lock was taken behind a frozen master with a TTL long enough to be seen if its key had stayed")
+	}
+	if refused == 0 {
+		v.find("", nil, "no lock was refused behind frozen masters with a TTL long enough to be seen if its keys had stayed")
+	}
+	v.Looked += fmt.Sprintf(", %d locks taken and %d refused behind frozen ones", taken, refused)
+	return v
+}
+
+// Left is Residue without that demand: it finds keys that have no end, or a long one.
+func Left(events []history.Event, masters int, grace time.Duration) Verdict {
+	v, _ := left(events, masters, grace)
+	return v
+}
+
+// left returns also when the last look was.
+func left(events []history.Event, masters int, grace time.Duration) (Verdict, time.Duration) {
+	v := on(events, "residue")
+	settled, ok := phase(events, history.Settled)
+	if !ok {
+		v.find("", nil, "the run never settled: there was no last unlock to look behind")
+		return v, 0
+	}
+	back := returns(events, settled, masters)
+	looks, dirty, ending := make([]int, masters), make([]bool, masters), make([]int, masters)
+	latest := time.Duration(0)
+	for _, e := range events {
+		if e.Kind != history.Keys || e.T < back[e.Master]+grace {
+			continue
+		}
+		looks[e.Master]++
+		latest = max(latest, e.T)
+		left := slices.DeleteFunc(slices.Clone(e.Held), ends)
+		ending[e.Master] = len(e.Held) - len(left)
+		if len(left) > 0 && !dirty[e.Master] {
+			dirty[e.Master] = true
+			v.find(left[0].Name, []history.Event{e}, "master %d still holds %s, %s after everything was released",
+				e.Master, list(left), secs(e.T-back[e.Master]))
+		}
+	}
+	for m, n := range looks {
+		if n == 0 {
+			v.find("", nil, "nobody looked at master %d later than %v after its return", m, grace)
+		}
+	}
+	kept := 0
+	for _, n := range ending {
+		kept += n
+	}
+	v.Looked = fmt.Sprintf("%d masters %v after the last unlock; %d fencing counters end by themselves", masters, grace, kept)
+	v.Figures = []Figure{{"fencing counters left, which end by themselves", kept}}
+	return v, latest
+}
+
+func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
+
+// probes counts the locks whose keys would have been seen at latest if they had stayed: those taken and released, and
+// those refused, while a master was frozen in the phase Ghosts. A key that waits for a frozen master begins to age at
+// its thaw; one that a refused lock has placed elsewhere, when it was asked for.
+func probes(events []history.Event, latest time.Duration) (taken, refused int) {
+	begin, ok := phase(events, history.Ghosts)
+	if !ok {
+		return 0, 0
+	}
+	var froze, thaw time.Duration
+	for _, e := range events {
+		if e.T < begin || e.On != "masters" {
+			continue
+		}
+		switch {
+		case e.Kind == history.Inject && froze == 0:
+			froze = e.T
+		case e.Kind == history.Heal && thaw == 0:
+			thaw = e.T
+		}
+	}
+	asked := map[history.ID]history.Event{}
+	for _, e := range events {
+		if froze == 0 || e.T < froze || e.T > thaw {
+			continue
+		}
+		switch e.Kind {
+		case history.Invoked:
+			asked[e.ID()] = e
+		case history.Released:
+			if a, ok := asked[e.ID()]; ok && e.Err == "" && thaw+a.TTL > latest {
+				taken++
+			}
+		case history.Refused:
+			if a, ok := asked[e.ID()]; ok && a.T+a.TTL > latest {
+				refused++
+			}
+		default: // no end of a lock
+		}
+	}
+	return taken, refused
+}
+
+func list(keys []history.Key) string {
+	parts := make([]string, len(keys))
+	for i, k := range keys {
+		left := "for ever"
+		if k.Left >= 0 {
+			left = "for " + k.Left.String()
+		}
+		parts[i] = fmt.Sprintf("%q (token %q, %s)", k.Name, k.Token, left)
+	}
+	return strings.Join(parts, ", ")
+}

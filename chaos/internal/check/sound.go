@@ -1,0 +1,40 @@
+package check
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Sound checks that the history is one that working clients can have written, in the order of its times, so that a
+// writer's bug does not pass for safety.
+func Sound(events []history.Event) Verdict {
+	v := on(events, "soundness")
+	v.Looked = fmt.Sprintf("%d events", len(events))
+	acquired := map[history.ID]bool{}
+	last := time.Duration(0)
+	for _, e := range events {
+		if e.T < last {
+			v.find("", []history.Event{e}, "the history is not in the order of its times: %v after %v", e.T, last)
+			return v
+		}
+		last = e.T
+		switch e.Kind {
+		case history.Acquired:
+			if acquired[e.ID()] {
+				v.find(e.Name, []history.Event{e}, "%s acquired twice", who(e.ID()))
+			}
+			acquired[e.ID()] = true
+			if e.Until == 0 {
+				v.find(e.Name, []history.Event{e}, "%s acquired %q without a deadline", who(e.ID()), e.Name)
+			}
+		case history.Extended, history.Lost, history.ReleaseCalled:
+			if !acquired[e.ID()] {
+				v.find(e.Name, []history.Event{e}, "%s: %s of what was never acquired", who(e.ID()), e.Kind)
+			}
+		default: // no hold is touched
+		}
+	}
+	return v
+}

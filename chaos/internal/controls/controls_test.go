@@ -1,0 +1,302 @@
+package controls_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/controls"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/naive"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func TestEveryNaiveLockHasAnEntry(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range naive.All {
+		names = append(names, c.Name)
+	}
+	assert.ElementsMatch(t, names, controls.Entries())
+}
+
+func TestNaiveLocksAreCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	all, err := controls.Only(t.Context(), o, "setnx", "rw-two-keys", "failover")
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	for i, want := range []struct{ lock, checker, text string }{
+		{"setnx", "liveness", "did not acquire"},
+		{"rw-two-keys", "exclusion", "was held by two"},
+		{"failover", "exclusion", "was held by two"},
+	} {
+		assert.Equal(t, want.lock, all[i].Lock)
+		assert.Equal(t, want.checker, all[i].Checker)
+		assert.True(t, all[i].Caught, all[i].Text)
+		assert.Contains(t, all[i].Text, want.text)
+		events, err := history.ReadDir(filepath.Join(o.Dir, want.lock))
+		require.NoError(t, err)
+		assert.NotEmpty(t, events)
+		assert.FileExists(t, filepath.Join(o.Dir, want.lock, "logs", "master-0.log"))
+	}
+	assert.Contains(t, all[0].Text, "the same traffic and harm with the lock under test: nothing found")
+	assert.Contains(t, all[2].Text, "the same traffic and harm with the lock under test: nothing found")
+}
+
+// Every checker of real runs that is proved on our own lock catches the lock that lacks its rule, and not the whole one.
+func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Locks = controls.Own()
+	all, err := controls.Run(t.Context(), o)
+	require.NoError(t, err)
+	texts := map[string]string{
+		"waiting":         "waited ",
+		"residue":         "still holds ",
+		"leaks":           "goroutines of it are left",
+		"fencing":         " got the token ",
+		"told in time":    "told ",
+		"register":        "an update is lost",
+		"linearizability": "no single lock could have been held like this",
+	}
+	require.Len(t, all, len(texts))
+	for _, c := range all {
+		assert.True(t, c.Caught, "%s by %s: %s", c.Lock, c.Checker, c.Text)
+		require.Contains(t, texts, c.Checker)
+		assert.Contains(t, c.Text, texts[c.Checker], c.Lock)
+		delete(texts, c.Checker)
+	}
+}
+
+func TestEveryBrokenLockIsOneOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, c := range controls.Own() {
+		_, ok := broken.Find(c.Lock)
+		assert.True(t, ok, c.Lock)
+	}
+}
+
+// What catches every lock would catch nothing.
+func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	for _, name := range []string{
+		"setnx", "failover", "reentrant-count", "loss told much too late", "nothing closed", "fence that does not count", "no token compared",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			all, err := controls.Instead(t.Context(), options(t), name)
+			require.NoError(t, err)
+			require.Len(t, all, 1)
+			assert.False(t, all[0].Caught, all[0].Text)
+			assert.Contains(t, all[0].Text, "nothing found: ")
+		})
+	}
+}
+
+// A control whose last look comes too late to see anything shows nothing.
+func TestWhatHasEndedByItselfWasNotReleased(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	_, err := controls.Fading(t.Context(), options(t))
+	require.ErrorContains(t, err, "what was left has ended by itself")
+}
+
+// Nobody gets a lock through proxies that stand still, whose lock it may be.
+func TestAHarnessThatStandsStillShowsNothingAboutWaits(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	_, err := controls.Standing(t.Context(), o)
+	require.ErrorContains(t, err, "the harness itself stood still for 2s")
+	assert.DirExists(t, filepath.Join(o.Dir, "intents-that-no-writer-leaves-again"))
+}
+
+// What the checkers of the end would say before it is no finding: the harness may have stumbled.
+func TestALockUnderTestThatDidNotComeToItsEndIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	_, err := controls.Stumbling(t.Context(), o)
+	require.ErrorContains(t, err, "no harm could be done")
+	require.NotContains(t, err.Error(), "and yet it was found")
+	assert.DirExists(t, filepath.Join(o.Dir, "nothing-closed-"+traffic.Quorum+"-again"))
+}
+
+func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd { return exec.Command("false") }}
+	all, err := controls.Only(t.Context(), o, "exists-set")
+	require.ErrorContains(t, err, "the control exists-set did not run properly")
+	assert.Empty(t, all)
+	assert.DirExists(t, filepath.Join(o.Dir, "exists-set"))
+	assert.DirExists(t, filepath.Join(o.Dir, "exists-set-again"), "it was tried twice")
+}
+
+func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	clients := o.Runner.(traffic.Processes).Command
+	var started atomic.Int32
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		if started.Add(1) == 1 {
+			return exec.Command("false")
+		}
+		return clients()
+	}}
+	all, err := controls.Only(t.Context(), o, "exists-set")
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.True(t, all[0].Caught, all[0].Text)
+	first, err := history.ReadDir(filepath.Join(o.Dir, "exists-set"))
+	require.NoError(t, err)
+	assert.NotEmpty(t, first, "the first attempt is kept")
+	second, err := history.ReadDir(filepath.Join(o.Dir, "exists-set-again"))
+	require.NoError(t, err)
+	assert.Greater(t, len(second), len(first))
+}
+
+// killer kills a client of the lock under test, as a panic would.
+type killer struct{ traffic.Runner }
+
+func (k killer) Start(name, dir string, log *os.File) (traffic.Running, error) {
+	r, err := k.Runner.Start(name, dir, log)
+	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
+		time.AfterFunc(1500*time.Millisecond, func() { _ = r.Kill() })
+	}
+	return r, err
+}
+
+func TestAClientOfTheLockUnderTestThatFailsIsNoReasonToTryAgain(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	o := options(t)
+	o.Runner = killer{o.Runner}
+	_, err := controls.Only(t.Context(), o, "reentrant-count")
+	require.ErrorContains(t, err, "and yet it was found: client c1.0 ended by itself")
+	assert.NoDirExists(t, filepath.Join(o.Dir, "reentrant-count-"+traffic.Quorum+"-again"))
+}
+
+// Clients that took a slow master for a dead one get no lock from a replica that follows.
+func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	events, err := controls.AfterAStall(t.Context(), options(t))
+	require.NoError(t, err)
+	harm := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Inject })
+	require.Positive(t, harm)
+	last := slices.IndexFunc(events, func(e history.Event) bool { return e.Kind == history.Acquired && e.Life > 0 })
+	assert.Positive(t, last, "all clients began another life")
+	assert.Less(t, last, harm)
+}
+
+func TestAnInterruptedControlIsAnError(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a dead holder's lock is not late by then
+	defer cancel()
+	_, err := controls.Only(ctx, options(t), "setnx")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestAnUnknownBackendIsAnError(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Backend = "clouds"
+	_, err := controls.Only(t.Context(), o, "exists-set")
+	require.ErrorContains(t, err, `no backend is called "clouds"`)
+}
+
+func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
+	t.Parallel()
+	acquired := func(at time.Duration) history.Event {
+		return history.Event{T: at, Kind: history.Acquired, Client: "c0", Op: int(at), Token: "x", Until: 100}
+	}
+	harm := history.Event{T: 5, Kind: history.Inject}
+	for name, tt := range map[string]struct {
+		events      []history.Event
+		found, over bool
+		err         string
+	}{
+		"all well":                {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
+		"found before the end":    {[]history.Event{acquired(4), harm}, true, false, ""},
+		"nobody held":             {[]history.Event{harm}, false, true, "nobody ever got a lock"},
+		"found, and nobody held":  {[]history.Event{harm}, true, true, "nobody ever got a lock"},
+		"no harm":                 {[]history.Event{acquired(4)}, false, true, "no harm was done"},
+		"harm cut short":          {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
+		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
+		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
+		"a client that failed":    {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
+		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "soundness: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := controls.Proper("exclusion", tt.events, tt.found, tt.over)
+			if tt.err == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.err)
+		})
+	}
+}
+
+// What is left behind is seen in the end, whoever gets a lock meanwhile; and only there.
+func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
+	t.Parallel()
+	events := []history.Event{{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject}}
+	require.NoError(t, controls.Proper("residue", events, false, true))
+	require.ErrorContains(t, controls.Proper("residue", events, false, false), "not done in full")
+	require.NoError(t, controls.Proper("leaks", events[:1], false, true))
+	require.ErrorContains(t, controls.Proper("leaks", events[:1], false, false), "not done in full")
+}
+
+// A checker that finds the same in the lock under test has caught the harm, or the lock under test: it is no control.
+func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
+	t.Parallel()
+	bad := &check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
+	good := &check.Verdict{Looked: "9 holds"}
+	c := controls.Outcome(bad, nil)
+	assert.True(t, c.Caught)
+	assert.Equal(t, "two at once", c.Text)
+	c = controls.Outcome(bad, good)
+	assert.True(t, c.Caught)
+	assert.Contains(t, c.Text, "two at once; the same traffic and harm with the lock under test: nothing found, 9 holds")
+	for _, broken := range []*check.Verdict{bad, good} {
+		c = controls.Outcome(broken, bad)
+		assert.False(t, c.Caught)
+		assert.Equal(t, "the same traffic and harm show this in the lock under test: two at once", c.Text)
+	}
+	for _, sound := range []*check.Verdict{nil, good} {
+		c = controls.Outcome(good, sound)
+		assert.False(t, c.Caught)
+		assert.Equal(t, "nothing found: 9 holds", c.Text)
+	}
+}
+
+// Files are read one after another while they grow: what came after the reading began is not known of all.
+func TestALookAtAGrowingHistoryEndsBeforeIt(t *testing.T) {
+	t.Parallel()
+	events := []history.Event{{T: 1}, {T: 2}, {T: 3}}
+	assert.Equal(t, events[:2], controls.Until(2, events))
+	assert.Equal(t, events, controls.Until(9, events))
+	assert.Empty(t, controls.Until(0, events))
+}

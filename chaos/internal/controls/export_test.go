@@ -1,0 +1,140 @@
+package controls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+// named returns the control of that name.
+func named(name string) Control {
+	all := slices.Concat(Naive(), Own())
+	return all[slices.IndexFunc(all, func(c Control) bool { return c.Lock == name })]
+}
+
+// Only runs some of the controls.
+func Only(ctx context.Context, o Options, names ...string) ([]report.Control, error) {
+	for _, name := range names {
+		o.Locks = append(o.Locks, named(name))
+	}
+	return Run(ctx, o)
+}
+
+// Instead runs one round of the control of a broken lock, or a moment of its traffic, with the lock under test in its place, as if
+// that were broken.
+func Instead(ctx context.Context, o Options, name string) ([]report.Control, error) {
+	o.Locks = []Control{named(name)}
+	return o.run(ctx, func(lock string) (entry, bool) {
+		e, ok := find(lock)
+		p := e.plan
+		if e.proof != nil {
+			p = e.sound()
+		}
+		p.lock = traffic.Quorum
+		if p.harm != nil {
+			p.rounds = 1
+		} else {
+			p.lasts = 3 * traffic.TTL
+		}
+		return entry{plan: p}, ok
+	})
+}
+
+// AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the replica. It
+// returns what happened.
+func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
+	c := Control{"failover", "fencing"} // which has nothing to say where nobody asks for a token, and ends nothing early
+	e, _ := find(c.Lock)
+	o.Backend = backend.Processes
+	p := e.plan
+	p.rounds = 1
+	p.harm = func(ctx context.Context, t *trial) error {
+		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Pause(ctx, master)); err != nil {
+			return err
+		}
+		pause(ctx, 2*time.Second) // longer than they wait for a master
+		if err := errors.Join(t.masters.Unpause(ctx, master), t.follow(ctx)); err != nil {
+			return err
+		}
+		return masterFails(ctx, t)
+	}
+	if _, err := run(ctx, o, c, p); err != nil {
+		return nil, err
+	}
+	return history.ReadDir(p.dir(o, c))
+}
+
+// Entries returns the names of the locks that can be tried.
+func Entries() []string {
+	var names []string
+	for _, e := range naiveLocks {
+		names = append(names, e.lock)
+	}
+	return names
+}
+
+// Fading has the lock under test leave nothing, where what it could leave has ended when somebody looks for the last time.
+func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
+	o.Backend = backend.Processes
+	c := named("no release after failure")
+	e, _ := find(c.Lock)
+	p := e.sound()
+	p.longest = scenarios.Grace
+	return o.try(ctx, c, p)
+}
+
+// Stumbling has the harness fail before the lock under test has come to where its checker has something to say.
+func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
+	o.Backend = backend.Processes
+	c := named("nothing closed")
+	e, _ := find(c.Lock)
+	p := e.plan
+	p.lock = traffic.Quorum
+	p.harm = func(context.Context, *trial) error { return errors.New("no harm could be done") }
+	return o.try(ctx, c, p)
+}
+
+// Standing has a lock caught by a checker of waits, by a harness that says that it stood still meanwhile.
+func Standing(ctx context.Context, o Options) (*check.Verdict, error) {
+	o.Backend = backend.Processes
+	c := named("intents that no writer leaves")
+	e, _ := find(c.Lock)
+	p := e.plan
+	p.rounds = 1
+	p.harm = func(ctx context.Context, t *trial) error {
+		t.log.Write(history.Event{Kind: history.Stalled, Stall: 2 * still})
+		return t.awaitHolder(ctx, 0)
+	}
+	return o.try(ctx, c, p)
+}
+
+// Proper judges a made-up trial whose harm was to be done in one round; with leaks, one without any.
+func Proper(checker string, events []history.Event, found, over bool) error {
+	t := &trial{plan: plan{harm: masterFails, rounds: 1}, by: checkers[checker]}
+	if checker == "leaks" {
+		t.plan = plan{lasts: 1}
+	}
+	var v check.Verdict
+	if found {
+		v.Findings = make([]check.Finding, 1)
+	}
+	return t.proper(events, v, over)
+}
+
+// Outcome is the control of a made-up pair of verdicts.
+func Outcome(naiveSaid, soundSaid *check.Verdict) report.Control {
+	return outcome{broken: naiveSaid, sound: soundSaid}.report()
+}
+
+// Until is what happened up to a moment.
+func Until(moment time.Duration, events []history.Event) []history.Event {
+	return until(moment, events)
+}

@@ -1,0 +1,112 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+)
+
+// clients write down what they are told.
+type clients struct {
+	log        *[]string
+	noDoom     error
+	noClocks   error
+	unkillable bool
+}
+
+func (c clients) say(format string, args ...any) error {
+	*c.log = append(*c.log, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (c clients) Kill(_ context.Context, i int) error {
+	if c.unkillable {
+		return errors.New("it lives")
+	}
+	return c.say("kill %d", i)
+}
+func (c clients) Start(_ context.Context, i int) error  { return c.say("start %d", i) }
+func (c clients) Freeze(_ context.Context, i int) error { return c.say("freeze %d", i) }
+func (c clients) Thaw(_ context.Context, i int) error   { return c.say("thaw %d", i) }
+func (c clients) CanFreeze() error                      { return nil }
+func (c clients) CanDoom() error                        { return c.noDoom }
+func (c clients) CanRunClocks() error                   { return c.noClocks }
+
+func (c clients) RunClock(_ context.Context, i int, gain float64) error {
+	return c.say("clock %d %+.3f", i, gain)
+}
+
+func (c clients) Doom(_ context.Context, i int, moment string) error {
+	return c.say("doom %d %q", i, moment)
+}
+
+func TestClientsAreToldWhatToDoToThemselves(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]string{
+		faults.KillClient:          {"kill 2", "start 2"},
+		faults.KillClientHolding:   {`doom 2 "holding"`, "kill 2", "start 2"},
+		faults.KillClientAcquiring: {`doom 2 "acquiring"`, "kill 2", "start 2"},
+		faults.KillClientReleasing: {`doom 2 "releasing"`, "kill 2", "start 2"},
+		faults.FreezeClient:        {"freeze 2", "thaw 2"},
+		faults.FreezeClientHolding: {`doom 2 "frozen-holding"`, `doom 2 ""`},
+		faults.DriftClient:         {"clock 2 +0.005", "clock 2 +0.000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log []string
+			f := client(t, clients{log: &log}, name)
+			require.NoError(t, f.Available())
+			require.NoError(t, f.Inject(t.Context(), 2))
+			require.NoError(t, f.Heal(t.Context(), 2))
+			assert.Equal(t, want, log)
+		})
+	}
+}
+
+func TestAClientThatDoesNotDieIsNotStartedAgain(t *testing.T) {
+	t.Parallel()
+	var log []string
+	f := client(t, clients{log: &log, unkillable: true}, faults.KillClientHolding)
+	require.ErrorContains(t, f.Heal(t.Context(), 2), "it lives")
+	assert.Empty(t, log)
+}
+
+func TestClientsThatCannotBeToldSayWhy(t *testing.T) {
+	t.Parallel()
+	why := errors.New("they do not listen")
+	for _, name := range []string{
+		faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing, faults.FreezeClientHolding,
+	} {
+		assert.ErrorIs(t, client(t, clients{noDoom: why}, name).Available(), why, name)
+	}
+	assert.NoError(t, client(t, clients{noDoom: why}, faults.KillClient).Available())
+	assert.ErrorIs(t, client(t, clients{noClocks: why}, faults.DriftClient).Available(), why)
+}
+
+// A clock that gains costs a holder time, and one that loses may cost others the lock: there are both, within the budget.
+func TestSomeClocksOfClientsGainAndSomeLose(t *testing.T) {
+	t.Parallel()
+	var log []string
+	f := client(t, clients{log: &log}, faults.DriftClient)
+	for i := range 3 {
+		require.NoError(t, f.Inject(t.Context(), i))
+	}
+	assert.Equal(t, []string{"clock 0 +0.005", "clock 1 -0.005", "clock 2 +0.005"}, log)
+}
+
+func client(t *testing.T, c clients, name string) faults.Fault {
+	t.Helper()
+	for _, f := range faults.OnClients(c) {
+		if f.Name() == name {
+			return f
+		}
+	}
+	require.Fail(t, "no such fault", name)
+	return nil
+}

@@ -1,0 +1,99 @@
+package faults_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+)
+
+// Whatever a run is interrupted in, the nemesis leaves masters that serve.
+func TestEveryFaultIsHealedWhenTheRunIsInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		backend     string
+		persistence backend.Persistence
+	}{
+		{backend.Processes, backend.None},
+		{backend.Processes, backend.Always},
+		{backend.Processes, backend.EverySecond},
+		{backend.Containers, backend.EverySecond},
+	} {
+		t.Run(c.backend+" "+string(c.persistence), func(t *testing.T) {
+			t.Parallel()
+			s := open(t, c.backend, backend.Options{Masters: 3, Persistence: c.persistence})
+			for _, f := range s.nemesis.Faults {
+				if err := f.Available(); err != nil {
+					t.Logf("%s: %v", f.Name(), err)
+					continue
+				}
+				s.interrupt(f.Traits(), 1) // while it is being injected
+				s.interrupt(f.Traits(), 2) // while it lasts
+			}
+		})
+	}
+}
+
+// interrupt ends a run in which two masters have the fault when it has begun as many steps.
+func (s *site) interrupt(f faults.Traits, begun int) {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	step := faults.Step{At: 1, For: time.Hour, Fault: f.Name, On: f.On, Targets: []int{0, 1}}
+	if f.Instant {
+		step.For = 0
+	}
+	other := faults.Step{At: 2, For: time.Hour, Fault: faults.PauseMaster, On: faults.Masters, Targets: []int{2}}
+	s.nemesis.Say = func(string, ...any) {
+		if begun--; begun == 0 {
+			cancel()
+		}
+	}
+	over := make(chan error, 1)
+	go func() { over <- s.nemesis.Run(ctx, []faults.Step{step, other}) }()
+	select {
+	case err := <-over:
+		require.ErrorIs(s.t, err, context.Canceled, f.Name)
+	case <-time.After(2 * soon):
+		s.t.Fatalf("%s is not healed", f.Name)
+	}
+	require.NoError(s.t, s.eyes.PingAll(s.t.Context()), f.Name)
+	for m := range s.masters.Masters() {
+		require.NoError(s.t, s.nemesis.Healthy(s.t.Context(), faults.Masters, m), f.Name)
+	}
+	c := s.client()
+	require.NoError(s.t, c.Set(s.t.Context(), f.Name, "1", time.Hour).Err(), f.Name)
+	assert.Contains(s.t, s.keys(), f.Name)
+	require.NoError(s.t, c.FlushAll(s.t.Context()).Err())
+}
+
+// The nemesis carries out what is planned, and at the end every master serves.
+func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
+	t.Parallel()
+	for i, mode := range faults.Modes() {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			const masters = 5
+			s := open(t, backend.Processes, backend.Options{Masters: masters, Persistence: backend.EverySecond})
+			terms := faults.Terms{
+				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond, TTL: 500 * time.Millisecond,
+			}
+			for _, f := range s.nemesis.Faults {
+				if f.Available() == nil {
+					terms.Faults = append(terms.Faults, f.Name())
+				}
+			}
+			steps := faults.Plan(uint64(i), terms)
+			require.NoError(t, s.nemesis.Run(t.Context(), steps), "%v", steps)
+			for m := range masters {
+				require.NoError(t, s.nemesis.Healthy(t.Context(), faults.Masters, m))
+			}
+			s.set(s.client(), "lock")
+		})
+	}
+}

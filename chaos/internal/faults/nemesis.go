@@ -1,0 +1,216 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Nemesis carries out a plan.
+type Nemesis struct {
+	// Faults are the ones that the plan's steps name.
+	Faults []Fault
+	// Healthy returns nil if the target works: asked before a fault is injected and, until it does or HealthTimeout
+	// has passed, after it was healed.
+	Healthy func(ctx context.Context, on Side, target int) error
+	// HealthTimeout is how long a healed target may take to work again.
+	HealthTimeout time.Duration
+	// Log takes every event; Say tells a person about every step.
+	Log func(history.Event)
+	Say func(format string, args ...any)
+}
+
+// action is one end of a step.
+type action struct {
+	at   time.Duration
+	step Step
+	heal bool
+}
+
+const healthPoll = 20 * time.Millisecond
+
+// Run carries out the steps, and returns when the last one is healed. When ctx ends, or something fails that is not a
+// fault (a target that was not healthy to begin with, or cannot be healed), it heals what is injected, and returns why.
+//
+// Actions keep their order and their distances: what takes longer than planned moves all that follows. So a slow
+// machine cannot put more masters out of action at once than the plan has.
+func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
+	actions := timeline(steps)
+	begin := time.Now()
+	slip := time.Duration(0)
+	var active []Step
+	for _, a := range actions {
+		if err := sleepUntil(ctx, begin.Add(a.at+slip)); err != nil {
+			return errors.Join(err, n.healAll(ctx, active))
+		}
+		err := n.ready(ctx, a)
+		switch {
+		case err != nil: // nothing was touched
+		case a.heal:
+			active = slices.DeleteFunc(active, func(s Step) bool { return same(s, a.step) })
+			err = n.Heal(ctx, a.step)
+		default:
+			if a.step.For > 0 {
+				active = append(active, a.step)
+			}
+			err = n.Inject(ctx, a.step)
+		}
+		slip = max(slip, time.Since(begin)-a.at)
+		if err != nil {
+			return errors.Join(err, n.healAll(ctx, active))
+		}
+	}
+	return nil
+}
+
+// timeline is both ends of all steps, in order; heals come first where times are equal. A step that does not last has one
+// end.
+func timeline(steps []Step) []action {
+	var all []action
+	for _, s := range steps {
+		all = append(all, action{at: s.At, step: s})
+		if s.For > 0 {
+			all = append(all, action{at: s.At + s.For, step: s, heal: true})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b action) int {
+		rank := func(x action) int {
+			if x.heal {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(rank(a), rank(b)))
+	})
+	return all
+}
+
+func same(a, b Step) bool {
+	return a.At == b.At && a.Fault == b.Fault && slices.Equal(a.Targets, b.Targets)
+}
+
+// ready returns nil if the action can begin: its fault exists, and what it shall be injected into works.
+func (n *Nemesis) ready(ctx context.Context, a action) error {
+	if _, err := n.fault(a.step.Fault); err != nil || a.heal {
+		return err
+	}
+	for _, target := range a.step.Targets {
+		if err := n.Healthy(ctx, a.step.On, target); err != nil {
+			return fmt.Errorf("before %s: %s %d does not work: %w", a.step, a.step.On, target, err)
+		}
+	}
+	return nil
+}
+
+// Inject begins one step at all its targets at once. Of a fault that is over at once it returns when they work again.
+func (n *Nemesis) Inject(ctx context.Context, s Step) error {
+	f, err := n.fault(s.Fault)
+	if err != nil {
+		return err
+	}
+	n.Say("%s", s)
+	n.Log(n.event(history.Inject, s))
+	err = each(s.Targets, func(target int) error {
+		if err := f.Inject(ctx, target); err != nil {
+			return fmt.Errorf("%s at %s %d: %w", s.Fault, s.On, target, err)
+		}
+		if f.Traits().Instant {
+			return n.await(ctx, s.On, target)
+		}
+		return nil
+	})
+	if err == nil && f.Traits().Instant { // it is over
+		n.Log(n.event(history.Heal, s))
+		n.Log(n.event(history.Healthy, s))
+	}
+	return err
+}
+
+// Heal ends one step, and returns when all its targets work again.
+func (n *Nemesis) Heal(ctx context.Context, s Step) error {
+	f, err := n.fault(s.Fault)
+	if err != nil {
+		return err
+	}
+	n.Log(n.event(history.Heal, s))
+	err = each(s.Targets, func(target int) error {
+		if err := f.Heal(ctx, target); err != nil {
+			return fmt.Errorf("heal %s at %s %d: %w", s.Fault, s.On, target, err)
+		}
+		return n.await(ctx, s.On, target)
+	})
+	if err == nil {
+		n.Log(n.event(history.Healthy, s))
+	}
+	return err
+}
+
+// healAll ends what is injected, on a context of its own: it also runs when the run was interrupted.
+func (n *Nemesis) healAll(ctx context.Context, active []Step) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.HealthTimeout+5*time.Second)
+	defer cancel()
+	var errs []error
+	for _, s := range active {
+		errs = append(errs, n.Heal(ctx, s))
+	}
+	return errors.Join(errs...)
+}
+
+// await returns when the target works.
+func (n *Nemesis) await(ctx context.Context, on Side, target int) error {
+	deadline := time.Now().Add(n.HealthTimeout)
+	for {
+		err := n.Healthy(ctx, on, target)
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s %d does not work %v after it was healed: %w", on, target, n.HealthTimeout, err)
+		}
+		if err := sleepUntil(ctx, time.Now().Add(healthPoll)); err != nil {
+			return err
+		}
+	}
+}
+
+func (n *Nemesis) fault(name string) (Fault, error) {
+	for _, f := range n.Faults {
+		if f.Name() == name {
+			return f, f.Available()
+		}
+	}
+	return nil, fmt.Errorf("no fault is called %q", name)
+}
+
+func (n *Nemesis) event(kind history.Kind, s Step) history.Event {
+	return history.Event{Kind: kind, Fault: s.Fault, On: string(s.On), Targets: s.Targets}
+}
+
+// each runs f for all targets at once, and returns when all have returned.
+func each(targets []int, f func(target int) error) error {
+	errs := make([]error, len(targets))
+	var g errgroup.Group
+	for i, t := range targets {
+		g.Go(func() error { errs[i] = f(t); return nil })
+	}
+	_ = g.Wait() // the errors are gathered one by one
+	return errors.Join(errs...)
+}
+
+func sleepUntil(ctx context.Context, t time.Time) error {
+	timer := time.NewTimer(time.Until(t))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

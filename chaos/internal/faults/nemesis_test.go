@@ -1,0 +1,189 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+func TestMain(m *testing.M) {
+	// See proxy.Proxy. One that is not closed has other goroutines, and those are found.
+	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+}
+
+// world is masters that remember what was done to them, and for how long they were out.
+type world struct {
+	faults.MasterControl // the rest of it is not used here
+
+	mu     sync.Mutex
+	begin  time.Time
+	down   map[int]bool
+	most   int
+	log    []string
+	slow   time.Duration // what every operation takes
+	stuck  int           // a master that never becomes healthy again; -1: none
+	events []history.Event
+}
+
+func newWorld() *world { return &world{begin: time.Now(), down: map[int]bool{}, stuck: -1} }
+
+func (w *world) set(what string, down bool) func(context.Context, int) error {
+	return func(_ context.Context, m int) error {
+		time.Sleep(w.slow)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if down == w.down[m] {
+			return fmt.Errorf("%s %d: it is that already", what, m)
+		}
+		w.down[m] = down
+		n := 0
+		for _, d := range w.down {
+			if d {
+				n++
+			}
+		}
+		w.most = max(w.most, n)
+		w.log = append(w.log, fmt.Sprintf("%v %s %d", time.Since(w.begin), what, m))
+		return nil
+	}
+}
+
+func (w *world) Kill(ctx context.Context, m int) error    { return w.set("kill", true)(ctx, m) }
+func (w *world) Start(ctx context.Context, m int) error   { return w.set("start", false)(ctx, m) }
+func (w *world) Pause(ctx context.Context, m int) error   { return w.set("pause", true)(ctx, m) }
+func (w *world) Unpause(ctx context.Context, m int) error { return w.set("unpause", false)(ctx, m) }
+
+func (w *world) Masters() int                              { return 5 }
+func (w *world) CanLose(loss aof.Loss) error               { return nil }
+func (w *world) CanPackets() error                         { return nil }
+func (w *world) CanMoveClocks() error                      { return nil }
+func (w *world) Lose(context.Context, int, aof.Loss) error { return nil }
+
+func (w *world) healthy(_ context.Context, _ faults.Side, m int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down[m] || m == w.stuck {
+		return errors.New("no answer")
+	}
+	return nil
+}
+
+func (w *world) nemesis() *faults.Nemesis {
+	return &faults.Nemesis{
+		Faults: faults.OnMasters(w), Healthy: w.healthy, HealthTimeout: time.Second,
+		Log: func(e history.Event) { w.events = append(w.events, e) },
+		Say: func(string, ...any) {},
+	}
+}
+
+func kill(at, length time.Duration, targets ...int) faults.Step {
+	return faults.Step{At: at, For: length, Fault: faults.KillMaster, On: faults.Masters, Targets: targets}
+}
+
+func TestTheNemesisFollowsItsPlan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		pause := faults.Step{At: 2 * time.Second, For: time.Second, Fault: faults.PauseMaster, On: faults.Masters, Targets: []int{1}}
+		require.NoError(t, w.nemesis().Run(t.Context(), []faults.Step{kill(time.Second, 3*time.Second, 0), pause}))
+		assert.Equal(t, []string{"1s kill 0", "2s pause 1", "3s unpause 1", "4s start 0"}, w.log)
+		var kinds []history.Kind
+		for _, e := range w.events {
+			kinds = append(kinds, e.Kind)
+		}
+		assert.Equal(t, []history.Kind{
+			history.Inject, history.Inject, history.Heal, history.Healthy, history.Heal, history.Healthy,
+		}, kinds)
+	})
+}
+
+func TestASlowMachineNeverHasMoreMastersDownThanPlanned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.slow = 700 * time.Millisecond
+		steps := []faults.Step{
+			kill(time.Second, time.Second, 0, 1), kill(2100*time.Millisecond, time.Second, 2, 3),
+			kill(3200*time.Millisecond, time.Second, 0, 4),
+		}
+		require.NoError(t, w.nemesis().Run(t.Context(), steps))
+		assert.Equal(t, 2, w.most)
+	})
+}
+
+func TestAPlanFromASeedIsCarriedOutWithoutExceedingIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(20) {
+			w := newWorld()
+			w.slow = 300 * time.Millisecond
+			terms := terms()
+			terms.Faults = []string{faults.KillMaster, faults.PauseMaster}
+			steps := slices.DeleteFunc(faults.Plan(seed, terms), func(s faults.Step) bool { return s.Outage })
+			require.NoError(t, w.nemesis().Run(t.Context(), steps))
+			assert.LessOrEqual(t, w.most, 2, "seed %d", seed)
+		}
+	})
+}
+
+func TestAnInterruptedNemesisHealsWhatItInjected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		err := w.nemesis().Run(ctx, []faults.Step{kill(time.Second, time.Hour, 0, 3)})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, map[int]bool{0: false, 3: false}, w.down)
+	})
+}
+
+func TestAFaultIsNotInjectedIntoASickTarget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.stuck = 2
+		err := w.nemesis().Run(t.Context(), []faults.Step{kill(time.Second, time.Second, 2)})
+		require.ErrorContains(t, err, "masters 2 does not work")
+		assert.Empty(t, w.events)
+	})
+}
+
+func TestATargetThatStaysSickAfterItsHealIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		n := w.nemesis()
+		n.Healthy = func(ctx context.Context, on faults.Side, m int) error {
+			if time.Since(w.begin) > 1500*time.Millisecond {
+				return errors.New("no answer")
+			}
+			return nil
+		}
+		err := n.Run(t.Context(), []faults.Step{kill(time.Second, time.Second, 2)})
+		require.ErrorContains(t, err, "does not work 1s after it was healed")
+	})
+}
+
+func TestAnUnknownFaultIsAnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		err := newWorld().nemesis().Run(t.Context(), []faults.Step{{At: 1, For: 1, Fault: "flood"}})
+		require.ErrorContains(t, err, `no fault is called "flood"`)
+	})
+}

@@ -1,0 +1,147 @@
+package faults_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/internal/redisbox"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+const (
+	soon   = 30 * time.Second       // longer than anything here takes on a busy machine
+	answer = 700 * time.Millisecond // how long a client waits for one
+	poll   = 10 * time.Millisecond
+)
+
+// site is real masters with everything that can be done to them.
+type site struct {
+	t       *testing.T
+	masters *backend.Backend
+	nemesis *faults.Nemesis
+	eyes    backend.Eyes
+}
+
+// on runs a test on both backends.
+func on(t *testing.T, o backend.Options, test func(t *testing.T, s *site)) {
+	t.Helper()
+	for _, name := range backend.Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t, name, o))
+		})
+	}
+}
+
+func open(t *testing.T, name string, o backend.Options) *site {
+	t.Helper()
+	if name == backend.Containers {
+		redisbox.Need(t)
+	} else {
+		redisproc.Need(t)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
+	defer cancel()
+	b, err := backend.Open(ctx, name, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, b.Close()) })
+	clients, err := backend.Look(b.URLs())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, clients.Close()) })
+	eyes, err := backend.Look(b.Direct())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, eyes.Close()) })
+	return &site{t: t, masters: b, eyes: eyes, nemesis: &faults.Nemesis{
+		Faults:  faults.OnMasters(b),
+		Healthy: func(ctx context.Context, _ faults.Side, m int) error { return clients.Ping(ctx, m) },
+		Log:     func(history.Event) {}, Say: func(string, ...any) {}, HealthTimeout: soon,
+	}}
+}
+
+// only returns the step of one fault at master 0; a fault that is not to be had here ends the test.
+func (s *site) only(fault string) faults.Step {
+	s.t.Helper()
+	i := slices.IndexFunc(s.nemesis.Faults, func(f faults.Fault) bool { return f.Name() == fault })
+	require.GreaterOrEqual(s.t, i, 0, "there is no %s", fault)
+	if err := s.nemesis.Faults[i].Available(); err != nil {
+		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no gap", err, redisbox.EnvRequire)
+		s.t.Skip(err)
+	}
+	return faults.Step{Fault: fault, On: faults.Masters, Targets: []int{0}}
+}
+
+func (s *site) inject(fault string) {
+	s.t.Helper()
+	require.NoError(s.t, s.nemesis.Inject(s.t.Context(), s.only(fault)))
+}
+
+// heal ends a fault, and sees that a client which knows nothing of it is served.
+func (s *site) heal(fault string) {
+	s.t.Helper()
+	require.NoError(s.t, s.nemesis.Heal(s.t.Context(), s.only(fault)))
+	c := s.client()
+	require.NoError(s.t, c.Set(s.t.Context(), "healed", fault, time.Minute).Err())
+	require.NoError(s.t, c.Del(s.t.Context(), "healed").Err())
+}
+
+// client is one of master 0 that has a connection, and does not try again.
+func (s *site) client() *redis.Client {
+	s.t.Helper()
+	o, err := redis.ParseURL(s.masters.URLs()[0])
+	require.NoError(s.t, err)
+	o.MaxRetries, o.DialerRetries, o.DisableIdentity, o.Protocol = -1, 1, true, 2
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = answer, answer, answer
+	c := redis.NewClient(o)
+	s.t.Cleanup(func() { assert.NoError(s.t, c.Close()) })
+	require.NoError(s.t, c.Ping(s.t.Context()).Err())
+	return c
+}
+
+// set has the client set a key for an hour, which must work.
+func (s *site) set(c *redis.Client, key string) {
+	s.t.Helper()
+	require.NoError(s.t, c.Set(s.t.Context(), key, "1", time.Hour).Err())
+}
+
+// keys returns what master 0 has, past all network faults.
+func (s *site) keys() []string {
+	s.t.Helper()
+	keys, err := s.eyes.Keys(s.t.Context(), 0)
+	require.NoError(s.t, err)
+	names := []string{}
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// left returns the TTL of a key at master 0.
+func (s *site) left(key string) time.Duration {
+	s.t.Helper()
+	left, err := s.eyes[0].PTTL(s.t.Context(), key).Result()
+	require.NoError(s.t, err)
+	return left
+}
+
+// uptime returns for how long master 0 has been up.
+func (s *site) uptime() time.Duration {
+	s.t.Helper()
+	up, err := s.eyes.Uptime(s.t.Context(), 0)
+	require.NoError(s.t, err)
+	return up
+}
+
+func (s *site) eventually(what string, condition func() bool) {
+	s.t.Helper()
+	require.Eventually(s.t, condition, soon, poll, what)
+}

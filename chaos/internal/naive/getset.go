@@ -1,0 +1,64 @@
+package naive
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+)
+
+// getSet keeps the time at which the lock ends as the value of the key. Who finds a time that has passed by its own
+// clock takes over with GETSET, and has won if the old value is the one that it had read. DEL unlocks.
+//
+// No death locks it for ever, and no second command is needed. But the end is a time of the winner's clock, judged by
+// everybody else's: a client whose clock is ahead takes locks that are held. Those who lose a GETSET have overwritten the
+// winner's end with their own. And DEL removes whatever is there. What mended it is a TTL that the master counts by
+// its own clock: see plainDel.
+var getSet = Control{
+	Name: "getset-clock", Doc: "SETNX with the end as value, GET and GETSET to take over; DEL unlocks", Modes: mutex,
+	Checker: exclusion, How: "one client's clock is ahead by more than the TTL; or a holder unlocks after its TTL",
+	open: func(s locker.Settings) (locker.Locker, error) {
+		o, err := openOne(s)
+		return getSetLocker{o}, err
+	},
+}
+
+type getSetLocker struct{ one }
+
+func (l getSetLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
+	var until time.Time
+	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
+		now := l.Clock.Now()
+		until = now.Add(r.TTL)
+		end := strconv.FormatInt(until.UnixMicro(), 10)
+		won, err := l.client.SetNX(ctx, r.Name(), end, 0).Result()
+		if err != nil || won {
+			return won, err
+		}
+		old, err := l.client.Get(ctx, r.Name()).Result()
+		if errors.Is(err, redis.Nil) {
+			return false, nil // free in this moment: ask again
+		}
+		if err != nil {
+			return false, err
+		}
+		ended, err := strconv.ParseInt(old, 10, 64)
+		if err != nil || now.UnixMicro() < ended {
+			return false, err
+		}
+		l.Between()
+		was, err := l.client.Do(ctx, "getset", r.Name(), end).Text()
+		if errors.Is(err, redis.Nil) {
+			return true, nil // it was given back, and is ours now
+		}
+		return was == old, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &hold{l.token(), until, func(ctx context.Context) error { return l.client.Del(ctx, r.Name()).Err() }}, nil
+}

@@ -1,0 +1,158 @@
+// Package naive is the history of locks on Redis, told in locks: each is what somebody once published, small enough to
+// read, with what is wrong with it and what mended it. Next to the harness they are its controls: a checker that lets
+// one of them pass would let anything pass. None of them is for use.
+package naive
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/clock"
+)
+
+// Control is one naive lock, and who must catch it.
+type Control struct {
+	// Name is what [Open] knows it by.
+	Name string
+	// Doc is one line about it.
+	Doc string
+	// Modes are the modes that it has.
+	Modes []string
+	// Checker is the checker that must catch it: "exclusion" or "liveness".
+	Checker string
+	// How is what it takes for the flaw to show.
+	How string
+
+	open func(locker.Settings) (locker.Locker, error)
+}
+
+// All is every control, in the order of their invention.
+var All = []Control{
+	existsSet, setNX, setNXExpire, getSet, plainDel, failover, rwTwoKeys, rwOneHash, reentrantCount, semaphoreCount,
+}
+
+// Find returns the control of that name.
+func Find(name string) (Control, bool) {
+	i := slices.IndexFunc(All, func(c Control) bool { return c.Name == name })
+	if i < 0 {
+		return Control{}, false
+	}
+	return All[i], true
+}
+
+// Open opens the control of that name.
+func Open(name string, s locker.Settings) (locker.Locker, error) {
+	c, ok := Find(name)
+	if !ok {
+		return nil, fmt.Errorf("no naive lock is called %q", name)
+	}
+	return c.open(s)
+}
+
+// complete fills in what may be left out.
+func complete(s locker.Settings) locker.Settings {
+	if s.Clock == nil {
+		s.Clock = clock.System
+	}
+	if s.Timeout == 0 {
+		s.Timeout = nodeTimeout
+	}
+	if s.Between == nil {
+		s.Between = func() {}
+	}
+	return s
+}
+
+// The checkers.
+const (
+	exclusion = "exclusion"
+	liveness  = "liveness"
+)
+
+var (
+	mutex   = []string{history.ModeMutex}
+	readers = []string{history.ModeReader, history.ModeWriter}
+)
+
+const (
+	pollEvery   = 10 * time.Millisecond
+	nodeTimeout = 100 * time.Millisecond
+	// forever is the deadline of a lock that has none.
+	forever = 24 * time.Hour
+)
+
+// dial opens a client that tries everything once.
+func dial(url string) (*redis.Client, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.DisableIdentity, o.ContextTimeoutEnabled = true, true
+	return redis.NewClient(o), nil
+}
+
+// one is a client of one master, which every lock on one master starts from.
+type one struct {
+	locker.Settings
+	client *redis.Client
+}
+
+func openOne(s locker.Settings) (one, error) {
+	c, err := dial(s.URLs[0])
+	return one{complete(s), c}, err
+}
+
+func (o one) Close() error { return o.client.Close() }
+
+// token returns a value that nobody else has.
+func (o one) token() string { return o.Owner + ":" + rand.Text() }
+
+// wait asks until it is granted, ctx ends or something fails; a request that only tries is asked once.
+//
+// A wait that ends between two steps would do what the death of the client does. That is shown on purpose elsewhere;
+// here what was begun is finished, and so ask gets a context that does not end.
+func wait(ctx context.Context, r locker.Request, ask func(context.Context) (bool, error)) error {
+	for {
+		granted, err := ask(context.WithoutCancel(ctx))
+		switch {
+		case err != nil:
+			return err
+		case granted:
+			return nil
+		case r.Try:
+			return locker.ErrHeld
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			return errors.Join(locker.ErrHeld, ctx.Err())
+		}
+	}
+}
+
+// hold is a held naive lock. It is never told of a loss, and never knows of one.
+type hold struct {
+	token  string
+	until  time.Time
+	unlock func(context.Context) error
+}
+
+func (h *hold) Token() string                    { return h.token }
+func (h *hold) Fence() uint64                    { return 0 }
+func (h *hold) Until() time.Time                 { return h.until }
+func (h *hold) Context() context.Context         { return context.Background() }
+func (h *hold) Err() error                       { return nil }
+func (h *hold) Unlock(ctx context.Context) error { return h.unlock(ctx) }
+
+func (h *hold) Downgrade(context.Context) error {
+	return errors.New("a naive lock cannot be downgraded")
+}

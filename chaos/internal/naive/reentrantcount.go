@@ -1,0 +1,47 @@
+package naive
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+)
+
+// reentrantCount is the reentrant lock of one master (a hash of owner and count) carried over to a quorum: every master
+// counts the holds of the owner for itself, and a hold is one more on a majority.
+//
+// The counts drift apart. A hold that a master never heard of is given back there all the same, as Redlock wants it, and
+// takes another hold of the owner with it. Two holds over two different majorities, one of them given back, and the
+// other is left on a minority. What mended it are holds that each have a token of their own, so that giving one
+// back twice, or where it never was, changes nothing; that is the reentrant lock of this project.
+var reentrantCount = Control{
+	Name: "reentrant-count", Doc: "reentrant lock with a count per owner on each of several masters", Modes: []string{history.ModeReentrant},
+	Checker: exclusion, How: "nested holds or two workers of one owner, while masters miss some of them: two of five cut off by turns, with their data kept (frozen ones only answer late, and show it rarely)",
+	open: func(s locker.Settings) (locker.Locker, error) {
+		l, err := openSeveral(s)
+		if err != nil {
+			return nil, err
+		}
+		l.take = func(ctx context.Context, m *redis.Client, r locker.Request) (bool, error) {
+			return countIn.Run(ctx, m, r.Names, r.Owner, r.TTL.Milliseconds()).Bool()
+		}
+		l.give = func(ctx context.Context, m *redis.Client, r locker.Request) error {
+			return countOut.Run(ctx, m, r.Names, r.Owner).Err()
+		}
+		return l, nil
+	},
+}
+
+var (
+	countIn = redis.NewScript(`
+if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return 1`)
+	countOut = redis.NewScript(`
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('DEL', KEYS[1]) end
+return 1`)
+)

@@ -1,0 +1,250 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+)
+
+func TestMain(m *testing.M) {
+	// See proxy.Proxy. One that is not closed has other goroutines, and those are found.
+	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+}
+
+const soon = 20 * time.Second // longer than anything here takes on a busy machine
+
+// echo is a server that sends back what it gets, and counts its connections.
+type echo struct {
+	listener net.Listener
+	open     atomic.Int32
+}
+
+func newEcho(t *testing.T) *echo {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	e := &echo{listener: l}
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			e.open.Add(1)
+			go func() {
+				defer e.open.Add(-1)
+				defer c.Close()
+				_, _ = io.Copy(c, c)
+			}()
+		}
+	}()
+	return e
+}
+
+func (e *echo) behind(t *testing.T) *proxy.Proxy {
+	t.Helper()
+	p, err := proxy.New(e.listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.Close()) })
+	return p
+}
+
+func dial(t *testing.T, p *proxy.Proxy) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// says reports whether a connection passes a few bytes there and back.
+func says(c net.Conn) error {
+	const text = "hello"
+	if err := c.SetDeadline(time.Now().Add(soon)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, text); err != nil {
+		return err
+	}
+	got := make([]byte, len(text))
+	if _, err := io.ReadFull(c, got); err != nil {
+		return err
+	}
+	if string(got) != text {
+		return fmt.Errorf("%q came back", got)
+	}
+	return nil
+}
+
+var all = []proxy.Condition{
+	proxy.Fine, proxy.Slow, proxy.Jittery, proxy.Trickling, proxy.Resetting, proxy.Cut, proxy.Silent, proxy.NoCommands, proxy.NoAnswers,
+}
+
+// From every condition the way to every other one is open, with traffic under way, and the way back.
+func TestEveryConditionFollowsEveryOther(t *testing.T) {
+	t.Parallel()
+	for _, from := range all {
+		t.Run(string(from), func(t *testing.T) {
+			t.Parallel()
+			p := newEcho(t).behind(t)
+			for _, to := range all {
+				busy := dial(t, p)
+				require.NoError(t, says(busy))
+				for _, c := range []proxy.Condition{from, to, proxy.Fine} {
+					_, _ = io.WriteString(busy, "is anybody there?")
+					require.NoError(t, p.Set(c))
+				}
+				require.NoError(t, says(dial(t, p)), "%s, then %s", from, to)
+				require.NoError(t, busy.Close())
+			}
+		})
+	}
+}
+
+func TestAConnectionIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	for _, c := range []proxy.Condition{proxy.Slow, proxy.Jittery, proxy.Trickling} {
+		t.Run(string(c), func(t *testing.T) {
+			t.Parallel()
+			p := newEcho(t).behind(t)
+			conn := dial(t, p)
+			require.NoError(t, says(conn))
+			require.NoError(t, p.Set(c))
+			require.NoError(t, says(conn), "and not broken")
+		})
+	}
+}
+
+func TestAConnectionEndsWithTheCondition(t *testing.T) {
+	t.Parallel()
+	for c, loses := range map[proxy.Condition]bool{
+		proxy.Slow: false, proxy.Jittery: false, proxy.Trickling: false, proxy.Silent: true, proxy.NoCommands: true, proxy.NoAnswers: true,
+	} {
+		t.Run(string(c), func(t *testing.T) {
+			t.Parallel()
+			p := newEcho(t).behind(t)
+			conn := dial(t, p)
+			require.NoError(t, says(conn))
+			require.NoError(t, p.Set(c))
+			_, err := io.WriteString(conn, "lost")
+			require.NoError(t, err)
+			require.NoError(t, p.Set(proxy.Fine))
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
+			got, err := io.ReadAll(conn)
+			if loses {
+				assert.Empty(t, got)
+			}
+			if err != nil {
+				assert.ErrorContains(t, err, "reset", "ended, not silent")
+			}
+		})
+	}
+}
+
+// What a client has closed must not look like a connection left behind on the master.
+func TestAConnectionThatIsClosedIsClosedOnTheOtherSide(t *testing.T) {
+	t.Parallel()
+	for _, c := range all {
+		if c == proxy.Cut {
+			continue // there are none
+		}
+		t.Run(string(c), func(t *testing.T) {
+			t.Parallel()
+			e := newEcho(t)
+			p := e.behind(t)
+			conn := dial(t, p)
+			require.NoError(t, says(conn))
+			require.NoError(t, p.Set(c))
+			require.NoError(t, conn.Close())
+			require.Eventually(t, func() bool { return e.open.Load() == 0 }, soon, 5*time.Millisecond)
+		})
+	}
+}
+
+func TestAClosedProxyCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	p := newEcho(t).behind(t)
+	require.NoError(t, p.Close())
+	require.NoError(t, p.Close(), "a second Close does nothing")
+	require.ErrorContains(t, p.Set(proxy.Slow), "closed")
+}
+
+// Healing must not depend on who else looks for a port in the meantime: whoever does tries one by listening on it for a moment.
+func TestAProxyComesBackWhileOthersTryItsPort(t *testing.T) {
+	t.Parallel()
+	p := newEcho(t).behind(t)
+	var tried, had atomic.Int64
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			l, err := net.Listen("tcp", p.Addr())
+			if tried.Add(1); err == nil {
+				had.Add(1)
+				l.Close()
+			}
+		}
+	}()
+	begin := time.Now()
+	for i := 0; i < 300 || had.Load() == 0 && time.Since(begin) < soon; i++ {
+		require.NoError(t, p.Set(proxy.Cut))
+		require.NoError(t, p.Set(proxy.Fine))
+	}
+	close(over)
+	<-done
+	t.Logf("had it %d times of %d", had.Load(), tried.Load())
+	assert.Positive(t, had.Load(), "nobody ever had the port: this has tried nothing")
+}
+
+func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux is the port held")
+	}
+	p := newEcho(t).behind(t)
+	_, number, err := net.SplitHostPort(p.Addr())
+	require.NoError(t, err)
+	taken := func() {
+		t.Helper()
+		for _, host := range []string{"127.0.0.1", "0.0.0.0", ""} { // net.Listen asks with SO_REUSEADDR
+			l, err := net.Listen("tcp", net.JoinHostPort(host, number))
+			if err == nil {
+				l.Close()
+			}
+			require.ErrorIs(t, err, syscall.EADDRINUSE, "on %q", host)
+		}
+	}
+	taken()
+	for range 3 {
+		require.NoError(t, p.Set(proxy.Cut))
+		taken()
+		_, err := net.Dial("tcp", p.Addr())
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		require.NoError(t, p.Set(proxy.Fine))
+		taken()
+		require.NoError(t, says(dial(t, p)))
+	}
+	require.NoError(t, p.Close())
+	l, err := net.Listen("tcp", p.Addr())
+	require.NoError(t, err, "a closed proxy gives it back")
+	require.NoError(t, l.Close())
+}

@@ -1,0 +1,96 @@
+//go:build unix
+
+package pulse_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/pulse"
+)
+
+// asWatched makes this test binary a process that watches itself, and writes its history there.
+const asWatched = "REDLOCK_PULSE_TEST_HISTORY"
+
+func TestMain(m *testing.M) {
+	path := os.Getenv(asWatched)
+	if path == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	w, err := history.Create(path, history.NewClock())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	pulse.Watch(w, "c1", 7)
+	w.Write(history.Event{Kind: history.Phase, Phase: history.Storm}) // it watches
+	select {}
+}
+
+// read returns what the history holds so far.
+func read(dir string) []history.Event {
+	events, err := history.ReadDir(dir)
+	if err != nil {
+		return nil // the file is not there yet, or a line is half written
+	}
+	return events
+}
+
+func TestAProcessThatStoodStillSaysSo(t *testing.T) {
+	t.Parallel()
+	watched := 0 // processors are, on Linux only
+	if runtime.GOOS == "linux" {
+		watched = runtime.NumCPU()
+	}
+	const (
+		stood = 400 * time.Millisecond
+		soon  = 20 * time.Second
+		look  = 10 * time.Millisecond
+	)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	c := exec.Command(self)
+	c.Env = append(os.Environ(), asWatched+"="+filepath.Join(dir, "c1.jsonl"))
+	require.NoError(t, c.Start())
+	t.Cleanup(func() {
+		assert.NoError(t, c.Process.Kill())
+		_ = c.Wait() // it was killed
+	})
+	require.Eventually(t, func() bool { return len(read(dir)) > 0 }, soon, look)
+	require.NoError(t, c.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(stood)
+	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
+	require.Eventually(t, func() bool {
+		whole, missed := false, map[int]bool{}
+		for _, e := range read(dir) {
+			mine := e.Client == "c1" && e.Life == 7 && e.Stall > stood/2
+			whole = whole || mine && e.Kind == history.Stalled
+			if mine && e.Kind == history.Starved {
+				missed[e.Processor] = true
+			}
+		}
+		return whole && len(missed) == watched
+	}, soon, look, "the process did not run, and no processor served it")
+}
+
+func TestNothingWatchesOnceItIsTold(t *testing.T) { // goleak looks
+	t.Parallel()
+	dir := t.TempDir()
+	w, err := history.Create(filepath.Join(dir, "harness.jsonl"), history.NewClock())
+	require.NoError(t, err)
+	pulse.Watch(w, "", 0)()
+	require.NoError(t, w.Close())
+}

@@ -1,0 +1,180 @@
+package register_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/register"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs a register, and returns a way to close it and read its history.
+func start(t *testing.T, kind string) (*register.Register, func() []history.Event) {
+	t.Helper()
+	dir := t.TempDir()
+	r, err := register.Start(kind, filepath.Join(dir, "register.jsonl"))
+	require.NoError(t, err)
+	closed := false
+	t.Cleanup(func() {
+		if !closed {
+			assert.NoError(t, r.Close())
+		}
+	})
+	return r, func() []history.Event {
+		closed = true
+		require.NoError(t, r.Close())
+		events, err := history.ReadDir(dir)
+		require.NoError(t, err)
+		return events
+	}
+}
+
+func dial(t *testing.T, r *register.Register) *register.Client {
+	t.Helper()
+	c, err := register.Dial(r.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func holder(client string, fence uint64) register.Question {
+	return register.Question{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: history.ModeMutex, Fence: fence}
+}
+
+// lost is how many writes were made of a value that was no longer there.
+func lost(events []history.Event) int {
+	n := 0
+	value := map[string]int64{}
+	for _, e := range events {
+		if e.Kind == history.Written {
+			if e.From != value[e.Name] {
+				n++
+			}
+			value[e.Name] = e.Value
+		}
+	}
+	return n
+}
+
+// stale is the story of a holder that was paused: it reads, another comes, reads and writes, and it writes after all.
+func stale(t *testing.T, r *register.Register) error {
+	t.Helper()
+	paused, next := dial(t, r), dial(t, r)
+	a, b := holder("a", 33), holder("b", 34)
+	was, err := paused.Read(a)
+	require.NoError(t, err)
+	b.From, err = next.Read(b)
+	require.NoError(t, err)
+	b.Value = b.From + 1
+	require.NoError(t, next.Write(b))
+	a.From, a.Value = was, was+1
+	return paused.Write(a)
+}
+
+func TestTheTrustingOneIsHurt(t *testing.T) {
+	t.Parallel()
+	r, events := start(t, history.Trusting)
+	require.NoError(t, stale(t, r))
+	all := events()
+	assert.Equal(t, 1, lost(all))
+	last := all[len(all)-1]
+	assert.Positive(t, last.T)
+	last.T = 0
+	assert.Equal(t, history.Event{
+		Kind: history.Written, Register: history.Trusting, Name: "orders", Mode: history.ModeMutex,
+		Client: "a", Life: 1, Worker: 2, Op: 3, Fence: 33, From: 0, Value: 1,
+	}, last)
+}
+
+func TestTheFencedOneRefuses(t *testing.T) {
+	t.Parallel()
+	r, events := start(t, history.Fenced)
+	require.ErrorIs(t, stale(t, r), register.ErrRejected)
+	all := events()
+	assert.Zero(t, lost(all))
+	last := all[len(all)-1]
+	assert.Equal(t, history.Rejected, last.Kind)
+	assert.Equal(t, "a", last.Client)
+	assert.Contains(t, last.Err, "33 is smaller than 34")
+}
+
+func TestTheFencedOneHeedsTokensOfReads(t *testing.T) {
+	t.Parallel()
+	r, events := start(t, history.Fenced)
+	c := dial(t, r)
+	next := holder("b", 34)
+	_, err := c.Read(next)
+	require.NoError(t, err)
+	late := holder("a", 33)
+	late.Value = 1
+	require.ErrorIs(t, c.Write(late), register.ErrRejected, "b has read what a would change")
+	next.Value = 1
+	require.NoError(t, c.Write(next))
+	require.NoError(t, c.Write(next), "the same token again, as a reentrant holder has it")
+	none := holder("c", 0)
+	require.ErrorIs(t, c.Write(none), register.ErrRejected)
+	_, err = c.Read(holder("a", 1))
+	require.NoError(t, err, "who is stale may read")
+	assert.Len(t, events(), 6)
+}
+
+func TestNamesHaveCountersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	r, events := start(t, history.Fenced)
+	const each = 50
+	var all sync.WaitGroup
+	for i := range 4 {
+		c := dial(t, r)
+		all.Go(func() {
+			q := register.Question{Name: fmt.Sprintf("n%d", i), Client: "c"}
+			for range each {
+				var err error
+				q.From, err = c.Read(q)
+				assert.NoError(t, err)
+				q.Value = q.From + 1
+				assert.NoError(t, c.Write(q))
+			}
+			assert.EqualValues(t, each, q.Value)
+		})
+	}
+	all.Wait()
+	assert.Zero(t, lost(events()))
+}
+
+func TestNonsenseIsAnswered(t *testing.T) {
+	t.Parallel()
+	r, _ := start(t, history.Trusting)
+	conn, err := net.Dial("tcp", r.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	answers := bufio.NewScanner(conn)
+	for question, says := range map[string]string{"[": "wrong", `{"do":"dance"}`: `there is no \"dance\"`} {
+		_, err = fmt.Fprintln(conn, question)
+		require.NoError(t, err)
+		require.True(t, answers.Scan())
+		assert.Contains(t, answers.Text(), says)
+	}
+	_, err = register.Start("deaf", "nowhere")
+	require.ErrorContains(t, err, `no register is called "deaf"`)
+}
+
+func TestAClosedRegisterHangsUp(t *testing.T) {
+	t.Parallel()
+	r, events := start(t, history.Trusting)
+	c := dial(t, r)
+	_, err := c.Read(holder("a", 0))
+	require.NoError(t, err)
+	events()
+	_, err = c.Read(holder("a", 0))
+	require.Error(t, err)
+}

@@ -1,0 +1,122 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// attempt is one acquisition and what became of it.
+type attempt struct {
+	Asked   float64      `json:"a"`
+	Answer  float64      `json:"b"`
+	Held    [][2]float64 `json:"h,omitempty"` // the stretches in which it was believed in
+	Modes   []string     `json:"m,omitempty"` // what as, a mode for each
+	Outcome string       `json:"o"`
+	Lost    float64      `json:"l,omitempty"` // when it was told of the loss
+	Who     string       `json:"w"`
+	Facts   string       `json:"f,omitempty"` // what else is known, a line each
+	Votes   []string     `json:"v,omitempty"`
+	Bad     bool         `json:"x,omitempty"`
+
+	id    history.ID
+	names []string
+	life  string
+}
+
+// attemptsOf returns every acquisition of a history, in the order in which they were asked for.
+func attemptsOf(events []history.Event, c clock, bad map[history.ID]bool) []attempt {
+	var all []attempt
+	at := map[history.ID]int{}
+	end := map[string]float64{} // when each life wrote its last line
+	for _, e := range events {
+		id := e.ID()
+		of := fmt.Sprintf("%s.%d", e.Client, e.Life)
+		if e.Client != "" {
+			end[of] = c.ms(e.T)
+		}
+		i, known := at[id]
+		if !known && (e.Kind == history.Invoked || e.Kind == history.Acquired) {
+			i, at[id] = len(all), len(all)
+			all = append(all, attempt{
+				Asked: c.ms(e.T), Answer: -1, Outcome: "never answered", Bad: bad[id], id: id, names: e.Locked(), life: of,
+				Who: acquisition(e),
+			})
+		} else if !known {
+			continue
+		}
+		all[i].hear(e, c)
+	}
+	for i := range all {
+		if a := &all[i]; a.Answer < 0 {
+			a.Answer = max(a.Asked, end[a.life])
+		}
+	}
+	for _, s := range check.Stretches(events) {
+		if i, ok := at[s.Who]; ok {
+			all[i].Held = append(all[i].Held, [2]float64{c.ms(s.Begin), c.ms(s.End)})
+			all[i].Modes = append(all[i].Modes, cmp.Or(s.Mode, history.ModeMutex))
+		}
+	}
+	return all
+}
+
+// acquisition says whose an event is.
+func acquisition(e history.Event) string {
+	return fmt.Sprintf("%s.%d, worker %d, acquisition %d", e.Client, e.Life, e.Worker, e.Op)
+}
+
+// hear adds to an attempt what an event says of it.
+func (a *attempt) hear(e history.Event, c clock) {
+	switch e.Kind {
+	case history.Acquired:
+		a.Answer, a.Outcome = c.ms(e.T), "held, never unlocked"
+		a.Facts = facts(e)
+	case history.Refused:
+		a.Answer, a.Outcome = c.ms(e.T), "refused: "+cmp.Or(e.Err, "no reason given")
+	case history.Lost:
+		a.Lost, a.Outcome = c.ms(e.T), "told of its loss: "+cmp.Or(e.Err, "no reason given")
+	case history.Released:
+		switch {
+		case e.Err != "":
+			a.Outcome = "unlock not confirmed: " + e.Err
+		case a.Lost == 0:
+			a.Outcome = "unlocked"
+		}
+	default: // tells no outcome
+	}
+	for _, v := range e.Votes {
+		text := fmt.Sprintf("%d %s", v.Master, v.Verdict)
+		if v.Took > 0 {
+			text += " in " + v.Took.Round(10*time.Microsecond).String()
+		}
+		if v.Err != "" {
+			text += " (" + v.Err + ")"
+		}
+		a.Votes = append(a.Votes, text)
+	}
+}
+
+func facts(e history.Event) string {
+	var parts []string
+	if e.Mode != "" {
+		parts = append(parts, e.Mode)
+	}
+	if e.Owner != "" {
+		parts = append(parts, "owner "+e.Owner)
+	}
+	if len(e.Names) > 1 {
+		parts = append(parts, "names "+strings.Join(e.Names, ", "))
+	}
+	if e.Fence != 0 {
+		parts = append(parts, fmt.Sprintf("fencing token %d", e.Fence))
+	}
+	if e.TTL != 0 {
+		parts = append(parts, fmt.Sprintf("TTL %v", e.TTL))
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,183 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// operations are what one client did.
+type operations struct {
+	Client                                                      string
+	Lives, Asked, Acquired, Refused, Unanswered, Lost, Released int
+	Unconfirmed                                                 int // unlocks that returned an error
+}
+
+func countOperations(events []history.Event) []operations {
+	by := map[string]*operations{}
+	for _, e := range events {
+		if e.Client == "" {
+			continue
+		}
+		o := by[e.Client]
+		if o == nil {
+			o = &operations{Client: e.Client}
+			by[e.Client] = o
+		}
+		o.Lives = max(o.Lives, e.Life+1)
+		switch e.Kind {
+		case history.Invoked:
+			o.Asked++
+		case history.Acquired:
+			o.Acquired++
+		case history.Refused:
+			o.Refused++
+		case history.Lost:
+			o.Lost++
+		case history.Released:
+			o.Released++
+			if e.Err != "" {
+				o.Unconfirmed++
+			}
+		default: // no operation of a client's
+		}
+	}
+	var all []operations
+	total := operations{Client: "all"}
+	for _, o := range by {
+		o.Unanswered = max(0, o.Asked-o.Acquired-o.Refused)
+		all = append(all, *o)
+		total.Lives += o.Lives
+		total.Asked += o.Asked
+		total.Acquired += o.Acquired
+		total.Refused += o.Refused
+		total.Unanswered += o.Unanswered
+		total.Lost += o.Lost
+		total.Released += o.Released
+		total.Unconfirmed += o.Unconfirmed
+	}
+	slices.SortFunc(all, func(a, b operations) int { return cmp.Compare(a.Client, b.Client) })
+	if len(all) > 1 {
+		all = append(all, total)
+	}
+	return all
+}
+
+// faults is what one fault did to its targets. A target counts by itself.
+type faults struct {
+	Fault, On                  string
+	Injected, Recovered, Stays int
+	Longest                    time.Duration // from the injection to the target's first answer
+}
+
+// band is one fault at one target, from its injection until the target answered again.
+type band struct {
+	on     string
+	target int
+	fault  string
+	from   time.Duration
+	to     time.Duration
+	open   bool // it never answered again
+}
+
+func bands(events []history.Event) []band {
+	type key struct {
+		on, fault string
+		target    int
+	}
+	var all []band
+	open := map[key]int{}
+	var end time.Duration
+	for _, e := range events {
+		end = max(end, e.T)
+		for _, target := range e.Targets {
+			k := key{e.On, e.Fault, target}
+			i, is := open[k]
+			switch {
+			case e.Kind == history.Inject && !is:
+				open[k] = len(all)
+				all = append(all, band{on: e.On, target: target, fault: e.Fault, from: e.T, open: true})
+			case e.Kind == history.Healthy && is:
+				all[i].to, all[i].open = e.T, false
+				delete(open, k)
+			}
+		}
+	}
+	for i := range all {
+		if all[i].open {
+			all[i].to = end
+		}
+	}
+	return all
+}
+
+func countFaults(all []band) []faults {
+	by := map[[2]string]*faults{}
+	for _, b := range all {
+		k := [2]string{b.on, b.fault}
+		if by[k] == nil {
+			by[k] = &faults{Fault: b.fault, On: b.on}
+		}
+		f := by[k]
+		f.Injected++
+		if b.open {
+			f.Stays++
+		} else {
+			f.Recovered++
+		}
+		f.Longest = max(f.Longest, (b.to - b.from).Round(time.Millisecond))
+	}
+	var out []faults
+	for _, f := range by {
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b faults) int { return cmp.Or(cmp.Compare(b.On, a.On), cmp.Compare(a.Fault, b.Fault)) })
+	return out
+}
+
+// bucket counts the waits that are at most as long as To and longer than the bucket before allows.
+type bucket struct {
+	To                time.Duration
+	Acquired, Refused int
+}
+
+func (b bucket) Label() string { return fmt.Sprint(b.To) }
+
+// waits sorts the waits for answers into buckets, each two or two and a half times as long as the one before.
+func waits(events []history.Event) []bucket {
+	var all []bucket
+	for d := time.Millisecond; d <= 100*time.Second; d *= 10 {
+		all = append(all, bucket{To: d}, bucket{To: 2 * d}, bucket{To: 5 * d})
+	}
+	asked := map[history.ID]time.Duration{}
+	used := -1
+	for _, e := range events {
+		switch e.Kind {
+		case history.Invoked:
+			asked[e.ID()] = e.T
+		case history.Acquired, history.Refused:
+			since, ok := asked[e.ID()]
+			if !ok {
+				continue
+			}
+			i := slices.IndexFunc(all, func(b bucket) bool { return e.T-since <= b.To })
+			if i < 0 {
+				i = len(all) - 1
+			}
+			used = max(used, i)
+			if e.Kind == history.Acquired {
+				all[i].Acquired++
+			} else {
+				all[i].Refused++
+			}
+		default: // no answer
+		}
+	}
+	return all[:used+1]
+}
+
+// Total is how many waits there are.
+func (b bucket) Total() int { return b.Acquired + b.Refused }

@@ -1,0 +1,240 @@
+package report
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+//go:embed page.html page.css page.js index.html index.css
+var assets embed.FS
+
+// shownFindings is how many findings of one checker the page shows; the history has all.
+const shownFindings = 20
+
+// promises say what it means if a checker holds.
+var promises = map[string]string{
+	"exclusion":       "No two holders of a name believed in it at once, unless they may share it.",
+	"linearizability": "One single lock that never fails could have given the same answers.",
+	"fencing":         "Tokens are unique, and only ever grow.",
+	"register":        "The register that checks tokens took no stale write, and lost no update.",
+	"told in time":    "Who lost a lock was told by the time it would have ended anyway.",
+	"waiting":         "With a majority of the masters up, nobody waited too long, under faults either.",
+	"liveness":        "Once all faults were healed, every client got every name in time.",
+	"residue":         "After the last unlock no key was left on any master.",
+	"leaks":           "Closed clients left no connection, subscription or goroutine.",
+	"coverage":        "The run was a test: what was planned happened.",
+	"soundness":       "The history is one that working clients can have written.",
+	"clients":         "No client ended by itself, and each stopped and quit when it was told.",
+	"harness":         "The harness itself did not fail.",
+}
+
+// page is what the template shows.
+type page struct {
+	Run
+	Good     bool
+	Summary  string
+	Rows     []row
+	Figures  []check.Figure
+	Counts   []operations
+	Faults   []faults
+	Waits    []bar
+	Answers  int
+	Data     timeline
+	CSS      template.CSS
+	JS       template.JS
+	JSON     template.JS
+	Begin    string // where the page's time begins, on the clock of the history
+	Duration string
+}
+
+type row struct {
+	Checker, Class, Sign, Result, Promise, Looked, Undecided string
+	First                                                    *finding
+	Others                                                   []finding
+	Total, More                                              int
+}
+
+type finding struct {
+	Text, Name string
+	Events     []string
+	Drawn      bool
+	From, To   float64 // what to draw
+	At         float64 // when it shows
+	Who        string  // whose acquisitions are part of it, as a list in JSON
+}
+
+// bar is a bucket, as high as it is drawn.
+type bar struct {
+	bucket
+	AcquiredHeight, RefusedHeight float64
+}
+
+// HTML writes one page that needs nothing beside itself: it opens from disk, and loads nothing.
+func HTML(w io.Writer, run Run) error {
+	data := newTimeline(run)
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	css, err1 := assets.ReadFile("page.css")
+	js, err2 := assets.ReadFile("page.js")
+	t, err3 := template.ParseFS(assets, "page.html")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	p := page{
+		Run: run, Good: run.Good(), Data: data, Faults: countFaults(bands(run.Events)), Counts: countOperations(run.Events),
+		CSS: template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // ours; json.Marshal leaves no "<" in it
+		Duration: run.Took.Round(time.Second).String(),
+	}
+	p.Waits, p.Answers = bars(waits(run.Events))
+	c := since(run.Events)
+	p.Begin = fmt.Sprintf("%.6f", c.begin.Seconds())
+	for _, v := range run.Verdicts {
+		p.Rows = append(p.Rows, newRow(v, run.Excused[v.Checker], c))
+		p.Figures = append(p.Figures, v.Figures...)
+	}
+	p.Summary = summary(run)
+	return t.Execute(w, p)
+}
+
+func summary(run Run) string {
+	var violated, undecided, missed []string
+	for _, v := range run.Verdicts {
+		switch {
+		case run.Excused[v.Checker] != "":
+		case len(v.Findings) > 0:
+			violated = append(violated, v.Checker)
+		case v.Undecided != "":
+			undecided = append(undecided, v.Checker)
+		}
+	}
+	for _, c := range run.Controls {
+		if !c.Caught {
+			missed = append(missed, c.Lock)
+		}
+	}
+	var parts []string
+	if len(run.Verdicts) == 0 {
+		parts = append(parts, "Nothing was checked.")
+	}
+	if len(violated) > 0 {
+		parts = append(parts, "Violated: "+strings.Join(violated, ", ")+".")
+	}
+	if len(undecided) > 0 {
+		parts = append(parts, "Undecided: "+strings.Join(undecided, ", ")+".")
+	}
+	if len(missed) > 0 {
+		parts = append(parts, "Broken locks that no checker caught: "+strings.Join(missed, ", ")+".")
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, " ")
+	}
+	text := fmt.Sprintf("All %d checks held.", len(run.Verdicts))
+	if n := len(run.Controls); n > 0 {
+		text += fmt.Sprintf(" Locks that are broken on purpose: %d of %d caught.", n, n)
+	}
+	return text
+}
+
+func newRow(v check.Verdict, excused string, c clock) row {
+	r := row{
+		Checker: v.Checker, Promise: promises[v.Checker], Looked: v.Looked, Undecided: v.Undecided, Total: len(v.Findings),
+		More: max(0, len(v.Findings)-shownFindings),
+	}
+	switch {
+	case !v.Held() && excused != "":
+		r.Class, r.Sign, r.Result, r.Promise = "open", "✕", "broken", r.Promise+" That is "+excused+"."
+	case len(v.Findings) > 0:
+		r.Class, r.Sign, r.Result = "bad", "✕", "violated"
+	case v.Undecided != "":
+		r.Class, r.Sign, r.Result = "open", "?", "undecided"
+	default:
+		r.Class, r.Sign, r.Result = "good", "✓", "held"
+	}
+	for _, f := range v.Findings[:len(v.Findings)-r.More] {
+		shown := finding{Text: f.Text, Name: f.Name}
+		low, high := time.Duration(math.MaxInt64), time.Duration(0)
+		var part []string
+		for _, e := range f.Events {
+			if e.Client == "" { // of masters there is nothing to see in lanes
+				shown.Events = append(shown.Events, event(e, c))
+				continue
+			}
+			part = append(part, acquisition(e))
+			shown.Events = append(shown.Events, event(e, c))
+			if e.Kind != history.Invoked { // a long wait would hide what came of it
+				low, high = min(low, e.T), max(high, e.T)
+			}
+		}
+		if low <= high {
+			pad := max((high-low)/2, 20*time.Millisecond)
+			shown.Drawn, shown.From, shown.To = true, max(0, c.ms(low-pad)), c.ms(high+pad)
+			at, _ := moment(f)
+			shown.At = c.ms(at)
+			who, _ := json.Marshal(part) // strings always become JSON
+			shown.Who = string(who)
+		}
+		if r.First == nil {
+			r.First = &shown
+		} else {
+			r.Others = append(r.Others, shown)
+		}
+	}
+	return r
+}
+
+// bars scales buckets to a height of 100.
+func bars(all []bucket) (out []bar, answers int) {
+	most := 1
+	for _, b := range all {
+		most = max(most, b.Acquired+b.Refused)
+		answers += b.Acquired + b.Refused
+	}
+	for _, b := range all {
+		scale := 100 / float64(most)
+		out = append(out, bar{b, float64(b.Acquired) * scale, float64(b.Refused) * scale})
+	}
+	return out, answers
+}
+
+// pictureTime bounds the search for the picture of the model.
+const pictureTime = 10 * time.Second
+
+// Save writes the report into a folder: report.html, verdict.txt, and porcupine's picture of one name, linearizability.html.
+func Save(folder string, run Run) error {
+	run.Folder = folder
+	var picture strings.Builder
+	name, err := check.Picture(&picture, run.Events, pictureTime)
+	if err != nil {
+		return err
+	}
+	write := func(file string, content string) error {
+		return os.WriteFile(filepath.Join(folder, file), []byte(content), 0o644)
+	}
+	if name != "" {
+		run.Files = append(run.Files[:len(run.Files):len(run.Files)], File{
+			Path: "linearizability.html", What: fmt.Sprintf("the order that explains %q, or how far one goes", name),
+		})
+		if err := write("linearizability.html", picture.String()); err != nil {
+			return err
+		}
+	}
+	var html, text strings.Builder
+	if err := errors.Join(HTML(&html, run), Text(&text, run)); err != nil {
+		return err
+	}
+	return errors.Join(write("report.html", html.String()), write("verdict.txt", text.String()))
+}

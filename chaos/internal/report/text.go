@@ -1,0 +1,119 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// mostFindings is how many findings of one checker the text shows; the history has all.
+const mostFindings = 5
+
+// Text writes the verdict of every checker, what the controls came to, and how to run the same again.
+func Text(w io.Writer, run Run) error {
+	var b strings.Builder
+	c := since(run.Events)
+	for _, v := range run.Verdicts {
+		line(&b, v.Checker, run.outcome(v), v.Looked)
+		if v.Undecided != "" {
+			fmt.Fprintf(&b, "    undecided: %s\n", v.Undecided)
+		}
+		for i, f := range v.Findings {
+			if i == mostFindings {
+				fmt.Fprintf(&b, "    … and %d more\n", len(v.Findings)-i)
+				break
+			}
+			fmt.Fprintf(&b, "    %s\n", f.Text)
+			for _, e := range f.Events {
+				fmt.Fprintf(&b, "      %s\n", event(e, c))
+			}
+		}
+	}
+	for _, c := range run.Controls {
+		line(&b, "control", caught(c), fmt.Sprintf("%s, by %s: %s", c.Lock, c.Checker, c.Text))
+	}
+	for _, n := range run.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	if c.begin != 0 {
+		fmt.Fprintf(&b, "times count from the first event, at %.6f s on the history's clock\n", c.begin.Seconds())
+	}
+	fmt.Fprintf(&b, "seed %d; again: %s\n", run.Seed, run.Replay)
+	if run.Folder != "" {
+		paths := make([]string, len(run.Files))
+		for i, f := range run.Files {
+			paths[i] = f.Path
+		}
+		fmt.Fprintf(&b, "kept in %s: %s\n", run.Folder, strings.Join(paths, ", "))
+	}
+	if run.Good() {
+		b.WriteString("PASS\n")
+	} else {
+		b.WriteString("FAIL\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func line(b *strings.Builder, what, verdict, text string) {
+	fmt.Fprintf(b, "%-15s %-10s %s\n", what, verdict, text)
+}
+
+func (r Run) outcome(v check.Verdict) string {
+	switch {
+	case !v.Held() && r.Excused[v.Checker] != "":
+		return "broken, " + r.Excused[v.Checker]
+	case len(v.Findings) > 0:
+		return "VIOLATED"
+	case v.Undecided != "":
+		return "UNDECIDED"
+	default:
+		return "held"
+	}
+}
+
+func caught(c Control) string {
+	if c.Caught {
+		return "caught"
+	}
+	return "NOT CAUGHT"
+}
+
+// event is an event in one line, in times since the run began.
+func event(e history.Event, c clock) string {
+	text := fmt.Sprintf("%.6f %s", (e.T - c.begin).Seconds(), e.Kind)
+	if e.Client != "" {
+		text += fmt.Sprintf(" %s.%d/%d/%d", e.Client, e.Life, e.Worker, e.Op)
+	}
+	if e.Name != "" {
+		text += fmt.Sprintf(" %q", e.Name)
+	}
+	if e.Mode != "" {
+		text += " " + e.Mode
+	}
+	if e.Owner != "" {
+		text += " of " + e.Owner
+	}
+	if e.Token != "" {
+		text += " token " + e.Token
+	}
+	if e.Fence != 0 {
+		text += fmt.Sprintf(" fence %d", e.Fence)
+	}
+	if e.Register != "" {
+		text += fmt.Sprintf(" %s register, %d made of %d", e.Register, e.Value, e.From)
+	}
+	if e.Until != 0 {
+		text += fmt.Sprintf(" until %.6f", (e.Until - c.begin).Seconds())
+	}
+	if e.Kind == history.Keys || e.Kind == history.Sockets {
+		text += fmt.Sprintf(" at master %d", e.Master)
+	}
+	if e.Err != "" {
+		text += ": " + e.Err
+	}
+	return text
+}

@@ -1,0 +1,34 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+// Acceptance is the scenario for masters that are the user's: all kinds of traffic, clients that die, freeze, and whose clocks
+// drift, and nothing that would need control of a master. It is none of All.
+func Acceptance() Scenario {
+	s := Scenario{
+		Name: "acceptance", About: "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
+		Groups: unharmed(), Clients: 3, Workers: 1, ClockRates: slightly, Mode: faults.Minority, Storm: 30 * time.Second,
+	}
+	for _, t := range faults.Catalog() {
+		if t.On == faults.Clients {
+			s.Faults = append(s.Faults, t.Name)
+		}
+	}
+	return s
+}
+
+// unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and this
+// machine must have time to run those who are to be told of a loss.
+func unharmed() []traffic.Group {
+	groups := slices.DeleteFunc(slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL })
+	for i := range groups {
+		groups[i].Rest = rest
+	}
+	return groups
+}

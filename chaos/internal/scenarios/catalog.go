@@ -1,0 +1,171 @@
+package scenarios
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+// All returns every scenario: the storms first, and then one for each fault.
+func All() []Scenario { return append(storms(), byFault()...) }
+
+// Find returns the scenarios whose names match the pattern, as [path.Match] has it: at least one.
+func Find(pattern string) ([]Scenario, error) {
+	var found []Scenario
+	for _, s := range All() {
+		if ok, err := path.Match(pattern, s.Name); err != nil {
+			return nil, fmt.Errorf("scenario %q: %w", pattern, err)
+		} else if ok {
+			found = append(found, s)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no scenario is called %q: -h lists them", pattern)
+	}
+	return found, nil
+}
+
+// sound are the faults that break no assumption of the lock, of masters that keep nothing on disk.
+func sound() []string {
+	var names []string
+	for _, t := range faults.Catalog() {
+		if t.Breaks == "" && persistence(t.Name) == backend.None {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// anything are all faults, of masters that keep nothing on disk, but for clocks of clients that drift apart: what is promised
+// under all the others rests on them.
+func anything() []string {
+	var names []string
+	for _, t := range faults.Catalog() {
+		if persistence(t.Name) == backend.None && t.Name != faults.DriftClient {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// persistence is what a fault needs the masters to keep.
+func persistence(fault string) backend.Persistence {
+	switch fault {
+	case faults.KillMasterKept:
+		return backend.Always
+	case faults.KillMasterTail:
+		return backend.EverySecond
+	default:
+		return backend.None
+	}
+}
+
+// slightly is how far the clocks of clients drift within the drift budget.
+var slightly = []float64{1.004, 0.996, 1}
+
+// storms are the scenarios in which many faults meet.
+func storms() []Scenario {
+	kinds := func(name, about string, groups []traffic.Group) Scenario {
+		return Scenario{
+			Name: name, About: about, Groups: groups, Clients: 3, Workers: 1, Faults: sound(), Mode: faults.Minority,
+			Storm: 25 * time.Second,
+		}
+	}
+	mutexes := kinds("mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes)
+	mutexes.Storm, mutexes.Ghosts = 40*time.Second, true
+	fleet := Scenario{
+		Name: "mixed-fleet", About: "plain locks beside processes that use redsync; masters freeze and links fail", Groups: traffic.PlainMutexes,
+		Clients: 2, Foreign: 2, Workers: 1, Mode: faults.Minority, Storm: 20 * time.Second,
+		Faults:   []string{faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections, faults.FreezeClient},
+		Promises: Promises{Liveness: open}, // foreign clients poll, and stand in no line
+	}
+	everything := Scenario{
+		Name: "everything", About: "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
+		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything, Storm: 30 * time.Second,
+		Promises: Promises{Exclusion: open, Liveness: open, Fencing: given("the clients' clocks agree")},
+	}
+	rolling := kinds("rolling-restarts", "one master after the other is killed and comes back empty", traffic.Mutexes)
+	rolling.Faults, rolling.Mode = []string{faults.KillMaster}, faults.Rolling
+	majority := kinds("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
+	majority.Mode = faults.Majority
+	drifting := kinds("drifting-clients", "the clients' clocks run at different speeds, within the drift budget", traffic.FencedMutexes)
+	drifting.ClockRates = slightly
+	return []Scenario{
+		mutexes,
+		kinds("readers-writers", "readers and writers under every fault that breaks no assumption", traffic.ReadersAndWriters),
+		kinds("reentrants", "reentrant locks under every fault that breaks no assumption", traffic.Reentrants),
+		kinds("severals", "many names at once under every fault that breaks no assumption", traffic.Severals),
+		kinds("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
+		rolling, majority, drifting, fleet, everything,
+	}
+}
+
+// rest is so long that several scenarios run side by side.
+var rest = traffic.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
+
+// probe is the traffic of the scenarios about one fault: a little of each kind, with TTLs so short that a run takes
+// no time, and rests so long that several run side by side.
+func probe() []traffic.Group {
+	const ttl = traffic.TTL
+	short := traffic.Hold{
+		Usual: traffic.Span{Least: 5 * time.Millisecond, Below: 80 * time.Millisecond},
+		Rare:  traffic.Span{Least: ttl / 2, Below: 2 * ttl}, Chance: 0.2,
+	}
+	over := traffic.Hold{Usual: traffic.Span{Least: 8 * ttl / 5}}
+	return []traffic.Group{
+		{Names: []string{"kept"}, TTL: ttl, Keepalive: true, Hold: short, Rest: rest},
+		{Names: []string{"brief"}, TTL: traffic.ShortTTL, Hold: short, Rest: rest},
+		{Names: []string{"fenced"}, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest, Register: history.Fenced},
+		{Names: []string{"fenced-over"}, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest, Register: history.Fenced},
+		{Names: []string{"trusting"}, TTL: ttl, Hold: short, Rest: rest, Register: history.Trusting},
+		{Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest},
+	}
+}
+
+// What promises rest on, where they rest on something. docs/fencing.md, "When counters are lost", tells of all but the last.
+const (
+	clocksInWindow = "the clients' clocks differ by less than the restart window"
+	clocksAgree    = "the clients' clocks agree"
+	noOldReader    = "no reader comes beside one that is older than a writer"
+	oneReturn      = "a majority of the masters votes again"
+)
+
+// byFault are the rows of the table of guarantees: one fault, of a minority of the masters at a time with outages of more,
+// or, where it breaks an assumption of the lock, of a majority, to show what comes of that.
+func byFault() []Scenario {
+	var all []Scenario
+	for _, t := range faults.Catalog() {
+		s := Scenario{
+			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3, Workers: 1,
+			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Persistence: persistence(t.Name),
+		}
+		s.Promises = Promises{}
+		if t.Mute || t.Restarts {
+			s.Promises[Liveness] = given(oneReturn)
+		}
+		if t.Restarts && t.Forgets {
+			s.Promises[Fencing] = given(clocksInWindow)
+		}
+		if t.Breaks != "" {
+			s.Mode = faults.Majority
+			s.Promises[Exclusion], s.Promises[Fencing] = broken, given(clocksAgree)
+			if t.Forgets {
+				s.Promises[Fencing] = given(clocksAgree + ", and " + noOldReader)
+			}
+		}
+		if t.Name == faults.EvictLocks { // it forgets again and again: so that no reader comes beside another, none has a token
+			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool { return g.Fencing && g.Mode == traffic.ReadersWriters })
+		}
+		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
+			s.Promises[Exclusion] = open
+		}
+		all = append(all, s)
+	}
+	return all
+}

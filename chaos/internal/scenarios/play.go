@@ -1,0 +1,300 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+const (
+	stopTimeout   = 15 * time.Second
+	healthTimeout = 15 * time.Second
+	firstLock     = 20 * time.Second
+	sayEvery      = 5 * time.Second
+	// aftermath is how long the traffic goes on when the storm is over: masters that have just come back empty are
+	// asked at once for what they had granted.
+	aftermath = 2 * time.Second
+	// ghostsEach is how many names of its own each client locks behind the frozen masters.
+	ghostsEach = 3
+	// ghostTTL is the TTL of those locks. A key that is set when its master thaws is still there when somebody looks, and so is
+	// one that was set just before, on a busy machine too.
+	ghostTTL = 7 * time.Second
+	// ghostFreeze is how long the masters stay frozen: so long that a client might take its key for expired.
+	ghostFreeze = ghostTTL + time.Second
+	// overtime is how much longer than it may clients wait in the calm. Time in which the machine is away does not count, so it must not
+	// make them give up either.
+	overtime = 15 * time.Second
+	// refusals is how long clients try in vain. What they place meanwhile outlives the last look, too.
+	refusals = time.Second
+)
+
+// player plays a scenario, part by part.
+type player struct {
+	*stage
+	eyes    backend.Eyes
+	nemesis *faults.Nemesis
+	plan    []faults.Step
+}
+
+// play plays the scenario and judges what came of it.
+func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters masters, eyes backend.Eyes) ([]history.Event, error) {
+	st, err := newStage(s, o, masters)
+	if err != nil {
+		return nil, err
+	}
+	p := &player{stage: st, eyes: eyes}
+	p.prepare(out)
+	if len(s.Faults) > 0 && len(p.plan) == 0 {
+		out.Skipped = strings.Join(out.Without, "; ")
+		_, err := st.close()
+		return nil, err
+	}
+	err = p.run(ctx)
+	if ctx.Err() == nil { // an interrupted run is not broken, it has no verdict
+		p.broken(err)
+	}
+	events, closing := p.close()
+	if ctx.Err() != nil || len(events) == 0 {
+		return nil, errors.Join(ctx.Err(), closing)
+	}
+	out.Verdicts = p.judge(events) // also of a history that could not be kept: what it shows was so
+	return events, closing
+}
+
+// prepare draws the plan, of the faults that can be had here.
+func (p *player) prepare(out *Outcome) {
+	s := p.scenario
+	all := append(onMasters(p.masters), faults.OnClients(p.fleet)...)
+	var missing []gap
+	var available []string
+	for _, f := range all {
+		name := f.Traits().Name
+		if !slices.Contains(s.Faults, name) {
+			continue
+		}
+		if err := f.Available(); err != nil {
+			missing = append(missing, gap{name, err.Error()})
+			continue
+		}
+		available = append(available, name)
+	}
+	out.Without = without(missing)
+	for _, line := range out.Without {
+		p.Say("%s", line)
+	}
+	if len(available) > 0 {
+		p.plan = faults.Plan(p.Seed, s.terms(p.masters.Masters(), s.clients(), available))
+	}
+	p.nemesis = &faults.Nemesis{
+		Faults: all, Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
+	}
+}
+
+// terms are those of the plan, of the faults that can be had.
+func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
+	return faults.Terms{
+		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.Window() + 2*rounding, TTL: traffic.TTL,
+		Faults: available,
+	}
+}
+
+func (p *player) healthy(ctx context.Context, on faults.Side, target int) error {
+	if on == faults.Clients {
+		return p.fleet.Healthy(target)
+	}
+	return p.eyes.Ping(ctx, target)
+}
+
+func (p *player) run(ctx context.Context) error {
+	if err := p.waitForVotes(ctx); err != nil {
+		return err
+	}
+	if err := p.fleet.StartAll(ctx); err != nil {
+		return err
+	}
+	if err := p.firstLock(ctx); err != nil {
+		return err
+	}
+	if err := p.storm(ctx); err != nil {
+		return err
+	}
+	calm, err := p.calm(ctx)
+	if err != nil {
+		return err
+	}
+	// What clients that were killed at the end of the storm have left behind ends with its TTL, counted from the thaw of
+	// the last master.
+	if err := sleep(ctx, calm+p.scenario.maxTTL()+rounding+p.lateness()-p.log.Clock().Now()); err != nil {
+		return err
+	}
+	if p.scenario.Ghosts {
+		if err := p.ghosts(ctx); err != nil {
+			return err
+		}
+	}
+	settled := p.phase(history.Settled)
+	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
+	if err := p.eyes.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
+		return err
+	}
+	if err := p.fleet.Quit(ctx); err != nil {
+		return err
+	}
+	return p.eyes.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
+}
+
+// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker would get
+// a lock, and that is right: a fresh master may be one that forgot.
+func (p *player) waitForVotes(ctx context.Context) error {
+	if err := p.eyes.PingAll(ctx); err != nil {
+		return err
+	}
+	window := p.scenario.Window()
+	for said := false; ; said = true {
+		youngest := time.Duration(1<<63 - 1)
+		for m := range p.eyes {
+			up, err := p.eyes.Uptime(ctx, m)
+			if err != nil {
+				return err
+			}
+			youngest = min(youngest, up)
+		}
+		if youngest >= window+rounding {
+			return nil
+		}
+		if !said {
+			p.Say("a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting", window, youngest)
+		}
+		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// lateness is how much later than its sending something may still arrive: a TCP repeats what was dropped at intervals that
+// double, and a proxy may hold what a client has long given up. What comes so late is taken away as late as it came, or
+// ends with its TTL (see node/doubt.go).
+func (p *player) lateness() time.Duration {
+	for _, fault := range p.planned() {
+		switch fault {
+		case faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers:
+			return 10 * time.Second
+		}
+	}
+	return 0
+}
+
+func (p *player) firstLock(ctx context.Context) error {
+	for end := time.Now().Add(firstLock); p.fleet.Held() == 0; {
+		if time.Now().After(end) {
+			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLock)
+		}
+		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storm lets the nemesis loose on the traffic. When it returns without an error, every fault is healed.
+func (p *player) storm(ctx context.Context) error {
+	storm := p.scenario.Storm
+	p.Say("storm of %v: %d clients, %d groups of names, %d steps", storm, p.scenario.clients(), len(p.scenario.Groups), len(p.plan))
+	p.phase(history.Storm)
+	begin := time.Now()
+	raging := make(chan error, 1)
+	go func() {
+		err := p.nemesis.Run(ctx, p.plan)
+		if err == nil {
+			err = sleep(ctx, time.Until(begin.Add(storm)))
+		}
+		raging <- err
+	}()
+	tick := time.NewTicker(sayEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-raging:
+			return err
+		case <-tick.C:
+			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held())
+		}
+	}
+}
+
+// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns when the calm began.
+func (p *player) calm(ctx context.Context) (time.Duration, error) {
+	if err := p.eyes.PingAll(ctx); err != nil {
+		return 0, err
+	}
+	calm, bound := p.phase(history.Calm), p.scenario.Bound()
+	p.Say("calm: every master answers; every client takes every name within %v from now", bound)
+	if err := sleep(ctx, aftermath); err != nil {
+		return 0, err
+	}
+	if err := p.fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
+		return 0, err
+	}
+	round := traffic.Command{
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound + overtime - p.log.Clock().Now(),
+	}
+	return calm, p.fleet.All(ctx, bound+overtime+stopTimeout, func(int) traffic.Command { return round })
+}
+
+// ghosts has locks taken and released, and others refused, behind the back of masters that are frozen, and thaws them:
+// first a minority is frozen, and locks succeed without it; then a majority, and they fail.
+func (p *player) ghosts(ctx context.Context) error {
+	rng := rand.New(rand.NewPCG(p.Seed, 0x67686f737473))
+	n := p.masters.Masters()
+	targets := rng.Perm(n)[:n/2+1]
+	first := faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets[1:]}
+	more := faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets[:1]}
+	slices.Sort(first.Targets)
+
+	p.phase(history.Ghosts)
+	p.Say("ghosts: locks with a TTL of %v are taken and released behind masters frozen for %v, and refused behind a majority", ghostTTL, ghostFreeze)
+	thaw := time.Now().Add(ghostFreeze)
+	err := p.nemesis.Inject(ctx, first)
+	if err == nil {
+		err = p.behind(ctx, "ghost", p.scenario.Bound())
+	}
+	if err == nil {
+		err = sleep(ctx, time.Until(thaw.Add(-refusals)))
+	}
+	if err == nil {
+		err = p.nemesis.Inject(ctx, more)
+	}
+	if err == nil {
+		err = p.behind(ctx, "refused", refusals)
+	}
+	if err != nil {
+		return err // masters that are frozen can be closed
+	}
+	return p.nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
+}
+
+// behind has every client lock names of its own while masters are frozen.
+func (p *player) behind(ctx context.Context, what string, patience time.Duration) error {
+	return p.fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
+		cmd := traffic.Command{Do: traffic.Pass, Phase: history.Ghosts, TTL: ghostTTL, Patience: patience}
+		for i := range ghostsEach {
+			cmd.Names = append(cmd.Names, strings.Join([]string{p.prefix + what, traffic.Name(client), strconv.Itoa(i)}, ":"))
+		}
+		return cmd
+	})
+}
+
+// only makes a command without arguments.
+func only(do string) func(int) traffic.Command {
+	return func(int) traffic.Command { return traffic.Command{Do: do} }
+}

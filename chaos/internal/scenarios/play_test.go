@@ -1,0 +1,155 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// asClient makes this test binary a client process of the harness.
+const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asClient) != "" {
+		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func options(t *testing.T) scenarios.Options {
+	t.Helper()
+	redisproc.Need(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return scenarios.Options{
+		Backend: backend.Processes, Seed: 3, Dir: t.TempDir(), Replay: "again", Say: t.Logf,
+		Runner: traffic.Processes{Command: func() *exec.Cmd {
+			c := exec.Command(self)
+			c.Env = append(os.Environ(), asClient+"=1")
+			return c
+		}},
+	}
+}
+
+func scenario(t *testing.T, name string) scenarios.Scenario {
+	t.Helper()
+	found, err := scenarios.Find(name)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	found[0].Storm = scenarios.LeastStorm
+	return found[0]
+}
+
+func TestAScenarioLeavesAReport(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	out, err := scenarios.Play(t.Context(), scenario(t, "only-kill-master"), o)
+	require.NoError(t, err)
+	assert.Empty(t, out.Wrong())
+	assert.True(t, out.Good())
+	for _, file := range []string{"report.html", "verdict.txt", "history.jsonl", "logs/master-0.log", "logs/c0-0.log"} {
+		assert.FileExists(t, filepath.Join(o.Dir, file))
+	}
+}
+
+// A panic in the lock ends a client process like that: it is no stumble of the harness.
+func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	command := o.Runner.(traffic.Processes).Command
+	var once sync.Once
+	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		c := command()
+		once.Do(func() {
+			time.AfterFunc(scenarios.LeastStorm, func() { assert.NoError(t, c.Process.Kill()) })
+		})
+		return c
+	}}
+	s := scenario(t, "only-flush-scripts")
+	out, err := scenarios.Suite{Options: o, Lanes: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {}}.
+		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
+	require.NoError(t, err)
+	assert.False(t, out[0].Good())
+	assert.Empty(t, out[0].OnceMore)
+	assert.Contains(t, fmt.Sprint(out[0].Wrong()), "ended by itself: signal: killed")
+	assert.FileExists(t, filepath.Join(out[0].Dir, "report.html"))
+}
+
+// The history cannot be written into one file: what it shows is told all the same.
+func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	require.NoError(t, os.Mkdir(filepath.Join(o.Dir, "history.jsonl"), 0o755))
+	s := scenario(t, "only-kill-connections")
+	s.Lock, s.Groups = traffic.Naive, traffic.PlainMutexes
+	out, err := scenarios.Play(t.Context(), s, o)
+	require.ErrorContains(t, err, "history.jsonl: is a directory")
+	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
+	for _, file := range []string{"report.html", "verdict.txt", "parts/harness.jsonl"} {
+		assert.FileExists(t, filepath.Join(o.Dir, file))
+	}
+}
+
+// All that passes between the clients and the masters passes through this process: while it stands still, nobody gets a lock.
+func TestTheHarnessSaysThatItStoodStill(t *testing.T) { // not beside others, which keep time
+	stood, err := scenarios.HarnessStood(scenario(t, "mutexes"), options(t), func() {
+		var busy sync.WaitGroup
+		for range 20 * runtime.NumCPU() {
+			busy.Go(func() {
+				for begin := time.Now(); time.Since(begin) < time.Second; {
+				}
+			})
+		}
+		busy.Wait()
+	})
+	require.NoError(t, err)
+	assert.Positive(t, stood)
+}
+
+func replay(scenarios.Job, uint64) string { return "again" }
+
+// The control of it all: the same scenario over a lock of a thousand tutorials.
+func TestAScenarioOverANaiveLockIsNotAsPromised(t *testing.T) {
+	t.Parallel()
+	s := scenario(t, "only-kill-connections")
+	s.Lock, s.Groups = traffic.Naive, traffic.PlainMutexes
+	out, err := scenarios.Play(t.Context(), s, options(t))
+	require.NoError(t, err)
+	assert.False(t, out.Good())
+	assert.Contains(t, fmt.Sprint(out.Wrong()), "exclusion: ")
+}
+
+func TestAScenarioWhoseFaultCannotBeHadIsSkipped(t *testing.T) {
+	t.Parallel()
+	out, err := scenarios.Play(t.Context(), scenario(t, "only-unplug"), options(t))
+	require.NoError(t, err)
+	assert.Contains(t, out.Skipped, "only containers have one of their own")
+}
+
+func TestWhatCannotBePlayedIsRefused(t *testing.T) {
+	t.Parallel()
+	s := scenario(t, "mutexes")
+	s.Storm, s.Clients, s.Faults = time.Second, 1, []string{"sunday"}
+	_, err := scenarios.Play(t.Context(), s, scenarios.Options{Backend: "clouds"})
+	require.ErrorContains(t, err, "duration 1s: a storm takes at least 5s")
+	require.ErrorContains(t, err, "clients 1: it takes at least 2")
+	require.ErrorContains(t, err, `no fault is called "sunday"`)
+	require.ErrorContains(t, err, `no backend is called "clouds"`)
+}

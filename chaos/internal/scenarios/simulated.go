@@ -1,0 +1,258 @@
+package scenarios
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+// Simulation is the backend in virtual time, beside those of package backend: the masters, the network, the clients and their
+// clocks are simulated, and a scenario is played as many schedules, each of a seed of its own.
+const Simulation = "simulation"
+
+// A schedule is a small run of the scenario: a part of its groups, in turn, and a storm no longer than this. Many small ones show
+// more than a large one does, in the same time.
+const (
+	longestStorm = 8 * time.Second
+	groupsAtOnce = 2
+)
+
+// pauses are those between two locks of a worker whose group has none: a command in virtual time costs nothing but ours.
+var pauses = simulation.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
+
+// withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
+func (s Scenario) withoutInVirtualTime() []string {
+	var missing []gap
+	for _, f := range s.Faults {
+		if c := counterpartOf(f); c.without != "" {
+			missing = append(missing, gap{f, c.without})
+		}
+	}
+	if s.Foreign > 0 {
+		who := fmt.Sprintf("the %d clients that use redsync", s.Foreign)
+		missing = append(missing, gap{who, "they go by the machine's clock, which cannot be stopped with them"})
+	}
+	return without(missing)
+}
+
+// inVirtualTime reports whether something of the scenario can be played there, and else why not.
+func (s Scenario) inVirtualTime() error {
+	switch {
+	case s.Lock != "" && s.Lock != traffic.Quorum:
+		return fmt.Errorf("the lock %q needs real masters", s.Lock)
+	case s.Clients < LeastClients:
+		return fmt.Errorf("of the clients only %d can be simulated, and it takes %d to contend", s.Clients, LeastClients)
+	case len(s.Faults) > 0 && len(s.simulated()) == 0:
+		return fmt.Errorf("%s", strings.Join(s.withoutInVirtualTime(), "; "))
+	}
+	return nil
+}
+
+// simulated are the faults that have a counterpart.
+func (s Scenario) simulated() []string {
+	return slices.DeleteFunc(slices.Clone(s.Faults), func(f string) bool { return counterpartOf(f).without != "" })
+}
+
+// Schedule translates the scenario: the schedule of a seed has the faults of the plan of that seed, at the same times.
+func (s Scenario) Schedule(seed uint64) simulation.Schedule {
+	s.Storm = min(s.Storm, longestStorm)
+	groups := s.part(seed)
+	out := simulation.Schedule{
+		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups), Window: s.Window(),
+		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters), Ghosts: s.Ghosts,
+	}
+	for _, g := range groups {
+		out.Groups = append(out.Groups, simulatedGroup(g, s.Workers))
+	}
+	for i := range s.Clients {
+		c := simulation.Client{
+			Name: traffic.Name(i), TTL: s.maxTTL(), Keepalive: true, Timeout: traffic.NodeTimeout, Rate: 1,
+			RetryMin: 10 * time.Millisecond, RetryMax: backoff, // the lock's own
+		}
+		if len(s.ClockRates) > 0 {
+			c.Rate = s.ClockRates[i%len(s.ClockRates)]
+		}
+		out.Clients = append(out.Clients, c)
+	}
+	if names := s.simulated(); len(names) > 0 {
+		for _, step := range faults.Plan(seed, s.terms(Masters, s.Clients, names)) {
+			out.Faults = append(out.Faults, counterpartOf(step.Fault).planned(step, Masters)...)
+		}
+	}
+	late := slices.ContainsFunc(out.Faults, func(f simulation.Fault) bool {
+		return !f.Breaks && slices.Contains([]simulation.FaultKind{simulation.BlackHole, simulation.CutTo, simulation.CutFrom}, f.Kind)
+	})
+	out.Proxies = late && seed%2 == 0
+	return out
+}
+
+// part is the traffic of one schedule: each group has its turn, beside one that is drawn.
+func (s Scenario) part(seed uint64) []traffic.Group {
+	all := s.groups()
+	if len(all) <= groupsAtOnce {
+		return all
+	}
+	turn := int(seed % uint64(len(all)))
+	part := all[turn : turn+1 : turn+1]
+	others := slices.Delete(slices.Clone(all), turn, turn+1)
+	if !slices.ContainsFunc(part, shared) { // somebody must contend
+		others = slices.DeleteFunc(others, func(g traffic.Group) bool { return !shared(g) })
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))
+	for _, i := range rng.Perm(len(others))[:groupsAtOnce-1] {
+		part = append(part, others[i])
+	}
+	return part
+}
+
+func shared(g traffic.Group) bool { return !g.Own }
+
+// simulatedGroup translates a group.
+func simulatedGroup(g traffic.Group, workers int) simulation.Group {
+	span := func(s traffic.Span) simulation.Span { return simulation.Span{Least: s.Least, Below: s.Below} }
+	out := simulation.Group{
+		Names: g.Names, Own: g.Own, Kind: simulation.Mutex, Writers: g.Writers, Downgrades: g.Downgrades,
+		Shared: g.Owner == traffic.OwnerClient, Depth: g.Depth, TTL: g.TTL, Keepalive: g.Keepalive, Careless: g.Careless,
+		Fencing: g.Fencing, Workers: cmp.Or(g.Workers, workers, 1), Stay: span(g.Hold.Usual), Rare: span(g.Hold.Rare),
+		Chance: g.Hold.Chance, Rest: cmp.Or(span(g.Rest), pauses), Patience: g.Patience,
+	}
+	switch g.Mode {
+	case traffic.ReadersWriters:
+		out.Kind = simulation.Reader
+	case history.ModeReentrant:
+		out.Kind = simulation.Reentrant
+	case history.ModeSeveral:
+		out.Kind = simulation.Several
+	}
+	switch g.Register {
+	case history.Trusting:
+		out.Register = simulation.Trusting
+	case history.Fenced:
+		out.Register = simulation.Checking
+	}
+	return out
+}
+
+// Virtual is a scenario played in virtual time.
+type Virtual struct {
+	Outcome
+	Summary simulation.Summary
+}
+
+// PlayVirtually plays schedules of the scenario, of the seed and those that follow. What a checker found that may find something is not
+// looked at further. An error means that there is no verdict.
+func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
+	v.Outcome = Outcome{Scenario: s, Backend: Simulation, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
+	if err := s.check(); err != nil {
+		return v, err
+	}
+	v.Without = s.withoutInVirtualTime()
+	for _, w := range v.Without {
+		o.Say("%s", w)
+	}
+	if err := s.inVirtualTime(); err != nil {
+		v.Skipped = err.Error()
+		return v, nil
+	}
+	excused := s.excused()
+	v.Summary, err = simulation.Batch{
+		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Open: open, Say: o.Say, Unshrunk: o.Unshrunk,
+		Excused: func(c simulation.Checker) bool { return excused[string(c)] != "" },
+	}.Run(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Took, v.Schedules = v.Summary.Wall, v.Summary.Schedules
+	for _, f := range v.Summary.Found {
+		v.Shown += fmt.Sprintf("\n%v", f)
+	}
+	v.Verdicts = append(verdicts(v.Summary), s.coverage(v.Summary))
+	return v, v.save(o.Dir)
+}
+
+// verdicts are those of the checkers of the simulation, of all schedules together.
+func verdicts(sum simulation.Summary) (all []check.Verdict) {
+	for _, c := range simulation.Checkers() {
+		v := check.Verdict{Checker: string(c), Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
+		if seen, found := sum.Seen[c]; found {
+			text := fmt.Sprintf("in %d of %d schedules, first seen with seed %d: %s", seen.Schedules, sum.Schedules, seen.Seed, seen.First)
+			v.Findings = []check.Finding{{Text: strings.ReplaceAll(text, "\n", ";")}}
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every name and
+// every fault of the scenario was in one. Few schedules show nothing of that.
+func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
+	v := check.Verdict{Checker: "coverage", Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
+	find := func(name, format string, args ...any) {
+		v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf(format, args...)})
+	}
+	for _, f := range s.simulated() {
+		switch planned := sum.Planned[f]; {
+		case planned > 0 && sum.Befell[f] == 0:
+			find("", "%s was planned %d times, and never injected", f, planned)
+		case planned == 0 && sum.Schedules >= everything:
+			find("", "%s never occurred", f)
+		}
+	}
+	for _, name := range traffic.Names("", s.Groups) {
+		often := sum.Schedules >= someNames && sum.Wanted[name] > 1 || sum.Schedules >= everything
+		if often && sum.Held[name] == 0 {
+			find(name, "nobody ever held %q, which %d schedules had", name, sum.Wanted[name])
+		}
+	}
+	return v
+}
+
+const (
+	// someNames is in how many schedules a name must be held that more than one of them has. A storm of a few seconds may well
+	// show nobody with it.
+	someNames = 10
+	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of the
+	// largest storms, one fault or another is often in none.
+	everything = 100
+)
+
+// Text is the outcome for a person: what was played, what each checker says, and every finding that is not excused.
+func (v Virtual) Text() string {
+	var b strings.Builder
+	sum := v.Summary
+	fmt.Fprintf(&b, "%s in virtual time: %s\n", v.Scenario.Name, v.Scenario.About)
+	fmt.Fprintf(&b, "%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that trust\n",
+		sum.Schedules, v.Seed, sum.Virtual.Round(time.Second), sum.Wall.Round(time.Millisecond), sum.Holds, sum.Commands, sum.LostUpdates)
+	for _, w := range v.Without {
+		fmt.Fprintln(&b, w)
+	}
+	excused := v.Scenario.excused()
+	for _, verdict := range v.Verdicts {
+		switch {
+		case verdict.Held():
+			fmt.Fprintf(&b, "%s: held\n", verdict.Checker)
+		default:
+			fmt.Fprintf(&b, "%s: %s\n", verdict.Checker, strings.TrimSpace(excused[verdict.Checker]+" "+why(verdict)))
+		}
+	}
+	return b.String() + v.Shown
+}
+
+func (v Virtual) save(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(dir, "verdict.txt"), []byte(v.Text()), 0o644)
+}

@@ -1,0 +1,278 @@
+package scenarios_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+// Whoever adds a fault says what it is in virtual time, here and in the README, or why there is nothing like it.
+func TestEveryFaultHasACounterpartInVirtualTimeOrAReason(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	for _, f := range faults.Catalog() {
+		is, without := scenarios.InVirtualTime(f.Name)
+		assert.True(t, (is == "") != (without == ""), "%s: it is %q, and there is nothing like it for %q", f.Name, is, without)
+		row := slices.IndexFunc(strings.Split(string(readme), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "| `"+f.Name+"` |") && strings.Contains(line, "| "+is+without+" |")
+		})
+		assert.GreaterOrEqual(t, row, 0, "no row of README.md says of %s: %s", f.Name, is+without)
+	}
+	for _, name := range scenarios.Counterparts() {
+		_, ok := faults.Lookup(name)
+		assert.True(t, ok, "%s is in no catalog", name)
+	}
+	_, without := scenarios.InVirtualTime("meteorite")
+	assert.Equal(t, "virtual time has no counterpart of it", without)
+}
+
+// Whom a fault befalls, and when, is the plan's business.
+func TestAScheduleHasTheFaultsOfThePlan(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios.All() {
+		for seed := range uint64(5) {
+			schedule := s.Schedule(seed)
+			assert.Equal(t, schedule, s.Schedule(seed), "a seed fixes it")
+			for _, step := range s.PlanInVirtualTime(seed) {
+				for _, target := range step.Targets {
+					found := slices.ContainsFunc(schedule.Faults, func(f simulation.Fault) bool {
+						hit := f.Master == target && f.Client == -1
+						if step.On == faults.Clients {
+							hit = f.Client == target && f.Master == -1
+						}
+						return f.Name == step.Fault && hit && f.At == step.At && (f.Until == step.At+step.For || f.Kind == simulation.Jump)
+					})
+					assert.True(t, found, "%s, seed %d: %v is not in %v", s.Name, seed, step, schedule.Faults)
+				}
+			}
+			for _, f := range schedule.Faults {
+				assert.Contains(t, s.Faults, f.Name)
+				assert.LessOrEqual(t, f.Until, schedule.Storm)
+				assert.False(t, f.Kind == simulation.Follow && f.Peer == f.Master)
+			}
+		}
+	}
+}
+
+func TestAScheduleHasTheTrafficOfItsScenario(t *testing.T) {
+	t.Parallel()
+	s := named(t, "drifting-clients")
+	had := map[string]bool{}
+	for seed := range uint64(len(s.Groups)) {
+		schedule := s.Schedule(seed)
+		assert.Equal(t, s.Window(), schedule.Window)
+		assert.Len(t, schedule.Clients, s.Clients)
+		for i, c := range schedule.Clients {
+			assert.InDelta(t, s.ClockRates[i], c.Rate, 0)
+		}
+		for _, g := range schedule.Groups {
+			had[g.Names[0]] = true
+			assert.Equal(t, g.Names[0] != "unfenced-over", g.Fencing)
+		}
+	}
+	for _, g := range s.Groups {
+		assert.True(t, had[g.Names[0]], "every group has its turn, also %s", g.Names)
+	}
+}
+
+func TestScenariosInVirtualTime(t *testing.T) {
+	t.Parallel()
+	broken := map[string]simulation.Open{}
+	for _, c := range simulation.Controls() {
+		broken[c.Name] = c.Open
+	}
+	const schedules = 5
+	tests := map[string]struct {
+		scenario string
+		lock     string // "": ours
+		promises scenarios.Promises
+		faults   []string
+		wrong    string // "": as promised
+	}{
+		"a clock that jumps breaks exclusion, as the table says": {scenario: "only-clock-forward"},
+		"who forgets all breaks it too":                          {scenario: "only-flush-all"},
+		"what is said to break it must do so": {
+			scenario: "only-clock-forward", faults: []string{faults.FlushScripts}, wrong: "exclusion is said not to be promised, and was not seen broken",
+		},
+		"what is promised all the same must hold": {
+			scenario: "only-clock-forward", promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Kept}}, wrong: "exclusion: in ",
+		},
+		"counters that are evicted":    {scenario: "only-evict-locks"},
+		"counters that are older":      {scenario: "only-kill-master-tail"},
+		"killed clients":               {scenario: "only-kill-client-holding"},
+		"clocks of clients that drift": {scenario: "only-drift-client"},
+		"ghosts":                       {scenario: "mutexes"},
+
+		"majority less one":      {scenario: "only-silent-link", lock: "majority less one", wrong: "exclusion: in "},
+		"restart guard off":      {scenario: "majority", lock: "restart guard off", wrong: "exclusion: in "},
+		"no token compared":      {scenario: "only-freeze-client-holding", lock: "no token compared", wrong: "exclusion: in "},
+		"loss told late":         {scenario: "only-silent-link", lock: "loss told late", wrong: "told in time: in "},
+		"counters without end":   {scenario: "fenced", lock: "counters that never end", wrong: "residue: in "},
+		"fence counted from one": {scenario: "everything", lock: "fence counted from one", wrong: "fencing: in "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := named(t, tt.scenario)
+			if tt.promises != nil {
+				s.Promises = tt.promises
+			}
+			if tt.faults != nil {
+				s.Faults = tt.faults
+			}
+			open := simulation.Product()
+			if tt.lock != "" {
+				open = broken[tt.lock]
+				require.NotNil(t, open)
+			}
+			o := scenarios.Options{Seed: 1, Schedules: schedules, Dir: t.TempDir(), Say: t.Logf, Unshrunk: true}
+			v, err := scenarios.PlayVirtually(t.Context(), s, o, open)
+			require.NoError(t, err)
+			if tt.wrong == "" {
+				assert.Empty(t, v.Wrong(), v.Shown)
+				assert.True(t, v.Good())
+			} else {
+				assert.Contains(t, strings.Join(v.Wrong(), "\n"), tt.wrong)
+			}
+			assert.Equal(t, schedules, v.Schedules)
+			assert.Equal(t, v.Summary.Planned, v.Summary.Befell, "every fault is injected, as often as it is planned")
+			text, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
+			require.NoError(t, err)
+			assert.Contains(t, string(text), fmt.Sprintf("%d schedules from seed 1", schedules))
+		})
+	}
+}
+
+// The control of drift-client: clocks of clients that lose as much as no budget allows break exclusion, and no judge excuses it.
+func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
+	t.Parallel()
+	s := named(t, "only-drift-client")
+	for name, tt := range map[string]struct {
+		rate   float64 // 0: as it is
+		caught bool
+	}{"within the budget": {0, false}, "far too slow": {0.5, true}, "far too fast": {1.5, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sum, err := simulation.Batch{
+				From: 1, N: 10, Open: simulation.Product(), Say: t.Logf, Unshrunk: true,
+				Draw: func(seed uint64) simulation.Schedule {
+					drawn := s.Schedule(seed)
+					require.NotEmpty(t, drawn.Faults)
+					for i := range drawn.Faults {
+						assert.Equal(t, simulation.Pace, drawn.Faults[i].Kind)
+						assert.InDelta(t, 1+faults.DriftOf(drawn.Faults[i].Client), drawn.Faults[i].Rate, 0)
+						if tt.rate > 0 {
+							drawn.Faults[i].Rate = tt.rate
+						}
+					}
+					return drawn
+				},
+			}.Run(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tt.caught, slices.ContainsFunc(sum.Found, func(f simulation.Finding) bool {
+				return slices.Contains(f.By, simulation.ByExclusion)
+			}), "%+v", sum.Seen)
+			if !tt.caught {
+				assert.Empty(t, sum.Found)
+			}
+		})
+	}
+}
+
+func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
+	t.Parallel()
+	s := named(t, "mutexes")
+	names := traffic.Names("", s.Groups)
+	for name, tt := range map[string]struct {
+		schedules int
+		spoil     func(sum simulation.Summary)
+		says      string // "": nothing
+	}{
+		"all of it, often enough": {schedules: 100},
+		"as the profile plays it": {schedules: 10},
+		"nobody held one": {
+			schedules: 10, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) },
+			says: fmt.Sprintf("nobody ever held %q, which 2 schedules had", names[0]),
+		},
+		"of one schedule nobody expects it": {schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) }},
+		"a fault stays out": {
+			schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Befell, faults.FlushScripts) },
+			says: faults.FlushScripts + " was planned 3 times, and never injected",
+		},
+		"a fault is never drawn": {
+			schedules: 100, spoil: func(sum simulation.Summary) {
+				delete(sum.Planned, faults.FlushScripts)
+				delete(sum.Befell, faults.FlushScripts)
+			}, says: faults.FlushScripts + " never occurred",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sum := simulation.Summary{
+				Schedules: tt.schedules, Wanted: map[string]int{}, Held: map[string]int{}, Planned: map[string]int{}, Befell: map[string]int{},
+			}
+			for _, name := range names {
+				sum.Wanted[name], sum.Held[name] = 2, 1
+			}
+			for _, f := range s.Faults {
+				sum.Planned[f], sum.Befell[f] = 3, 1
+			}
+			if tt.spoil != nil {
+				tt.spoil(sum)
+			}
+			v := s.CoverageOf(sum)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Equal(t, tt.says, v.Findings[0].Text)
+		})
+	}
+}
+
+func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
+	t.Parallel()
+	play := func(change func(*scenarios.Scenario)) scenarios.Outcome {
+		s := named(t, "mixed-fleet")
+		change(&s)
+		v, err := scenarios.PlayVirtually(t.Context(), s, scenarios.Options{Seed: 1, Schedules: 1, Say: t.Logf}, simulation.Product())
+		require.NoError(t, err)
+		return v.Outcome
+	}
+	out := play(func(*scenarios.Scenario) {})
+	require.Len(t, out.Without, 1)
+	assert.Contains(t, out.Without[0], "without the 2 clients that use redsync: ")
+	assert.Empty(t, out.Skipped)
+
+	out = play(func(s *scenarios.Scenario) { s.Clients, s.Foreign = 1, 3 })
+	assert.Contains(t, out.Skipped, "only 1 can be simulated")
+	assert.Zero(t, out.Schedules)
+	out = play(func(s *scenarios.Scenario) { s.Lock = "setnx" })
+	assert.Contains(t, out.Skipped, "needs real masters")
+
+	_, err := scenarios.PlayVirtually(t.Context(), scenarios.Scenario{Clients: 2, Storm: time.Second}, scenarios.Options{Say: t.Logf}, nil)
+	assert.ErrorContains(t, err, "a storm takes at least")
+}
+
+func named(t *testing.T, name string) scenarios.Scenario {
+	t.Helper()
+	found, err := scenarios.Find(name)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}

@@ -1,0 +1,421 @@
+package scenarios_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+)
+
+var (
+	held     = check.Verdict{Checker: "exclusion"}
+	violated = check.Verdict{Checker: "exclusion", Findings: []check.Finding{{Text: "two at once"}}}
+	late     = check.Verdict{Checker: "liveness", Findings: []check.Finding{{Text: "never came to the calm"}}}
+	broke    = check.Verdict{Checker: "harness", Findings: []check.Finding{{Text: "no answer from master 2"}}}
+	failed   = check.Verdict{Checker: "clients", Findings: []check.Finding{{Text: "client c1.0 ended by itself"}}}
+)
+
+// stub is a suite that plays nothing, and what it was asked for.
+type stub struct {
+	scenarios.Suite
+
+	mu     sync.Mutex
+	played []scenarios.Options // one for each attempt
+	done   []string            // names of jobs
+}
+
+// newStub has play decide what comes of an attempt; attempt counts those at one scenario, from 0.
+func newStub(t *testing.T, lanes int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error)) *stub {
+	t.Helper()
+	s := &stub{}
+	attempts := map[string]int{}
+	s.Suite = scenarios.Suite{
+		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: t.Logf}, Lanes: lanes,
+		ReplayOf: func(j scenarios.Job, seed uint64) string { return fmt.Sprintf("again %s %d", j.Name(), seed) },
+		Done: func(j scenarios.Job, _ scenarios.Outcome) {
+			s.done = append(s.done, j.Name()) // one at a time
+		},
+	}.Playing(func(ctx context.Context, sc scenarios.Scenario, o scenarios.Options) (scenarios.Outcome, error) {
+		s.mu.Lock()
+		s.played = append(s.played, o)
+		n := attempts[sc.Name]
+		attempts[sc.Name]++
+		s.mu.Unlock()
+		verdicts, err := play(ctx, sc.Name, n)
+		return scenarios.Outcome{Scenario: sc, Backend: o.Backend, Seed: o.Seed, Dir: o.Dir, Verdicts: verdicts}, err
+	})
+	return s
+}
+
+func jobs(names ...string) []scenarios.Job {
+	var all []scenarios.Job
+	for _, name := range names {
+		all = append(all, scenarios.Job{Scenario: scenarios.Scenario{Name: name}, Backend: backend.Processes})
+	}
+	return all
+}
+
+func well(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{held}, nil }
+
+func TestASuitePlaysEveryJobInAFolderAndWithASeedOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 1, well)
+	outcomes, err := s.Play(t.Context(), jobs("a", "b"))
+	require.NoError(t, err)
+	require.Len(t, outcomes, 2)
+	assert.Equal(t, []string{"a-processes", "b-processes"}, s.done)
+	require.Len(t, s.played, 2)
+	for i, name := range []string{"a-processes", "b-processes"} {
+		assert.Equal(t, filepath.Join(s.Dir, name), s.played[i].Dir)
+		assert.DirExists(t, s.played[i].Dir)
+		assert.Equal(t, backend.Processes, s.played[i].Backend)
+		assert.Equal(t, "again "+name+" 7", s.played[i].Replay, "the suite's seed: the job's comes from it")
+		assert.NotZero(t, s.played[i].Seed)
+		assert.Equal(t, strings.TrimSuffix(name, "-processes"), outcomes[i].Scenario.Name)
+	}
+	assert.NotEqual(t, s.played[0].Seed, s.played[1].Seed)
+
+	alone := newStub(t, 1, well)
+	_, err = alone.Play(t.Context(), jobs("b"))
+	require.NoError(t, err)
+	assert.Equal(t, s.played[1].Seed, alone.played[0].Seed, "whatever else is played")
+	other := newStub(t, 1, well)
+	other.Seed = 8
+	_, err = other.Play(t.Context(), jobs("b"))
+	require.NoError(t, err)
+	assert.NotEqual(t, s.played[1].Seed, other.played[0].Seed, "the suite's seed decides")
+}
+
+func TestASuitePlaysAsManyAtATimeAsItHasLanes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int32
+		s := newStub(t, 2, func(context.Context, string, int) ([]check.Verdict, error) {
+			n := now.Add(1)
+			defer now.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(time.Minute)
+			return []check.Verdict{held}, nil
+		})
+		begin := time.Now()
+		_, err := s.Play(t.Context(), jobs("a", "b", "c", "d"))
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, most.Load())
+		assert.Equal(t, 2*time.Minute, time.Since(begin))
+		assert.Len(t, s.done, 4)
+	})
+}
+
+func TestASuiteTellsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	for lanes, want := range map[int][]string{
+		1: nil, // the runs tell themselves
+		2: {
+			"0 of 3 scenarios are done; playing a-processes, b-processes", "1 of 3 scenarios are done; playing b-processes, c-processes",
+			"2 of 3 scenarios are done; playing c-processes",
+		},
+	} {
+		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStub(t, lanes, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+					time.Sleep(map[string]time.Duration{"a": 11, "b": 22, "c": 24}[scenario] * time.Second)
+					return []check.Verdict{held}, nil
+				})
+				var said []string
+				s.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+				_, err := s.Play(t.Context(), jobs("a", "b", "c"))
+				require.NoError(t, err)
+				assert.Equal(t, want, said)
+			})
+		})
+	}
+}
+
+func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+		if scenario == "a" {
+			return []check.Verdict{violated}, nil
+		}
+		return []check.Verdict{held}, nil
+	})
+	outcomes, err := s.Play(t.Context(), jobs("a", "b"))
+	require.NoError(t, err, "a violation is a verdict")
+	assert.False(t, outcomes[0].Good())
+	assert.True(t, outcomes[1].Good())
+	assert.Len(t, s.played, 2, "and none that a second attempt could change")
+	assert.Len(t, s.done, 2)
+}
+
+// Whatever keeps a run from a verdict.
+var stumbles = map[string]func() ([]check.Verdict, error){
+	"no masters":                          func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
+	"the harness broke":                   func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
+	"it broke, and nobody came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
+}
+
+func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	for name, stumble := range stumbles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(_ context.Context, scenario string, attempt int) ([]check.Verdict, error) {
+				if scenario == "a" && attempt == 0 {
+					return stumble()
+				}
+				return []check.Verdict{held}, nil
+			})
+			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
+			require.NoError(t, err)
+			assert.True(t, outcomes[0].Good())
+			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done, "it is told of once")
+			require.Len(t, s.played, 3)
+			assert.Equal(t, s.played[0].Seed, s.played[1].Seed)
+			assert.Equal(t, s.played[0].Dir+"-again", s.played[1].Dir, "the first attempt's folder is kept")
+			assert.DirExists(t, s.played[0].Dir)
+			assert.Contains(t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and it is told that there was one")
+			assert.Empty(t, outcomes[1].Played().OnceMore)
+		})
+	}
+}
+
+// A panic or a hang in a client process is the lock's: another attempt would only hide it.
+func TestAClientThatFailedIsNoReasonToTryAgain(t *testing.T) {
+	t.Parallel()
+	for name, verdicts := range map[string][]check.Verdict{
+		"and nobody noticed":          {held, failed},
+		"and the harness broke on it": {held, failed, broke},
+		"and nobody came to the calm": {late, failed, broke},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return verdicts, nil })
+			outcomes, err := s.Play(t.Context(), jobs("a"))
+			require.NoError(t, err, "it is a verdict")
+			assert.Len(t, s.played, 1)
+			assert.False(t, outcomes[0].Good())
+			assert.Contains(t, outcomes[0].Wrong(), "clients: client c1.0 ended by itself")
+		})
+	}
+}
+
+func TestAJobThatTwiceHasNoVerdictIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, stumble := range stumbles {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+				if scenario == "a" {
+					return stumble()
+				}
+				return []check.Verdict{held}, nil
+			})
+			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
+			require.ErrorContains(t, err, "a-processes: no verdict: ")
+			assert.Len(t, s.played, 3, "and not a third time; the others are played")
+			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done)
+			assert.NotEmpty(t, outcomes[0].NoVerdict)
+			assert.False(t, outcomes[0].Good())
+			assert.True(t, outcomes[1].Good())
+		})
+	}
+}
+
+// A run whose harness broke has no verdict, but two who held at once did so.
+func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, again []check.Verdict
+		promises     scenarios.Promises
+		wrong, err   string // "": none
+	}{
+		"the second attempt holds":       {first: []check.Verdict{violated, broke}, again: []check.Verdict{held}, wrong: "exclusion: two at once"},
+		"the second attempt breaks":      {first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once"},
+		"the second attempt finds it":    {first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once"},
+		"what follows from the breaking": {first: []check.Verdict{late, broke}, again: []check.Verdict{held}},
+		"what nobody promised": {
+			first: []check.Verdict{violated, broke}, again: []check.Verdict{held},
+			promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Open}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, 1, func(_ context.Context, _ string, attempt int) ([]check.Verdict, error) {
+				if attempt == 0 {
+					return tt.first, nil
+				}
+				return tt.again, nil
+			})
+			job := jobs("a")
+			job[0].Scenario.Promises = tt.promises
+			outcomes, err := s.Play(t.Context(), job)
+			assert.Equal(t, tt.wrong+tt.err == "", outcomes[0].Good())
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				assert.Contains(t, outcomes[0].Played().NoVerdict, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			if tt.wrong != "" {
+				require.Len(t, outcomes[0].Played().Wrong, 1)
+				assert.Contains(t, outcomes[0].Played().Wrong[0], tt.wrong)
+				assert.Contains(t, outcomes[0].Played().Wrong[0], s.played[0].Dir+")", "it says where to look")
+			}
+		})
+	}
+}
+
+func TestAnInterruptedSuiteHasNoVerdictAndTriesNothingAgain(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newStub(t, 1, func(ctx context.Context, _ string, _ int) ([]check.Verdict, error) {
+		cancel()
+		return nil, ctx.Err()
+	})
+	outcomes, err := s.Play(ctx, jobs("a"))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Len(t, s.played, 1)
+	assert.NotEmpty(t, outcomes[0].NoVerdict)
+}
+
+// Masters of the user's own are asked once: what happened to them is theirs to look at.
+func TestGivenMastersAreNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") })
+	given := jobs("a")
+	given[0].Backend = backend.Given
+	_, err := s.Play(t.Context(), given)
+	require.ErrorContains(t, err, "a-given: no verdict: no masters")
+	assert.Len(t, s.played, 1)
+}
+
+func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
+	t.Parallel()
+	boxes := &traffic.Containers{}
+	s := newStub(t, 1, well)
+	s.RunnerOn = func(_ context.Context, name string) (traffic.Runner, error) {
+		if name == backend.Containers {
+			return boxes, nil
+		}
+		return traffic.Processes{}, nil
+	}
+	all := jobs("a", "b")
+	all[1].Backend = backend.Containers
+	_, err := s.Play(t.Context(), all)
+	require.NoError(t, err)
+	assert.IsType(t, traffic.Processes{}, s.played[0].Runner)
+	assert.Same(t, boxes, s.played[1].Runner)
+
+	s.RunnerOn = func(context.Context, string) (traffic.Runner, error) { return nil, errors.New("no docker command") }
+	outcomes, err := s.Play(t.Context(), all[1:])
+	require.ErrorContains(t, err, "no verdict: where the clients run: no docker command")
+	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index tells of it all the same")
+}
+
+func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub(t, 2, func(context.Context, string, int) ([]check.Verdict, error) {
+			time.Sleep(time.Minute)
+			return []check.Verdict{held}, nil
+		})
+		next, all := 0, jobs("a", "a", "b", "c") // the first two in one round: a is played once
+		soaked, err := s.Soak(t.Context(), func() scenarios.Job { next++; return all[(next-1)%len(all)] }, 150*time.Second)
+		require.NoError(t, err)
+		assert.Equal(t, scenarios.Soaked{Played: 6, Took: 3 * time.Minute}, soaked, "three rounds of two: the last one began in time")
+		require.Len(t, s.played, 6)
+		seeds := map[uint64]bool{}
+		for _, o := range s.played {
+			assert.False(t, seeds[o.Seed], "every round has seeds of its own")
+			seeds[o.Seed] = true
+		}
+		left, err := os.ReadDir(s.Dir)
+		require.NoError(t, err)
+		assert.Empty(t, left, "reports of what was as promised are not kept")
+	})
+}
+
+func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 1, func(_ context.Context, _ string, attempt int) ([]check.Verdict, error) {
+		if attempt == 2 {
+			return []check.Verdict{violated}, nil
+		}
+		return []check.Verdict{held}, nil
+	})
+	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
+	require.NoError(t, err)
+	assert.Equal(t, 3, soaked.Played)
+	left, err := os.ReadDir(s.Dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "its folder is kept")
+	assert.Equal(t, "0002", left[0].Name())
+	assert.Equal(t, "again a-processes 9", s.played[2].Replay, "by the seed of its round")
+}
+
+func TestASoakOfFewerScenariosThanLanesPlaysThoseThereAre(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil })
+	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
+	require.NoError(t, err)
+	assert.Equal(t, 1, soaked.Played)
+}
+
+func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") })
+	_, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
+	require.ErrorContains(t, err, "no masters")
+	assert.Len(t, s.played, 2)
+}
+
+func TestASoakTellsWhatItPlayedAndWhatNot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 210*time.Second)
+		defer cancel()
+		s := newStub(t, 1, well)
+		s.Suite = s.Playing(func(ctx context.Context, sc scenarios.Scenario, _ scenarios.Options) (scenarios.Outcome, error) {
+			out := scenarios.Outcome{Scenario: sc, Faults: 4}
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+				return out, ctx.Err()
+			}
+			if out.Verdicts = []check.Verdict{held}; sc.Name == "b" {
+				out = scenarios.Outcome{Scenario: sc, Skipped: "no network"}
+			}
+			return out, nil
+		})
+		next, all := 0, jobs("a", "b")
+		soaked, err := s.Soak(ctx, func() scenarios.Job { next++; return all[(next-1)%2] }, time.Hour)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "interrupted")
+		assert.Equal(t, scenarios.Soaked{Played: 2, Skipped: 1, Faults: 8, NoVerdict: 1, Took: 210 * time.Second}, soaked)
+		assert.Equal(t, "2 scenarios played in 3m30s, with 8 faults; 1 skipped, 1 without a verdict", soaked.String())
+	})
+}
+
+func TestWhatIsMissingIsSaidOnceForEachReason(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, scenarios.Without())
+	assert.Equal(t, []string{"without unplug, black-hole: no network", "without clock-back: no gcc"}, scenarios.Without(
+		[2]string{"unplug", "no network"}, [2]string{"clock-back", "no gcc"}, [2]string{"black-hole", "no network"}))
+}

@@ -1,0 +1,105 @@
+package simulation_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+)
+
+// wrapper hands out locks that are broken.
+type wrapper struct {
+	simulation.Locker
+	lock func(simulation.Lock) simulation.Lock
+}
+
+func (w wrapper) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+	l, err := w.Locker.Lock(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	wrapped := w.lock(l)
+	if wrapped == nil {
+		_ = l.Unlock(context.Background())
+	}
+	return wrapped, nil
+}
+
+// changer asks for something else than was wanted.
+type changer struct {
+	simulation.Locker
+	instead func(*simulation.Want)
+}
+
+func (c changer) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+	c.instead(&want)
+	return c.Locker.Lock(ctx, want)
+}
+
+// forgetful keeps what it was to release.
+type forgetful struct{ simulation.Lock }
+
+func (forgetful) Unlock(context.Context) error { return nil }
+
+// untidy says that it released.
+type untidy struct {
+	simulation.Lock
+	mu     sync.Mutex
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (u *untidy) Context() context.Context {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ctx == nil {
+		u.ctx, u.cancel = context.WithCancel(u.Lock.Context())
+	}
+	return u.ctx
+}
+
+func (u *untidy) Unlock(context.Context) error {
+	u.Context()
+	u.cancel()
+	return nil
+}
+
+type slow struct{ simulation.Lock }
+
+func (s slow) Unlock(ctx context.Context) error {
+	time.Sleep(4 * time.Second)
+	return s.Lock.Unlock(ctx)
+}
+
+// tardy tells of a loss when it is too late.
+type tardy struct {
+	simulation.Lock
+	ctx context.Context
+}
+
+func late(l simulation.Lock) simulation.Lock {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	context.AfterFunc(l.Context(), func() {
+		time.Sleep(100 * time.Millisecond)
+		cancel(context.Cause(l.Context()))
+	})
+	return tardy{l, ctx}
+}
+
+func (t tardy) Context() context.Context { return t.ctx }
+
+// poller tries again almost at once, as often as it takes.
+type poller struct{ simulation.Locker }
+
+func (p poller) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+	want.Try = true
+	for range 3000 {
+		if l, err := p.Locker.Lock(ctx, want); err == nil {
+			return l, nil
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return nil, errors.New("gave up")
+}

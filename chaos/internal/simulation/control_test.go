@@ -1,0 +1,134 @@
+package simulation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// TestControlsAreCaught: the same simulation, on our own lock with a rule taken out, finds what comes of it.
+func TestControlsAreCaught(t *testing.T) {
+	t.Parallel()
+	for _, c := range simulation.Controls() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			n, r := c.Catch(t.Context())
+			require.NotNil(t, r, "%d schedules went by, and %s did not notice", n, c.By)
+			t.Logf("caught by schedule %d, seed %d:\n%s", n, r.Schedule.Seed, r.Report())
+		})
+	}
+}
+
+// TestBrokenKindsAreCaught: every kind of lock has its own rule, and a lock that breaks it.
+func TestBrokenKindsAreCaught(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		instead func(*simulation.Want)
+		profile string
+		crime   string
+	}{
+		"writer that lets readers in": {func(w *simulation.Want) {
+			if w.Kind == simulation.Writer {
+				w.Kind = simulation.Reader
+			}
+		}, "calm", "VIOLATION: two holders"},
+		"any owner is the same": {func(w *simulation.Want) {
+			if w.Owner != "" {
+				w.Owner = "everybody"
+			}
+		}, "calm", "VIOLATION: two holders"},
+		"first of many names only": {func(w *simulation.Want) { w.Names = w.Names[:1] }, "calm", "VIOLATION: two holders"},
+		"owner is a stranger to itself": {func(w *simulation.Want) {
+			if w.Kind == simulation.Reentrant {
+				w.Kind = simulation.Mutex
+			}
+		}, "dead holders", "was refused to"},
+		"no fencing": {func(w *simulation.Want) { w.Fencing = false }, "calm", "the fencing token is 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, cl simulation.Client) (simulation.Locker, error) {
+				inner, err := simulation.Product()(w, h, s, cl)
+				return changer{inner, c.instead}, err
+			}
+			caught(t, open, c.profile, 50, c.crime)
+		})
+	}
+}
+
+// TestBrokenLocksAreCaught: every judge of the simulation has a lock that it finds guilty.
+func TestBrokenLocksAreCaught(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lock    func(simulation.Lock) simulation.Lock
+		profile string
+		crime   string
+	}{
+		"unlock does nothing":           {func(l simulation.Lock) simulation.Lock { return forgetful{l} }, "calm", "outlives its Unlock"},
+		"loss told late":                {func(l simulation.Lock) simulation.Lock { return late(l) }, "rolling restarts", "late that"},
+		"keys are left":                 {func(l simulation.Lock) simulation.Lock { return &untidy{Lock: l} }, "calm", "left on master"},
+		"neither lock nor error":        {func(simulation.Lock) simulation.Lock { return nil }, "calm", "neither lock nor error"},
+		"unlock takes for ever, almost": {func(l simulation.Lock) simulation.Lock { return slow{l} }, "calm", "Unlock took"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, cl simulation.Client) (simulation.Locker, error) {
+				inner, err := simulation.Product()(w, h, s, cl)
+				return wrapper{inner, c.lock}, err
+			}
+			caught(t, open, c.profile, 20, c.crime)
+		})
+	}
+}
+
+// TestALockThatAsksAllTheTimeIsCaught: so is one that polls.
+func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
+	t.Parallel()
+	open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client) (simulation.Locker, error) {
+		inner, err := simulation.Product()(w, h, s, c)
+		return poller{inner}, err
+	}
+	caught(t, open, "calm", 5, "within a second")
+}
+
+// caught runs schedules, of one profile or of all, until the crime is found.
+func caught(t *testing.T, open simulation.Open, profile string, within int, crime string) {
+	t.Helper()
+	ran := 0
+	for seed := uint64(1); ran < within; seed++ {
+		s := simulation.Draw(seed)
+		if profile != "" && s.Profile != profile {
+			continue
+		}
+		ran++
+		if r := run(t, s, open); strings.Contains(r.Verdict(), crime) {
+			t.Logf("caught by schedule %d, seed %d:\n%s", ran, seed, r.Report())
+			return
+		}
+	}
+	t.Errorf("%d schedules went by without %q: the simulation would not notice", within, crime)
+}
+
+// TestOverlapsWhereExclusionIsNotPromised: what is not promised under a fault happens under it, and what is promised beside it does not.
+func TestOverlapsWhereExclusionIsNotPromised(t *testing.T) {
+	t.Parallel()
+	for name, profile := range map[string]string{"the masters' clocks jump": "clock jumps", "all masters forget": "all forgotten"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overlaps := 0
+			for n, s := range (simulation.Control{Profile: profile, Within: 30}).Schedules() {
+				r := simulation.InBubble(s, simulation.Product())
+				require.True(t, r.OK(), r.Report())
+				if overlaps += len(r.Overlaps); overlaps > 0 {
+					t.Logf("two holders in schedule %d, seed %d: %v", n, s.Seed, r.Overlaps[0])
+					return
+				}
+			}
+			t.Error("30 schedules went by in which all locks excluded each other: the fault does not bite")
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package simulation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/internal/sabotage"
+)
+
+// TestDrillsCatchWhatTheyAreAbout: each drill of turns finds the mistake that it is about, in our own lock with a
+// script rewritten.
+func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		drill    string
+		scripts  string // the beginnings of their names, separated by spaces
+		old, new string
+		crime    string
+	}{
+		"releases that nobody hears of": {
+			"two names in turn", "mutex_release entry_release", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'",
+			"of its release",
+		},
+		"intents that no writer leaves": {
+			"a dead writer's intent", "entry_look", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
+		},
+		"intents that outlive their writer": {
+			"a dead writer's intent", "entry_look", "now, ARGV[4])", "now, 10 * ARGV[4])", "kept out for",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rewritten := make(map[string]bool)
+			script := func(name, text string) string {
+				for _, s := range strings.Fields(c.scripts) {
+					if strings.HasPrefix(name, s) && strings.Contains(text, c.old) {
+						rewritten[s] = true
+						return strings.Replace(text, c.old, c.new, 1)
+					}
+				}
+				return text
+			}
+			rules := sabotage.Option(sabotage.Rules{Script: script}).(redlock.Option)
+			caught(t, simulation.Product(rules), c.drill, 15, c.crime)
+			require.Len(t, rewritten, len(strings.Fields(c.scripts)), "the script is another than it was")
+		})
+	}
+}

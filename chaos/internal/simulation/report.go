@@ -1,0 +1,146 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Result is what became of a schedule.
+type Result struct {
+	Schedule   Schedule
+	Holds      []Hold
+	Violations []Violation
+	// Overlaps are two holders where the schedule's faults break exclusion: they are no violations.
+	Overlaps []Violation
+	// Problems are what else went wrong: a waiter that starved, a key left behind, a loss told late.
+	Problems []Problem
+	// Excused are the holds that do not share their owner's fencing token for a reason.
+	Excused int
+	// HandedOver are the holds that one holder had straight from another, without the masters.
+	HandedOver int
+	// LostUpdates are those that a register without fencing tokens lost.
+	LostUpdates int
+	// Befell is how often each fault that a scenario names was injected.
+	Befell map[string]int
+	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
+	Took     time.Duration
+	Commands int
+
+	entries  []Entry
+	commands []simnet.Event
+	labels   labels
+	start    time.Time
+}
+
+// OK reports whether everything held.
+func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) == 0 }
+
+func (h *history) result(s Schedule) *Result {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := &Result{
+		Schedule: s, Holds: h.holds, Problems: h.problems, Took: time.Since(h.start), Commands: len(h.commands),
+		entries: h.entries, commands: h.commands, labels: h.labels, start: h.start,
+	}
+	r.judge(h.waits)
+	return r
+}
+
+// Report tells a person what went wrong: the seed, how to repeat it, and what happened around the first violation.
+func (r *Result) Report() string {
+	var b strings.Builder
+	b.WriteString(r.Schedule.String())
+	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n", len(r.Holds), r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
+	b.WriteString(r.Verdict())
+	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
+	fmt.Fprintf(&b, "  %s\n", r.Schedule.again())
+	if from, to, names := r.focus(); to > 0 {
+		b.WriteString(r.Timeline(from, to, names))
+	}
+	return b.String()
+}
+
+// again is the command that runs the schedule again.
+func (s Schedule) again() string {
+	if len(s.Groups) > 0 {
+		return fmt.Sprintf("go run ./chaos -scenario %s -backend simulation -schedules 1 -seed %d", s.Profile, s.Seed)
+	}
+	return fmt.Sprintf("go test ./chaos/internal/simulation -run TestSchedules -schedules=1 -seed=%d", s.Seed)
+}
+
+// Verdict is what went wrong, in a few lines.
+func (r *Result) Verdict() string {
+	var b strings.Builder
+	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
+	few(&b, r.Problems, Problem.String)
+	return b.String()
+}
+
+// few writes the first five of all.
+func few[T any](b *strings.Builder, all []T, text func(T) string) {
+	const enough = 5
+	for i, one := range all {
+		if i == enough {
+			fmt.Fprintf(b, "… and %d more\n", len(all)-enough)
+			return
+		}
+		b.WriteString(text(one) + "\n")
+	}
+}
+
+// most is how many lines of a timeline are shown: its last ones.
+const most = 250
+
+// focus returns the part of the timeline that matters.
+func (r *Result) focus() (from, to time.Duration, names []string) {
+	before := r.Schedule.MaxTTL() + r.Schedule.Window
+	switch {
+	case len(r.Violations) > 0:
+		v := r.Violations[0]
+		return v.First.From - before, v.To, []string{v.First.Name}
+	case len(r.Problems) > 0:
+		return r.Problems[0].At - before, r.Problems[0].At, r.Schedule.Names
+	}
+	return 0, r.Took, r.Schedule.Names
+}
+
+// Timeline renders what happened from from to to: weather, holders, and every command about one of names.
+func (r *Result) Timeline(from, to time.Duration, names []string) string {
+	lines := slices.Clone(r.entries)
+	for i, e := range r.commands {
+		if about(e, names) {
+			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
+		}
+	}
+	for _, h := range r.Holds {
+		if slices.Contains(names, h.Name) && h.To > h.From {
+			lines = append(lines, Entry{At: h.From, Where: h.Who, Text: fmt.Sprintf("HOLDS %q", h.Name)},
+				Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf("no longer holds %q: %s", h.Name, h.End)})
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b Entry) int { return cmp.Compare(a.At, b.At) })
+	all := len(lines)
+	lines = slices.DeleteFunc(lines, func(l Entry) bool { return l.At > to })
+	after := all - len(lines)
+	lines = slices.DeleteFunc(lines, func(l Entry) bool { return l.At < from })
+	lines = lines[max(0, len(lines)-most):]
+
+	var b strings.Builder
+	fmt.Fprintf(&b, "timeline, its %d lines before and %d after left out:\n", all-after-len(lines), after)
+	for _, l := range lines {
+		if l.command > 0 {
+			l.Text = r.labels.describe(r.commands[l.command-1])
+		}
+		fmt.Fprintf(&b, "  %12s  %-12s %s\n", stamp(l.At), l.Where, l.Text)
+	}
+	return b.String()
+}
+
+func about(e simnet.Event, names []string) bool {
+	return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) })
+}

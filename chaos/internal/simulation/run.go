@@ -1,0 +1,300 @@
+// Package simulation runs the real lock, through the real client and the real scripts, against simulated masters in
+// virtual time, under a schedule of faults drawn from a seed. Workers mix all kinds of locks on the same names. What came of
+// it is judged: never two holders that exclude each other, fencing tokens in order, no loss told late, nothing left behind but
+// counters that end, nobody waiting for nobody, and everybody locks again once the weather is fine.
+//
+//	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
+//	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1
+//
+// A seed fixes the schedule: masters, clients, clocks, faults, and what the workers mean to do. It does not fix the
+// order in which goroutines run that are ready at the same instant, nor what the lock draws for itself (tokens,
+// jitter); so a rare violation may take several runs of its seed to show again.
+package simulation
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// Open makes the Locker of a client.
+type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error)
+
+const (
+	// cost is what one command takes a master.
+	cost = 20 * time.Microsecond
+	// patience is how long, beyond its context or its masters' deadlines, a call may take before it counts as stuck.
+	patience = 3 * time.Second
+	// tidy is how soon after the end nothing may be left on any master.
+	tidy = 2 * time.Second
+)
+
+// run is one schedule at work.
+type run struct {
+	*history
+	schedule Schedule
+	world    *simnet.Net
+	open     Open
+	hosts    []*simnet.Host
+	lockers  []Locker
+	lives    []*life // the present one of each client, whose host and Locker stand above
+	gone     []*life // those that were killed, and whose client lives on
+	started  []int   // how many lives of each client have begun
+	images   map[int]simnet.Image
+	over     chan struct{}   // closed when the storm is over
+	storm    context.Context // ends then, too
+	befell   map[string]int  // how often each fault began, by the name that a scenario gives it
+
+	registers registers
+}
+
+// Run runs s within the bubble that it is called from.
+func Run(t simnet.TB, s Schedule, open Open) *Result {
+	t.Helper()
+	n := len(s.Clients)
+	r := &run{
+		history: newHistory(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
+		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
+		images: make(map[int]simnet.Image), befell: make(map[string]int),
+	}
+	storm, calm := context.WithCancel(context.Background())
+	defer calm()
+	r.storm = storm
+	r.busy *= max(1, len(s.Groups))
+	r.world.Watch(r.command)
+	r.world.Cost(cost)
+	for i, rate := range s.Rates {
+		r.world.Master(i).Rate(rate)
+	}
+	for i := range s.Clients {
+		if r.begin(i) != nil {
+			return r.result(s)
+		}
+	}
+
+	fine := true
+	if d := drillOf(s); d != nil {
+		d.play(&scene{run: r, rng: s.dice()})
+	} else {
+		for i := range s.Clients {
+			r.work(i)
+		}
+		fine = r.weather()
+	}
+	close(r.over)
+	calm()
+	for i, h := range r.hosts {
+		if h.Dead() {
+			r.revive(i)
+		} else if h.Frozen() {
+			r.thaw(h.Name())
+		}
+	}
+	r.world.Heal()
+	if !fine { // nobody could wait for the end: a simulated hour would take real ones
+		for _, m := range r.world.Masters() {
+			m.Crash()
+		}
+	}
+	r.note("weather", "all is well again")
+	if r.rest() && fine {
+		r.residue("after the storm")
+		r.liveness()
+		r.residue("at the end")
+		if s.Ghosts {
+			r.ghosts()
+		}
+	}
+	r.close()
+	r.bury()
+	result := r.result(s)
+	result.LostUpdates, result.Befell = r.registers.lost, r.befell
+	for _, l := range slices.Concat(r.gone, r.lives) {
+		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
+			result.HandedOver += l.HandedOver()
+		}
+	}
+	return result
+}
+
+// weather lets the faults happen, until the storm is over. It reports false if it broke off.
+func (r *run) weather() bool {
+	type turn struct {
+		at time.Duration
+		do func()
+	}
+	var turns []turn
+	for _, f := range r.schedule.Faults {
+		turns = append(turns, turn{f.At, func() {
+			r.note(f.where(), "%v", f)
+			f.begin(r)
+			r.befell[f.Name]++
+		}})
+		if f.Kind == CrashTail {
+			turns = append(turns, turn{max(0, f.At-tail), func() { r.images[f.Master] = r.world.Master(f.Master).Image() }})
+		}
+		for at := f.At + f.Every; f.Every > 0 && at < f.Until; at += f.Every {
+			turns = append(turns, turn{at, func() { f.begin(r) }})
+		}
+		if f.Until > f.At {
+			turns = append(turns, turn{f.Until, func() {
+				f.end(r)
+				r.note(f.where(), "no longer %v", f)
+			}})
+		}
+	}
+	sortBy(turns, func(t turn) time.Duration { return t.at })
+	for _, t := range turns {
+		if t.at > r.schedule.Storm {
+			break
+		}
+		if !r.sleep(t.at) {
+			return false
+		}
+		t.do()
+	}
+	return r.sleep(r.schedule.Storm)
+}
+
+// sleep waits until then. It reports false if the run is not worth going on with.
+func (r *run) sleep(then time.Duration) bool {
+	select {
+	case <-time.After(then - r.now()):
+		return true
+	case <-r.hectic:
+		return false
+	}
+}
+
+// rest waits until the workers of all lives that last have ended.
+func (r *run) rest() bool {
+	var all sync.WaitGroup
+	for _, l := range r.lives {
+		all.Go(l.workers.Wait)
+	}
+	return r.await("workers", &all, r.schedule.MaxTTL()+r.schedule.Window+10*time.Second)
+}
+
+// await waits for g, and reports who is stuck.
+func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(most):
+		r.problem(ByLiveness, who, "stuck for %v", most)
+		return false
+	}
+}
+
+// residue checks that nothing is left on any master but what ends by itself: counters of fencing tokens, and intents of
+// waiting writers that could not be taken back.
+func (r *run) residue(when string) {
+	time.Sleep(tidy)
+	if r.schedule.returns() { // what comes back ends by itself
+		time.Sleep(r.schedule.MaxTTL() + r.schedule.MaxTTL()/100)
+	}
+	if r.schedule.Proxies { // what was held up by a fault may come as late again, and is undone then
+		time.Sleep(r.schedule.Storm + time.Second)
+	}
+	for i, m := range r.world.Masters() {
+		for _, key := range m.Keys() {
+			left := m.TTL(key)
+			switch {
+			case isCounter(key):
+				if left <= 0 {
+					r.problem(ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
+				}
+			case strings.HasPrefix(key, intents) && !r.schedule.quiet() && left <= r.schedule.intentLife()*101/100:
+			case r.schedule.jumps() && left > 0: // what was over, and is not released then, is there again when the clock goes back
+			default:
+				r.problem(ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
+			}
+		}
+		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
+			r.problem(ByResidue, m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
+		}
+	}
+}
+
+// content is what a key holds: a mutex's token, or the entries of another kind.
+func content(m *simnet.Master, key string) []string {
+	if entries, err := m.Redis().ZMembers(key); err == nil {
+		return entries
+	}
+	return []string{m.Get(key)}
+}
+
+// liveness has every client take every kind of lock, all at once.
+func (r *run) liveness() {
+	bound := r.schedule.Window + r.schedule.MaxTTL() + 10*time.Second
+	names := r.schedule.Names
+	var all sync.WaitGroup
+	for i, l := range r.lockers {
+		all.Go(func() {
+			who := r.schedule.Clients[i].Name
+			for n, kind := range []Kind{Mutex, Writer, Reader, Reentrant, Several} {
+				want := Want{Kind: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
+				switch kind {
+				case Several:
+					want.Names = names
+				case Reentrant:
+					want.Owner = who
+				}
+				r.works(who, l, want, bound)
+			}
+			for _, name := range names {
+				if len(r.schedule.Groups) > 0 { // as on real masters: everybody takes every name
+					r.works(who, l, Want{Kind: Mutex, Names: []string{name}}, bound)
+				}
+			}
+		})
+	}
+	r.await("liveness", &all, time.Duration(5+len(names))*bound+patience)
+}
+
+// works checks that a lock can be taken and given back.
+func (r *run) works(who string, l Locker, want Want, bound time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	lock, err := l.Lock(ctx, want)
+	if err != nil || lock == nil {
+		r.problem(ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Kind, want.Names, bound, err)
+		return
+	}
+	if err := lock.Unlock(ctx); err != nil {
+		r.problem(ByContract, who, "cannot unlock a %s of %q though all is well: %v", want.Kind, want.Names, err)
+	}
+}
+
+// close closes all lockers, and checks that they let go of everything.
+func (r *run) close() {
+	var all sync.WaitGroup
+	for i, l := range r.lockers {
+		all.Go(func() {
+			start := r.now()
+			if err := l.Close(); err != nil {
+				r.problem(ByContract, r.schedule.Clients[i].Name, "Close: %v", err)
+			}
+			if took := r.now() - start; took > patience {
+				r.problem(ByLiveness, r.schedule.Clients[i].Name, "Close took %v", took)
+			}
+		})
+	}
+	if r.await("close", &all, time.Minute) {
+		time.Sleep(tidy)
+		for i, m := range r.world.Masters() {
+			if n := m.Conns(); n > 0 {
+				r.problem(ByResidue, "close", "%d connections left to master %d", n, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package simulation_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+func TestASeedFixesItsSchedule(t *testing.T) {
+	t.Parallel()
+	profiles := make(map[string]int)
+	kinds := make(map[simulation.FaultKind]int)
+	locks := make(map[simulation.Kind]int)
+	for seed := range uint64(500) {
+		s := simulation.Draw(seed)
+		require.Equal(t, s, simulation.Draw(seed))
+		profiles[s.Profile]++
+		for _, f := range s.Faults {
+			kinds[f.Kind]++
+		}
+		assert.Contains(t, []int{3, 5}, s.Masters)
+		assert.GreaterOrEqual(t, len(s.Clients), 2)
+		assert.LessOrEqual(t, len(s.Clients), 5)
+		assert.Greater(t, s.Window, s.MaxTTL(), "the window covers every TTL")
+		for _, k := range s.Kinds {
+			locks[k]++
+		}
+	}
+	assert.Len(t, locks, 5, "every kind of lock is drawn: %v", locks)
+	assert.Len(t, profiles, 15+len(simulation.Drills()))
+	assert.Len(t, kinds, 15, "every fault is drawn: %v", kinds)
+	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
+}
+
+// TestClientsTurnBetweenNames: some Lockers wait for two names in turn, and ask again by themselves after more than the
+// second for which a writer leaves its intent.
+func TestClientsTurnBetweenNames(t *testing.T) {
+	t.Parallel()
+	var inTurn, intents int
+	for seed := range uint64(1000) {
+		s := simulation.Draw(seed)
+		long := false
+		for _, c := range s.Clients {
+			long = long || c.RetryMax > time.Second
+			if c.InTurn {
+				assert.Equal(t, []string{"a", "b"}, s.Names, "seed %d", seed)
+				assert.GreaterOrEqual(t, c.Workers, 2, "seed %d", seed)
+				inTurn++
+			}
+		}
+		if long && slices.Contains(s.Kinds, simulation.Writer) && slices.Contains(s.Kinds, simulation.Reader) {
+			intents++
+		}
+	}
+	assert.Greater(t, inTurn, 50)
+	assert.Greater(t, intents, 100)
+}
+
+func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		if s.Profile == "rolling restarts" || s.Profile == "total loss" {
+			continue // waves may meet
+		}
+		s.Faults = slices.DeleteFunc(s.Faults, func(f simulation.Fault) bool { return f.Kind == simulation.Jump && f.Client >= 0 }) // at any time
+		busy := make(map[string]time.Duration)
+		for _, f := range s.Faults {
+			server := map[simulation.FaultKind]bool{
+				simulation.Freeze: true, simulation.Crash: true, simulation.Restart: true,
+				simulation.Refuse: true, simulation.Reply: true, simulation.ScriptFlush: true, simulation.Evict: true, simulation.Jump: true,
+			}[f.Kind]
+			lane := fmt.Sprint(f.Master, f.Client, server)
+			assert.GreaterOrEqual(t, f.At, busy[lane], "seed %d, %+v", seed, f)
+			assert.GreaterOrEqual(t, f.Until, f.At)
+			busy[lane] = f.Until
+		}
+	}
+}
+
+func TestAMinorityIsNeverMore(t *testing.T) {
+	t.Parallel()
+	seen := false
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		if s.Profile != "minority" && s.Profile != "evicted counters" {
+			continue
+		}
+		hurt := make(map[int]bool)
+		for _, f := range s.Faults {
+			if f.Client >= 0 {
+				continue // not the master is hurt, but one way to it
+			}
+			hurt[f.Master] = true
+			seen = true
+		}
+		assert.LessOrEqual(t, len(hurt), s.Masters/2)
+	}
+	assert.True(t, seen)
+}
+
+// TestClocksDifferAsFarAsTheyMay: fencing tokens are in order while two clocks are less than a restart window apart; while no
+// counter is lost, whatever they are; and if one is lost and nobody notices, not at all.
+func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
+	t.Parallel()
+	apart := 0
+	for seed := range uint64(300) {
+		s := simulation.Draw(seed)
+		lost, unnoticed := false, false
+		for _, f := range s.Faults {
+			lost = lost || f.Kind == simulation.Crash || f.Kind == simulation.Restart
+			unnoticed = unnoticed || f.Kind == simulation.Evict
+		}
+		for _, c := range s.Clients {
+			if c.Skew != 0 {
+				apart++
+			}
+			switch {
+			case unnoticed:
+				assert.Zero(t, c.Skew, "seed %d", seed)
+				assert.InDelta(t, 1, c.Rate, 0, "seed %d", seed)
+			case lost:
+				assert.Less(t, c.Skew.Abs(), s.Window/2, "seed %d", seed)
+			}
+		}
+	}
+	assert.Greater(t, apart, 500)
+}
+
+// A client's clock is as fast as it was when the fault is over, and stays as far behind as it fell.
+func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for name, tt := range map[string]struct {
+		rate  float64
+		after map[time.Duration]time.Duration // when it shows that
+	}{
+		"right before": {1, map[time.Duration]time.Duration{second: second, 3 * second / 2: 2 * second, 2 * second: 3 * second, 3 * second: 4 * second}},
+		"fast before":  {2, map[time.Duration]time.Duration{2 * second: second, 3 * second: 3 * second, 5 * second: 4 * second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := simulation.Schedule{
+				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Window: second, Storm: 5 * second,
+				Clients: []simulation.Client{{Name: "c0", TTL: second, Timeout: second / 10, Rate: tt.rate, RetryMin: second / 100, RetryMax: second}},
+				Faults:  []simulation.Fault{{Kind: simulation.Pace, Master: -1, Client: 0, At: second, Until: 3 * second, Rate: 0.5}},
+			}
+			var host *simnet.Host
+			var begin, shown time.Time
+			r := run(t, s, func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client) (simulation.Locker, error) {
+				host, begin, shown = h, time.Now(), h.Clock().Now()
+				return simulation.Product()(w, h, s, c)
+			})
+			require.True(t, r.OK(), r.Report())
+			for shows, at := range tt.after {
+				assert.WithinDuration(t, begin.Add(at), host.Clock().World(shown.Add(shows)), time.Microsecond, "it shows %v", shows)
+			}
+		})
+	}
+}
+
+func TestALockerThatCannotBeOpenedIsAProblem(t *testing.T) {
+	t.Parallel()
+	r := run(t, simulation.Draw(1), func(*simnet.Net, *simnet.Host, simulation.Schedule, simulation.Client) (simulation.Locker, error) {
+		return nil, assert.AnError
+	})
+	assert.False(t, r.OK())
+	assert.Contains(t, r.Report(), assert.AnError.Error())
+	assert.Contains(t, r.Report(), "-seed=1")
+}

@@ -1,0 +1,212 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/register"
+)
+
+// lookAtUntil is how often a holder looks whether its lock was extended.
+const lookAtUntil = 5 * time.Millisecond
+
+// attempt is one acquisition, and what came of it.
+type attempt struct {
+	*worker
+	try
+	op    int
+	begin time.Time
+	lock  locker.Lock
+	until time.Duration // the last deadline that is in the history
+	lost  chan struct{} // closed when a loss is in the history
+	token string        // "" where nobody asks for it
+
+	mu   sync.Mutex
+	mode string // what it is by now: a writer may have become a reader
+}
+
+func newAttempt(w *worker, t try) *attempt {
+	a := &attempt{worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
+	a.Names = slices.Sorted(slices.Values(t.Names))
+	return a
+}
+
+func (a *attempt) acquired(l locker.Lock) {
+	now := a.client.clock.Now() // before anything else takes time
+	a.lock, a.until = l, a.real(l.Until())
+	if !a.anonymous {
+		a.token = l.Token()
+	}
+	a.log(history.Event{
+		Kind: history.Acquired, T: now, TTL: a.TTL, Token: a.token, Fence: l.Fence(), Until: a.until,
+		Votes: a.votes(),
+	})
+}
+
+// hear is called when the holder is told of a loss. It is written down then, whatever the holder is doing.
+func (a *attempt) hear() {
+	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.lock.Context()))})
+	close(a.lost)
+}
+
+// section is the critical section: read the register, hold, look at the lock once more, write the register.
+func (a *attempt) section(ctx context.Context) {
+	was := a.read()
+	a.client.doom.at(Holding)
+	inside, leave := context.WithCancel(ctx)
+	defer leave()
+	nested := make(chan struct{})
+	go func() {
+		defer close(nested)
+		if a.depth > 0 {
+			a.worker.cycle(inside, a.inner())
+		}
+	}()
+	rest := a.hold
+	if a.downgrade {
+		rest /= 2
+	}
+	a.stay(ctx, rest, nested)
+	leave()
+	<-nested
+
+	if a.Mode != history.ModeReader && a.mayGoOn() {
+		a.client.doom.frozen(FrozenHolding)
+		a.write(was)
+	}
+	if a.downgrade && a.mayGoOn() {
+		a.step(ctx)
+		a.stay(ctx, rest, nested)
+	}
+	if a.Mode == history.ModeReader && a.mayGoOn() {
+		a.read() // what nobody may have changed meanwhile
+	}
+}
+
+// inner is a hold within this one. It touches nothing: that is the outermost one's business.
+func (a *attempt) inner() try {
+	t := a.try
+	t.depth--
+	t.hold /= 2
+	t.Try, t.register = false, ""
+	return t
+}
+
+// mayGoOn looks at the lock, as late as can be before an effect. A careless holder does not.
+func (a *attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
+
+// stay holds for d and until what is nested has ended, or until ctx ends or the lock is lost. It writes down every
+// new deadline that it sees: of a lock that was extended, and of one that ends sooner or later as its clock runs at another rate.
+func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
+	end := time.NewTimer(d)
+	defer end.Stop()
+	look := time.NewTicker(lookAtUntil)
+	defer look.Stop()
+	gone := a.lost
+	if a.careless {
+		gone = nil
+	}
+	for over := false; !over || nested != nil; {
+		select {
+		case <-gone:
+			return
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			if a.real(a.lock.Until()) != a.until {
+				a.extended(nil)
+			}
+		case <-end.C:
+			over = true
+		case <-nested:
+			nested = nil
+		}
+	}
+}
+
+// step makes a writer a reader. Whatever Downgrade returns, it is no more than that from the call on.
+func (a *attempt) step(ctx context.Context) {
+	a.mu.Lock()
+	a.mode = history.ModeReader
+	a.mu.Unlock()
+	a.log(history.Event{Kind: history.Downgraded, Token: a.token})
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	err := a.lock.Downgrade(call)
+	if a.lock.Err() == nil { // otherwise the holder is told of the loss
+		a.extended(err)
+	}
+}
+
+func (a *attempt) extended(err error) {
+	a.until = a.real(a.lock.Until())
+	a.log(history.Event{Kind: history.Extended, Token: a.token, Until: a.until, Err: text(err)})
+}
+
+// real is a time of the lock's clock on that of the history. What is to come depends on the rate of the lock's clock.
+func (a *attempt) real(t time.Time) time.Duration { return a.client.clock.Of(a.client.drift.right(t)) }
+
+// question is what a register is told of the acquisition.
+func (a *attempt) question() register.Question {
+	c := a.client.config
+	return register.Question{
+		Name: a.Name(), Mode: a.is(), Fence: a.lock.Fence(), Client: c.Client, Life: c.Life, Worker: a.id, Op: a.op,
+	}
+}
+
+func (a *attempt) read() int64 {
+	if a.register == "" {
+		return 0
+	}
+	value, err := a.client.registers[a.register].Read(a.question())
+	a.broken(err)
+	return value
+}
+
+func (a *attempt) write(was int64) {
+	if a.register == "" {
+		return
+	}
+	q := a.question()
+	q.From, q.Value = was, was+1
+	err := a.client.registers[a.register].Write(q)
+	if !errors.Is(err, register.ErrRejected) { // the register has it in its history
+		a.broken(err)
+	}
+}
+
+// broken writes down that the harness itself failed.
+func (a *attempt) broken(err error) {
+	if err != nil {
+		a.log(history.Event{Kind: history.Broken, Err: err.Error()})
+	}
+}
+
+// votes are what the masters said to the acquisition.
+func (a *attempt) votes() []history.Vote { return a.client.votes.since(a.locks(), a.begin) }
+
+// locks is the name of the lock: all its names together.
+func (a *attempt) locks() string { return strings.Join(a.Names, ",") }
+
+// is what kind of lock it is by now.
+func (a *attempt) is() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mode
+}
+
+func (a *attempt) log(e history.Event) {
+	c := a.client.config
+	e.Client, e.Life, e.Worker, e.Op = c.Client, c.Life, a.id, a.op
+	e.Name, e.Mode, e.Owner, e.Phase = a.locks(), a.is(), a.Owner, a.phase
+	if len(a.Names) > 1 {
+		e.Names = a.Names
+	}
+	a.client.history.Write(e)
+}

@@ -1,0 +1,139 @@
+package traffic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// trusted is one contended name with a register behind it that takes whatever it is told.
+var trusted = []traffic.Group{{
+	Names: []string{"one"}, TTL: traffic.ShortTTL, Register: history.Trusting,
+	Hold: traffic.Hold{Usual: traffic.Span{Least: 20 * time.Millisecond, Below: 40 * time.Millisecond}},
+}}
+
+// unfinished counts what came last of the acquisitions of client 0's first life that never came to an end.
+func unfinished(events []history.Event) map[history.Kind]int {
+	last := map[history.ID]history.Kind{}
+	for _, e := range events {
+		if e.Client == traffic.Name(0) && e.Life == 0 && e.Op > 0 && e.Register == "" {
+			last[e.ID()] = e.Kind
+		}
+	}
+	kinds := map[history.Kind]int{}
+	for _, k := range last {
+		if k != history.Released && k != history.Refused {
+			kinds[k]++
+		}
+	}
+	return kinds
+}
+
+func TestADoomedClientDiesAtItsMoment(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ lock, moment string }{
+		{traffic.Quorum, traffic.Acquiring},
+		{traffic.Quorum, traffic.Holding},
+		{traffic.Quorum, traffic.Releasing},
+		{traffic.Naive, traffic.Between},
+	} {
+		t.Run(tt.moment, func(t *testing.T) {
+			t.Parallel()
+			masters := redlocktest.Start(t, 1)
+			f, log := newFleet(t, 1, traffic.Config{Lock: tt.lock, URLs: redlocktest.URLs(masters), Groups: trusted})
+			withRegisters(t, f)
+			require.NoError(t, f.StartAll(t.Context()))
+			require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
+			require.NoError(t, f.Doom(t.Context(), 0, tt.moment))
+			require.NoError(t, f.WaitGone(t.Context(), 0, soon))
+			assert.Empty(t, log.all(), "that was expected")
+
+			open := unfinished(read(t, f))
+			switch tt.moment {
+			case traffic.Holding:
+				assert.Equal(t, map[history.Kind]int{history.Acquired: 1}, open)
+			case traffic.Between:
+				assert.Equal(t, map[history.Kind]int{history.Invoked: 1}, open)
+			default: // a few milliseconds later it may be anywhere; it has one worker
+				assert.LessOrEqual(t, len(open), 1)
+			}
+			require.NoError(t, f.Start(t.Context(), 0), "and it comes back")
+		})
+	}
+}
+
+func TestADoomNeedsAMoment(t *testing.T) {
+	t.Parallel()
+	f, _ := newFleet(t, 1, naiveConfig(t))
+	require.ErrorContains(t, f.Doom(t.Context(), 0, "sunday"), `cannot be doomed "sunday"`)
+	require.ErrorContains(t, f.Doom(t.Context(), 0, traffic.Holding), "does not run")
+}
+
+func TestASparedClientRuns(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 1)
+	f, log := newFleet(t, 1, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
+	need(t, f.CanFreeze())
+	withRegisters(t, f)
+	require.NoError(t, f.StartAll(t.Context()))
+	for range 3 { // it may have frozen itself by then, or not
+		require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+		require.NoError(t, f.Doom(t.Context(), 0, traffic.Spared))
+		before := lines(t, f, 0, 0)
+		require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
+	}
+	require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+	require.Eventually(t, func() bool { // it stands still
+		now := lines(t, f, 0, 0)
+		time.Sleep(200 * time.Millisecond)
+		return lines(t, f, 0, 0) == now
+	}, soon, look)
+	require.NoError(t, f.Doom(t.Context(), 0, traffic.Spared))
+	before := lines(t, f, 0, 0)
+	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
+	assert.Empty(t, log.all())
+}
+
+// The last look at the lock is before the freeze, and the write is after it: the lock has long been another's.
+func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	f, log := newFleet(t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: trusted})
+	need(t, f.CanFreeze())
+	withRegisters(t, f)
+	require.NoError(t, f.StartAll(t.Context()))
+	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 && lines(t, f, 1, 0) > 20 }, soon, look)
+	require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+	writes := func(client int) int {
+		return has(read(t, f), func(e history.Event) bool { return e.Kind == history.Written && e.Client == traffic.Name(client) })
+	}
+	before, other := 0, 0
+	require.Eventually(t, func() bool { // frozen when only the other one writes any more
+		was := before
+		before = writes(0)
+		if was != before {
+			other = writes(1)
+		}
+		return was == before && writes(1) > other+20
+	}, soon, 10*look)
+	require.NoError(t, f.Healthy(0), "frozen, not dead")
+	assert.Empty(t, lostWrites(read(t, f)))
+	require.NoError(t, f.Thaw(t.Context(), 0))
+	require.Eventually(t, func() bool { return writes(0) > before+5 }, soon, look)
+	require.NoError(t, f.Quit(t.Context()))
+	assert.Empty(t, log.all())
+
+	events := read(t, f)
+	lost := lostWrites(events) // what the other one wrote meanwhile, and perhaps what it was just about to write
+	assert.Len(t, lost, 1)
+	assert.Contains(t, []int{1, 2}, lost["trusting test:one"])
+	assert.Equal(t, 1, has(events, func(e history.Event) bool {
+		return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Stall > traffic.ShortTTL
+	}), "it noticed that it had not run")
+}

@@ -1,0 +1,183 @@
+package traffic_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestAClockKeepsWhatItGained(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := traffic.NewDrifting(traffic.Config{ClockRate: 1.25, ClockAhead: time.Hour})
+		was := map[time.Time]time.Time{} // by what was shown
+		ahead := time.Hour
+		for _, tt := range []struct {
+			gain float64
+			adds time.Duration // in two seconds
+		}{
+			{0, 500 * time.Millisecond}, {0.5, time.Second}, {-0.5, -time.Second}, {0, 500 * time.Millisecond},
+		} {
+			c.Gain(tt.gain)
+			assert.Equal(t, ahead, time.Until(c.Now()), "its rate changes, and not its time")
+			for range 2 {
+				time.Sleep(time.Second)
+				was[c.Now()] = time.Now()
+			}
+			ahead += tt.adds
+			assert.Equal(t, ahead, time.Until(c.Now()))
+		}
+		for shown, at := range was {
+			assert.Equal(t, at, c.Right(shown), "by the rate that it had then")
+		}
+		assert.Equal(t, 4*time.Second, time.Until(c.Right(c.Now().Add(5*time.Second))), "what is to come, by the rate that it has")
+	})
+}
+
+func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := traffic.NewDrifting(traffic.Config{})
+		begin, rang := time.Now(), make(chan time.Duration, 1)
+		ring := func() { rang <- time.Since(begin) }
+		c.Gain(1)
+		timer := c.AfterFunc(4*time.Second, ring)
+		c.Gain(0)
+		assert.Equal(t, 2*time.Second, <-rang)
+		timer.Reset(4 * time.Second)
+		assert.Equal(t, 6*time.Second, <-rang)
+	})
+}
+
+// drifters are clients of which one can be seen to drift: whoever locks believes for as long as the history says, by the machine's
+// clock.
+func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *told) {
+	t.Helper()
+	masters := redlocktest.Start(t, 3)
+	f, log := newFleet(t, size, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}})
+	require.NoError(t, f.StartAll(t.Context()))
+	return f, log
+}
+
+// longest is the longest belief of the locks that were had since, of those that no one extended, and how many there are.
+func longest(events []history.Event, since time.Duration) (d time.Duration, n int) {
+	for _, e := range events {
+		if e.Kind == history.Acquired && e.T > since {
+			d, n = max(d, e.Until-e.T), n+1
+		}
+	}
+	return d, n
+}
+
+// A client believes in its lock for a hundredth less than its TTL, and 2 ms, by its clock, from when it asked. So nobody whose clock is
+// right believes for longer than that from when it has the lock, and nobody whose clock is fast for as long.
+func TestAClientDriftsByWhatItIsTold(t *testing.T) {
+	t.Parallel()
+	const ttl = traffic.LongTTL
+	right := ttl - ttl/100 - 2*time.Millisecond
+	fast := time.Duration(float64(right) / (1 + faults.Drift))
+	f, log := drifters(t, 1, traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}}})
+	believes := func(more, atMost time.Duration) {
+		t.Helper()
+		since := history.NewClock().Now()
+		require.Eventually(t, func() bool { d, _ := longest(read(t, f), since); return d > more }, soon, look)
+		d, _ := longest(read(t, f), since)
+		assert.LessOrEqual(t, d, atMost)
+	}
+	believes(fast, right)
+	require.NoError(t, f.RunClock(t.Context(), 0, -faults.Drift))
+	believes(right, time.Duration(float64(right)/(1-faults.Drift)))
+	require.NoError(t, f.RunClock(t.Context(), 0, faults.Drift))
+	believes(fast-ttl/500, fast)
+	require.NoError(t, f.RunClock(t.Context(), 0, 0))
+	believes(fast, right)
+
+	require.NoError(t, f.RunClock(t.Context(), 0, -faults.Drift))
+	require.NoError(t, f.Kill(t.Context(), 0))
+	require.ErrorContains(t, f.RunClock(t.Context(), 0, 0), "c0.0")
+	require.NoError(t, f.Start(t.Context(), 0))
+	believes(fast, right) // of another life the clock is right
+	require.NoError(t, f.RunClock(t.Context(), 0, 0), "and healing it does nothing")
+	believes(fast, right)
+
+	require.ErrorContains(t, f.RunClock(t.Context(), 0, -1), "it must be more than -1")
+	require.NoError(t, f.Quit(t.Context()))
+	assert.Empty(t, log.all())
+}
+
+// The control: a clock that loses half a second a second, which no budget allows, and exclusion breaks, as long as it does.
+func TestAClientThatDriftsTooFarIsCaught(t *testing.T) {
+	t.Parallel()
+	const ttl = traffic.ShortTTL
+	f, log := drifters(t, 2, traffic.Group{
+		Names: []string{"over"}, TTL: ttl, Careless: true, Hold: traffic.Hold{Usual: traffic.Span{Least: 8 * ttl / 5}},
+	})
+	had := func(n int) {
+		t.Helper()
+		since := history.NewClock().Now()
+		require.Eventually(t, func() bool { _, has := longest(read(t, f), since); return has >= n }, 2*soon, 10*look)
+	}
+	had(3)
+	assert.Empty(t, check.Exclusion(read(t, f)).Findings)
+	for i := range f.Size {
+		require.NoError(t, f.RunClock(t.Context(), i, -0.5))
+	}
+	require.Eventually(t, func() bool { return !check.Exclusion(read(t, f)).Held() }, 2*soon, 10*look)
+	for i := range f.Size {
+		require.NoError(t, f.RunClock(t.Context(), i, 0))
+	}
+	had(2) // who had it before believes no longer than that
+	healed := history.NewClock().Now()
+	had(3)
+	events := read(t, f)
+	for _, found := range check.Exclusion(events).Findings {
+		assert.Less(t, found.Events[0].T, healed, "%s", found.Text)
+	}
+	require.NoError(t, f.Quit(t.Context()))
+	assert.Empty(t, log.all())
+}
+
+// The deadline of who holds while its clock changes its rate is another, and the history says so.
+func TestADeadlineMovesWithTheClock(t *testing.T) {
+	t.Parallel()
+	const ttl = traffic.LongTTL
+	f, log := drifters(t, 1, traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Hour}}})
+	first := func(kind history.Kind) (e history.Event) {
+		require.Eventually(t, func() bool {
+			for _, e = range read(t, f) {
+				if e.Kind == kind {
+					return true
+				}
+			}
+			return false
+		}, soon, look)
+		return e
+	}
+	was := first(history.Acquired)
+	require.NoError(t, f.RunClock(t.Context(), 0, 1))
+	now := first(history.Extended)
+	changed := was.Until - 2*(was.Until-now.Until) // what was left then has halved
+	assert.Greater(t, changed, was.T)
+	assert.Less(t, changed, now.T)
+	require.NoError(t, f.Quit(t.Context()))
+	assert.Empty(t, log.all())
+}
+
+func TestWhoGoesByTheMachinesClockCannotDrift(t *testing.T) {
+	t.Parallel()
+	f := &traffic.Fleet{Size: 2, Configure: func(i int) traffic.Config {
+		return traffic.Config{Lock: []string{traffic.Quorum, traffic.Redsync}[i]}
+	}}
+	require.ErrorContains(t, f.CanRunClocks(), "client c1 uses redsync")
+	f.Size = 1
+	require.NoError(t, f.CanRunClocks())
+}

@@ -1,0 +1,320 @@
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// Fleet is the harness's side of the client processes.
+type Fleet struct {
+	// Runner is where they run.
+	Runner Runner
+	// Configure returns what a life of a client is started with; the fleet fills in Client, Life and History.
+	Configure func(client int) Config
+	// Size is how many clients there are.
+	Size int
+	// Dir is where histories go, and Logs what clients say on standard error.
+	Dir, Logs string
+	// Log takes what the harness has to write down: a client that failed, or could not begin.
+	Log func(history.Event)
+	// Prefix tells this fleet's files from another's.
+	Prefix string
+
+	mu    sync.Mutex
+	procs map[int]*proc
+	lives map[int]int
+	held  map[[2]int]int // by client and life
+}
+
+// Name returns what a client is called in the history.
+func Name(client int) string { return fmt.Sprintf("c%d", client) }
+
+// Names returns all of them.
+func (f *Fleet) Names() []string {
+	names := make([]string, f.Size)
+	for i := range names {
+		names[i] = Name(i)
+	}
+	return names
+}
+
+// StartAll starts every client.
+func (f *Fleet) StartAll(ctx context.Context) error {
+	return f.each(func(i int) error { return f.Start(ctx, i) })
+}
+
+// Start begins the next life of a client, and returns when its traffic runs.
+func (f *Fleet) Start(ctx context.Context, client int) error {
+	c := f.Configure(client)
+	p, err := f.launch(client, c)
+	if err != nil {
+		return fmt.Errorf("start client %s: %w", Name(client), err)
+	}
+	return p.await(ctx, Ready, readyTimeout)
+}
+
+func (f *Fleet) launch(client int, c Config) (*proc, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.procs == nil {
+		f.procs, f.lives, f.held = map[int]*proc{}, map[int]int{}, map[[2]int]int{}
+	}
+	life := f.lives[client]
+	f.lives[client]++
+
+	c.Client, c.Life = Name(client), life
+	file := fmt.Sprintf("%s%s-%d", f.Prefix, c.Client, life)
+	c.History = filepath.Join(f.Dir, file+".jsonl")
+	config, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := os.Create(filepath.Join(f.Logs, file+".log"))
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close() // the child has its own
+
+	p := &proc{name: c.Client, life: life, answers: make(chan string, 16), gone: make(chan struct{})}
+	if p.run, err = f.Runner.Start(file, f.Dir, stderr); err != nil {
+		return nil, err
+	}
+	f.procs[client] = p
+	go func() {
+		defer close(p.gone)
+		p.listen(p.run.Out(), func(held int) { f.count(client, life, held) })
+		if p.err = p.run.Wait(); !p.expected() {
+			kind := history.Failed
+			if !p.began { // it could not begin: there was no lock yet
+				kind = history.Broken
+			}
+			f.log(p, kind, fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name()))
+		}
+	}()
+	if _, err := p.run.In().Write(append(config, '\n')); err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return p, nil
+}
+
+func (f *Fleet) count(client, life, held int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held[[2]int{client, life}] = held
+}
+
+// Held returns how many locks were held by all lives of all clients.
+func (f *Fleet) Held() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, h := range f.held {
+		n += h
+	}
+	return n
+}
+
+// Kill ends a client at once.
+func (f *Fleet) Kill(_ context.Context, client int) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return p.kill()
+}
+
+// Freeze stops a client process, wherever it is.
+func (f *Fleet) Freeze(_ context.Context, client int) error { return f.to(client, Running.Freeze) }
+
+// Thaw lets it go on, also if it was doomed to freeze itself.
+func (f *Fleet) Thaw(_ context.Context, client int) error { return f.to(client, Running.Thaw) }
+
+// CanFreeze returns nil, or why clients cannot be frozen here.
+func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
+
+// CanDoom returns nil: clients know how to end themselves.
+func (f *Fleet) CanDoom() error { return nil }
+
+func (f *Fleet) to(client int, do func(Running) error) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return do(p.run)
+}
+
+// Doom has a client kill itself, or freeze, at the next such moment of its traffic, and returns when the client knows. Its
+// death is expected then (see [Fleet.WaitGone]); a frozen one goes on with [Fleet.Thaw].
+// The moment [Spared] takes it back, and thaws a client that it has frozen.
+func (f *Fleet) Doom(ctx context.Context, client int, moment string) error {
+	if moment == Spared {
+		return f.spare(ctx, client)
+	}
+	if !slices.Contains(Moments(), moment) {
+		return fmt.Errorf("a client cannot be doomed %q: there are %q", moment, Moments())
+	}
+	if moment == FrozenHolding {
+		if err := canFreeze(); err != nil {
+			return err
+		}
+	}
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	if moment != FrozenHolding {
+		p.expect()
+	}
+	return p.do(ctx, Command{Do: Doom, Moment: moment}, tellTimeout)
+}
+
+// spare takes a doom back. The client may freeze in the very moment in which it is told, so it is thawed until it answers.
+func (f *Fleet) spare(ctx context.Context, client int) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	stop := make(chan struct{})
+	var thawing sync.WaitGroup
+	defer thawing.Wait()
+	defer close(stop)
+	thawing.Go(func() {
+		tick := time.NewTicker(thawEvery)
+		defer tick.Stop()
+		for {
+			if p.run.Thaw() != nil {
+				return // it has ended
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	})
+	return p.do(ctx, Command{Do: Doom, Moment: Spared}, tellTimeout)
+}
+
+// RunClock has the clock that a client's lock goes by gain so many seconds a second from now on, and returns when it does. 0: it
+// runs as it was started, and stays ahead by what it has gained. The next life of a client begins with a clock of its own.
+func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
+	if gain <= -1 {
+		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
+	}
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return p.do(ctx, Command{Do: Drift, Gain: gain}, tellTimeout)
+}
+
+// CanRunClocks returns nil, or why the clocks of some clients cannot be made to drift.
+func (f *Fleet) CanRunClocks() error {
+	for i := range f.Size {
+		if f.Configure(i).Lock == Redsync {
+			return fmt.Errorf("client %s uses redsync, which goes by the machine's clock", Name(i))
+		}
+	}
+	return nil
+}
+
+// Healthy returns nil if the client process runs.
+func (f *Fleet) Healthy(client int) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return p.running()
+}
+
+// All has every client do something, side by side, and returns when all have done it. It is an error if one takes longer than the
+// timeout; one that has not done it after three times that has failed.
+func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
+	return f.each(func(i int) error {
+		p := f.proc(i)
+		if p == nil {
+			return fmt.Errorf("client %s does not run", Name(i))
+		}
+		return f.hung(p, p.do(ctx, cmd(i), timeout))
+	})
+}
+
+// hung writes down that a client has failed, if that is the error.
+func (f *Fleet) hung(p *proc, err error) error {
+	if errors.Is(err, errHung) {
+		f.log(p, history.Failed, err)
+	}
+	return err
+}
+
+func (f *Fleet) log(p *proc, kind history.Kind, err error) {
+	f.Log(history.Event{Kind: kind, Client: p.name, Life: p.life, Err: err.Error()})
+}
+
+// WaitGone returns when the client has ended; it was meant to.
+func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	p.expect()
+	return p.wait(ctx, timeout)
+}
+
+// Quit has all clients close what they have, and returns when all are gone.
+func (f *Fleet) Quit(ctx context.Context) error {
+	return f.each(func(i int) error {
+		p := f.proc(i)
+		if p == nil {
+			return nil
+		}
+		p.expect()
+		if err := p.send(Command{Do: Quit}); err != nil {
+			return err
+		}
+		if err := p.wait(ctx, quitTimeout); err != nil {
+			return f.hung(p, err)
+		}
+		if p.err != nil {
+			err := fmt.Errorf("client %s.%d did not end well: %w", p.name, p.life, p.err)
+			f.log(p, history.Failed, err)
+			return err
+		}
+		return nil
+	})
+}
+
+// Close kills whatever still runs.
+func (f *Fleet) Close() error {
+	return f.each(func(i int) error {
+		if p := f.proc(i); p != nil {
+			return p.kill()
+		}
+		return nil
+	})
+}
+
+func (f *Fleet) proc(client int) *proc {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.procs[client]
+}
+
+func (f *Fleet) each(do func(client int) error) error {
+	errs := make([]error, f.Size)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,97 @@
+package traffic
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// The TTLs of the traffic. Locks of ShortTTL and TTL end and are lost often; those of LongTTL outlive the crash and
+// return of a master.
+const (
+	ShortTTL = 500 * time.Millisecond
+	TTL      = time.Second
+	LongTTL  = 6 * time.Second
+)
+
+var (
+	moment     = Span{0, 10 * time.Millisecond}
+	shortHold  = Span{5 * time.Millisecond, 150 * time.Millisecond}
+	overstayed = Hold{Usual: Span{Least: 8 * TTL / 5}}
+)
+
+func mostly(usual, rare Span, chance float64) Hold { return Hold{usual, rare, chance} }
+
+// Groups is the traffic where a Config names none: mutexes.
+var Groups = []Group{
+	// Extended while held, sometimes for much longer than a TTL.
+	{Names: []string{"kept"}, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 5 * TTL / 2}, 0.2)},
+	// Never extended, held for a moment: as many acquisitions and releases as contention allows.
+	{Names: []string{"plain"}, TTL: TTL, Hold: mostly(moment, Span{TTL / 2, TTL}, 0.02)},
+	// Never extended and held for 1.6 times the TTL by everybody. The second holder comes after 1.0 TTL, the first one
+	// unlocks at 1.6, while the second has 0.4 TTL to go: an unlock that does not look whose lock it removes lets a
+	// third one in every time.
+	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
+	// Held for seconds on a TTL of seconds, so that whoever forgets it within that time is found out.
+	{Names: []string{"long"}, TTL: LongTTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 4 * TTL}, 0.4)},
+}
+
+// Mutexes are Groups, with the shortest TTL, with names that nobody else contends for, and with what a lock without
+// fencing protects.
+var Mutexes = append(slices.Clone(Groups),
+	Group{Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1)},
+	Group{Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL, Workers: 1, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05)},
+	Group{Names: []string{"trusted"}, TTL: TTL, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Trusting},
+)
+
+// ReadersAndWriters read together and write alone. The overstayed ones are in for longer than their TTL.
+var ReadersAndWriters = []Group{
+	{Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.4, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
+	{Names: []string{"doc-brief"}, Mode: ReadersWriters, Writers: 0.5, TTL: ShortTTL, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Trusting},
+	{Names: []string{"doc-over"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Careless: true, Hold: overstayed},
+	{Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
+	{Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.5, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
+}
+
+// Reentrants are locked again by who holds them.
+var Reentrants = []Group{
+	{Names: []string{"account"}, Mode: history.ModeReentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
+	{Names: []string{"account-brief"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL, Hold: mostly(shortHold, Span{ShortTTL / 2, ShortTTL}, 0.1), Register: history.Trusting},
+	{Names: []string{"account-over"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Careless: true, Hold: overstayed},
+	{Names: []string{"account-fenced"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
+	{Names: []string{"account-own"}, Own: true, Mode: history.ModeReentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
+}
+
+// Severals are many names at once, in sets that overlap.
+var Severals = []Group{
+	{Names: []string{"from", "to", "fee"}, Mode: history.ModeSeveral, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
+	{Names: []string{"left", "right"}, Mode: history.ModeSeveral, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05)},
+	{Names: []string{"mine", "mine2"}, Own: true, Mode: history.ModeSeveral, TTL: TTL, Hold: mostly(moment, shortHold, 0.2)},
+}
+
+// FencedMutexes have fencing tokens. The overstayed one is where a register that does not look is hurt every time, and
+// one that looks never.
+var FencedMutexes = []Group{
+	{Names: []string{"fenced"}, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
+	{Names: []string{"fenced-brief"}, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Fenced},
+	{Names: []string{"fenced-over"}, TTL: TTL, Careless: true, Fencing: true, Hold: overstayed, Register: history.Fenced},
+	{Names: []string{"unfenced-over"}, TTL: TTL, Careless: true, Hold: overstayed, Register: history.Trusting},
+	{Names: []string{"fenced-own"}, Own: true, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, shortHold, 0.2), Register: history.Fenced},
+}
+
+// Everything is all of the lists together.
+var Everything = slices.Concat(Mutexes, ReadersAndWriters, Reentrants, Severals, FencedMutexes)
+
+// PlainMutexes are what any client of these masters can do, a foreign one too: mutexes without keepalive or tokens.
+var PlainMutexes = []Group{
+	{Names: []string{"plain"}, TTL: TTL, Hold: mostly(moment, Span{TTL / 2, TTL}, 0.02)},
+	{Names: []string{"shared"}, TTL: 2 * TTL, Hold: mostly(shortHold, Span{TTL / 2, TTL}, 0.05), Register: history.Trusting},
+	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
+}
+
+// Lists are the ready-made groups by their names.
+var Lists = map[string][]Group{
+	"default": Groups, "mutexes": Mutexes, "readers-writers": ReadersAndWriters, "reentrants": Reentrants,
+	"severals": Severals, "fenced": FencedMutexes, "plain": PlainMutexes, "everything": Everything,
+}

@@ -1,0 +1,64 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/naive"
+)
+
+// openLocker opens the lock that the configuration names, if it can do what the groups ask for.
+func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
+	switch c.Lock {
+	case Quorum:
+		return openQuorum(s, v)
+	case Redsync:
+		if err := can(c, history.ModeMutex); err != nil {
+			return nil, err
+		}
+		if c.ClockRate != 0 || c.ClockAhead != 0 {
+			return nil, errors.New("redsync goes by the machine's clock: leave ClockRate and ClockAhead alone")
+		}
+		return openRedsync(s)
+	default:
+		if b, ok := broken.Find(c.Lock); ok {
+			return openBroken(b, s, v)
+		}
+		control, ok := naive.Find(c.Lock)
+		if !ok {
+			return nil, fmt.Errorf("no lock is called %q", c.Lock)
+		}
+		if err := can(c, control.Modes...); err != nil {
+			return nil, err
+		}
+		return naive.Open(c.Lock, s)
+	}
+}
+
+// openBroken opens the lock under test with a rule taken out.
+func openBroken(b broken.Lock, s locker.Settings, v *votes) (locker.Locker, error) {
+	l, err := openQuorum(s, v, b.Options...)
+	if err != nil || !b.Unclosed {
+		return l, err
+	}
+	return unclosed{l}, nil
+}
+
+// unclosed goes on when it is closed.
+type unclosed struct{ locker.Locker }
+
+func (unclosed) Close() error { return nil }
+
+// can returns an error if a group asks for another mode than those that the lock has.
+func can(c Config, modes ...string) error {
+	var errs []error
+	for _, g := range c.Groups {
+		for _, m := range g.modes() {
+			errs = append(errs, locker.Modes(c.Lock, m, modes...))
+		}
+	}
+	return errors.Join(errs...)
+}

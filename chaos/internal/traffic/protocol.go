@@ -1,0 +1,112 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/naive"
+)
+
+// Config is what a client process is started with, as JSON in its first line of input.
+type Config struct {
+	// Client and Life say who it is.
+	Client string `json:"client"`
+	Life   int    `json:"life"`
+	// Lock is which lock it uses: Quorum, Redsync, or the name of one that is broken on purpose (see [naive.All], [broken.All]).
+	Lock string `json:"lock"`
+	// URLs are the masters. A naive lock on one master uses the first.
+	URLs []string `json:"urls"`
+	// Window is the restart window of the masters.
+	Window time.Duration `json:"window"`
+	// Prefix stands before all names.
+	Prefix string `json:"prefix"`
+	// Groups is the traffic; empty is [Groups].
+	Groups []Group `json:"groups,omitempty"`
+	// Workers is how many goroutines contend for each group that does not say itself.
+	Workers int `json:"workers"`
+	// Registers are the addresses of the registers that the groups ask for, by kind.
+	Registers map[string]string `json:"registers,omitempty"`
+	// ClockRate is how fast the client's clock runs: 1.1 is a tenth too fast, and 0 is right. ClockAhead is how far it is
+	// ahead. Both are about the clock that its lock goes by; the history is written by the right one.
+	ClockRate  float64       `json:"clock_rate,omitempty"`
+	ClockAhead time.Duration `json:"clock_ahead,omitempty"`
+	// Seed decides how long they hold, and how patient they are.
+	Seed uint64 `json:"seed"`
+	// History is the file that it writes, which must not exist.
+	History string `json:"history"`
+}
+
+// The locks that a client can use, beside those of [naive.All] and [broken.All].
+const (
+	// Quorum is the lock under test.
+	Quorum = "quorum"
+	// Redsync is another project's lock on the same masters. It has mutexes only, and no keepalive.
+	Redsync = "redsync"
+	// Naive is the most common of the controls: SETNX, then EXPIRE, then a plain DEL, on one master.
+	Naive = naive.SetNXExpire
+)
+
+// Command is what the harness tells a client.
+type Command struct {
+	Do string `json:"do"`
+	// Phase, Names, Mode, TTL, Fencing and Patience belong to Pass; Phase, TTL and Patience to Round.
+	Phase string   `json:"phase,omitempty"`
+	Names []string `json:"names,omitempty"`
+	// Mode is one of the history's; "" is a mutex. A reentrant lock's owner is the client.
+	Mode     string        `json:"mode,omitempty"`
+	TTL      time.Duration `json:"ttl,omitempty"`
+	Fencing  bool          `json:"fencing,omitempty"`
+	Patience time.Duration `json:"patience,omitempty"`
+	// Moment belongs to Doom.
+	Moment string `json:"moment,omitempty"`
+	// Gain belongs to Drift.
+	Gain float64 `json:"gain,omitempty"`
+}
+
+// What a client can be told to do. It answers each with a line whose Done repeats it.
+const (
+	// Stop ends the traffic: all holds are ended and unlocked.
+	Stop = "stop"
+	// Pass acquires each name once, waiting up to Patience for it, and unlocks it.
+	Pass = "pass"
+	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names at
+	// once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
+	Round = "round"
+	// Doom has the client kill or freeze itself at the next Moment of its traffic.
+	Doom = "doom"
+	// Drift has the clock that the lock goes by gain Gain seconds a second from now on. 0: it runs as it was started, and stays
+	// ahead by what it has gained.
+	Drift = "drift"
+	// Quit closes everything and ends the process.
+	Quit = "quit"
+)
+
+// The moments of a doom.
+const (
+	// Spared: at none.
+	Spared = ""
+	// Acquiring: killed a few hundred microseconds to milliseconds after Lock was called.
+	Acquiring = "acquiring"
+	// Between: killed between the two steps of a lock that takes two.
+	Between = "between"
+	// Holding: killed at the beginning of the critical section.
+	Holding = "holding"
+	// FrozenHolding: frozen near the end of the critical section, after the last look at the lock and before the write
+	// that it was to allow. No look comes after that one, however careful the holder is.
+	FrozenHolding = "frozen-holding"
+	// Releasing: killed a few hundred microseconds to milliseconds after Unlock was called.
+	Releasing = "releasing"
+)
+
+// Moments returns all of them.
+func Moments() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
+
+// Answer is what a client tells the harness.
+type Answer struct {
+	// Done is the command that is done, or Ready.
+	Done string `json:"done,omitempty"`
+	// Held is how many locks it has held so far; sent about twice a second.
+	Held int `json:"held,omitempty"`
+}
+
+// Ready is the first answer: the traffic has begun.
+const Ready = "ready"

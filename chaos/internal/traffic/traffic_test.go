@@ -1,0 +1,320 @@
+package traffic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// asClient makes this test binary a client process of the harness: in its environment, or, in a container, as its argument.
+const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asClient) != "" || len(os.Args) == 2 && os.Args[1] == asClient {
+		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	soon = 20 * time.Second
+	look = 10 * time.Millisecond
+)
+
+// told is the harness's history, kept in memory.
+type told struct {
+	mu     sync.Mutex
+	events []history.Event
+}
+
+func (l *told) log(e history.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, e)
+}
+
+func (l *told) all() []history.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events
+}
+
+func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *told) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	config.Workers, config.Prefix, config.Window = 1, "test:", 10*time.Second
+	log := &told{}
+	f := &traffic.Fleet{
+		Runner: traffic.Processes{Command: func() *exec.Cmd {
+			c := exec.Command(self)
+			c.Env = append(os.Environ(), asClient+"=1")
+			return c
+		}},
+		Configure: func(int) traffic.Config { return config },
+		Size:      size, Dir: t.TempDir(), Logs: t.TempDir(), Log: log.log,
+	}
+	t.Cleanup(func() { assert.NoError(t, f.Close()) })
+	return f, log
+}
+
+func naiveConfig(t *testing.T) traffic.Config {
+	t.Helper()
+	m := miniredis.RunT(t)
+	m.ClockTTL(true)
+	return traffic.Config{Lock: traffic.Naive, URLs: []string{"redis://" + m.Addr()}}
+}
+
+// lines is how many events a life of a client has written so far.
+func lines(t *testing.T, f *traffic.Fleet, client, life int) int {
+	t.Helper()
+	events, err := history.ReadDir(f.Dir)
+	require.NoError(t, err)
+	n := 0
+	for _, e := range events {
+		if e.Client == traffic.Name(client) && e.Life == life {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAKilledClientLeavesItsHistoryAndStartsANewLife(t *testing.T) {
+	t.Parallel()
+	f, log := newFleet(t, 1, naiveConfig(t))
+	require.NoError(t, f.StartAll(t.Context()))
+	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
+	require.NoError(t, f.Kill(t.Context(), 0))
+	left := lines(t, f, 0, 0)
+	assert.Greater(t, left, 20)
+	require.ErrorContains(t, f.Healthy(0), "has ended")
+
+	require.NoError(t, f.Start(t.Context(), 0))
+	require.NoError(t, f.Healthy(0))
+	require.Eventually(t, func() bool { return lines(t, f, 0, 1) > 0 }, soon, look)
+	assert.Equal(t, left, lines(t, f, 0, 0), "the first life is over")
+	assert.Empty(t, log.all(), "a kill is no failure of the harness")
+}
+
+func TestAFrozenClientDoesNothingUntilItThaws(t *testing.T) {
+	t.Parallel()
+	f, _ := newFleet(t, 1, naiveConfig(t))
+	need(t, f.CanFreeze())
+	require.NoError(t, f.StartAll(t.Context()))
+	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 0 }, soon, look)
+	require.NoError(t, f.Freeze(t.Context(), 0))
+	require.Eventually(t, func() bool { // a write under way when the signal came may still land
+		before := lines(t, f, 0, 0)
+		time.Sleep(300 * time.Millisecond)
+		return lines(t, f, 0, 0) == before
+	}, soon, look)
+	frozen := lines(t, f, 0, 0)
+	require.NoError(t, f.Thaw(t.Context(), 0))
+	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > frozen }, soon, look)
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(read(t, f), func(e history.Event) bool {
+			return e.Kind == history.Stalled && e.Client == traffic.Name(0) && e.Stall > 200*time.Millisecond
+		})
+	}, soon, look, "it has noticed")
+}
+
+func TestAClientThatCannotBeginBreaksTheRun(t *testing.T) {
+	t.Parallel()
+	config := naiveConfig(t)
+	config.Lock = "door"
+	f, log := newFleet(t, 1, config)
+	require.Error(t, f.StartAll(t.Context()))
+	require.Eventually(t, func() bool { return len(log.all()) == 1 }, soon, look)
+	assert.False(t, check.Broken(log.all()).Held())
+	assert.True(t, check.Clients(log.all()).Held(), "it had no lock yet that could be to blame")
+}
+
+func TestAClientThatEndsOnceItsTrafficRunsHasFailed(t *testing.T) {
+	t.Parallel()
+	f, log := newFleet(t, 1, naiveConfig(t))
+	started := processesOf(f)
+	require.NoError(t, f.StartAll(t.Context()))
+	require.NoError(t, (<-started).Process.Kill(), "not by the fleet: nobody told it to end")
+	require.Eventually(t, func() bool { return len(log.all()) == 1 }, soon, look)
+	assert.True(t, check.Broken(log.all()).Held(), "the harness is not to blame")
+	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "client c0.0 ended by itself: signal: killed")
+}
+
+func TestAClientThatDoesNotDoWhatItIsToldHasFailedIfItIsNotJustLate(t *testing.T) {
+	t.Parallel()
+	const bound = time.Second
+	stop := func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
+	for name, tt := range map[string]struct {
+		thaw        time.Duration // 0: never
+		says, fails string
+	}{
+		"late":  {thaw: 3 * bound / 2, says: "to answer \"stop\", of 1s at most"},
+		"never": {says: "did not answer \"stop\" within 3s", fails: "it hangs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, log := newFleet(t, 1, naiveConfig(t))
+			need(t, f.CanFreeze())
+			require.NoError(t, f.StartAll(t.Context()))
+			require.NoError(t, f.Freeze(t.Context(), 0))
+			if tt.thaw > 0 {
+				time.AfterFunc(tt.thaw, func() { assert.NoError(t, f.Thaw(t.Context(), 0)) })
+			}
+			require.ErrorContains(t, f.All(t.Context(), bound, stop), tt.says)
+			if tt.fails == "" {
+				assert.Empty(t, log.all(), "a busy machine is no failure")
+				return
+			}
+			assert.ErrorContains(t, firstOf(check.Clients(log.all())), tt.fails)
+		})
+	}
+}
+
+func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
+	t.Parallel()
+	f, log := newFleet(t, 1, naiveConfig(t))
+	started := processesOf(f)
+	require.NoError(t, f.StartAll(t.Context()))
+	require.NoError(t, f.Freeze(t.Context(), 0), "so that it cannot end before it is killed")
+	client := <-started
+	time.AfterFunc(200*time.Millisecond, func() { assert.NoError(t, client.Process.Kill()) })
+	require.ErrorContains(t, f.Quit(t.Context()), "did not end well")
+	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "did not end well: signal: killed")
+}
+
+// processesOf are the processes that the fleet starts.
+func processesOf(f *traffic.Fleet) <-chan *exec.Cmd {
+	started := make(chan *exec.Cmd, f.Size)
+	command := f.Runner.(traffic.Processes).Command
+	f.Runner = traffic.Processes{Command: func() *exec.Cmd {
+		c := command()
+		started <- c
+		return c
+	}}
+	return started
+}
+
+// firstOf is the first finding, nil if there is none.
+func firstOf(v check.Verdict) error {
+	if len(v.Findings) == 0 {
+		return nil
+	}
+	return errors.New(v.Findings[0].Text)
+}
+
+func TestAClientEndsWithItsHarness(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	in, harness := io.Pipe()
+	ended := make(chan error, 1)
+	url := naiveConfig(t).URLs[0]
+	go func() { ended <- traffic.RunClient(in, io.Discard) }()
+	_, err := fmt.Fprintf(harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path)
+	require.NoError(t, err)
+	require.NoError(t, harness.Close())
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(soon):
+		t.Fatal("the client goes on without its harness")
+	}
+}
+
+// inProcess runs a client with that configuration and those commands in this process.
+func inProcess(t *testing.T, c traffic.Config, commands ...traffic.Command) error {
+	t.Helper()
+	if c.History == "" {
+		c.History = filepath.Join(t.TempDir(), "a.jsonl")
+	}
+	var in bytes.Buffer
+	lines := json.NewEncoder(&in)
+	require.NoError(t, lines.Encode(c))
+	for _, cmd := range commands {
+		require.NoError(t, lines.Encode(cmd))
+	}
+	return traffic.RunClient(&in, io.Discard)
+}
+
+func TestNonsenseEndsAClient(t *testing.T) {
+	t.Parallel()
+	url := naiveConfig(t).URLs[0]
+	config := func(t *testing.T) string {
+		t.Helper()
+		return fmt.Sprintf(`{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, filepath.Join(t.TempDir(), "a.jsonl"))
+	}
+	tests := map[string]struct {
+		input func(*testing.T) string
+		says  string
+	}{
+		"nothing":         {func(*testing.T) string { return "" }, "no configuration"},
+		"no JSON":         {func(*testing.T) string { return "{\n" }, "configuration: "},
+		"unknown command": {func(t *testing.T) string { t.Helper(); return config(t) + `{"do":"dance"}` + "\n" }, `no command is called "dance"`},
+		"no command":      {func(t *testing.T) string { t.Helper(); return config(t) + "[\n" }, "command: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, harness := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(harness, tt.input(t))
+				_ = harness.Close()
+			}()
+			require.ErrorContains(t, traffic.RunClient(in, io.Discard), tt.says)
+		})
+	}
+}
+
+func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	f, log := newFleet(t, 2, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Seed: 1})
+	require.NoError(t, f.StartAll(t.Context()))
+	require.Eventually(t, func() bool {
+		events, err := history.ReadDir(f.Dir)
+		require.NoError(t, err)
+		kinds := map[history.Kind]int{}
+		for _, e := range events {
+			kinds[e.Kind]++
+		}
+		return kinds[history.Extended] > 0 && kinds[history.Lost] > 0 && kinds[history.Released] > 20
+	}, soon, 10*look)
+	require.Eventually(t, func() bool { return f.Held() > 0 }, soon, look, "the clients tell how far they are")
+
+	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
+	pass := traffic.Command{
+		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:", traffic.Groups), TTL: traffic.TTL, Patience: soon,
+	}
+	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return pass }))
+	require.NoError(t, f.Quit(t.Context()))
+	assert.Empty(t, log.all())
+
+	events, err := history.ReadDir(f.Dir)
+	require.NoError(t, err)
+	assert.Empty(t, check.Sound(events).Findings)
+	assert.Empty(t, check.Exclusion(events).Findings)
+	events = append([]history.Event{{Kind: history.Phase, Phase: history.Calm}}, events...)
+	assert.Empty(t, check.Liveness(events, f.Names(), traffic.Names("test:", traffic.Groups), time.Hour*24*365).Findings)
+}

@@ -1,0 +1,68 @@
+package traffic
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// votes remembers what every master said last to an acquisition of a name. Callers of one name take turns in a Locker,
+// so what was said since a caller asked was said to that caller; among readers, who ask at the same time, it may have
+// been said to another.
+type votes struct {
+	masters map[string]int // by address
+
+	mu   sync.Mutex
+	last map[string]map[int]said // by lock and master
+}
+
+type said struct {
+	history.Vote
+	at time.Time
+}
+
+func newVotes(urls []string) *votes {
+	v := &votes{masters: map[string]int{}, last: map[string]map[int]said{}}
+	for i, u := range urls {
+		if o, err := redis.ParseURL(u); err == nil { // what is no URL, Open will say
+			v.masters[o.Addr] = i
+		}
+	}
+	return v
+}
+
+// trace has a Locker tell.
+func (v *votes) trace() *redlock.Trace { return &redlock.Trace{Vote: v.hear} }
+
+func (v *votes) hear(name, node, op, vote string, took time.Duration, err error) {
+	master, known := v.masters[node]
+	if op != "acquire" || !known {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last[name] == nil {
+		v.last[name] = map[int]said{}
+	}
+	v.last[name][master] = said{history.Vote{Master: master, Verdict: vote, Took: took, Err: text(err)}, time.Now()}
+}
+
+// since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not waited
+// for is not among them.
+func (v *votes) since(lock string, begin time.Time) []history.Vote {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var all []history.Vote
+	for _, s := range v.last[lock] {
+		if s.at.After(begin) {
+			all = append(all, s.Vote)
+		}
+	}
+	slices.SortFunc(all, func(a, b history.Vote) int { return a.Master - b.Master })
+	return all
+}

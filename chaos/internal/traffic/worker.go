@@ -1,0 +1,156 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+)
+
+const (
+	unlockTimeout = 5 * time.Second
+	usualPatience = 20 * time.Second
+	retryPause    = 20 * time.Millisecond
+)
+
+var impatience = Span{20 * time.Millisecond, 500 * time.Millisecond}
+
+// worker is one goroutine's identity in the history.
+type worker struct {
+	client *client
+	id     int
+	ops    atomic.Int64 // the last number given to an acquisition
+	rng    *rand.Rand   // used by the goroutine alone
+}
+
+// try says how one acquisition is made.
+type try struct {
+	locker.Request
+	patience  time.Duration
+	hold      time.Duration
+	careless  bool
+	downgrade bool
+	anonymous bool // nobody asks for the token: so it may be handed over to the next in line of its Locker
+	depth     int  // further holds nested in this one
+	register  string
+	phase     string
+}
+
+// storm locks, holds and unlocks a group's names until ctx ends.
+func (w *worker) storm(ctx context.Context, g Group) {
+	for ctx.Err() == nil {
+		if !w.cycle(ctx, w.draw(g)) {
+			pause(ctx, retryPause)
+		}
+		pause(ctx, g.Rest.draw(w.rng))
+	}
+}
+
+// draw decides the next acquisition in a group.
+func (w *worker) draw(g Group) try {
+	c := w.client.config
+	t := try{
+		Request: locker.Request{
+			Mode: g.Mode, Names: w.names(g), TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
+		},
+		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
+		patience: g.Patience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
+	}
+	switch g.Mode {
+	case ReadersWriters:
+		t.Mode = history.ModeReader
+		if w.rng.Float64() < g.Writers {
+			t.Mode = history.ModeWriter
+			t.downgrade = w.rng.Float64() < g.Downgrades
+		}
+	case history.ModeReentrant:
+		t.Owner = c.Client
+		if g.Owner == OwnerWorker {
+			t.Owner = fmt.Sprintf("%s.%d/%d", c.Client, c.Life, w.id)
+		}
+	default: // nothing to draw
+	}
+	if t.patience == 0 {
+		t.patience = usualPatience
+	}
+	switch w.rng.IntN(6) {
+	case 0:
+		t.Try = true
+	case 1:
+		t.patience = impatience.draw(w.rng)
+	default: // patient
+	}
+	return t
+}
+
+// names draws which of the group's names to lock, in any order.
+func (w *worker) names(g Group) []string {
+	names := g.names(w.client.config.Prefix, w.client.config.Client)
+	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	if g.Mode == history.ModeSeveral {
+		return names[:2+w.rng.IntN(len(names)-1)]
+	}
+	return names[:1]
+}
+
+// pass acquires a name once, trying again after every refusal until its patience ends.
+func (w *worker) pass(ctx context.Context, t try) {
+	deadline := time.Now().Add(t.patience)
+	for {
+		if w.cycle(ctx, t) {
+			return
+		}
+		if t.patience = time.Until(deadline); t.patience <= 0 || ctx.Err() != nil {
+			return
+		}
+		pause(ctx, retryPause)
+	}
+}
+
+// cycle is one acquisition with everything that follows, and reports whether there was one. Every step is in the history
+// before the next begins: the end of the belief in particular before the unlock is sent.
+func (w *worker) cycle(ctx context.Context, t try) bool {
+	a := newAttempt(w, t)
+	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
+	wait, cancel := context.WithTimeout(ctx, t.patience)
+	w.client.doom.soon(Acquiring)
+	l, err := w.client.locker.Lock(wait, t.Request)
+	cancel()
+	if err != nil {
+		a.log(history.Event{Kind: history.Refused, Err: err.Error(), Votes: a.votes()})
+		return false
+	}
+	a.acquired(l)
+	w.client.held.Add(1)
+	hear := context.AfterFunc(l.Context(), a.hear)
+
+	a.section(ctx)
+
+	if !hear() {
+		<-a.lost // it is being written down
+	}
+	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
+	unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+	defer cancel()
+	w.client.doom.soon(Releasing)
+	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(l.Unlock(unlock))})
+	return true
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
