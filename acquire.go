@@ -257,13 +257,13 @@ func (l *Locker) claim(t target, token, intent string, cfg *config) *claim {
 // owner is whose the lock is to be.
 func (a *attempts) owner() string { return cmp.Or(a.target.owner, a.cfg.owner) }
 
-// take makes a Lock of a lease, and gives it to the keeper.
+// take makes a Lock of a lease, and schedules its extensions.
 func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *claim, t tenure) (*Lock, error) {
 	lock := newLock(ctx, a.locker, c, a.line, a.cfg, lease)
 	lock.tenure = t
-	// First the line: once the keeper has the lock it may end at any moment, and its end must find the line held.
+	// First the line: a lock that is scheduled may end at any moment, and its end must find the line held.
 	a.locker.lines.won(a.line, w, lock)
-	if !a.locker.keeper.add(lock) {
+	if !lock.schedule() {
 		lock.release(nil)
 		return nil, ErrClosed
 	}

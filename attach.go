@@ -85,7 +85,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	c := l.claim(mutexOf(name), token, "", cfg)
 	lease := l.quorum.Adopt(c.ops(), cfg.terms(), maybe, until, 0)
 	lock := newLock(ctx, l, c, nil, cfg, lease)
-	if !l.keeper.add(lock) {
+	if !lock.schedule() {
 		return nil, ErrClosed
 	}
 	return lock, nil

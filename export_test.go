@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -118,25 +117,6 @@ func (l *Locker) StopLines() (goOn func()) {
 
 // OneSlot refuses names that the Cluster cluster:7000 cannot lock together.
 func OneSlot(names []string) error { return oneSlot("cluster:7000", names) }
-
-// Keeping gives the keeper so many locks, of which no master knows. plan is what it does when one was extended; stop takes
-// them away.
-func (l *Locker) Keeping(held int) (plan func(i int), stop func()) {
-	locks := make([]*Lock, held)
-	for i := range locks {
-		c := l.claim(mutexOf("held"), "", "", &l.cfg)
-		lease := l.quorum.Adopt(c.ops(), l.cfg.terms(), []bool{false}, l.cfg.clock.Now().Add(time.Hour), 0)
-		locks[i] = newLock(context.Background(), l, c, nil, &l.cfg, lease)
-		l.keeper.add(locks[i])
-	}
-	plan = func(i int) { l.keeper.extended(locks[i], nil) }
-	stop = func() {
-		for _, lk := range locks {
-			l.keeper.remove(lk)
-		}
-	}
-	return plan, stop
-}
 
 // Queue puts so many callers of Lock into the queue of a name; no master is asked. Its functions are what a denial of
 // the head, a TryLock of the name, and a caller's leaving do.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -20,9 +21,10 @@ type Lock struct {
 	cfg    *config
 	lease  *quorum.Lease
 	values context.Context // the values of the context given to Lock, nothing else of it
-	kept                   // the keeper's
 	tenure tenure
 	heir   atomic.Pointer[Lock] // to which the lease was handed over
+
+	renewal keepalive.Entry
 
 	unlocked bool // Unlock was called; guarded by mu, as all below
 	mu       sync.Mutex
@@ -188,7 +190,7 @@ func (l *Lock) extended(err error) {
 		heir.extended(err) // the extension was requested before the hand-over
 		return
 	}
-	defer l.locker.keeper.extended(l, err) // also if a callback panics
+	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.name, l.Until(), err)
 	}
@@ -273,13 +275,14 @@ func (l *Lock) unlock() error {
 }
 
 // lose ends the lock for its holder. Its keys stay on the masters until Until or until Unlock is called. Then the
-// keeper clears them. The holder may rely on Until: the goroutine that would deliver the loss may not be scheduled.
+// schedule clears them. The holder may rely on Until: the goroutine that would deliver the loss may not be scheduled.
 func (l *Lock) lose(why error) {
 	if !l.setErr(why) {
 		return
 	}
 	defer func() { // also if a callback panics
-		if l.cfg.rules.broken.EndedEarly || !l.locker.keeper.leave(l) {
+		l.lease.Fix() // one more extension may be in progress, and win where the one that lost the lock has healed its keys
+		if l.cfg.rules.broken.EndedEarly || !l.locker.schedule.Linger(&l.renewal) {
 			l.clear()
 		}
 	}()
@@ -303,7 +306,7 @@ func (l *Lock) clear() {
 	l.remains = false
 	l.mu.Unlock()
 	if remains {
-		l.locker.keeper.remove(l)
+		l.locker.schedule.Remove(&l.renewal)
 		l.release(nil)
 	}
 }
@@ -329,7 +332,7 @@ func (l *Lock) setErr(err error) bool {
 		l.cancel(err) // before err is visible: an Unlock that finds a loss must not return while the context is live
 	}
 	l.mu.Unlock()
-	l.locker.keeper.remove(l)
+	l.locker.schedule.Remove(&l.renewal)
 	return true
 }
 
@@ -358,3 +361,30 @@ func (l *Lock) giveBack(silently bool, done func(error)) {
 		}
 	})
 }
+
+// expiryLead is how long before its Until a lock is lost, so that the holder never learns of the loss after Until.
+const expiryLead = time.Millisecond
+
+// scheduled is a Lock as the keepalive schedule sees it. Its methods are not part of Lock's API.
+type scheduled Lock
+
+var _ keepalive.Lock = (*scheduled)(nil)
+
+// schedule begins to extend the lock and to watch its deadline. It reports false if the Locker is closed.
+func (l *Lock) schedule() bool { return l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) }
+
+func (l *scheduled) TTL() time.Duration { return l.cfg.ttl }
+
+func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped() }
+
+func (l *scheduled) Until() time.Time { return l.lease.Until() }
+
+func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.End(lead) }
+
+func (l *scheduled) Wake() { l.lease.Wake() }
+
+func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
+
+func (l *scheduled) Expire() { (*Lock)(l).lose((*Lock)(l).expired()) }
+
+func (l *scheduled) Clear() { (*Lock)(l).clear() }

@@ -34,6 +34,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -41,12 +42,11 @@ import (
 
 // Locker acquires locks on one set of masters. It is safe for concurrent use, and one per process is enough.
 type Locker struct {
-	cfg    config
-	quorum *quorum.Quorum
-	lines  lines
-	keeper *keeper
-	// cluster is a master that is a Cluster, "" if none is: keys of one operation must be in one slot there.
-	cluster string
+	cfg      config
+	quorum   *quorum.Quorum
+	lines    lines
+	schedule *keepalive.Schedule
+	cluster  string // the name of a master that is a Cluster: the keys of one operation must share a slot; "" if none is
 
 	mu     sync.Mutex
 	closed bool
@@ -122,7 +122,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	}
 	l.quorum = q
 	l.lines.init(q)
-	l.keeper = newKeeper(cfg.clock, lead-cfg.rules.broken.ToldLate, q.Slept)
+	l.schedule = keepalive.New(cfg.clock, expiryLead-cfg.rules.broken.ToldLate, q.Slept)
 	return l, nil
 }
 
@@ -194,7 +194,8 @@ func (l *Locker) Close() error {
 	l.mu.Unlock()
 	deadline := l.cfg.clock.Now().Add(closing + 2*l.cfg.timeout())
 	close(l.ending)
-	for _, lock := range l.keeper.close() {
+	for _, entry := range l.schedule.Close() {
+		lock := (*Lock)(entry.(*scheduled))
 		lock.endWith(failed("lock", lock.names(), ErrClosed))
 	}
 	l.busy.Wait()

@@ -85,8 +85,8 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 	})
 }
 
-// The keeper may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits for that
-// release, and is not told that somebody holds the name.
+// The keepalive schedule may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits for
+// that release, and does not report that the name is held.
 func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -115,7 +115,7 @@ func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.
 			time.Sleep(min(5*time.Millisecond, max(time.Until(until), 0)))
 		}
 		<-lk.Context().Done()
-		<-releasing // the keeper is at it
+		<-releasing // the schedule is releasing it
 		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
 		next := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })
 		close(goOn)

@@ -1,0 +1,81 @@
+package keepalive_test
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/keepalive"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ttl  = 3 * time.Second
+	lead = time.Millisecond
+)
+
+// fakeLock is a Lock that records the calls of its Schedule. Only one goroutine runs at a time in the tests' bubbles.
+type fakeLock struct {
+	schedule *keepalive.Schedule
+	entry    keepalive.Entry
+	ttl      time.Duration
+	until    time.Time
+	fixed    bool // no keepalive, or at its maximum hold
+	suspends time.Duration
+	result   func(*fakeLock) error // of an extension; nil: the extension does not end
+
+	renewed []time.Time
+	expired []time.Time
+	cleared []time.Time
+}
+
+func (l *fakeLock) TTL() time.Duration { return l.ttl }
+func (l *fakeLock) Renewable() bool    { return !l.fixed }
+func (l *fakeLock) Until() time.Time   { return l.until }
+func (l *fakeLock) Wake()              { l.until, l.suspends = l.until.Add(-l.suspends), 0 }
+func (l *fakeLock) ExpiresWithin(lead time.Duration) bool {
+	return !time.Now().Before(l.until.Add(-lead))
+}
+func (l *fakeLock) Expire() { l.expired = append(l.expired, time.Now()) }
+func (l *fakeLock) Clear()  { l.cleared = append(l.cleared, time.Now()) }
+func (l *fakeLock) Renew() {
+	l.renewed = append(l.renewed, time.Now())
+	if l.result != nil {
+		l.schedule.Renewed(&l.entry, l.result(l))
+	}
+}
+
+// extends is the result of an extension that succeeds.
+func extends(l *fakeLock) error {
+	l.until = time.Now().Add(l.ttl)
+	return nil
+}
+
+// newSchedule returns a Schedule that the test closes.
+func newSchedule(t testing.TB, c clock.Clock, suspended func() time.Duration) *keepalive.Schedule {
+	t.Helper()
+	s := keepalive.New(c, lead, suspended)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// added returns a lock that was just acquired, and added to s.
+func added(t testing.TB, s *keepalive.Schedule, result func(*fakeLock) error) *fakeLock {
+	t.Helper()
+	l := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl), result: result}
+	if !s.Add(&l.entry, l) {
+		t.Fatal("the schedule is closed")
+	}
+	return l
+}
+
+// suspender is a clock that reports suspensions.
+type suspender struct {
+	clock.Clock
+	total time.Duration
+}
+
+func (s *suspender) Suspended() time.Duration { return s.total }

@@ -1,0 +1,241 @@
+package keepalive_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/keepalive"
+)
+
+var errTest = errors.New("of the test")
+
+// inBubble runs a test in virtual time with an empty Schedule, which does not report suspensions.
+func inBubble(t *testing.T, test func(t *testing.T, s *keepalive.Schedule)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newSchedule(t, noSuspender{clock.System}, nil)) })
+}
+
+// noSuspender hides that a clock is a Suspender.
+type noSuspender struct{ clock.Clock }
+
+// assertAbout asserts that two times differ by d, give or take the jitter of an extension.
+func assertAbout(t *testing.T, from, to time.Time, d time.Duration) {
+	t.Helper()
+	assert.InDelta(t, d.Seconds(), to.Sub(from).Seconds(), 0.11*d.Seconds())
+}
+
+func TestALockIsRenewedEveryThirdOfItsTTL(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		last := time.Now()
+		l := added(t, s, extends)
+		time.Sleep(10 * ttl)
+		assert.InDelta(t, 30, len(l.renewed), 3)
+		for _, at := range l.renewed {
+			assertAbout(t, last, at, ttl/3)
+			last = at
+		}
+		assert.Empty(t, l.expired)
+		assert.Empty(t, l.cleared)
+	})
+}
+
+func TestTheRenewalsOfLocksAreSpread(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		times := make(map[time.Time]bool)
+		var locks []*fakeLock
+		for range 1000 {
+			locks = append(locks, added(t, s, extends))
+		}
+		time.Sleep(ttl / 2)
+		for _, l := range locks {
+			require.Len(t, l.renewed, 1)
+			times[l.renewed[0]] = true
+		}
+		assert.Greater(t, len(times), 10, "jitter")
+		assert.LessOrEqual(t, len(times), 100, "locks that are due within a thousandth of the TTL are renewed together")
+	})
+}
+
+func TestAFailedRenewalIsRepeatedSooner(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		last := time.Now()
+		l := added(t, s, func(*fakeLock) error { return errTest })
+		time.Sleep(ttl / 2)
+		require.GreaterOrEqual(t, len(l.renewed), 2)
+		assertAbout(t, last, l.renewed[0], ttl/3)
+		assertAbout(t, l.renewed[0], l.renewed[1], ttl/12)
+	})
+}
+
+func TestALockThatEndsSoonIsRenewedInTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		began := time.Now()
+		l := &fakeLock{schedule: s, ttl: ttl, until: began.Add(ttl / 10), result: extends}
+		require.True(t, s.Add(&l.entry, l))
+		time.Sleep(ttl / 10)
+		require.NotEmpty(t, l.renewed)
+		assertAbout(t, began, l.renewed[0], ttl/20)
+	})
+}
+
+func TestARenewalInProgressIsNotRepeated(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, nil)
+		time.Sleep(ttl)
+		assert.Len(t, l.renewed, 1)
+		assert.Len(t, l.expired, 1)
+	})
+}
+
+func TestALockExpiresBeforeItsUntil(t *testing.T) {
+	for name, fixed := range map[string]bool{"not renewable": true, "its renewals fail": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+				l := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl), fixed: fixed}
+				l.result = func(*fakeLock) error { return errTest }
+				require.True(t, s.Add(&l.entry, l))
+				time.Sleep(2 * ttl)
+				assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
+				assert.Equal(t, fixed, len(l.renewed) == 0)
+				s.Renewed(&l.entry, nil)
+				time.Sleep(ttl)
+				assert.Len(t, l.expired, 1, "a renewal that ends later changes nothing")
+			})
+		})
+	}
+}
+
+func TestALockThatBecomesFixedIsNotRenewed(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, func(l *fakeLock) error {
+			l.fixed = true
+			return extends(l)
+		})
+		time.Sleep(2 * ttl)
+		assert.Len(t, l.renewed, 1)
+		assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
+	})
+}
+
+func TestARemovedLockIsLeftAlone(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		kept, removed, never := added(t, s, extends), added(t, s, nil), &fakeLock{}
+		s.Remove(&removed.entry)
+		s.Remove(&removed.entry)
+		s.Remove(&never.entry)
+		s.Renewed(&removed.entry, nil)
+		time.Sleep(2 * ttl)
+		assert.Empty(t, removed.renewed)
+		assert.Empty(t, removed.expired)
+		assert.NotEmpty(t, kept.renewed)
+	})
+}
+
+func TestALingeringLockIsClearedAtItsUntil(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, nil)
+		s.Remove(&l.entry)
+		require.True(t, s.Linger(&l.entry))
+		s.Renewed(&l.entry, nil)
+		time.Sleep(2 * ttl)
+		assert.Equal(t, []time.Time{l.until}, l.cleared)
+		assert.Empty(t, l.renewed)
+		assert.Empty(t, l.expired)
+		assert.False(t, s.Linger(&l.entry), "its Until has passed")
+	})
+}
+
+func TestALingeringLockThatIsRemovedIsNotCleared(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, nil)
+		s.Remove(&l.entry)
+		require.True(t, s.Linger(&l.entry))
+		s.Remove(&l.entry)
+		time.Sleep(2 * ttl)
+		assert.Empty(t, l.cleared)
+	})
+}
+
+func TestCloseReturnsAllLocks(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		held, lingering, removed := added(t, s, extends), added(t, s, nil), added(t, s, nil)
+		s.Remove(&lingering.entry)
+		require.True(t, s.Linger(&lingering.entry))
+		s.Remove(&removed.entry)
+		assert.ElementsMatch(t, []keepalive.Lock{held, lingering}, s.Close())
+		assert.Empty(t, s.Close())
+
+		assert.False(t, s.Add(&keepalive.Entry{}, held))
+		assert.False(t, s.Linger(&removed.entry))
+		s.Remove(&held.entry)
+		s.Renewed(&held.entry, nil)
+		time.Sleep(2 * ttl)
+		assert.Empty(t, held.renewed)
+		assert.Empty(t, lingering.cleared)
+	})
+}
+
+// The deadline of a lock counts a suspension of the machine, and the alarm of the Schedule does not.
+func TestASuspensionMovesWhatIsDueEarlier(t *testing.T) {
+	t.Parallel()
+	const long = time.Hour
+	for _, tt := range []struct {
+		name      string
+		suspended time.Duration
+		fixed     bool
+		renewed   bool
+	}{
+		{"past the end of a lock", long, false, false},
+		{"past the end of a lock without keepalive", long, true, false},
+		{"until a minute before it", long - time.Minute, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := &suspender{Clock: clock.System}
+				s := newSchedule(t, c, c.Suspended)
+				held := &fakeLock{schedule: s, ttl: long, until: time.Now().Add(long), fixed: tt.fixed, result: extends}
+				lost := &fakeLock{schedule: s, ttl: long, until: time.Now().Add(long)}
+				require.True(t, s.Add(&held.entry, held))
+				require.True(t, s.Add(&lost.entry, lost))
+				s.Remove(&lost.entry)
+				require.True(t, s.Linger(&lost.entry))
+				time.Sleep(time.Second / 2)
+
+				c.total = tt.suspended
+				held.suspends, lost.suspends = c.total, c.total
+				time.Sleep(time.Second)
+				assert.Equal(t, !tt.renewed, len(held.expired) == 1, "noticed within a second")
+				time.Sleep(time.Minute / 2)
+				assert.Equal(t, tt.renewed, len(held.renewed) == 1)
+				assert.Empty(t, lost.cleared, "its Until does not move")
+			})
+		})
+	}
+}
+
+// BenchmarkRenewed is what the Schedule does for one extension of one of so many held locks.
+func BenchmarkRenewed(b *testing.B) {
+	for _, held := range []int{100, 100_000} {
+		b.Run(fmt.Sprint(held, " locks"), func(b *testing.B) {
+			s := newSchedule(b, clock.System, func() time.Duration { return 0 })
+			locks := make([]*fakeLock, held)
+			for i := range locks {
+				locks[i] = &fakeLock{ttl: ttl, until: time.Now().Add(time.Hour)}
+				s.Add(&locks[i].entry, locks[i])
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s.Renewed(&locks[i%held].entry, nil)
+			}
+		})
+	}
+}
