@@ -4,15 +4,17 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
 FIVE        := -f docker-compose.5node.yml
 REDISIMAGE  := go run ./internal/redisbox/redisimage/cmd/redisimage
-TESTSUMMARY := go run ./internal/testsummary/cmd/testsummary
+GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
 # The modules of the workspace (go.work). Only the first one is what a user of the library requires.
 MODULES     := . bench chaos examples/fencing integration internal/redisbox
 PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
-# make test RACE=1 looks for data races too; make test ARGS="-run TestX -v" passes flags to go test; make test AGAIN=3 runs each of up
-# to five tests that failed three times more, alone, and fails only if one of them does. The simulation draws other schedules then.
+# make test RACE=1 looks for data races too; make test ARGS="-run TestX" passes flags to go test. The summary at the end has
+# every test that was skipped, with its reason. TESTREPORT gets the output of go test -json.
+RUNTESTS   = go run $(GOTESTSUM) --format pkgname --jsonfile $(TESTREPORT) --packages="$(1)" -- $(TESTFLAGS)
+TESTREPORT ?= bin/test-report.json
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),-race) $(ARGS)
 # How long make chaos-soak lasts.
 DURATION ?= 2h
@@ -29,15 +31,18 @@ build: ## the redlock command, in bin/
 	go build -o bin/redlock ./cmd/redlock
 
 # The image is made beforehand, where one sees what takes a while. Without Docker the summary says what did not run.
-test: ## every test, and at the end what did not run, and why (RACE=1, AGAIN=3)
+test: ## every test, and at the end what did not run, and why (RACE=1, ARGS=...)
 	@$(REDISIMAGE) >/dev/null || true
-	@$(TESTSUMMARY) $(if $(AGAIN),-again $(AGAIN) -except chaos/internal/simulation) -elsewhere "the chaos run: make chaos" -elsewhere "the benchmark: make bench" -- $(TESTFLAGS) $(PACKAGES)
+	@mkdir -p $(dir $(TESTREPORT))
+	@$(call RUNTESTS,$(PACKAGES))
+	@echo "Not a part of make test: the chaos run (make chaos) and the benchmark (make bench)."
 
 race: ## make test with the race detector
 	@$(MAKE) --no-print-directory test RACE=1
 
 integration: image ## the tests against five real masters in containers, alone
-	@$(TESTSUMMARY) -- $(TESTFLAGS) ./integration/... ./internal/redisbox/...
+	@mkdir -p $(dir $(TESTREPORT))
+	@$(call RUNTESTS,./integration/... ./internal/redisbox/...)
 
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
 	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
