@@ -72,8 +72,8 @@ bench: ## single masters against quorums against other clients, near, far, in a 
 bench-check: ## the same against the project's targets: names what falls short (on a quiet machine)
 	go run ./bench -check
 
-bench-docs: ## the same, with its tables and pictures put into docs/performance.md (on a quiet machine)
-	go run ./bench -check -save bench-report/run.json -html bench-report/report.html -markdown docs/performance.md -pictures docs/performance
+bench-docs: ## the same, with its tables and pictures put into docs/performance/ (on a quiet machine)
+	go run ./bench -check -save bench-report/run.json -html bench-report/report.html -markdown docs/performance/tables.md -pictures docs/performance
 
 bench-smoke: ## the benchmark in short, on ratios with slack: that it runs, and that nothing has fallen far back
 	go run ./bench -smoke -check
