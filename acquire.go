@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -34,23 +35,23 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 	return l.lock(ctx, mutexOf(name), true, opts)
 }
 
-func mutexOf(name string) target { return target{kind: kindMutex, names: []string{name}} }
+func mutexOf(name string) kind.Target { return kind.Target{Kind: kind.Mutex, Names: []string{name}} }
 
-func (l *Locker) lock(ctx context.Context, t target, try bool, opts []LockOption) (*Lock, error) {
+func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockOption) (*Lock, error) {
 	lock, err := l.acquire(ctx, t, try, opts)
 	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
 		return lock, err
 	}
-	return nil, failed("lock", t.names, err)
+	return nil, failed("lock", t.Names, err)
 }
 
-func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOption) (lock *Lock, err error) {
+func (l *Locker) acquire(ctx context.Context, t kind.Target, try bool, opts []LockOption) (lock *Lock, err error) {
 	cfg, err := l.settings(t, opts)
 	if err != nil {
 		return nil, err
 	}
 	if cfg.fencing {
-		if err := checkHint(cfg.clock.Now()); err != nil {
+		if err := kind.CheckHint(cfg.clock.Now()); err != nil {
 			return nil, err
 		}
 	}
@@ -64,10 +65,10 @@ func (l *Locker) acquire(ctx context.Context, t target, try bool, opts []LockOpt
 
 	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
 	a.contention = waitqueue.Contention{RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority()}
-	a.mayIntend = !try && t.kind != kindReader && !l.standsAlone(t.names[0])
+	a.mayIntend = !try && t.Kind.Intents != kind.IntentNever && !l.noSiblingKeys(t.Names[0])
 	defer func() { a.withdraw(lock) }() // deferred, as everything below, because a callback may panic
-	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try, alone: !t.exclusive()}
-	w.once = t.kind == kindReentrant && !try
+	w := &waiter{turn: make(chan turn, 1), target: t, cfg: cfg, try: try, alone: !t.Kind.Exclusive()}
+	w.once = t.Kind.Nested() && !try
 	lock, err = a.waitInLine(ctx, w)
 	if a.denied {
 		nudged := &waiter{turn: make(chan turn, 1), nudge: make(chan struct{}, 1), target: t, cfg: cfg}
@@ -92,30 +93,36 @@ func (a *attempts) waitInLine(ctx context.Context, w *waiter) (lock *Lock, err e
 }
 
 // settings checks the arguments of a call, before anything is sent, and returns its configuration.
-func (l *Locker) settings(t target, opts []LockOption) (*config, error) {
-	if err := t.check(); err != nil {
+func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
 		return nil, err
 	}
-	return cfg, l.placeable(t, cfg)
+	return cfg, l.checkSlots(t, cfg)
 }
 
-// placeable refuses keys that a Cluster among the masters could not keep in one place.
-func (l *Locker) placeable(t target, cfg *config) error {
-	if l.cluster == "" || (t.kind == kindMutex && len(t.names) == 1 && !cfg.fencing) {
+// checkSlots returns an error if a Cluster among the masters keeps the target's keys in several slots.
+func (l *Locker) checkSlots(t kind.Target, cfg *config) error {
+	if l.cluster == "" {
 		return nil
 	}
-	return oneSlot(l.cluster, t.names)
+	return t.CheckSlots(l.cluster, cfg.fencing)
+}
+
+// noSiblingKeys reports whether a Cluster among the masters can keep no key beside the name. Then the name has no fence,
+// and no holder but a mutex without a fencing token.
+func (l *Locker) noSiblingKeys(name string) bool {
+	return l.cluster != "" && kind.CheckSlots(l.cluster, []string{name}) != nil
 }
 
 // attempts is one call of Lock or TryLock, of any kind.
 type attempts struct {
 	locker *Locker
 	cfg    *config
-	target target
+	target kind.Target
 	line   *line
 	faults *quorum.Faults
 	began  time.Time
@@ -192,7 +199,7 @@ func (a *attempts) ask(ctx context.Context, w *waiter, going tenure) (*Lock, err
 	if a.locker.isEnding() {
 		return nil, ErrClosed
 	}
-	claim := a.claim(newToken(a.owner()))
+	claim := a.claim(kind.NewToken(a.owner()))
 	asked := a.cfg.clock.Now()
 	lease, err := a.attempt(ctx, claim)
 	switch {
@@ -217,13 +224,13 @@ func (a *attempts) over(ctx context.Context, err error) bool {
 
 // attempt asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
 // then one first, the same one for everybody, so that the contenders do not split the vote.
-func (a *attempts) attempt(ctx context.Context, c *claim) (*quorum.Lease, error) {
+func (a *attempts) attempt(ctx context.Context, c *kind.Claim) (*quorum.Lease, error) {
 	scout := quorum.Everywhere
 	if a.scout {
-		scout = a.locker.quorum.Scout(hash(a.target.names[0]))
+		scout = a.locker.quorum.Scout(hash(a.target.Names[0]))
 	}
 	a.count++
-	lease, err := a.locker.quorum.Acquire(ctx, c.ops(), a.cfg.terms(), scout, a.faults)
+	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), a.cfg.terms(), scout, a.faults)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.scoutDenied = errors.As(err, &denied) && denied.Alone
@@ -233,32 +240,32 @@ func (a *attempts) attempt(ctx context.Context, c *claim) (*quorum.Lease, error)
 }
 
 // refusalOf makes the error of an attempt on a target out of what the quorum said.
-func refusalOf(t target, err error) error {
+func refusalOf(t kind.Target, err error) error {
 	var denied *quorum.DeniedError
 	if !errors.As(err, &denied) {
 		return err
 	}
-	way, _ := denied.By.(obstacle)
-	return &HeldError{Name: t.names[min(way.name, len(t.names)-1)], Kind: way.kind, Retry: denied.Wait}
+	blocker, _ := denied.By.(kind.Blocker)
+	return &HeldError{Name: t.Names[min(blocker.Name, len(t.Names)-1)], Kind: blocker.Kind, Retry: denied.Wait}
 }
 
 // claim is what the masters are asked with a token.
-func (a *attempts) claim(token string) *claim {
+func (a *attempts) claim(token string) *kind.Claim {
 	return a.locker.claim(a.target, token, a.intent, a.cfg)
 }
 
-func (l *Locker) claim(t target, token, intent string, cfg *config) *claim {
-	return &claim{
-		target: t, token: token, intent: intent, ttl: cfg.ttl, fencing: cfg.fencing,
-		hint: l.cfg.clock.Now().UnixMicro(), scripts: l.cfg.rules.scripts,
+func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
+	return &kind.Claim{
+		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing,
+		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.rules.scripts,
 	}
 }
 
 // owner is whose the lock is to be.
-func (a *attempts) owner() string { return cmp.Or(a.target.owner, a.cfg.owner) }
+func (a *attempts) owner() string { return cmp.Or(a.target.Owner, a.cfg.owner) }
 
 // take makes a Lock of a lease, and schedules its extensions.
-func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *claim, t tenure) (*Lock, error) {
+func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *kind.Claim, t tenure) (*Lock, error) {
 	lock := newLock(ctx, a.locker, c, a.line, a.cfg, lease)
 	lock.tenure = t
 	// First the line: a lock that is scheduled may end at any moment, and its end must find the line held.
@@ -295,7 +302,7 @@ func (a *attempts) gaveUp(ctx context.Context) error {
 	if a.last != nil {
 		why = append(why, a.last)
 	}
-	return failed("lock", a.target.names, why...)
+	return failed("lock", a.target.Names, why...)
 }
 
 func (l *Locker) isEnding() bool {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
 )
 
 // Attach returns a Lock on a mutex that was acquired elsewhere, given its token. It is for a process that passes its
@@ -35,13 +38,13 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	if token == "" {
 		return nil, errors.New("redlock: the token is empty: pass what Lock.Token returned")
 	}
-	if err := tooLong("token", token, maxToken); err != nil {
+	if err := names.CheckLength("token", token, kind.MaxToken); err != nil {
 		return nil, err
 	}
-	if err := mutexOf(name).check(); err != nil {
+	if err := mutexOf(name).Check(); err != nil {
 		return nil, err
 	}
-	if err := l.placeable(mutexOf(name), cfg); err != nil {
+	if err := l.checkSlots(mutexOf(name), cfg); err != nil {
 		return nil, err
 	}
 	slept, asked := l.quorum.Slept(), l.cfg.clock.Now()
@@ -54,36 +57,36 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	var ours, others []time.Duration
 	var other string // the kind of the others' lock
 	for i, an := range answers {
-		seen, ok := sightingOf(an)
-		mine, isMine := seen.by(token)
+		seen, ok := kind.StateOf(an)
+		mine, isMine := seen.Holder(token)
 		switch {
 		case !ok:
 			maybe[i] = true
-		case seen.kind == "":
-		case seen.kind == kindMutex && isMine:
+		case seen.Kind == "":
+		case seen.Kind == kind.Mutex.Name && isMine:
 			maybe[i] = true
-			if mine.left < 0 { // somebody removed the TTL: rely on no more than one of ours
-				mine.left = cfg.ttl
+			if mine.TTL < 0 { // somebody removed the TTL: rely on no more than one of ours
+				mine.TTL = cfg.ttl
 			}
-			ours = append(ours, mine.left)
+			ours = append(ours, mine.TTL)
 		default:
-			others, other = append(others, seen.longest().left), seen.kind
+			others, other = append(others, seen.Longest().TTL), seen.Kind
 		}
 	}
 	switch {
 	case len(ours) >= need:
 	case len(others) >= need:
-		return nil, &HeldError{Name: name, Kind: other, Retry: max(0, sureUntil(others, need))}
+		return nil, &HeldError{Name: name, Kind: other, Retry: max(0, kind.MajorityTTL(others, need))}
 	default:
 		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(ours), len(answers))
 	}
-	left := sureUntil(ours, need)
+	left := kind.MajorityTTL(ours, need)
 	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Slept() - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Adopt(c.ops(), cfg.terms(), maybe, until, 0)
+	lease := l.quorum.Adopt(c.Ops(), cfg.terms(), maybe, until, 0)
 	lock := newLock(ctx, l, c, nil, cfg, lease)
 	if !lock.schedule() {
 		return nil, ErrClosed

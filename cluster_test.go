@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/node"
 )
@@ -108,7 +109,7 @@ func TestNamesOfSeveralSlotsOverAClusterAreRefusedBeforeAnythingIsLocked(t *test
 			require.Error(t, err, "%s: %s", name, op)
 			for _, says := range []string{
 				`"account:1"`, `"account:2"`, `"{tag}account:1"`, `"{tag}account:2"`,
-				fmt.Sprint("slot ", redlock.Slot("account:1")), fmt.Sprint("slot ", redlock.Slot("account:2")),
+				fmt.Sprint("slot ", kind.Slot("account:1")), fmt.Sprint("slot ", kind.Slot("account:2")),
 			} {
 				require.ErrorContains(t, err, says, "%s: %s", name, op)
 			}
@@ -186,10 +187,10 @@ func TestSlotsAreTheClusters(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	for _, name := range []string{"orders:42", "", "{tag}a", "a{tag}b{other}", "{}a", "a{b", "a}b{c}d", "{{a}}", "\x00\xff", "käse 🧀"} {
-		for _, key := range []string{name, redlock.FenceKey(name), redlock.IntentKey(name)} {
+		for _, key := range []string{name, kind.FenceKey(name), kind.IntentKey(name)} {
 			slot, err := c.client.ClusterKeySlot(t.Context(), key).Result()
 			require.NoError(t, err)
-			assert.Equal(t, slot, int64(redlock.Slot(key)), "%q", key)
+			assert.Equal(t, slot, int64(kind.Slot(key)), "%q", key)
 		}
 	}
 }

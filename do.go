@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
+
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // Do acquires the lock as [Locker.Lock] does, calls fn, and unlocks, even if fn panics or calls runtime.Goexit.
@@ -28,13 +30,13 @@ func (l *Locker) DoAll(ctx context.Context, names []string, fn func(context.Cont
 // Do acquires the lock for writing as [RW.Lock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for
 // the error. fn may turn the lock into a read lock with [Lock.Downgrade].
 func (rw *RW) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
-	return rw.locker.do(ctx, rw.target(kindWriter), fn, opts)
+	return rw.locker.do(ctx, rw.target(kind.Writer), fn, opts)
 }
 
 // RDo acquires the lock for reading as [RW.RLock] does, calls fn, and unlocks. See [Locker.Do] for fn's context and for
 // the error.
 func (rw *RW) RDo(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
-	return rw.locker.do(ctx, rw.target(kindReader), fn, opts)
+	return rw.locker.do(ctx, rw.target(kind.Reader), fn, opts)
 }
 
 // Do acquires a hold as [Reentrant.Lock] does, calls fn, and unlocks that hold. See [Locker.Do] for fn's context and
@@ -44,12 +46,12 @@ func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts
 }
 
 // do is Do for every kind of lock.
-func (l *Locker) do(ctx context.Context, t target, fn func(context.Context) error, opts []LockOption) (err error) {
+func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context) error, opts []LockOption) (err error) {
 	if fn == nil {
 		if _, err := l.settings(t, opts); err != nil {
-			return failed("lock", t.names, err)
+			return failed("lock", t.Names, err)
 		}
-		return failed("do", t.names, errors.New("fn is nil: pass the function to call under the lock"))
+		return failed("do", t.Names, errors.New("fn is nil: pass the function to call under the lock"))
 	}
 	lock, err := l.lock(ctx, t, false, opts)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -58,8 +59,8 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 				for at := 100 * time.Millisecond; at < 16*time.Second; at += 700 * time.Millisecond {
 					inWorld(t, 3, func(t *testing.T, w *world) {
 						for i, m := range w.Masters() { // they disagree on the fencing token, which is written back
-							m.Set(redlock.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
-							m.Set(redlock.FenceKey("foreign"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+							m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+							m.Set(kind.FenceKey("foreign"), fmt.Sprint(int64(2e15)+int64(i)), 0)
 						}
 						l := w.locker(t, "a", opts...)
 						w.warm(t, l)
@@ -151,7 +152,7 @@ func TestCloseEndsACallThatWritesItsFencingTokenBack(t *testing.T) {
 		l := w.locker(t, "a")
 		disagree := func() {
 			for i, m := range w.Masters() {
-				m.Set(redlock.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
+				m.Set(kind.FenceKey("x"), fmt.Sprint(int64(2e15)+int64(i)), 0)
 			}
 		}
 		for range 3 { // until all masters know the scripts

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -49,10 +51,10 @@ func (e *HeldError) Error() string { return failed("lock", []string{e.Name}, e).
 // Is reports whether target is [ErrHeld].
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-func (e *HeldError) reason(names []string) string {
+func (e *HeldError) reason(of []string) string {
 	text := "held by another"
-	if len(names) != 1 || e.Name != names[0] {
-		text = quoted(e.Name) + " is " + text
+	if len(of) != 1 || e.Name != of[0] {
+		text = names.Quote(e.Name) + " is " + text
 	}
 	if e.Kind != "" {
 		text += " (" + e.Kind + ")"
@@ -71,22 +73,22 @@ type failure struct {
 	why   []error
 }
 
-func failed(op string, names []string, why ...error) error {
-	return &failure{op: op, names: names, why: why}
+func failed(op string, about []string, why ...error) error {
+	return &failure{op: op, names: about, why: why}
 }
 
 // during returns err as the failure of an operation on names, or nil if err is nil.
-func during(op string, names []string, err error) error {
+func during(op string, about []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return failed(op, names, err)
+	return failed(op, about, err)
 }
 
 func (e *failure) Error() string {
 	about := e.op
 	if len(e.names) > 0 {
-		about += " " + listed(e.names, quoted)
+		about += " " + names.List(e.names, names.Quote)
 	}
 	return prefix + about + ": " + e.reason(e.names)
 }
@@ -94,11 +96,11 @@ func (e *failure) Error() string {
 // Unwrap returns the reasons.
 func (e *failure) Unwrap() []error { return e.why }
 
-func (e *failure) reason(names []string) string {
+func (e *failure) reason(of []string) string {
 	texts := make([]string, len(e.why))
 	for i, err := range e.why {
-		if r, ok := err.(interface{ reason(names []string) string }); ok { //nolint:errorlint // err itself is printed
-			texts[i] = r.reason(names)
+		if r, ok := err.(interface{ reason(of []string) string }); ok { //nolint:errorlint // err itself is printed
+			texts[i] = r.reason(of)
 		} else {
 			texts[i] = plain(err)
 		}
@@ -114,9 +116,9 @@ func plain(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
 
 // releasedError is ErrReleased for the names of a lock. Its text is built on demand: every Unlock makes one, and few are
 // ever read.
-type releasedError struct{ *claim }
+type releasedError struct{ *kind.Claim }
 
-func (e releasedError) Error() string { return failed("lock", e.names, ErrReleased).Error() }
+func (e releasedError) Error() string { return failed("lock", e.Target.Names, ErrReleased).Error() }
 
 func (releasedError) reason([]string) string { return plain(ErrReleased) }
 

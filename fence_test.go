@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -23,11 +24,11 @@ func fenced(t testing.TB, l *redlock.Locker, name string) *redlock.Lock {
 
 // count sets what a master has counted for a name.
 func count(m *simnet.Master, name, fence string) {
-	_ = m.Redis().Set(redlock.FenceKey(name), fence)
+	_ = m.Redis().Set(kind.FenceKey(name), fence)
 }
 
 func counted(m *simnet.Master, name string) string {
-	last, _ := m.Redis().Get(redlock.FenceKey(name))
+	last, _ := m.Redis().Get(kind.FenceKey(name))
 	return last
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // A hand-over gives the next in line of this process a lock that its holder has just unlocked, without asking the masters: a
@@ -53,7 +53,7 @@ func (t tenure) gap(now time.Time) time.Duration {
 
 // stays reports whether this Locker may keep the name from others until the waiter has had it.
 func (l *Lock) stays(w *waiter, now time.Time, least time.Duration) bool {
-	return l.claim.kind == kindMutex && w.target.kind == kindMutex &&
+	return l.claim.Target.Kind.HandsOver && w.target.Kind.HandsOver &&
 		l.tenure.handed < mostHandOvers && now.Sub(l.tenure.since) < l.tenure.slice(l.cfg.ttl, least)
 }
 
@@ -92,9 +92,8 @@ func (l *Lock) goesOn() bool {
 
 // announce tells those who wait for the name that it is free: of a release that was silent, when nobody here goes on with it.
 func (l *Lock) announce() {
-	for _, name := range l.claim.names {
-		op := node.Command("announce", node.ReadNumber, "publish", channel(name), "").About(name)
-		l.locker.quorum.Tell(op, l.cfg.timeout())
+	for _, name := range l.claim.Target.Names {
+		l.locker.quorum.Tell(kind.Announce(name), l.cfg.timeout())
 	}
 }
 

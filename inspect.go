@@ -2,10 +2,12 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -31,43 +33,42 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 	owners := make(map[string]int)                                        // of a reentrant lock: on how many masters
 	fences, kinds := make(map[int64]int), make(map[string]map[string]int) // of the holds, by token
 	for _, an := range answers {
-		seen, ok := sightingOf(an)
+		seen, ok := kind.StateOf(an)
 		if !ok {
 			continue
 		}
-		for _, one := range seen.holds {
-			lefts[one.token] = append(lefts[one.token], one.left)
-			if kinds[one.token] == nil {
-				kinds[one.token] = make(map[string]int)
+		for _, one := range seen.Holders {
+			lefts[one.Token] = append(lefts[one.Token], one.TTL)
+			if kinds[one.Token] == nil {
+				kinds[one.Token] = make(map[string]int)
 			}
-			kinds[one.token][seen.kind]++
+			kinds[one.Token][seen.Kind]++
 		}
-		if seen.kind == kindReentrant && len(seen.holds) > 0 {
-			owners[ownerOf(seen.holds[0].token)]++ // they are all of one owner
+		if seen.Nested() && len(seen.Holders) > 0 {
+			owners[kind.OwnerOf(seen.Holders[0].Token)]++ // they are all of one owner
 		}
-		if fences[seen.fence]++; fences[seen.fence] == need {
-			h.Fence = uint64(seen.fence)
+		if fences[seen.Fence]++; fences[seen.Fence] == need {
+			h.Fence = uint64(seen.Fence)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(lefts)) {
 		if left := lefts[token]; len(left) >= need {
-			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: sureUntil(left, need)})
+			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: kind.MajorityTTL(left, need)})
 			h.Kind = mostSaid(kinds[token])
 		}
 	}
 	for owner, n := range owners {
 		for token := range lefts {
-			if n >= need && ownerOf(token) == owner {
-				h.Kind = kindReentrant // its holds may each sit on a majority of their own
+			if n >= need && kind.OwnerOf(token) == owner {
+				h.Kind = kind.Reentrant.Name // its holds may each sit on a majority of their own
 				h.Depth++
 			}
 		}
 	}
-	switch h.Kind {
-	case "":
+	switch {
+	case h.Kind == "":
 		h.Fence = 0
-	case kindReentrant:
-	default:
+	case !kind.Named(h.Kind).Nested():
 		h.Depth = 1
 	}
 }
@@ -75,9 +76,9 @@ func (h *Holding) gather(answers []quorum.Answer, need int) {
 // mostSaid returns the kind that most masters report. They may differ during a downgrade, when some masters have the
 // token as a writer's and others as a reader's.
 func mostSaid(kinds map[string]int) (most string) {
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		if kinds[kind] >= kinds[most] {
-			most = kind
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		if kinds[k] >= kinds[most] {
+			most = k
 		}
 	}
 	return most
@@ -85,15 +86,32 @@ func mostSaid(kinds map[string]int) (most string) {
 
 func nodeHolding(an quorum.Answer) NodeHolding {
 	row := NodeHolding{Node: an.Node}
-	seen, ok := sightingOf(an)
+	seen, ok := kind.StateOf(an)
 	if !ok {
 		row.Err = nodeError(an, "inspect")
 		return row
 	}
-	longest := seen.longest()
-	row.Kind, row.Token, row.Left, row.Fence = seen.kind, longest.token, longest.left, uint64(seen.fence)
-	for _, one := range seen.holds {
-		row.Holders = append(row.Holders, Holder{Token: one.token, Votes: 1, Left: one.left})
+	longest := seen.Longest()
+	row.Kind, row.Token, row.Left, row.Fence = seen.Kind, longest.Token, longest.TTL, uint64(seen.Fence)
+	for _, one := range seen.Holders {
+		row.Holders = append(row.Holders, Holder{Token: one.Token, Votes: 1, Left: one.TTL})
 	}
 	return row
+}
+
+// read asks every master who holds a name.
+func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error) {
+	if err := mutexOf(name).Check(); err != nil {
+		return nil, err
+	}
+	if err := l.begin(); err != nil {
+		return nil, err
+	}
+	defer l.end()
+	op := l.cfg.rules.scripts.Inspect(name, !l.noSiblingKeys(name))
+	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout(), false)
+	if errors.Is(err, quorum.ErrEnding) {
+		return nil, ErrClosed
+	}
+	return answers, err
 }

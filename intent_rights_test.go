@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -43,7 +44,7 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { assert.NoError(t, other.Close()) })
 			name := "orders:" + user
-			for kind, hold := range map[string]func() (*redlock.Lock, error){
+			for k, hold := range map[string]func() (*redlock.Lock, error){
 				"mutex":  func() (*redlock.Lock, error) { return other.TryLock(t.Context(), name) },
 				"reader": func() (*redlock.Lock, error) { return other.RW(name).TryRLock(t.Context()) },
 			} {
@@ -54,8 +55,8 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 				_, err = l.Lock(ctx, name)
 				var he *redlock.HeldError
 				require.ErrorAs(t, err, &he)
-				if user == "no-keys" || kind == "mutex" { // the look of the other one needs ZRANGE to see a reader
-					assert.Equal(t, kind, he.Kind)
+				if user == "no-keys" || k == "mutex" { // the look of the other one needs ZRANGE to see a reader
+					assert.Equal(t, k, he.Kind)
 					assert.Positive(t, he.Retry)
 				}
 				got := make(chan error, 1)
@@ -67,8 +68,8 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 					got <- err
 				}()
 				require.Eventually(t, func() bool {
-					n, err := c.PubSubNumSub(t.Context(), redlock.Channel(name)).Result()
-					return err == nil && n[redlock.Channel(name)] > 0
+					n, err := c.PubSubNumSub(t.Context(), kind.Channel(name)).Result()
+					return err == nil && n[kind.Channel(name)] > 0
 				}, 10*time.Second, time.Millisecond)
 				unlock(t, held)
 				select {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -23,7 +24,7 @@ type lines struct {
 // has a line of its own, since readers wait only for exclusive callers. For the owners of a reentrant lock see
 // owners.go.
 type line struct {
-	target  target
+	target  kind.Target
 	waiting waitList
 	tries   waitList             // the TryLocks among waiting that have not had their turn
 	owners  map[string]*waitList // of a reentrant lock: the waiters by owner
@@ -43,7 +44,7 @@ type line struct {
 type waiter struct {
 	turn    chan turn     // receives the waiter's turn; buffered
 	nudge   chan struct{} // receives when the owner of a reentrant lock may hold it already; buffered
-	target  target
+	target  kind.Target
 	cfg     *config
 	try     bool // a TryLock: it does not wait for a lock that is held
 	alone   bool // it has a line of its own
@@ -100,7 +101,7 @@ func (ls *lines) join(w *waiter) (*line, error) {
 // lineFor returns the line of the waiter's target. It makes one if there is none, or if the waiter is alone.
 func (ls *lines) lineFor(w *waiter) *line {
 	key := keyOf(w.target)
-	key.owners = w.target.kind == kindReentrant
+	key.owners = w.target.Kind.Nested()
 	if !w.alone && ls.byKey[key] != nil {
 		return ls.byKey[key]
 	}
@@ -153,15 +154,15 @@ type lineKey struct {
 	names           string
 }
 
-func keyOf(t target) lineKey {
-	if len(t.names) > 1 {
-		return lineKey{several: true, names: fmt.Sprintf("%q", t.names)}
+func keyOf(t kind.Target) lineKey {
+	if len(t.Names) > 1 {
+		return lineKey{several: true, names: fmt.Sprintf("%q", t.Names)}
 	}
-	return lineKey{names: t.names[0]}
+	return lineKey{names: t.Names[0]}
 }
 
 // taken returns the error of a TryLock while a lock of this Locker holds the target.
-func (ln *line) taken() error { return &HeldError{Name: ln.target.names[0], Kind: ln.held} }
+func (ln *line) taken() error { return &HeldError{Name: ln.target.Names[0], Kind: ln.held} }
 
 // leave removes a waiter that gives up from its line. If a lock was handed over to it in the meantime, leave releases
 // that lock.
@@ -230,14 +231,14 @@ func (ls *lines) handOver(ln *line, from *Lock, now time.Time) bool {
 func (ls *lines) won(ln *line, w *waiter, lock *Lock) {
 	ls.mu.Lock()
 	_, _ = ln.remove(w)
-	kind := w.target.kind
-	if kind != kindReentrant {
+	k := w.target.Kind
+	if !k.Nested() {
 		ln.holds = 0 // it may have been handed over
 	}
-	ln.held, ln.refusal, ln.reason, ln.untold = kind, nil, nil, nil
+	ln.held, ln.refusal, ln.reason, ln.untold = k.Name, nil, nil, nil
 	ln.holds++
 	ln.holder, ln.ending = lock, false
-	if kind == kindReentrant { // the other processes had their turn; the owner's further holds do not yield
+	if k.Nested() { // the other processes had their turn; the owner's further holds do not yield
 		ls.yields.clear(keyOf(ln.target))
 		ls.nudge(w.target)
 	}
@@ -331,7 +332,7 @@ func (ls *lines) advance(ln *line, t turn) (left effects) {
 	if head == nil {
 		left.stop, ln.stop = ln.stop, nil
 		key := keyOf(ln.target)
-		key.owners = ln.target.kind == kindReentrant
+		key.owners = ln.target.Kind.Nested()
 		if ln.held == "" && ls.byKey[key] == ln {
 			delete(ls.byKey, key)
 		}
@@ -371,8 +372,8 @@ func (ls *lines) listen(ln *line) {
 	}
 	wake := ln.wake
 	var stops []func()
-	for _, name := range ln.target.names {
-		stops = append(stops, ls.quorum.Listen(channel(name), func() {
+	for _, name := range ln.target.Names {
+		stops = append(stops, ls.quorum.Listen(kind.Channel(name), func() {
 			select {
 			case wake <- struct{}{}:
 			default:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/keepalive"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -28,19 +30,19 @@ type Lock struct {
 
 	unlocked bool // Unlock was called; guarded by mu, as all below
 	mu       sync.Mutex
-	shown    bool      // Token returned the token while the lock was not released; somebody may still use it
-	spent    string    // what Token returns of a released lock whose token was never shown; "" until it is asked for
-	claim    *claim    // a downgrade makes another of it
-	err      error     // nil while held
-	remains  bool      // it was lost, and its keys have not been cleared
-	until    time.Time // when it would have ended; zero until it was unlocked
+	shown    bool        // Token returned the token while the lock was not released; somebody may still use it
+	spent    string      // what Token returns of a released lock whose token was never shown; "" until it is asked for
+	claim    *kind.Claim // a downgrade makes another of it
+	err      error       // nil while held
+	remains  bool        // it was lost, and its keys have not been cleared
+	until    time.Time   // when it would have ended; zero until it was unlocked
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
 
-func newLock(ctx context.Context, l *Locker, c *claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
+func newLock(ctx context.Context, l *Locker, c *kind.Claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
 	return &Lock{
-		locker: l, name: c.title(), token: c.token, claim: c, line: ln, cfg: cfg, lease: lease,
+		locker: l, name: c.Target.Title(), token: c.Token, claim: c, line: ln, cfg: cfg, lease: lease,
 		values: context.WithoutCancel(ctx),
 	}
 }
@@ -62,16 +64,16 @@ func (l *Lock) Token() string {
 		return l.token
 	}
 	if l.spent == "" {
-		l.spent = newToken(ownerOf(l.token))
+		l.spent = kind.NewToken(kind.OwnerOf(l.token))
 	}
 	return l.spent
 }
 
-func (l *Lock) kind() string { return l.claimed().kind }
+func (l *Lock) kind() *kind.Kind { return l.claimed().Target.Kind }
 
-func (l *Lock) names() []string { return l.claimed().names }
+func (l *Lock) names() []string { return l.claimed().Target.Names }
 
-func (l *Lock) claimed() *claim {
+func (l *Lock) claimed() *kind.Claim {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.claim
@@ -201,7 +203,7 @@ func (l *Lock) extended(err error) {
 		l.Err() // its deadline has passed, unless it was released
 	case err != nil:
 		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
-			"name", listed(l.names(), truncated), "until", l.Until(), "error", err)
+			"name", names.List(l.names(), names.Truncate), "until", l.Until(), "error", err)
 	}
 }
 
@@ -286,7 +288,7 @@ func (l *Lock) lose(why error) {
 			l.clear()
 		}
 	}()
-	l.cfg.logger.Warn("redlock: a lock was lost", "name", listed(l.names(), truncated), "error", why)
+	l.cfg.logger.Warn("redlock: a lock was lost", "name", names.List(l.names(), names.Truncate), "error", why)
 	if t := l.cfg.trace; t != nil && t.Lost != nil {
 		t.Lost(l.name, why)
 	}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"slices"
+
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // LockAll acquires a mutex on all of names, or on none of them, and waits as [Locker.Lock] does. It takes at most 256
@@ -21,6 +23,6 @@ func (l *Locker) TryLockAll(ctx context.Context, names []string, opts ...LockOpt
 	return l.lock(ctx, allOf(names), true, opts)
 }
 
-func allOf(names []string) target {
-	return target{kind: kindMutex, names: slices.Compact(slices.Sorted(slices.Values(names)))}
+func allOf(names []string) kind.Target {
+	return kind.Target{Kind: kind.Mutex, Names: slices.Compact(slices.Sorted(slices.Values(names)))}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 func TestLockAllIsAllOrNothing(t *testing.T) {
@@ -141,7 +142,7 @@ func TestNamesThatRedlockKeepsForItselfAreRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
-		for _, name := range []string{redlock.FenceKey("x"), redlock.IntentKey("x")} {
+		for _, name := range []string{kind.FenceKey("x"), kind.IntentKey("x")} {
 			_, err := l.TryLock(t.Context(), name)
 			require.ErrorContains(t, err, "is taken")
 			_, err = l.TryLockAll(t.Context(), []string{"a", name})

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/kind/kindtest"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/node"
 )
@@ -25,63 +27,6 @@ import (
 const mostExact = 1<<53 - 1 // the largest number that a script can compute
 
 func list(fields ...any) []any { return fields }
-
-func TestRepliesOfAcquireAndLook(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		reply any
-		want  node.Verdict
-	}{
-		{int64(1), node.Granted},
-		{int64(mostExact), node.Granted},
-		{list(int64(1), int64(7)), node.Granted},
-		{list(int64(0), "mutex", int64(-1)), node.Denied},
-		{list(int64(0), "reader", int64(0), int64(2)), node.Denied},
-		{list(int64(0), "ReJSON-RL", int64(5), int64(1), "token"), node.Denied},
-		{list(int64(0), "reader", int64(5), int64(1), "token", int64(1)), node.Denied},
-		{list(int64(0), "mutex", int64(math.MaxInt64)), node.Denied},
-
-		{nil, node.Unknown}, {"OK", node.Unknown}, {int64(0), node.Unknown}, {int64(-1), node.Unknown}, {int64(-100), node.Unknown},
-		{int64(mostExact + 1), node.Unknown}, {int64(math.MinInt64), node.Unknown}, {list(), node.Unknown}, {list(int64(1)), node.Unknown},
-		{list(int64(1), int64(0)), node.Unknown}, {list(int64(1), int64(mostExact+1)), node.Unknown}, {list(int64(1), "7"), node.Unknown},
-		{list(int64(1), int64(7), int64(7)), node.Unknown}, {list("0", "mutex", int64(1)), node.Unknown}, {list(nil, "mutex", int64(1)), node.Unknown},
-		{list(int64(2), "mutex", int64(1)), node.Unknown}, {list(int64(0), "mutex"), node.Unknown}, {list(int64(0), int64(1), int64(1)), node.Unknown},
-		{list(int64(0), "", int64(1)), node.Unknown}, {list(int64(0), "a b", int64(1)), node.Unknown}, {list(int64(0), "a\n", int64(1)), node.Unknown},
-		{list(int64(0), strings.Repeat("a", 65), int64(1)), node.Unknown}, {list(int64(0), "mutex", "1"), node.Unknown},
-		{list(int64(0), "mutex", int64(-2)), node.Unknown}, {list(int64(0), "mutex", int64(1), int64(0)), node.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(3)), node.Unknown}, {list(int64(0), "mutex", int64(1), "1"), node.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(math.MaxInt64)), node.Unknown}, {list(int64(0), "mutex", int64(1), int64(1), nil), node.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", "1"), node.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(2)), node.Unknown},
-		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(1), int64(1)), node.Unknown}, {list(list(), list(), list()), node.Unknown},
-		{strings.Repeat("x", 1<<20), node.Unknown},
-	} {
-		v := redlock.ReadClaim(tt.reply, 2)
-		assert.Equal(t, tt.want, v.Verdict, "%.100v", tt.reply)
-		checkClaim(t, v, 2)
-	}
-}
-
-// checkClaim checks what others rely on.
-func checkClaim(t *testing.T, v node.Vote, names int) {
-	t.Helper()
-	kind, _, name, left, ok := redlock.Obstacle(v)
-	switch v.Verdict {
-	case node.Granted:
-		require.Positive(t, v.Number)
-		require.LessOrEqual(t, v.Number, int64(mostExact))
-		require.NoError(t, v.Err)
-	case node.Denied:
-		require.True(t, ok)
-		require.NotEmpty(t, kind)
-		require.GreaterOrEqual(t, name, 0)
-		require.Less(t, name, names)
-		require.GreaterOrEqual(t, left, -time.Millisecond)
-		require.GreaterOrEqual(t, v.Wait, time.Duration(0))
-	default:
-		checkMalformed(t, v)
-	}
-}
 
 // checkMalformed: a malformed reply is a vote that is released, and its error says what came, at no great length.
 func checkMalformed(t *testing.T, v node.Vote) {
@@ -111,18 +56,18 @@ func TestRepliesOfInspect(t *testing.T) {
 		{list("mutex", int64(1), "token", int64(-2)), node.Unknown}, {list("reader", int64(1), "a", int64(1), "b"), node.Unknown},
 		{list("reader", int64(1), "a", int64(1), "a", int64(1)), node.Unknown}, {list("reader", int64(1), "a", int64(1), int64(1), "b"), node.Unknown},
 	} {
-		v := redlock.ReadSighting(tt.reply)
+		v := kind.ReadState(tt.reply)
 		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
-		checkSighting(t, v)
+		checkState(t, v)
 	}
 }
 
-func checkSighting(t *testing.T, v node.Vote) {
+func checkState(t *testing.T, v node.Vote) {
 	t.Helper()
 	if !v.Verdict.Answered() {
 		checkMalformed(t, v)
 	}
-	free, held := redlock.ReadSighting(list()), redlock.ReadSighting(list("mutex", int64(1), "other", int64(1)))
+	free, held := kind.ReadState(list()), kind.ReadState(list("mutex", int64(1), "other", int64(1)))
 	for _, votes := range [][]node.Vote{{v}, {v, v, v}, {v, free, held}, {held, v, held}, {free, held, v, v, free}} {
 		h := redlock.Gather(votes, len(votes)/2+1)
 		for _, one := range h.Holders {
@@ -132,85 +77,9 @@ func checkSighting(t *testing.T, v node.Vote) {
 	}
 }
 
-func TestRepliesOfRaise(t *testing.T) {
-	t.Parallel()
-	for reply, want := range map[any]node.Verdict{
-		int64(7): node.Granted, int64(8): node.Denied, int64(0): node.Denied, int64(mostExact): node.Denied, int64(mostExact + 1): node.Unknown, nil: node.Unknown, "7": node.Unknown,
-	} {
-		assert.Equal(t, want, redlock.ReadRaise(reply, 7).Verdict, "%v", reply)
-	}
-}
-
-// reply makes a reply out of bytes, of the kinds that a script can return.
-func reply(seed *[]byte, depth int) any {
-	next := func() byte {
-		if len(*seed) == 0 {
-			return 0
-		}
-		b := (*seed)[0]
-		*seed = (*seed)[1:]
-		return b
-	}
-	switch next() % 8 {
-	case 0:
-		return nil
-	case 1:
-		return int64(int8(next())) << (next() % 64)
-	case 2:
-		return int64(next() % 3)
-	case 3:
-		return int64(-1)
-	case 4:
-		return []string{"mutex", "reader", "writer", "reentrant", "hash", "", "token", "OK"}[next()%8]
-	case 5:
-		n := min(int(next()), len(*seed))
-		s := string((*seed)[:n])
-		*seed = (*seed)[n:]
-		return s
-	default:
-		if depth == 2 {
-			return []any{}
-		}
-		fields := make([]any, next()%9)
-		for i := range fields {
-			fields[i] = reply(seed, depth+1)
-		}
-		return fields
-	}
-}
-
-// seeds are replies of every shape.
-func seeds(f *testing.F) {
-	f.Helper()
-	for i := range 64 {
-		b := make([]byte, i)
-		for j := range b {
-			b[j] = byte(j*j*i + 7*j + i)
-		}
-		f.Add(b)
-	}
-	f.Add([]byte{6, 4, 2, 0, 4, 0, 3, 2, 1}) // a denial
-	f.Add([]byte{6, 4, 4, 1, 2, 1, 4, 6, 3}) // a holder
-}
-
-func FuzzReadClaim(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, seed []byte) {
-		r := reply(&seed, 0)
-		for _, names := range []int{1, 2, 5} {
-			checkClaim(t, redlock.ReadClaim(r, names), names)
-		}
-		if v := redlock.ReadRaise(r, 7); !v.Verdict.Answered() {
-			checkMalformed(t, v)
-		} else {
-			require.True(t, v.Verdict == node.Denied || v.Number == 7)
-		}
-	})
-}
-
-func FuzzReadSighting(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, seed []byte) { checkSighting(t, redlock.ReadSighting(reply(&seed, 0))) })
+func FuzzReadState(f *testing.F) {
+	kindtest.Seed(f)
+	f.Fuzz(func(t *testing.T, seed []byte) { checkState(t, kind.ReadState(kindtest.Reply(&seed))) })
 }
 
 // liar dials a master that answers every command that is not of the handshake with the same bytes.

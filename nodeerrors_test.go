@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -254,7 +255,7 @@ func TestAFailureToRaiseTheFenceNamesItsMasters(t *testing.T) {
 		l := w.locker(t, "a", redlock.WithFencing())
 		w.warm(t, l)
 		for i, m := range w.Masters() {
-			m.Set(redlock.FenceKey("x"), fmt.Sprint(uint64(1)<<52+uint64(i)), time.Hour)
+			m.Set(kind.FenceKey("x"), fmt.Sprint(uint64(1)<<52+uint64(i)), time.Hour)
 			m.Delay(10*time.Millisecond, 0)
 		}
 		out := inBackground(func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") })

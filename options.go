@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
 )
 
 // An Option configures a [Locker]. Every invalid value is an error of [Open] or [New].
@@ -242,9 +244,9 @@ func (c *config) settle() error {
 		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
 	}
 	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
-		bad("owner %q: it must not be empty or hold control characters", truncated(c.owner))
+		bad("owner %q: it must not be empty or hold control characters", names.Truncate(c.owner))
 	}
-	if err := tooLong("owner", c.owner, maxOwner); err != nil {
+	if err := names.CheckLength("owner", c.owner, kind.MaxOwner); err != nil {
 		bad("%s", plain(err))
 	}
 	if c.logger == nil {

@@ -1,6 +1,8 @@
 package redlock
 
-import "strings"
+import (
+	"github.com/redlock-go/redlock/internal/kind"
+)
 
 // All callers that wait for one reentrant lock share one line, whatever their owners. With a line per owner, every
 // release would wake the heads of all lines, and they would split the vote.
@@ -19,7 +21,7 @@ func (ln *line) addOwner(w *waiter) {
 	if ln.owners == nil {
 		ln.owners = make(map[string]*waitList)
 	}
-	owner := w.target.owner
+	owner := w.target.Owner
 	if ln.owners[owner] == nil {
 		ln.owners[owner] = &waitList{sort: byOwner}
 	}
@@ -28,20 +30,20 @@ func (ln *line) addOwner(w *waiter) {
 
 // removeOwner removes a waiter from the list of its owner.
 func (ln *line) removeOwner(w *waiter) {
-	if of := ln.owners[w.target.owner]; of != nil && of.remove(w) && of.first == nil {
-		delete(ln.owners, w.target.owner)
+	if of := ln.owners[w.target.Owner]; of != nil && of.remove(w) && of.first == nil {
+		delete(ln.owners, w.target.Owner)
 	}
 }
 
 // nudge makes the waiting callers of t's owner ask the masters. ls.mu must be held.
-func (ls *lines) nudge(t target) {
+func (ls *lines) nudge(t kind.Target) {
 	key := keyOf(t)
 	key.owners = true
 	ln := ls.byKey[key]
 	if ln == nil {
 		return
 	}
-	of := ln.owners[t.owner]
+	of := ln.owners[t.Owner]
 	if of == nil {
 		return
 	}
@@ -53,15 +55,12 @@ func (ls *lines) nudge(t target) {
 	}
 }
 
-// nudgeOwners nudges the callers of the owners that hold the lock. locks are the locks in the way, as in
-// overview.locks: a reentrant one is the kind and then the owner.
-func (ls *lines) nudgeOwners(t target, locks map[string]int) {
+// nudgeOwners nudges the callers of owners that hold the lock.
+func (ls *lines) nudgeOwners(t kind.Target, owners []string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for lock := range locks {
-		if owner, ok := strings.CutPrefix(lock, kindReentrant); ok {
-			t.owner = owner
-			ls.nudge(t)
-		}
+	for _, owner := range owners {
+		t.Owner = owner
+		ls.nudge(t)
 	}
 }

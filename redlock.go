@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/keepalive"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
@@ -109,9 +110,9 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 			}
 		}
 	}
-	l.cfg.rules.scripts = sound
+	l.cfg.rules.scripts = kind.DefaultScripts
 	if rewrite := cfg.rules.broken.Script; rewrite != nil {
-		l.cfg.rules.scripts = newScripts(rewrite)
+		l.cfg.rules.scripts = kind.NewScripts(rewrite)
 	}
 	q, err := quorum.New(quorum.Config{
 		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,

@@ -1,6 +1,10 @@
 package redlock
 
-import "context"
+import (
+	"context"
+
+	"github.com/redlock-go/redlock/internal/kind"
+)
 
 // Reentrant is a lock that its owner may acquire again while holding it. See [Locker.Reentrant].
 type Reentrant struct {
@@ -29,8 +33,8 @@ func (r *Reentrant) TryLock(ctx context.Context, opts ...LockOption) (*Lock, err
 	return r.locker.lock(ctx, r.target(), true, opts)
 }
 
-func (r *Reentrant) target() target {
-	return target{kind: kindReentrant, names: []string{r.name}, owner: r.owner}
+func (r *Reentrant) target() kind.Target {
+	return kind.Target{Kind: kind.Reentrant, Names: []string{r.name}, Owner: r.owner}
 }
 
 // Depth returns how many holds the owner of a reentrant lock has now. It asks the masters, for at most one node
@@ -38,7 +42,7 @@ func (r *Reentrant) target() target {
 // counted. If no majority answers, Depth returns 1, for this hold; once this hold has ended, it returns 0. For every
 // other kind of lock it always returns 1.
 func (l *Lock) Depth() int {
-	if l.kind() != kindReentrant {
+	if !l.kind().Nested() {
 		return 1
 	}
 	if l.Err() != nil {
@@ -59,10 +63,10 @@ func (l *Locker) depth(ctx context.Context, name, token string) (int, error) {
 	}
 	live := make(map[string]bool)
 	for _, an := range answers {
-		if seen, ok := sightingOf(an); ok && seen.kind == kindReentrant {
-			for _, one := range seen.holds {
-				if ownerOf(one.token) == ownerOf(token) {
-					live[one.token] = true
+		if seen, ok := kind.StateOf(an); ok && seen.Nested() {
+			for _, one := range seen.Holders {
+				if kind.OwnerOf(one.Token) == kind.OwnerOf(token) {
+					live[one.Token] = true
 				}
 			}
 		}

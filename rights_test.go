@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/node"
 )
@@ -255,7 +256,7 @@ func TestANameThatReadsLikeARefusalAffectsNoOther(t *testing.T) {
 		l := w.locker(t, "a")
 		w.warm(t, l)
 		for _, m := range w.Masters() {
-			m.Set(redlock.FenceKey(name), "foreign", 0)
+			m.Set(kind.FenceKey(name), "foreign", 0)
 		}
 		_, err := l.TryLock(t.Context(), name, redlock.WithFencing())
 		require.ErrorContains(t, err, "is no fence")

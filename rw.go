@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
+
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // RW is a read/write lock: any number of readers may hold it at the same time, or a single writer. See [Locker.RW].
@@ -24,27 +26,27 @@ func (l *Locker) RW(name string) *RW { return &RW{l, name} }
 
 // Lock acquires the lock for writing, as [Locker.Lock] does. It waits for the readers that hold the name.
 func (rw *RW) Lock(ctx context.Context, opts ...LockOption) (*Lock, error) {
-	return rw.locker.lock(ctx, rw.target(kindWriter), false, opts)
+	return rw.locker.lock(ctx, rw.target(kind.Writer), false, opts)
 }
 
 // TryLock acquires the lock for writing, as [Locker.TryLock] does. A TryLock that fails keeps no readers out.
 func (rw *RW) TryLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
-	return rw.locker.lock(ctx, rw.target(kindWriter), true, opts)
+	return rw.locker.lock(ctx, rw.target(kind.Writer), true, opts)
 }
 
 // RLock acquires the lock for reading, as [Locker.Lock] does, together with any number of other readers. It waits for
 // every exclusive holder of the name, and for every exclusive waiter that keeps new readers out.
 func (rw *RW) RLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
-	return rw.locker.lock(ctx, rw.target(kindReader), false, opts)
+	return rw.locker.lock(ctx, rw.target(kind.Reader), false, opts)
 }
 
 // TryRLock acquires the lock for reading, as [Locker.TryLock] does. It fails while an exclusive waiter keeps new
 // readers out; [HeldError].Kind is "writer" then.
 func (rw *RW) TryRLock(ctx context.Context, opts ...LockOption) (*Lock, error) {
-	return rw.locker.lock(ctx, rw.target(kindReader), true, opts)
+	return rw.locker.lock(ctx, rw.target(kind.Reader), true, opts)
 }
 
-func (rw *RW) target(kind string) target { return target{kind: kind, names: []string{rw.name}} }
+func (rw *RW) target(k *kind.Kind) kind.Target { return kind.Target{Kind: k, Names: []string{rw.name}} }
 
 // Downgrade turns a write lock into a read lock without releasing it, so that no other writer can get the name in
 // between. From the call on the holder is a reader and must not write, whatever Downgrade returns. Downgrade also
@@ -63,22 +65,20 @@ func (l *Lock) downgrade(ctx context.Context) error {
 		return err
 	}
 	l.mu.Lock()
-	if l.claim.kind != kindWriter {
-		kind := l.claim.kind
+	if k := l.claim.Target.Kind; k.Downgraded == nil {
 		l.mu.Unlock()
-		return fmt.Errorf("it is a %s lock: only what RW.Lock or RW.TryLock returned can become a reader's", kind)
+		return fmt.Errorf("it is a %s lock: only what RW.Lock or RW.TryLock returned can become a reader's", k.Name)
 	}
 	if l.err != nil { // meanwhile
 		defer l.mu.Unlock()
 		return l.err
 	}
-	reader := *l.claim
-	reader.kind = kindReader
-	l.claim = &reader
+	reader := l.claim.Downgraded()
+	l.claim = reader
 	ln := l.line
 	l.line = nil
 	l.mu.Unlock()
-	l.lease.Become(reader.ops())           // without l.mu: an extension that is decided meanwhile locks it
+	l.lease.Become(reader.Ops())           // without l.mu: an extension that is decided meanwhile locks it
 	defer l.locker.lines.ended(ln, turn{}) // the next in line asks after the downgrade, also if a callback panics
 	return l.extend(ctx)
 }

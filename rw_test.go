@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -28,7 +29,7 @@ func (w *world) leftovers(name string) (keys []string) {
 	synctest.Wait() // an Unlock returns at the majority
 	for _, m := range w.Masters() {
 		for _, key := range m.Keys() {
-			if key != redlock.FenceKey(name) {
+			if key != kind.FenceKey(name) {
 				keys = append(keys, key)
 			}
 		}

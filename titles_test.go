@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // longNames returns as many names of 100 bytes as one lock may have.
@@ -86,7 +87,7 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 		}},
 		"a used up counter": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
 			for _, m := range w.Masters() {
-				m.Set(redlock.FenceKey(names[5]), "9007199254740991", time.Hour)
+				m.Set(kind.FenceKey(names[5]), "9007199254740991", time.Hour)
 			}
 			_, err := l.TryLockAll(ctx, names, redlock.WithFencing())
 			return nil, err
@@ -102,7 +103,7 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 			return nil, err
 		}},
 		"a reserved name": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
-			_, err := l.LockAll(ctx, append([]string{redlock.FenceKey(names[5])}, names[1:]...))
+			_, err := l.LockAll(ctx, append([]string{kind.FenceKey(names[5])}, names[1:]...))
 			return nil, err
 		}},
 		"too many names": {nil, func(t *testing.T, w *world, l *redlock.Locker) (*redlock.Lock, error) {
@@ -221,7 +222,7 @@ func TestErrorsAboutSlotsShowAPartOfLongNames(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return s + strings.Repeat("x", 4095) }
 	for _, names := range [][]string{{long("a"), long("b")}, {long("{}") + "{a}"}} {
-		err := redlock.OneSlot(names)
+		err := kind.CheckSlots("cluster:7000", names)
 		require.Error(t, err)
 		assert.Less(t, len(err.Error()), 600)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -17,7 +18,7 @@ func (a *attempts) pause(ctx context.Context) error {
 	}
 	a.scout = plan.First
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(a.target.title(), plan.Delay, a.last)
+		t.Waiting(a.target.Title(), plan.Delay, a.last)
 	}
 	up := make(chan struct{})
 	timer := a.cfg.clock.AfterFunc(plan.Delay, func() { close(up) })
@@ -44,14 +45,14 @@ func (a *attempts) nextAttempt(ctx context.Context) waitqueue.Plan {
 	a.locker.lines.listen(a.line)
 	need := a.locker.quorum.Majority()
 	view, err := a.look(ctx, true)
-	if err == nil && view.free < need && view.most() < need {
+	if err == nil && view.Free < need && view.Most() < need {
 		view, err = a.look(ctx, false) // nothing has a majority of those that answered first
 	}
 	if err != nil {
 		return a.contention.Next(result)
 	}
 	result.Denied, result.Masters = true, waitqueue.Masters{
-		Free: view.free, Largest: view.most(), Failed: view.silent, Pending: view.unread, TTLs: view.lefts,
+		Free: view.Free, Largest: view.Most(), Failed: view.Failed, Pending: view.Pending, TTLs: view.TTLs,
 	}
 	plan := a.contention.Next(result)
 	if plan.Held {
@@ -61,11 +62,11 @@ func (a *attempts) nextAttempt(ctx context.Context) waitqueue.Plan {
 }
 
 // noteHolder records which lock the call waits for. It nudges the waiters of a reentrant lock whose owner holds it.
-func (a *attempts) noteHolder(view overview, expiry time.Duration) {
-	if a.target.kind == kindReentrant {
-		a.locker.lines.nudgeOwners(a.target, view.locks)
+func (a *attempts) noteHolder(view kind.ProbeResult, expiry time.Duration) {
+	if a.target.Kind.Nested() {
+		a.locker.lines.nudgeOwners(a.target, view.Owners())
 	}
-	held := &HeldError{Name: a.target.names[view.longest.name], Kind: view.longest.kind}
+	held := &HeldError{Name: a.target.Names[view.Longest.Name], Kind: view.Longest.Kind}
 	if expiry < waitqueue.Unlimited {
 		held.Retry = expiry
 	}

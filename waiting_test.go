@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -148,7 +149,7 @@ func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		for _, m := range w.Masters() {
-			require.Zero(t, m.Subscribers(redlock.Channel("x")))
+			require.Zero(t, m.Subscribers(kind.Channel("x")))
 		}
 		unlock(t, held)
 		got := ended(t, out, 200*time.Millisecond)

@@ -34,7 +34,7 @@ func (y *yields) clear(key lineKey) { delete(y.until, key) }
 // wait returns how long a caller must wait until its name is no longer yielded. It is 0 for a TryLock, which does not
 // wait, and for a reader, which the intent of an exclusive waiter keeps out.
 func (y *yields) wait(w *waiter) time.Duration {
-	if w.try || w.target.kind == kindReader || len(y.until) == 0 {
+	if w.try || w.target.Kind.KeptOut || len(y.until) == 0 {
 		return 0
 	}
 	until, ok := y.until[keyOf(w.target)]

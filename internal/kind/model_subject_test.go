@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -46,7 +46,7 @@ func newSubject(t *testing.T) *subject {
 	var group errgroup.Group
 	ear := s.redis.NewSubscriber()
 	for _, name := range []string{first, second} {
-		ear.Subscribe(redlock.Channel(name))
+		ear.Subscribe(kind.Channel(name))
 	}
 	over := make(chan struct{})
 	group.Go(func() error {
@@ -99,7 +99,7 @@ func (s *subject) ask(op *node.Op) node.Vote {
 
 // messages are how many were published since it was asked last.
 func (s *subject) messages() (n int) {
-	s.redis.Publish(redlock.Channel(first), theEnd)
+	s.redis.Publish(kind.Channel(first), theEnd)
 	for theEnd != <-s.said {
 		n++
 	}

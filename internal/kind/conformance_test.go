@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
@@ -152,7 +152,7 @@ func (st step) judge(t *testing.T, v node.Vote) {
 // takeLife goes through a lock's life on one master.
 func takeLife(t *testing.T, s *server) {
 	const ttl = 900 * time.Millisecond
-	a, b := redlock.MutexOps(lockName, "a", ttl), redlock.MutexOps(lockName, "b", ttl)
+	a, b := mutexOps(lockName, "a", ttl), mutexOps(lockName, "b", ttl)
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
 	require.True(t, granted(a.Acquire()))
 	assert.False(t, granted(b.Acquire()))
@@ -178,16 +178,16 @@ func takeLife(t *testing.T, s *server) {
 // listen counts the messages on the name's channel, until the returned function is called.
 func (s *server) listen(t *testing.T) (messages func() int) {
 	t.Helper()
-	sub := s.client.Subscribe(t.Context(), redlock.Channel(lockName))
+	sub := s.client.Subscribe(t.Context(), kind.Channel(lockName))
 	_, err := sub.Receive(t.Context())
 	require.NoError(t, err)
-	for s.do(t, "pubsub", "numsub", redlock.Channel(lockName)).([]any)[1] != int64(1) {
+	for s.do(t, "pubsub", "numsub", kind.Channel(lockName)).([]any)[1] != int64(1) {
 		time.Sleep(time.Millisecond) // the listener before is still leaving
 	}
 	return func() int {
 		defer sub.Close()
 		// There may be more than one: a server notices a moment later that the one before has gone.
-		require.Positive(t, s.do(t, "publish", redlock.Channel(lockName), "end"))
+		require.Positive(t, s.do(t, "publish", kind.Channel(lockName), "end"))
 		for n := 0; ; n++ {
 			msg, err := sub.ReceiveMessage(t.Context())
 			require.NoError(t, err)

@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -29,11 +29,11 @@ func fencedSteps() map[string]step {
 			}
 		}
 	}
-	c := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
+	c := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
 	mine := []any{"set", lockName, lockToken, "px", 5000}
-	fence := redlock.FenceKey(lockName)
+	fence := kind.FenceKey(lockName)
 	foreign := []any{"rpush", fence, "somebody's"}
-	for name, op := range map[string]*node.Op{"acquire": c.Ops().Acquire(), "inspect": redlock.InspectOp(lockName)} {
+	for name, op := range map[string]*node.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
 		st := step{given: [][]any{foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE"}
 		if name == "inspect" {
 			st.given = append(st.given, mine)
@@ -74,17 +74,17 @@ func fencedSteps() map[string]step {
 		}
 	}
 	all["inspect: a mutex with a fence"] = step{
-		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: redlock.InspectOp(lockName),
+		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
 		vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
 	}
 	all["look: of two the one that stays longest"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
-		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
+		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
 		vote:  node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
 	}
 	all["look: of two the one that stays for ever"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
-		op:    redlock.Claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
+		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
 		vote:  met("mutex", "another", -1),
 	}
 	for i, name := range oddNames() {
@@ -105,26 +105,26 @@ var noFences = []string{
 func noFenceSteps() map[string]step {
 	all := make(map[string]step)
 	for _, foreign := range noFences {
-		fence := []any{"set", redlock.FenceKey(lockName), foreign}
+		fence := []any{"set", kind.FenceKey(lockName), foreign}
 		add := func(what string, op *node.Op, given ...[]any) {
 			all[fmt.Sprintf("%s, %s: %q where the fence is", op.Name, what, foreign)] = step{
 				given: append(given, fence), op: op, vote: node.Vote{Verdict: node.Failed}, refused: "is no fence",
 			}
 		}
 		for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
-			ops := redlock.Claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}.Ops()
+			ops := claim{Kind: "mutex", Names: names, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}.Ops()
 			what, mine := fmt.Sprintf("%d names", len(names)), several{names, true}.mine()
 			add(what, ops.Acquire())
 			add(what, ops.Raise(hint), mine...)
 			add(what, ops.Extend(hint), mine...)
 		}
-		for _, kind := range []string{"reader", "writer", "reentrant"} {
-			ops, mine := entryClaim(kind, holdToken, true).Ops(), held(kind, holdToken).made()
-			add(kind, ops.Acquire())
-			add(kind, ops.Raise(hint), mine...)
-			add(kind, ops.Extend(hint), mine...)
+		for _, k := range []string{"reader", "writer", "reentrant"} {
+			ops, mine := entryClaim(k, holdToken, true).Ops(), held(k, holdToken).made()
+			add(k, ops.Acquire())
+			add(k, ops.Raise(hint), mine...)
+			add(k, ops.Extend(hint), mine...)
 		}
-		add("a mutex", redlock.InspectOp(lockName), several{[]string{lockName}, true}.mine()...)
+		add("a mutex", inspectOp(lockName), several{[]string{lockName}, true}.mine()...)
 	}
 	return all
 }
@@ -136,7 +136,7 @@ type several struct {
 }
 
 func (m several) add(all map[string]step) {
-	ops := redlock.Claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
+	ops := claim{Kind: "mutex", Names: m.names, Token: lockToken, TTL: lockTTL, Fencing: m.fencing, Hint: hint}.Ops()
 	last := m.names[len(m.names)-1]
 	denied := node.Vote{Verdict: node.Denied}
 	one := node.Vote{Verdict: node.Granted, Number: 1}
@@ -194,13 +194,13 @@ func (m several) add(all map[string]step) {
 		add("raise: the last is another's", step{
 			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Raise(5), vote: denied,
 		})
-		for kind, key := range foreignKeys() {
-			add("raise: a "+kind, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})
+		for k, key := range foreignKeys() {
+			add("raise: a "+k, step{given: [][]any{key}, op: ops.Raise(5), vote: denied})
 		}
 	}
-	for kind, key := range foreignKeys() {
-		add("acquire: a "+kind, step{given: [][]any{key}, op: ops.Acquire(), vote: hindered(kind, -1)})
-		add("extend: a "+kind, step{given: [][]any{key, {"pexpire", lockName, 5000}}, op: ops.Extend(fence), vote: denied})
+	for k, key := range foreignKeys() {
+		add("acquire: a "+k, step{given: [][]any{key}, op: ops.Acquire(), vote: hindered(k, -1)})
+		add("extend: a "+k, step{given: [][]any{key, {"pexpire", lockName, 5000}}, op: ops.Extend(fence), vote: denied})
 	}
 }
 
@@ -215,7 +215,7 @@ func (m several) mine() (commands [][]any) {
 // count are those that make n the last fencing token of the last name. The others have given less.
 func (m several) count(n int64) (commands [][]any) {
 	for i := range m.names {
-		key := redlock.FenceKey(m.names[len(m.names)-1-i])
+		key := kind.FenceKey(m.names[len(m.names)-1-i])
 		commands = append(commands, []any{"set", key, n - int64(i), "px", 5000})
 	}
 	if !m.fencing {

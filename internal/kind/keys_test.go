@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"regexp"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // The first is the check value of CRC-16/XMODEM, the others are what CLUSTER KEYSLOT says.
@@ -21,7 +21,7 @@ func TestSlotIsWhereAClusterKeepsAKey(t *testing.T) {
 		"{user1000}.following": 3443, "{user1000}.followers": 3443, "user1000": 3443,
 		"foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "{bar": 4015, "foo{bar}{zap}": 5061, "\x00\xff": 7920,
 	} {
-		assert.Equal(t, slot, redlock.Slot(key), "%q", key)
+		assert.Equal(t, slot, kind.Slot(key), "%q", key)
 	}
 }
 
@@ -39,8 +39,8 @@ func TestKeysBesideAName(t *testing.T) {
 		"::a{b}":      "redlock:fence::::a{b}",
 		"fence::a{b}": "redlock:fence::fence::a{b}",
 	} {
-		assert.Equal(t, beside, redlock.FenceKey(name), "%q", name)
-		assert.Equal(t, strings.Replace(beside, "fence", "intents", 1), redlock.IntentKey(name), "%q", name)
+		assert.Equal(t, beside, kind.FenceKey(name), "%q", name)
+		assert.Equal(t, strings.Replace(beside, "fence", "intents", 1), kind.IntentKey(name), "%q", name)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestEveryNameHasItsOwnKeys(t *testing.T) {
 		some := append(rapid.SliceOfN(names(), 1, 20).Draw(t, "names"), one, "{"+one+"}", ":"+one, ":{"+one+"}", "{"+one, one+"}")
 		slices.Sort(some)
 		for _, name := range slices.Compact(some) {
-			for _, key := range []string{redlock.FenceKey(name), redlock.IntentKey(name)} {
+			for _, key := range []string{kind.FenceKey(name), kind.IntentKey(name)} {
 				if other, taken := keys[key]; taken {
 					t.Fatalf("%q is beside %q and beside %q", key, other, name)
 				}
@@ -78,8 +78,8 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 	odd, even := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		name := names().Draw(t, "name")
-		slot := redlock.Slot(name)
-		together := redlock.Slot(redlock.FenceKey(name)) == slot && redlock.Slot(redlock.IntentKey(name)) == slot
+		slot := kind.Slot(name)
+		together := kind.Slot(kind.FenceKey(name)) == slot && kind.Slot(kind.IntentKey(name)) == slot
 		if !strings.Contains(name, "}") || tagged.MatchString(name) {
 			even++
 			if !together {
@@ -88,7 +88,7 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 		} else {
 			odd++
 		}
-		if err := redlock.OneSlot([]string{name}); (err == nil) != together {
+		if err := kind.CheckSlots("cluster:7000", []string{name}); (err == nil) != together {
 			t.Fatalf("%q: %v", name, err)
 		}
 	})
@@ -101,14 +101,14 @@ var tagged = regexp.MustCompile(`(?s)^[^{]*\{[^}]+\}`)
 
 func TestOneSlotSaysWhichNamesAreApart(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, redlock.OneSlot([]string{"a"}))
-	assert.NoError(t, redlock.OneSlot([]string{"a{t}", "{t}b", "t"}))
-	err := redlock.OneSlot([]string{"{t}b", "t", "foo"})
+	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a"}))
+	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a{t}", "{t}b", "t"}))
+	err := kind.CheckSlots("cluster:7000", []string{"{t}b", "t", "foo"})
 	assert.ErrorContains(t, err, `"foo" in slot 12182`)
 	assert.ErrorContains(t, err, `"{tag}foo"`, "the way out")
 	assert.ErrorContains(t, err, "cluster:7000")
-	assert.ErrorContains(t, redlock.OneSlot([]string{"a}b"}), "leave out the braces")
+	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
 	// Its fence is in its slot by chance, its intents are not.
-	assert.Equal(t, redlock.Slot("}7557"), redlock.Slot(redlock.FenceKey("}7557")))
-	assert.ErrorContains(t, redlock.OneSlot([]string{"}7557"}), "leave out the braces")
+	assert.Equal(t, kind.Slot("}7557"), kind.Slot(kind.FenceKey("}7557")))
+	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
 }

@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -36,9 +36,9 @@ type state struct {
 // made are the commands that make the state. The keys are such as the last of the entries leaves them, the fence lives for
 // five seconds.
 func (st state) made() (commands [][]any) {
-	commands = append(st.entries.made(lockName), st.intents.made(redlock.IntentKey(lockName))...)
+	commands = append(st.entries.made(lockName), st.intents.made(kind.IntentKey(lockName))...)
 	if st.fence != nil {
-		key := redlock.FenceKey(lockName)
+		key := kind.FenceKey(lockName)
 		commands = append(commands, []any{"set", key, fenceText(st.fence), "px", 5000})
 	}
 	return commands
@@ -48,9 +48,9 @@ func (st state) made() (commands [][]any) {
 func (st state) is(t *testing.T, s *server) {
 	t.Helper()
 	st.entries.are(t, s, lockName)
-	st.intents.are(t, s, redlock.IntentKey(lockName))
+	st.intents.are(t, s, kind.IntentKey(lockName))
 	if st.fence == nil {
-		assert.Zero(t, s.do(t, "exists", redlock.FenceKey(lockName)), "there is no fence")
+		assert.Zero(t, s.do(t, "exists", kind.FenceKey(lockName)), "there is no fence")
 		return
 	}
 	life := lockTTL + fenceLife
@@ -63,7 +63,7 @@ func (st state) is(t *testing.T, s *server) {
 // counts asserts what a name's fence is, and how long it is kept.
 func (s *server) counts(t *testing.T, name string, want map[string]string, life time.Duration) {
 	t.Helper()
-	key := redlock.FenceKey(name)
+	key := kind.FenceKey(name)
 	text, err := s.client.Get(t.Context(), key).Result()
 	require.NoError(t, err)
 	assert.Equal(t, fenceText(want), text, "the fence of %q", name)
@@ -116,11 +116,11 @@ func (e entries) are(t *testing.T, s *server, key string) {
 }
 
 // seen is the vote of an inspection that finds one holder: granted if the name is free. A negative left is for ever.
-func seen(kind, token string, left time.Duration) node.Vote {
-	if kind == "" {
+func seen(k, token string, left time.Duration) node.Vote {
+	if k == "" {
 		return node.Vote{Verdict: node.Granted, Data: sighting{}}
 	}
-	return node.Vote{Verdict: node.Denied, Data: sighting{kind: kind, holds: entries{token: left}}}
+	return node.Vote{Verdict: node.Denied, Data: sighting{kind: k, holds: entries{token: left}}}
 }
 
 // sighting is what an inspection sees.
@@ -132,9 +132,9 @@ type sighting struct {
 
 func (want sighting) is(t *testing.T, v node.Vote) {
 	t.Helper()
-	kind, fence, holds, ok := redlock.Sighting(v)
+	held, fence, holds, ok := stateIn(v)
 	require.True(t, ok)
-	assert.Equal(t, want.kind, kind)
+	assert.Equal(t, want.kind, held)
 	assert.Equal(t, want.fence, fence)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(want.holds)), slices.Collect(maps.Keys(holds)), "the holders")
 	for token, left := range want.holds {
@@ -143,13 +143,13 @@ func (want sighting) is(t *testing.T, v node.Vote) {
 }
 
 // hindered is the vote of a denial that says who is in the way. A negative left is for ever.
-func hindered(kind string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: kind, left: left}}
+func hindered(k string, left time.Duration) node.Vote {
+	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: k, left: left}}
 }
 
 // met is the same of a look, which tells whose it is.
-func met(kind, token string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: kind, token: token, left: left}}
+func met(k, token string, left time.Duration) node.Vote {
+	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: k, token: token, left: left}}
 }
 
 // obstacle is what a denial says.
@@ -173,13 +173,13 @@ func intended(v node.Vote) node.Vote {
 
 func (want obstacle) is(t *testing.T, v node.Vote) {
 	t.Helper()
-	kind, token, name, left, ok := redlock.Obstacle(v)
+	b, ok := kind.BlockerOf(v)
 	require.True(t, ok)
-	assert.Equal(t, want.kind, kind)
-	assert.Equal(t, want.token, token)
-	assert.Equal(t, want.intent, redlock.LeftIntent(v), "the intent was left")
-	assert.Equal(t, want.name, name)
-	assertLife(t, want.left, left)
+	assert.Equal(t, want.kind, b.Kind)
+	assert.Equal(t, want.token, b.Token)
+	assert.Equal(t, want.intent, b.Intent, "the intent was left")
+	assert.Equal(t, want.name, b.Name)
+	assertLife(t, want.left, b.TTL)
 	assertLeft(t, max(0, want.left), v.Wait)
 }
 
@@ -262,8 +262,8 @@ func (s *server) snapshot(t *testing.T) string {
 func (s *server) look(t *testing.T, key string) string {
 	t.Helper()
 	var value any
-	kind := s.do(t, "type", key)
-	switch kind {
+	k := s.do(t, "type", key)
+	switch k {
 	case "string":
 		value = s.do(t, "get", key)
 	case "hash":
@@ -284,5 +284,5 @@ func (s *server) look(t *testing.T, key string) string {
 	case left >= 0:
 		life = "expires"
 	}
-	return fmt.Sprintf("%q %s %v %s", key, kind, value, life)
+	return fmt.Sprintf("%q %s %v %s", key, k, value, life)
 }

@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -42,10 +42,10 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, kind := range []string{"mutex", "reader", "writer", "reentrant"} {
+	for _, k := range []string{"mutex", "reader", "writer", "reentrant"} {
 		for _, op := range []string{"acquire", "raise", "extend", "release", "look"} {
 			for _, verdict := range []string{"granted", "denied"} {
-				require.Positive(t, seen[kind+" "+op+" "+verdict], "%s %s %s: it has met too little", kind, op, verdict)
+				require.Positive(t, seen[k+" "+op+" "+verdict], "%s %s %s: it has met too little", k, op, verdict)
 			}
 		}
 	}
@@ -63,20 +63,20 @@ const first, second = "x", "y" // the names
 
 // pool are the claims to choose from; what belongs together comes together. The owner of one is what the token of another
 // begins with. A writer's token is a reader's, too: to extend that is a downgrade.
-func pool() [][]redlock.Claim {
-	one := func(kind, owner, digit string) redlock.Claim {
-		return redlock.Claim{Kind: kind, Names: []string{first}, Token: tokenOf(owner, digit)}
+func pool() [][]claim {
+	one := func(k, owner, digit string) claim {
+		return claim{Kind: k, Names: []string{first}, Token: tokenOf(owner, digit)}
 	}
-	of := func(c redlock.Claim, names ...string) redlock.Claim {
+	of := func(c claim, names ...string) claim {
 		c.Names = names
 		return c
 	}
-	waiting := func(c redlock.Claim, intent string) redlock.Claim {
+	waiting := func(c claim, intent string) claim {
 		c.Intent = intent
 		return c
 	}
 	long := tokenOf("one", "4")
-	return [][]redlock.Claim{
+	return [][]claim{
 		{one("mutex", "m", "1")},
 		{waiting(one("mutex", "m", "2"), "intent 3"), one("reader", "m", "2")},
 		{of(one("mutex", "m", "3"), first, second), of(one("mutex", "m", "4"), second)},
@@ -98,16 +98,16 @@ func pool() [][]redlock.Claim {
 type play struct {
 	*subject
 	met     map[string]int
-	claims  []redlock.Claim
+	claims  []claim
 	highest map[string]int64 // by name: the largest fencing token that anybody was given
 	given   map[string]int64 // by claim: the last one
 }
 
 // any is one of the claims; of those that are fit, if there is a condition.
-func (p play) any(t *rapid.T, fit ...func(redlock.Claim) bool) redlock.Claim {
+func (p play) any(t *rapid.T, fit ...func(claim) bool) claim {
 	claims := slices.Clone(p.claims)
 	for _, is := range fit {
-		claims = slices.DeleteFunc(claims, func(c redlock.Claim) bool { return !is(c) })
+		claims = slices.DeleteFunc(claims, func(c claim) bool { return !is(c) })
 	}
 	if len(claims) == 0 {
 		t.Skip("there is none")
@@ -130,7 +130,7 @@ func (p play) acquire(t *rapid.T) {
 
 func (p play) raise(t *rapid.T) {
 	held := rapid.Bool().Draw(t, "held")
-	c := p.any(t, func(c redlock.Claim) bool { return c.Fencing && (!held || p.model.at(c.Names[0]).has(c)) })
+	c := p.any(t, func(c claim) bool { return c.Fencing && (!held || p.model.at(c.Names[0]).has(c)) })
 	fence := p.fence(t, c)
 	p.ask(t, c, c.Ops().Raise(fence), p.model.raise(c, fence))
 }
@@ -139,10 +139,10 @@ func (p play) extend(t *rapid.T) { p.prolong(t, p.any(t)) }
 
 // downgrade extends a reader whose writer is there.
 func (p play) downgrade(t *rapid.T) {
-	p.prolong(t, p.any(t, func(c redlock.Claim) bool { return p.model.at(first).downgrades(c) }))
+	p.prolong(t, p.any(t, func(c claim) bool { return p.model.at(first).downgrades(c) }))
 }
 
-func (p play) prolong(t *rapid.T, c redlock.Claim) {
+func (p play) prolong(t *rapid.T, c claim) {
 	fence := int64(0)
 	if c.Fencing {
 		fence = p.fence(t, c)
@@ -151,7 +151,7 @@ func (p play) prolong(t *rapid.T, c redlock.Claim) {
 }
 
 // fence is what a claim may come with: what it was given, here or elsewhere.
-func (p play) fence(t *rapid.T, c redlock.Claim) int64 {
+func (p play) fence(t *rapid.T, c claim) int64 {
 	given, last := p.given[c.Kind+c.Token], p.model.at(first).last
 	known, some := rapid.SampledFrom([]int64{given, last, last + 1}), rapid.Int64Range(1, 20)
 	return max(1, rapid.OneOf(known, known, known, some, some, some, rapid.Just[int64](tooLarge)).Draw(t, "fence"))
@@ -168,7 +168,7 @@ func (p play) look(t *rapid.T) {
 }
 
 func (p play) leave(t *rapid.T) {
-	c := p.any(t, func(c redlock.Claim) bool { return c.Intent != "" })
+	c := p.any(t, func(c claim) bool { return c.Intent != "" })
 	if rapid.Bool().Draw(t, "silently") {
 		p.ask(t, c, c.LeaveSilently(), p.model.leave(c, false))
 	} else {
@@ -197,7 +197,7 @@ func (p play) ends() []int64 {
 }
 
 // mustGrow: whoever holds alone was given more than everybody before, as long as the counters live.
-func (p play) mustGrow(t *rapid.T, c redlock.Claim, a answer) {
+func (p play) mustGrow(t *rapid.T, c claim, a answer) {
 	for _, name := range c.Names {
 		shared := c.Kind == "reader" || a.owned
 		if a.number < p.highest[name] || (a.number == p.highest[name] && !shared) {
@@ -208,14 +208,15 @@ func (p play) mustGrow(t *rapid.T, c redlock.Claim, a answer) {
 }
 
 // ask asks the master, and compares its vote.
-func (p play) ask(t *rapid.T, c redlock.Claim, op *node.Op, want answer) {
+func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 	v := p.subject.ask(op)
+	blocker, blocked := kind.BlockerOf(v)
 	got := answer{
 		failed: v.Verdict == node.Failed, granted: v.Verdict == node.Granted, owned: v.Owned, healed: v.Healed,
-		number: v.Number, said: p.messages(), intent: redlock.LeftIntent(v),
+		number: v.Number, said: p.messages(), intent: blocker.Intent,
 	}
-	if kind, token, name, left, ok := redlock.Obstacle(v); ok {
-		got.obstacle = &obstacle{kind: kind, name: name, left: left, token: token}
+	if blocked {
+		got.obstacle = &obstacle{kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token}
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts tell different things, and mean nothing
@@ -245,23 +246,23 @@ func (a answer) flat() []any {
 // compare compares what is to be seen.
 func (p play) compare(t *rapid.T) {
 	names := []string{first}
-	if slices.ContainsFunc(p.claims, func(c redlock.Claim) bool { return slices.Contains(c.Names, second) }) {
+	if slices.ContainsFunc(p.claims, func(c claim) bool { return slices.Contains(c.Names, second) }) {
 		names = append(names, second)
 	}
 	for _, name := range names {
-		v := p.subject.ask(redlock.InspectOp(name))
-		kind, fence, lefts, ok := redlock.Sighting(v)
-		if got, want := (sighting{kind, fence, lefts}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+		v := p.subject.ask(inspectOp(name))
+		held, fence, lefts, ok := stateIn(v)
+		if got, want := (sighting{held, fence, lefts}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("inspect %q at %d:\n got %v, error %v\nwant %v", name, p.model.now, got, v.Err, want)
 		}
 		r := p.model.at(name)
-		if left := max(0, r.kept-p.model.now); p.redis.TTL(redlock.FenceKey(name)).Milliseconds() != left {
-			t.Fatalf("the fence of %q at %d is kept for %v, want %d ms", name, p.model.now, p.redis.TTL(redlock.FenceKey(name)), left)
+		if left := max(0, r.kept-p.model.now); p.redis.TTL(kind.FenceKey(name)).Milliseconds() != left {
+			t.Fatalf("the fence of %q at %d is kept for %v, want %d ms", name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left)
 		}
 		if there := p.redis.Exists(name); there != (r.kind != "") {
 			t.Fatalf("at %d there is a key at %q: %v; the holds are %v", p.model.now, name, there, r.holds)
 		}
-		text, _ := p.redis.Get(redlock.FenceKey(name))
+		text, _ := p.redis.Get(kind.FenceKey(name))
 		if last, _, _ := strings.Cut(text, ":"); last != "" || r.last > 0 {
 			if last != strconv.FormatInt(r.last, 10) {
 				t.Fatalf("the fence of %q at %d: got %q, want %d", name, p.model.now, last, r.last)
@@ -271,8 +272,8 @@ func (p play) compare(t *rapid.T) {
 			p.met["forgotten"]++
 		}
 		intents := make(map[string]int64)
-		if p.redis.Exists(redlock.IntentKey(name)) {
-			all, err := p.redis.SortedSet(redlock.IntentKey(name))
+		if p.redis.Exists(kind.IntentKey(name)) {
+			all, err := p.redis.SortedSet(kind.IntentKey(name))
 			require.NoError(t, err)
 			for intent, ends := range all {
 				if ends := int64(ends) - p.epoch.UnixMilli(); ends > p.model.now {

@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/redlock-go/redlock"
 )
 
 // model is one master as the locks see it, in the fewest words: what a name has, and what each operation makes of it. The
@@ -62,31 +60,31 @@ func (m *model) at(name string) *record {
 }
 
 // count gives out a fencing token on a name.
-func (m *model) count(c redlock.Claim, r *record, n int64) {
+func (m *model) count(c claim, r *record, n int64) {
 	r.last = max(r.last, n)
 	m.keep(c, r)
 }
 
-func (m *model) keep(c redlock.Claim, r *record) {
+func (m *model) keep(c claim, r *record) {
 	r.kept = max(r.kept, m.now+(c.TTL+fenceLife).Milliseconds())
 }
 
 // hold puts a claim's hold beside those that are there.
-func (m *model) hold(c redlock.Claim, r *record) {
+func (m *model) hold(c claim, r *record) {
 	r.kind = c.Kind
 	r.holds[c.Token] = m.now + c.TTL.Milliseconds()
 }
 
 // has: the record has the claim's very hold.
-func (r *record) has(c redlock.Claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 }
+func (r *record) has(c claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 }
 
 // downgrades: a reader has its token there as a writer's.
-func (r *record) downgrades(c redlock.Claim) bool {
+func (r *record) downgrades(c claim) bool {
 	return c.Kind == "reader" && r.kind == "writer" && r.holds[c.Token] > 0
 }
 
 // admits: a claim's hold may stand beside those that are there.
-func (r *record) admits(c redlock.Claim) bool {
+func (r *record) admits(c claim) bool {
 	switch {
 	case r.kind == "":
 		return true
@@ -105,7 +103,7 @@ func (r *record) admits(c redlock.Claim) bool {
 func ownerOf(token string) string { return token[:strings.LastIndexByte(token, ':')] }
 
 // hinders is who is in the way of a claim on the i-th of its names.
-func (m *model) hinders(c redlock.Claim, i int) (by obstacle, ok bool) {
+func (m *model) hinders(c claim, i int) (by obstacle, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
 		left, token := m.longest(r.holds)
@@ -126,7 +124,7 @@ func (m *model) longest(ends map[string]int64) (left time.Duration, who string) 
 	return time.Duration(ends[who]-m.now) * time.Millisecond, who
 }
 
-func (m *model) acquire(c redlock.Claim) answer {
+func (m *model) acquire(c claim) answer {
 	if c.Fencing && noToken(c.Hint) {
 		return answer{failed: true}
 	}
@@ -173,7 +171,7 @@ func (m *model) acquire(c redlock.Claim) answer {
 // noToken reports whether a number cannot be a fencing token.
 func noToken(n int64) bool { return n < 0 || n >= tooLarge }
 
-func (m *model) raise(c redlock.Claim, fence int64) answer {
+func (m *model) raise(c claim, fence int64) answer {
 	if noToken(fence) {
 		return answer{failed: true}
 	}
@@ -191,14 +189,14 @@ func (m *model) raise(c redlock.Claim, fence int64) answer {
 }
 
 // lift raises a fence. Where it is not larger already, it becomes the owner's.
-func (m *model) lift(c redlock.Claim, r *record, fence int64) {
+func (m *model) lift(c claim, r *record, fence int64) {
 	m.count(c, r, fence)
 	if c.Kind == "reentrant" && r.last == fence {
 		r.owned = fence
 	}
 }
 
-func (m *model) extend(c redlock.Claim, fence int64) answer {
+func (m *model) extend(c claim, fence int64) answer {
 	if noToken(fence) {
 		return answer{failed: true}
 	}
@@ -224,7 +222,7 @@ func (m *model) extend(c redlock.Claim, fence int64) answer {
 	return a
 }
 
-func (m *model) release(c redlock.Claim, held bool) answer {
+func (m *model) release(c claim, held bool) answer {
 	a := granted(1)
 	for _, name := range c.Names {
 		r := m.at(name)
@@ -246,7 +244,7 @@ func (m *model) release(c redlock.Claim, held bool) answer {
 	return a
 }
 
-func (m *model) look(c redlock.Claim, life time.Duration) answer {
+func (m *model) look(c claim, life time.Duration) answer {
 	a := granted(1)
 	intent := false
 	for i, name := range c.Names {
@@ -262,7 +260,7 @@ func (m *model) look(c redlock.Claim, life time.Duration) answer {
 	return a
 }
 
-func (m *model) leave(c redlock.Claim, tell bool) answer {
+func (m *model) leave(c claim, tell bool) answer {
 	a := answer{}
 	for _, name := range c.Names {
 		r := m.at(name)

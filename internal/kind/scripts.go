@@ -1,4 +1,4 @@
-package redlock
+package kind
 
 import (
 	_ "embed"
@@ -43,37 +43,37 @@ var (
 	entryLookLua string
 )
 
-// scripts are what the masters run.
-type scripts struct {
-	inspect, leave *node.Script
+// Scripts are the scripts of all kinds.
+type Scripts struct {
+	inspect, withdraw *node.Script
 
-	mutex struct{ fenced, acquire, raise, extend, release, look *node.Script }
-	entry struct{ acquire, raise, extend, release, look *node.Script }
+	mutex struct{ fenced, acquire, raise, extend, release, probe *node.Script }
+	entry struct{ acquire, raise, extend, release, probe *node.Script }
 }
 
-// sound are the scripts that every Locker uses, but for those that a harness has broken.
-var sound = newScripts(nil)
+// DefaultScripts are the scripts of every Locker that no test harness has broken.
+var DefaultScripts = NewScripts(nil)
 
-// newScripts prepares the scripts. rewrite, if set, may change their texts, by name.
-func newScripts(rewrite func(name, text string) string) *scripts {
-	s := &scripts{}
+// NewScripts prepares the scripts. If rewrite is not nil, it may change each text; name is the script's name.
+func NewScripts(rewrite func(name, text string) string) *Scripts {
+	s := &Scripts{}
 	for _, one := range []struct {
 		script     **node.Script
 		name, text string
 	}{
 		{&s.inspect, "inspect", commonLua + inspectLua},
-		{&s.leave, "leave", commonLua + leaveLua},
+		{&s.withdraw, "leave", commonLua + leaveLua},
 		{&s.mutex.fenced, "mutex_fenced", mutexFencedLua + commonLua + mutexAcquireLua},
 		{&s.mutex.acquire, "mutex_acquire", commonLua + mutexAcquireLua},
 		{&s.mutex.raise, "mutex_raise", commonLua + mutexCommonLua + mutexRaiseLua},
 		{&s.mutex.extend, "mutex_extend", commonLua + mutexCommonLua + mutexExtendLua},
 		{&s.mutex.release, "mutex_release", mutexReleaseLua},
-		{&s.mutex.look, "mutex_look", commonLua + entriesLua + mutexLookLua},
+		{&s.mutex.probe, "mutex_look", commonLua + entriesLua + mutexLookLua},
 		{&s.entry.acquire, "entry_acquire", commonLua + entriesLua + entryCommonLua + entryAcquireLua},
 		{&s.entry.raise, "entry_raise", commonLua + entriesLua + entryCommonLua + entryRaiseLua},
 		{&s.entry.extend, "entry_extend", commonLua + entriesLua + entryCommonLua + entryExtendLua},
 		{&s.entry.release, "entry_release", commonLua + entriesLua + entryCommonLua + entryReleaseLua},
-		{&s.entry.look, "entry_look", commonLua + entriesLua + entryCommonLua + entryLookLua},
+		{&s.entry.probe, "entry_look", commonLua + entriesLua + entryCommonLua + entryLookLua},
 	} {
 		text := one.text
 		if rewrite != nil {

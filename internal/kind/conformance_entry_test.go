@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -23,11 +23,11 @@ var (
 func tokenOf(owner, digit string) string { return owner + ":" + strings.Repeat(digit, 32) }
 
 // entryOf is a hold in the sorted set.
-func entryOf(kind, token string) string { return "redlock:" + kind + ":" + token }
+func entryOf(k, token string) string { return "redlock:" + k + ":" + token }
 
 // held is a state in which a lock is held by one, for five seconds.
-func held(kind, token string) state {
-	return state{entries: entries{entryOf(kind, token): 5 * time.Second}}
+func held(k, token string) state {
+	return state{entries: entries{entryOf(k, token): 5 * time.Second}}
 }
 
 // with is the state with a fence.
@@ -47,22 +47,22 @@ func (st state) untouched(fields ...string) state {
 }
 
 // entryClaim is a claim on the name, as the tests make them.
-func entryClaim(kind, token string, fencing bool) redlock.Claim {
-	return redlock.Claim{Kind: kind, Names: []string{lockName}, Token: token, TTL: lockTTL, Fencing: fencing, Hint: hint}
+func entryClaim(k, token string, fencing bool) claim {
+	return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: lockTTL, Fencing: fencing, Hint: hint}
 }
 
 // entrySteps are those that readers, writers and the holds of a reentrant lock have in common: what one hold does where
 // there is none, where it is itself, and where something else is.
-func entrySteps(kind string) map[string]step {
+func entrySteps(k string) map[string]step {
 	all := make(map[string]step)
-	add := func(name string, st step) { all[kind+": "+name] = st }
-	ops, fenced := entryClaim(kind, holdToken, false).Ops(), entryClaim(kind, holdToken, true).Ops()
-	mine, long := held(kind, holdToken), state{entries: entries{entryOf(kind, holdToken): lockTTL}}
-	ended := state{entries: entries{entryOf(kind, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
+	add := func(name string, st step) { all[k+": "+name] = st }
+	ops, fenced := entryClaim(k, holdToken, false).Ops(), entryClaim(k, holdToken, true).Ops()
+	mine, long := held(k, holdToken), state{entries: entries{entryOf(k, holdToken): lockTTL}}
+	ended := state{entries: entries{entryOf(k, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
 	first := func(n string) []string { // the fence of a first hold
-		if kind == "reentrant" {
+		if k == "reentrant" {
 			return []string{"last", n, "owned", n}
 		}
 		return []string{"last", n}
@@ -82,7 +82,7 @@ func entrySteps(kind string) map[string]step {
 	add("acquire: what an earlier owner had", step{
 		given: ended.with("last", "7", "owned", "6").made(), op: ops.Acquire(), vote: one,
 		then: func(t *testing.T, s *server) {
-			if kind == "reentrant" {
+			if k == "reentrant" {
 				long.untouched("last", "7").is(t, s)
 			} else {
 				long.untouched("last", "7", "owned", "6").is(t, s)
@@ -111,71 +111,71 @@ func entrySteps(kind string) map[string]step {
 	add("release: missing", step{op: ops.Release(true), vote: denied})
 	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
 		t.Helper()
-		sighting{}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+		sighting{}.is(t, s.ask(t, inspectOp(lockName)))
 		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // its own is not there again if the clock goes back
 	}})
 	add("release: ended, and nobody else there", step{
-		given: state{entries: entries{entryOf(kind, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
+		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
 	})
-	add("look: free", step{op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
-	add("look: ended", step{given: ended.made(), op: entryClaim(kind, holdToken, false).Look(time.Second), vote: one})
-	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: redlock.InspectOp(lockName), vote: node.Vote{
+	add("look: free", step{op: entryClaim(k, holdToken, false).Look(time.Second), vote: one})
+	add("look: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Look(time.Second), vote: one})
+	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: node.Vote{
 		Verdict: node.Denied,
-		Data: sighting{kind: kind, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
+		Data: sighting{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
 			"reader": 7, "writer": 7, "reentrant": 6,
-		}[kind]},
+		}[k]},
 	}})
 	add("inspect: it alone", step{
-		given: mine.with("last", "7", "owned", "6").made(), op: redlock.InspectAloneOp(lockName), vote: seen(kind, holdToken, 5*time.Second),
+		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName), vote: seen(k, holdToken, 5*time.Second),
 	})
-	add("inspect: ended", step{given: ended.made(), op: redlock.InspectOp(lockName), vote: seen("", "", 0)})
+	add("inspect: ended", step{given: ended.made(), op: inspectOp(lockName), vote: seen("", "", 0)})
 
-	maps.Copy(all, strangers(kind))
+	maps.Copy(all, strangers(k))
 	for i, name := range oddNames() {
-		c := redlock.Claim{Kind: kind, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint}
+		c := claim{Kind: k, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint}
 		if i%2 == 0 { // by turns, so that acquire and release meet both
-			add(fmt.Sprint("acquire: odd name ", i), step{op: c.Ops().Acquire(), vote: grant(hint), then: life(c, kind)})
+			add(fmt.Sprint("acquire: odd name ", i), step{op: c.Ops().Acquire(), vote: grant(hint), then: life(c, k)})
 		} else {
-			add(fmt.Sprint("extend: odd name ", i), step{op: c.Ops().Extend(hint), vote: healed, then: life(c, kind)})
+			add(fmt.Sprint("extend: odd name ", i), step{op: c.Ops().Extend(hint), vote: healed, then: life(c, k)})
 		}
 	}
 	return all
 }
 
 // life asserts that a hold is seen, raised and extended under its name, in the way of others, and goes with a release.
-func life(c redlock.Claim, kind string) func(t *testing.T, s *server) {
+func life(c claim, k string) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()
 		name := c.Names[0]
-		sighting{kind: kind, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, redlock.InspectOp(name)))
+		sighting{kind: k, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, inspectOp(name)))
 		other := c
 		other.Token = otherToken
-		if kind == "reader" {
+		if k == "reader" {
 			other.Kind = "writer"
 		}
-		obstacle{kind: kind, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
-		obstacle{kind: kind, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
+		obstacle{kind: k, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
+		obstacle{kind: k, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
 		assert.Equal(t, int64(hint+1), s.ask(t, c.Ops().Raise(hint+1)).Number)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
-		assert.Equal(t, node.Granted, s.ask(t, redlock.InspectOp(name)).Verdict)
-		s.counts(t, name, fenceOf(kind, hint+1), lockTTL+fenceLife)
+		assert.Equal(t, node.Granted, s.ask(t, inspectOp(name)).Verdict)
+		s.counts(t, name, fenceOf(k, hint+1), lockTTL+fenceLife)
 		assert.EqualValues(t, 1, s.do(t, "dbsize"), "nothing is left but the fence")
 	}
 }
 
-func fenceOf(kind string, n int64) map[string]string {
+func fenceOf(k string, n int64) map[string]string {
 	fields := map[string]string{"last": fmt.Sprint(n)}
-	if kind == "reentrant" {
+	if k == "reentrant" {
 		fields["owned"] = fmt.Sprint(n)
 	}
 	return fields
 }
 
 // strangers are what stands in the way of a hold, and is not harmed by anything it does.
-func strangers(kind string) map[string]step {
+func strangers(k string) map[string]step {
 	all := make(map[string]step)
-	c, fenced := entryClaim(kind, holdToken, false), entryClaim(kind, holdToken, true)
+	c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 	stranger := func(name string, given [][]any, kindThere, token string, left time.Duration) {
 		none := node.Vote{Verdict: node.Denied}
 		for _, st := range []step{
@@ -189,10 +189,10 @@ func strangers(kind string) map[string]step {
 		} {
 			st.given = given
 			fencing := ""
-			if all[kind+": "+st.op.Name+": "+name].op != nil {
+			if all[k+": "+st.op.Name+": "+name].op != nil {
 				fencing = ", with fencing"
 			}
-			all[kind+": "+st.op.Name+": "+name+fencing] = st
+			all[k+": "+st.op.Name+": "+name+fencing] = st
 		}
 	}
 	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", lockToken, 5*time.Second)
@@ -203,26 +203,26 @@ func strangers(kind string) map[string]step {
 		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, "", 5*time.Second)
 	}
 	for _, there := range []string{"reader", "writer", "reentrant"} {
-		if there == kind && kind == "reader" {
+		if there == k && k == "reader" {
 			continue
 		}
 		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second)
-		if there != kind {
+		if there != k {
 			token := holdToken
-			if there == "writer" && kind == "reader" {
+			if there == "writer" && k == "reader" {
 				token = innerToken // with its own it would be a downgrade
 			}
 			stranger("a "+there+" of the same owner", held(there, token).made(), there, token, 5*time.Second)
 		}
 	}
 	st := step{
-		given: [][]any{{"rpush", redlock.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
+		given: [][]any{{"rpush", kind.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
 		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
 	}
-	all[kind+": acquire: a foreign key where the fence is"] = st
-	st.given, st.op = append(st.given, held(kind, holdToken).made()...), fenced.Ops().Raise(5)
-	all[kind+": raise: a foreign key where the fence is"] = st
+	all[k+": acquire: a foreign key where the fence is"] = st
+	st.given, st.op = append(st.given, held(k, holdToken).made()...), fenced.Ops().Raise(5)
+	all[k+": raise: a foreign key where the fence is"] = st
 	st.op = fenced.Ops().Extend(5)
-	all[kind+": extend: a foreign key where the fence is"] = st
+	all[k+": extend: a foreign key where the fence is"] = st
 	return all
 }

@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -8,14 +8,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/node"
 )
 
 // mutexSteps are those of a mutex on one name, as every client knows it.
 func mutexSteps() map[string]step {
-	ops := redlock.MutexOps(lockName, lockToken, lockTTL)
-	look := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Look(time.Second)
+	ops := mutexOps(lockName, lockToken, lockTTL)
+	look := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Look(time.Second)
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	foreign := []any{"set", lockName, "another", "px", 5000}
 	forever := []any{"set", lockName, "another"}
@@ -42,34 +41,34 @@ func mutexSteps() map[string]step {
 		"release: missing":               {op: ops.Release(true), vote: denied, then: free},
 		"release: another's":             {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
 		"release: another's, silently":   {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
-		"inspect: free":                  {op: redlock.InspectOp(lockName), vote: seen("", "", 0), then: free},
-		"inspect: a mutex":               {given: [][]any{mine}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, alone":        {given: [][]any{mine}, op: redlock.InspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, -1)},
-		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: redlock.InspectOp(lockName), vote: seen("mutex", "", -1)},
+		"inspect: free":                  {op: inspectOp(lockName), vote: seen("", "", 0), then: free},
+		"inspect: a mutex":               {given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, alone":        {given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: inspectOp(lockName), vote: seen("mutex", lockToken, -1)},
+		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1)},
 		"status":                         {op: node.StatusOp(), vote: granted},
 		"extend: the script is unknown":  {given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held},
 		"extend: an empty value":         {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(0), vote: denied},
 		"release: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
 		"release: another's, for ever":   {given: [][]any{forever}, op: ops.Release(true), vote: denied},
 		"release: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"inspect: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: redlock.InspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
 		"look: free":                     {op: look, vote: one, then: free},
 		"look: its own":                  {given: [][]any{mine}, op: look, vote: met("mutex", lockToken, 5*time.Second)},
 		"look: another's, for ever":      {given: [][]any{forever}, op: look, vote: met("mutex", "another", -1)},
 	}
-	for kind, given := range foreignKeys() {
+	for k, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
-		all["acquire: a "+kind] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
-		all["extend: a "+kind] = step{given: expiring, op: ops.Extend(0), vote: denied}
-		all["release: a "+kind] = step{given: expiring, op: ops.Release(true), vote: denied}
-		all["look: a "+kind] = step{given: expiring, op: look, vote: hindered(kind, 5*time.Second)}
-		all["inspect: a "+kind] = step{given: [][]any{given}, op: redlock.InspectOp(lockName), vote: seen(kind, "", -1)}
-		all["inspect: a "+kind+" that expires"] = step{given: expiring, op: redlock.InspectOp(lockName), vote: seen(kind, "", 5*time.Second)}
+		all["acquire: a "+k] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
+		all["extend: a "+k] = step{given: expiring, op: ops.Extend(0), vote: denied}
+		all["release: a "+k] = step{given: expiring, op: ops.Release(true), vote: denied}
+		all["look: a "+k] = step{given: expiring, op: look, vote: hindered(k, 5*time.Second)}
+		all["inspect: a "+k] = step{given: [][]any{given}, op: inspectOp(lockName), vote: seen(k, "", -1)}
+		all["inspect: a "+k+" that expires"] = step{given: expiring, op: inspectOp(lockName), vote: seen(k, "", 5*time.Second)}
 	}
 	// Names are any bytes.
 	for i, name := range oddNames() {
-		ops := redlock.MutexOps(name, lockToken, lockTTL)
+		ops := mutexOps(name, lockToken, lockTTL)
 		given := []any{"set", name, lockToken, "px", 5000}
 		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
 		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
@@ -77,7 +76,7 @@ func mutexSteps() map[string]step {
 		all[fmt.Sprint("release: odd name ", i)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
 			assert.Zero(t, s.do(t, "exists", name))
 		}}
-		all[fmt.Sprint("inspect: odd name ", i)] = step{given: [][]any{given}, op: redlock.InspectOp(name), vote: seen("mutex", lockToken, 5*time.Second)}
+		all[fmt.Sprint("inspect: odd name ", i)] = step{given: [][]any{given}, op: inspectOp(name), vote: seen("mutex", lockToken, 5*time.Second)}
 	}
 	return all
 }

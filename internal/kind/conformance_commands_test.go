@@ -1,8 +1,7 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,12 +26,9 @@ func TestScriptsKeepToRedis62(t *testing.T) {
 	defer c.Close()
 
 	used := map[string][]string{"SET": {"NX", "PX"}} // with their options; this one is sent as it is
-	files, err := filepath.Glob("lua/*.lua")
-	require.NoError(t, err)
 	call := regexp.MustCompile(`redis\.p?call\('(\w+)'(.*)`)
 	calls := 0
-	for _, file := range files {
-		text := read(t, file)
+	for _, text := range luaFiles(t) {
 		for _, found := range call.FindAllStringSubmatch(text, -1) {
 			calls++
 			for _, option := range regexp.MustCompile(`'([A-Z]+)'`).FindAllStringSubmatch(found[2], -1) {

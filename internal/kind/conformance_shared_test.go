@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"maps"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -16,12 +16,12 @@ import (
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
-	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
-		add := func(name string, st step) { all[kind+": "+name] = st }
-		c, fenced := entryClaim(kind, holdToken, false), entryClaim(kind, holdToken, true)
-		mine, others, third := entryOf(kind, holdToken), entryOf(kind, beside), entryOf(kind, beside+"'")
-		if kind == "reentrant" {
-			third = entryOf(kind, tokenOf("host:1", "9"))
+	for k, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+		add := func(name string, st step) { all[k+": "+name] = st }
+		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
+		mine, others, third := entryOf(k, holdToken), entryOf(k, beside), entryOf(k, beside+"'")
+		if k == "reentrant" {
+			third = entryOf(k, tokenOf("host:1", "9"))
 		}
 		of := func(e entries) state { return state{entries: e} }
 		const short, long = 5 * time.Second, time.Hour
@@ -66,11 +66,11 @@ func sharedSteps() map[string]step {
 		add("release: missing beside another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
 		add("look: beside another", step{given: of(entries{others: short}).made(), op: c.Look(time.Second), vote: one})
 		add("inspect: two, and one that ended", step{
-			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: redlock.InspectOp(lockName),
-			vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: kind, fence: 6, holds: entries{holdToken: short, beside: long}}},
+			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: inspectOp(lockName),
+			vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: k, fence: 6, holds: entries{holdToken: short, beside: long}}},
 		})
 		add("inspect: without a fence", step{
-			given: held(kind, holdToken).made(), op: redlock.InspectOp(lockName), vote: seen(kind, holdToken, short),
+			given: held(k, holdToken).made(), op: inspectOp(lockName), vote: seen(k, holdToken, short),
 		})
 	}
 	addFences(all)
@@ -91,10 +91,10 @@ func sharedSteps() map[string]step {
 // addFences: readers share one fencing token, and so do the holds of an owner.
 func addFences(all map[string]step) {
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
-	beside := func(kind, there string) state {
-		return state{entries: entries{entryOf(kind, there): 5 * time.Second, entryOf(kind, holdToken): lockTTL}}
+	beside := func(k, there string) state {
+		return state{entries: entries{entryOf(k, there): 5 * time.Second, entryOf(k, holdToken): lockTTL}}
 	}
-	acquire := func(kind string) *node.Op { return entryClaim(kind, holdToken, true).Ops().Acquire() }
+	acquire := func(k string) *node.Op { return entryClaim(k, holdToken, true).Ops().Acquire() }
 	inner := held("reentrant", innerToken)
 	all["reader: acquire: beside another, with fencing"] = step{
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
@@ -186,7 +186,7 @@ func intentSteps() map[string]step {
 			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Look(long), vote: intended(hindered("zset", -1)),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
-				entries{mine: long}.are(t, s, redlock.IntentKey(lockName))
+				entries{mine: long}.are(t, s, kind.IntentKey(lockName))
 				assert.Equal(t, "1", s.do(t, "zscore", lockName, "somebody's"))
 			},
 		},
@@ -238,7 +238,7 @@ func intentSteps() map[string]step {
 		"leave: alone": {given: waits(entries{mine: short}).made(), op: writer.Leave(), vote: one, said: 1, then: state{}.is},
 		"leave: the last": {given: waits(entries{mine: short, others: -time.Second}).made(), op: writer.Leave(), vote: one, said: 1, then: func(t *testing.T, s *server) {
 			t.Helper()
-			sighting{}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+			sighting{}.is(t, s.ask(t, inspectOp(lockName)))
 			if s.ask(t, reader.Look(long)).Verdict != node.Granted {
 				t.Error("a reader is kept out")
 			}
@@ -252,7 +252,7 @@ func intentSteps() map[string]step {
 		},
 	}
 	maps.Copy(steps, exclusiveSteps())
-	foreign := [][]any{{"set", redlock.IntentKey(lockName), "somebody's"}}
+	foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
 	for name, st := range map[string]step{
 		"acquire: a reader": {op: reader.Ops().Acquire()},
 		"acquire: a writer": {op: writer.Ops().Acquire()},
@@ -274,37 +274,37 @@ func exclusiveSteps() map[string]step {
 	one := node.Vote{Verdict: node.Granted, Number: 1}
 	owner := entryClaim("reentrant", holdToken, false)
 	owner.Intent = mine
-	mutex := redlock.Claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
+	mutex := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Intent: mine}
 	several := mutex
 	several.Names = []string{second, lockName}
 	read := held("reader", otherToken)
 	waited := func(e entries) state { return state{entries: read.entries, intents: e} }
 	steps := make(map[string]step)
-	for kind, c := range map[string]redlock.Claim{"a mutex": mutex, "an owner": owner} {
-		steps["look: "+kind+" waits for a reader"] = step{
+	for k, c := range map[string]claim{"a mutex": mutex, "an owner": owner} {
+		steps["look: "+k+" waits for a reader"] = step{
 			given: read.made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)), then: waited(entries{mine: long}).is,
 		}
-		steps["look: "+kind+" waits on for a reader"] = step{
+		steps["look: "+k+" waits on for a reader"] = step{
 			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)),
 			then: waited(entries{mine: long, others: time.Minute}).is,
 		}
-		steps["look: "+kind+" waits for a reader that has ended"] = step{
+		steps["look: "+k+" waits for a reader that has ended"] = step{
 			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(), op: c.Look(long), vote: one,
 		}
-		steps["look: "+kind+" waits for nobody"] = step{op: c.Look(long), vote: one}
-		steps["look: "+kind+" waits for a mutex"] = step{
+		steps["look: "+k+" waits for nobody"] = step{op: c.Look(long), vote: one}
+		steps["look: "+k+" waits for a mutex"] = step{
 			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Look(long), vote: met("mutex", "another", short),
 		}
 		for _, there := range []string{"writer", "reentrant"} {
-			steps["look: "+kind+" waits for another's "+there] = step{
+			steps["look: "+k+" waits for another's "+there] = step{
 				given: held(there, otherToken).made(), op: c.Look(long), vote: met(there, otherToken, short),
 			}
 		}
-		steps["leave: "+kind] = step{given: waited(entries{mine: short}).made(), op: c.Leave(), vote: one, said: 1, then: read.is}
-		foreign := [][]any{{"set", redlock.IntentKey(lockName), "somebody's"}}
+		steps["leave: "+k] = step{given: waited(entries{mine: short}).made(), op: c.Leave(), vote: one, said: 1, then: read.is}
+		foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
 		refused := node.Vote{Verdict: node.Failed}
-		steps["leave: "+kind+", a foreign key where the intents are"] = step{given: foreign, op: c.Leave(), vote: refused, refused: "WRONGTYPE"}
-		steps["look: "+kind+", a foreign key where the intents are"] = step{
+		steps["leave: "+k+", a foreign key where the intents are"] = step{given: foreign, op: c.Leave(), vote: refused, refused: "WRONGTYPE"}
+		steps["look: "+k+", a foreign key where the intents are"] = step{
 			given: append(read.made(), foreign...), op: c.Look(long), vote: refused, refused: "WRONGTYPE",
 		}
 	}
@@ -319,7 +319,7 @@ func exclusiveSteps() map[string]step {
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			waited(entries{mine: long}).is(t, s)
-			assert.Zero(t, s.do(t, "exists", redlock.IntentKey(second)), "no reader is kept out of the other name")
+			assert.Zero(t, s.do(t, "exists", kind.IntentKey(second)), "no reader is kept out of the other name")
 		},
 	}
 	steps["look: a mutex of several names, a reader at one, and a mutex for longer at the other"] = step{
@@ -329,14 +329,14 @@ func exclusiveSteps() map[string]step {
 			waited(entries{mine: long}).is(t, s)
 		},
 	}
-	both := append(state{intents: entries{mine: short}}.made(), []any{"zadd", redlock.IntentKey(second), in(short), mine})
+	both := append(state{intents: entries{mine: short}}.made(), []any{"zadd", kind.IntentKey(second), in(short), mine})
 	steps["leave: a mutex of several names"] = step{
-		given: append(both, []any{"zadd", redlock.IntentKey(second), in(short), others}), op: several.Leave(), vote: one, said: 1,
+		given: append(both, []any{"zadd", kind.IntentKey(second), in(short), others}), op: several.Leave(), vote: one, said: 1,
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			state{}.is(t, s)
-			assert.Nil(t, s.do(t, "zscore", redlock.IntentKey(second), mine))
-			assert.NotNil(t, s.do(t, "zscore", redlock.IntentKey(second), others))
+			assert.Nil(t, s.do(t, "zscore", kind.IntentKey(second), mine))
+			assert.NotNil(t, s.do(t, "zscore", kind.IntentKey(second), others))
 		},
 	}
 	return steps
@@ -346,12 +346,12 @@ func exclusiveSteps() map[string]step {
 func takeSharedLife(t *testing.T, s *server) {
 	const ttl, brief = 1500 * time.Millisecond, 300 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
-	for kind, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
-		claim := func(kind, token string, ttl time.Duration) redlock.Claim {
-			return redlock.Claim{Kind: kind, Names: []string{lockName}, Token: token, TTL: ttl}
+	for k, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+		claim := func(k, token string, ttl time.Duration) claim {
+			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}
 		}
-		a, b, writer := claim(kind, holdToken, ttl), claim(kind, beside, brief), claim("writer", tokenOf("host:3", "9"), ttl)
-		mutex := redlock.MutexOps(lockName, lockToken, ttl)
+		a, b, writer := claim(k, holdToken, ttl), claim(k, beside, brief), claim("writer", tokenOf("host:3", "9"), ttl)
+		mutex := mutexOps(lockName, lockToken, ttl)
 		began := time.Now()
 		require.True(t, granted(a.Ops().Acquire()))
 		require.True(t, granted(b.Ops().Acquire()))
@@ -360,7 +360,7 @@ func takeSharedLife(t *testing.T, s *server) {
 			time.Sleep(ttl / 10)
 			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
 		}
-		sighting{kind: kind, holds: entries{holdToken: ttl}}.is(t, s.ask(t, redlock.InspectOp(lockName)))
+		sighting{kind: k, holds: entries{holdToken: ttl}}.is(t, s.ask(t, inspectOp(lockName)))
 		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
 		require.True(t, granted(b.Ops().Acquire()))
 		require.True(t, granted(a.Ops().Release(true)))

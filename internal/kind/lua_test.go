@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -21,8 +20,8 @@ import (
 // would end a lock, or make one.
 func TestScriptsPassErrorsOn(t *testing.T) {
 	t.Parallel()
-	ops := redlock.MutexOps(lockName, lockToken, lockTTL)
-	inspect := redlock.InspectOp(lockName)
+	ops := mutexOps(lockName, lockToken, lockTTL)
+	inspect := inspectOp(lockName)
 	for _, tt := range []struct {
 		op      *node.Op
 		forbids string

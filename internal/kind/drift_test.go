@@ -1,4 +1,4 @@
-package redlock_test
+package kind_test
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -44,7 +43,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s.begin()
 		live := make(map[string]int64) // when each hold's end is due, as the master was told
-		var handles []redlock.Claim    // of the holders
+		var handles []claim            // of the holders
 		made := 0
 		send := func(t *rapid.T, ours, theirs *node.Op) (arrived bool) {
 			times := rapid.SampledFrom([]int{1, 1, 0, 2}).Draw(t, "times")
@@ -61,7 +60,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"lock": func(t *rapid.T) {
 				made++
-				c := redlock.Claim{Kind: "reentrant", Names: []string{first}, Token: fmt.Sprintf("%s:%032d", owner, made), TTL: ttl}
+				c := claim{Kind: "reentrant", Names: []string{first}, Token: fmt.Sprintf("%s:%032d", owner, made), TTL: ttl}
 				handles = append(handles, c)
 				if send(t, c.Ops().Acquire(), counted(countedAcquire)) {
 					live[c.Token] = due()
@@ -96,8 +95,8 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 						want.holds[token] = time.Duration(end-s.model.now) * time.Millisecond
 					}
 				}
-				kind, fence, lefts, _ := redlock.Sighting(s.ask(redlock.InspectOp(first)))
-				if got := (sighting{kind, fence, lefts}); fmt.Sprint(got) != fmt.Sprint(want) {
+				k, fence, lefts, _ := stateIn(s.ask(inspectOp(first)))
+				if got := (sighting{k, fence, lefts}); fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Fatalf("the master has %v, and was told of %v", got, want)
 				}
 				n, holds := int(s.ask(counted(countedDepth)).Number), len(want.holds)

@@ -1,0 +1,93 @@
+package kind
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// Blocker is the lock that blocks a claim on one master. It is [node.Vote.Data] of a denied acquire or probe.
+type Blocker struct {
+	Kind string        // or the type of a foreign key; "": unknown
+	Name int           // the index of the name in the claim's names
+	TTL  time.Duration // negative: the key has none
+	// Intent reports whether the probe left the waiter's intent.
+	Intent bool
+	// Token is the lock's token. Only a probe returns it. It is "" for a writer that waits.
+	Token string
+}
+
+// BlockerOf returns the blocker that a vote reports.
+func BlockerOf(v node.Vote) (_ Blocker, ok bool) {
+	b, ok := v.Data.(Blocker)
+	return b, ok
+}
+
+// LeftIntent reports whether an answered probe of the kind left the waiter's intent.
+func (k *Kind) LeftIntent(v node.Vote) bool {
+	b, _ := BlockerOf(v)
+	return k.Intents == IntentAlways || b.Intent
+}
+
+// readClaim returns a reader of what acquire and probe return for so many names: a number for a grant; {1, number} for a
+// grant with the fencing token that the owner has already; {0, kind, TTL in milliseconds, which name, token, intent} for
+// a denial, of which the last three may be missing.
+func readClaim(names int) func(reply any) node.Vote {
+	if names == 1 {
+		return readClaimOfOne
+	}
+	return func(reply any) node.Vote { return readClaimOf(reply, names) }
+}
+
+func readClaimOfOne(reply any) node.Vote { return readClaimOf(reply, 1) }
+
+func readClaimOf(reply any, names int) node.Vote {
+	fields, ok := reply.([]any)
+	if !ok {
+		if v := node.ReadNumber(reply); v.Verdict == node.Granted || v.Err != nil {
+			return v
+		}
+		return malformed(reply, "acquire")
+	}
+	if len(fields) == 0 {
+		return malformed(reply, "acquire")
+	}
+	switch {
+	case fields[0] == int64(1) && len(fields) == 2:
+		if n, ok := fields[1].(int64); ok && n > 0 && isFence(n) {
+			return node.Vote{Verdict: node.Granted, Number: n, Owned: true}
+		}
+	case fields[0] == int64(0) && len(fields) >= 3 && len(fields) <= 6:
+		if b, ok := readBlocker(fields, names); ok {
+			return node.Vote{Verdict: node.Denied, Wait: max(0, b.TTL), Data: b}
+		}
+	}
+	return malformed(reply, "acquire")
+}
+
+// readBlocker reads a denial.
+func readBlocker(fields []any, names int) (b Blocker, ok bool) {
+	var isTTL bool
+	b.Kind, ok = readKind(fields[1])
+	b.TTL, isTTL = readTTL(fields[2])
+	if !ok || !isTTL {
+		return b, false
+	}
+	if len(fields) > 3 {
+		which, ok := fields[3].(int64)
+		if !ok || which < 1 || which > int64(names) {
+			return b, false
+		}
+		b.Name = int(which) - 1
+	}
+	if len(fields) > 4 {
+		if b.Token, ok = fields[4].(string); !ok {
+			return b, false
+		}
+	}
+	if len(fields) > 5 {
+		b.Intent = fields[5] == int64(1)
+		return b, b.Intent || fields[5] == int64(0)
+	}
+	return b, true
+}

@@ -1,0 +1,51 @@
+package kind_test
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// claim is a [kind.Claim] with the default scripts, written as one literal.
+type claim struct {
+	Kind    string
+	Names   []string
+	Token   string
+	Intent  string
+	TTL     time.Duration
+	Fencing bool
+	Hint    int64
+}
+
+func (c claim) made() *kind.Claim {
+	return &kind.Claim{
+		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names}, Token: c.Token, Intent: c.Intent,
+		TTL: c.TTL, Fencing: c.Fencing, Hint: c.Hint, Scripts: kind.DefaultScripts,
+	}
+}
+
+func (c claim) Ops() quorum.Ops                  { return c.made().Ops() }
+func (c claim) Look(life time.Duration) *node.Op { return c.made().Probe(life) }
+func (c claim) Leave() *node.Op                  { return c.made().Withdraw(true) }
+func (c claim) LeaveSilently() *node.Op          { return c.made().Withdraw(false) }
+
+// mutexOps are the operations of a mutex.
+func mutexOps(name, token string, ttl time.Duration) quorum.Ops {
+	return claim{Kind: kind.Mutex.Name, Names: []string{name}, Token: token, TTL: ttl}.Ops()
+}
+
+// inspectOp reads who holds a name, and inspectAloneOp does so without the keys beside it.
+func inspectOp(name string) *node.Op      { return kind.DefaultScripts.Inspect(name, true) }
+func inspectAloneOp(name string) *node.Op { return kind.DefaultScripts.Inspect(name, false) }
+
+// stateIn returns what the vote of inspect reports: the kind, the fence, and the TTL of each token.
+func stateIn(v node.Vote) (name string, fence int64, ttls map[string]time.Duration, ok bool) {
+	s, ok := v.Data.(kind.NodeState)
+	ttls = make(map[string]time.Duration)
+	for _, h := range s.Holders {
+		ttls[h.Token] = h.TTL
+	}
+	return s.Kind, s.Fence, ttls, ok
+}

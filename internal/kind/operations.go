@@ -1,0 +1,59 @@
+package kind
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// layout is a claim's operations on the keys of one layout.
+type layout interface {
+	quorum.Ops
+	// probe returns the operation that [Claim.Probe] documents.
+	probe(intentTTL time.Duration) *node.Op
+}
+
+var (
+	_ layout = plainKey{}
+	_ layout = entries{}
+)
+
+// Probe returns the operation that reports which lock blocks the claim. If the claim has an intent, the operation also
+// leaves the intent, with a TTL: at the names that [Kind.Intents] says.
+func (c *Claim) Probe(intentTTL time.Duration) *node.Op { return c.layout().probe(intentTTL) }
+
+// Withdraw returns the operation that removes the claim's intent at every name. With publish, it also publishes a
+// release, for the readers that the intent kept out.
+func (c *Claim) Withdraw(publish bool) *node.Op {
+	args := append(make([]any, 0, 1+len(c.Target.Names)), c.Intent)
+	if publish {
+		for _, name := range c.Target.Names {
+			args = append(args, Channel(name))
+		}
+	}
+	return c.Scripts.withdraw.Op("leave", nil, c.intentKeys(), args...).About(c.Target.Title())
+}
+
+func (c *Claim) intentKeys() []string {
+	keys := make([]string, len(c.Target.Names))
+	for i, name := range c.Target.Names {
+		keys[i] = IntentKey(name)
+	}
+	return keys
+}
+
+// Inspect returns the operation that reports who holds a name, with a lock of any kind. Without siblings it reads no key
+// beside the name.
+func (s *Scripts) Inspect(name string, siblings bool) *node.Op {
+	keys := []string{name, FenceKey(name)}
+	if !siblings {
+		keys = keys[:1]
+	}
+	return s.inspect.Op("inspect", ReadState, keys).About(name)
+}
+
+// Announce returns the operation that publishes the release of a name.
+func Announce(name string) *node.Op {
+	return node.Command("announce", node.ReadNumber, "publish", Channel(name), "").About(name)
+}

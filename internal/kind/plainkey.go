@@ -1,0 +1,67 @@
+package kind
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// plainKey are the operations of a mutex: a string key for each name, the name byte for byte, whose value is the token.
+// Every client that uses SET NX PX and compare-and-delete excludes a mutex and is excluded by it.
+type plainKey struct{ *Claim }
+
+func (p plainKey) Acquire() *node.Op {
+	names := p.Target.Names
+	if len(names) == 1 && !p.Fencing {
+		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", p.TTL.Milliseconds()).
+			About(names[0]).UndoneBy(p.Scripts.mutex.release)
+	}
+	script := p.Scripts.mutex.acquire
+	if len(names) == 1 {
+		script = p.Scripts.mutex.fenced
+	}
+	return script.Op("acquire", readClaim(len(names)), p.keys(), p.Token, p.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
+		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
+}
+
+func (p plainKey) Raise(fence int64) *node.Op {
+	return p.Scripts.mutex.raise.Op("raise", readRaise(fence), p.keys(),
+		p.Token, len(p.Target.Names), fence, p.fenceTTL()).About(p.Target.Title())
+}
+
+func (p plainKey) Extend(fence int64) *node.Op {
+	return p.Scripts.mutex.extend.Op("extend", nil, p.keys(),
+		p.Token, p.TTL.Milliseconds(), len(p.Target.Names), fenceArg(fence), p.fenceTTL()).About(p.Target.Title())
+}
+
+func (p plainKey) Release(announce bool) *node.Op {
+	args := append(make([]any, 0, 1+len(p.Target.Names)), p.Token)
+	if announce {
+		for _, name := range p.Target.Names {
+			args = append(args, Channel(name))
+		}
+	}
+	return p.Scripts.mutex.release.Op("release", nil, p.Target.Names, args...).About(p.Target.Title())
+}
+
+func (p plainKey) probe(intentTTL time.Duration) *node.Op {
+	keys := p.Target.Names
+	if p.Intent != "" {
+		keys = slices.Concat(keys, p.intentKeys())
+	}
+	return p.Scripts.mutex.probe.Op("look", readClaim(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
+		About(p.Target.Title())
+}
+
+// keys returns the names and, with fencing, their fences.
+func (p plainKey) keys() []string {
+	if !p.Fencing {
+		return p.Target.Names
+	}
+	keys := append(make([]string, 0, 2*len(p.Target.Names)), p.Target.Names...)
+	for _, name := range p.Target.Names {
+		keys = append(keys, FenceKey(name))
+	}
+	return keys
+}

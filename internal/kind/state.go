@@ -1,0 +1,101 @@
+package kind
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// NodeState is what one master reports about one name. It is [node.Vote.Data] of inspect.
+type NodeState struct {
+	Kind    string // or the type of a foreign key; "": the name is free
+	Fence   int64  // 0: none was given out
+	Holders []Holder
+}
+
+// Holder is one holder of a name on one master.
+type Holder struct {
+	Token string
+	TTL   time.Duration // negative: the key has none
+}
+
+// StateOf returns what a master reported. It reports false if the answer does not count: the master failed, or is a
+// server that has answered under another address.
+func StateOf(an quorum.Answer) (_ NodeState, ok bool) {
+	if !an.Vote.Verdict.Answered() {
+		return NodeState{}, false
+	}
+	s, ok := an.Vote.Data.(NodeState)
+	return s, ok
+}
+
+// Nested reports whether the name is held with a lock that its owner may hold several times.
+func (s NodeState) Nested() bool { return Named(s.Kind).Nested() }
+
+// Holder returns the holder with a token.
+func (s NodeState) Holder(token string) (_ Holder, ok bool) {
+	for _, h := range s.Holders {
+		if h.Token == token {
+			return h, true
+		}
+	}
+	return Holder{}, false
+}
+
+// Longest returns the holder with the longest TTL.
+func (s NodeState) Longest() (most Holder) {
+	for _, h := range s.Holders {
+		if h.TTL < 0 {
+			return h
+		}
+		if h.TTL >= most.TTL {
+			most = h
+		}
+	}
+	return most
+}
+
+// MajorityTTL returns the longest time for which at least need of the keys exist. It sorts ttls.
+func MajorityTTL(ttls []time.Duration, need int) time.Duration {
+	slices.SortFunc(ttls, func(a, b time.Duration) int {
+		switch {
+		case a == b:
+			return 0
+		case a < 0 || (b >= 0 && a > b): // a key without a TTL exists longest
+			return -1
+		default:
+			return 1
+		}
+	})
+	return ttls[need-1]
+}
+
+// ReadState reads the reply of inspect. It grants a name that is free and denies one that is held.
+func ReadState(reply any) node.Vote {
+	fields, ok := reply.([]any)
+	switch {
+	case ok && len(fields) == 0:
+		return node.Vote{Verdict: node.Granted, Data: NodeState{}}
+	case len(fields) < 4 || len(fields)%2 != 0:
+		return malformed(reply, "inspect")
+	}
+	s, ok := NodeState{}, false
+	if s.Kind, ok = readKind(fields[0]); !ok {
+		return malformed(reply, "inspect")
+	}
+	if s.Fence, ok = fields[1].(int64); !ok || !isFence(s.Fence) {
+		return malformed(reply, "inspect")
+	}
+	tokens := make(map[string]struct{}, len(fields)/2-1)
+	for pair := range slices.Chunk(fields[2:], 2) {
+		token, isToken := pair[0].(string)
+		ttl, isTTL := readTTL(pair[1])
+		if tokens[token] = struct{}{}; !isToken || !isTTL || len(tokens) == len(s.Holders) { // the same token twice
+			return malformed(reply, "inspect")
+		}
+		s.Holders = append(s.Holders, Holder{Token: token, TTL: ttl})
+	}
+	return node.Vote{Verdict: node.Denied, Data: s}
+}

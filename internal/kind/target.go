@@ -1,0 +1,72 @@
+package kind
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/names"
+)
+
+// The bounds of what is sent to the masters. Servers and proxies close a connection at a request that is too large, and
+// a long name slows down all locks that share its connections.
+const (
+	maxName  = 4096 // bytes
+	maxNames = 256  // names of one LockAll
+
+	MaxOwner = 1024 // bytes
+	MaxToken = 4096 // bytes, for Attach; a token of a Locker has at most MaxOwner + 33
+)
+
+// Target is what a caller wants to lock, and how.
+type Target struct {
+	Kind  *Kind
+	Names []string // one; of a LockAll several, sorted
+	Owner string   // the owner of the lock, if it is not the Locker's
+}
+
+// Title is what Lock.Name and traces call the target. Errors and logs show what [names.List] returns.
+func (t Target) Title() string { return strings.Join(t.Names, ",") }
+
+// Check returns an error if the target cannot be locked. Nothing has been sent by then.
+func (t Target) Check() error {
+	if len(t.Names) == 0 {
+		return errors.New("redlock: the list of names is empty")
+	}
+	if len(t.Names) > maxNames {
+		return fmt.Errorf("redlock: %d names: one lock may have at most %d", len(t.Names), maxNames)
+	}
+	for _, name := range t.Names {
+		if name == "" {
+			return errors.New("redlock: the lock's name is empty")
+		}
+		if len(name) > maxName {
+			return fmt.Errorf("redlock: %s has %d bytes: it may have at most %d", t.which(name), len(name), maxName)
+		}
+		if strings.HasPrefix(name, "redlock:fence:") || strings.HasPrefix(name, "redlock:intents:") {
+			return fmt.Errorf("redlock: %s is taken: "+
+				"those that begin with redlock:fence: or redlock:intents: are for the keys of locks", t.which(name))
+		}
+	}
+	if t.Kind.Nested() && t.Owner == "" {
+		return errors.New("redlock: the owner is empty: give all that may share the lock one name")
+	}
+	return names.CheckLength("owner", t.Owner, MaxOwner)
+}
+
+// which returns how an error refers to a name of the target. If there is only one name, the error shows it elsewhere.
+func (t Target) which(name string) string {
+	if len(t.Names) == 1 {
+		return "the name"
+	}
+	return fmt.Sprintf("the name %q", names.Truncate(name))
+}
+
+// CheckSlots returns an error if a Cluster among the masters keeps the target's keys in several slots. cluster is the
+// address of that master.
+func (t Target) CheckSlots(cluster string, fencing bool) error {
+	if len(t.Names) == 1 && !fencing && !t.Kind.NeedsSiblingKeys() {
+		return nil // one key
+	}
+	return CheckSlots(cluster, t.Names)
+}

@@ -1,0 +1,19 @@
+package kind
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// tokenTail is the length of a token without its owner.
+const tokenTail = 1 + 2*16
+
+// NewToken returns a new token: the owner, for people, a colon, and 16 random bytes in hexadecimal, for the masters.
+func NewToken(owner string) string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return owner + ":" + hex.EncodeToString(b[:])
+}
+
+// OwnerOf returns the owner of a token; "" if the token is none of ours.
+func OwnerOf(token string) string { return token[:max(0, len(token)-tokenTail)] }

@@ -1,0 +1,52 @@
+// Package names checks how long the names of locks, owners and tokens are, and shortens them for errors and logs.
+package names
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// CheckLength returns an error if s has more than most bytes. what names s in the error.
+func CheckLength(what, s string, most int) error {
+	if len(s) <= most {
+		return nil
+	}
+	return fmt.Errorf("redlock: the %s %q has %d bytes: it may have at most %d", what, Truncate(s), len(s), most)
+}
+
+// Quote returns a name as errors show it.
+func Quote(name string) string {
+	if short := Truncate(name); short != name {
+		return fmt.Sprintf("%q (%d bytes)", short, len(name))
+	}
+	return strconv.Quote(name)
+}
+
+// List returns names as errors and logs show them: each as show returns it, and of many only the first.
+func List(names []string, show func(string) string) string {
+	const shown = 3
+	first := make([]string, min(len(names), shown))
+	for i := range first {
+		first[i] = show(names[i])
+	}
+	text := strings.Join(first, ", ")
+	if more := len(names) - len(first); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// Truncate returns s, or its beginning if it is too long for an error.
+func Truncate(s string) string {
+	const shown = 48
+	if len(s) <= shown {
+		return s
+	}
+	end := shown
+	for end > shown-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
