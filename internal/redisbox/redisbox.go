@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strconv"
@@ -76,7 +77,7 @@ func WithFile(from, to string) Option {
 // Start starts n masters in parallel and returns when all of them answer; the caller closes each. On failure everything
 // that was started is removed.
 func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
-	image, err := redisimage.Name(ctx)
+	image, err := redisimage.Name(ctx, io.Discard)
 	if err != nil {
 		return nil, err
 	}

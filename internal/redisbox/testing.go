@@ -2,6 +2,7 @@ package redisbox
 
 import (
 	"context"
+	"io"
 	"os"
 	"sync"
 	"testing"
@@ -24,7 +25,7 @@ const (
 var usable = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTimeout)
 	defer cancel()
-	_, err := redisimage.Name(ctx)
+	_, err := redisimage.Name(ctx, io.Discard)
 	return err
 })
 

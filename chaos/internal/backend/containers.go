@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 
@@ -22,7 +23,7 @@ type boxes struct {
 }
 
 func containerHost(ctx context.Context) (host, error) {
-	image, err := redisimage.Name(ctx)
+	image, err := redisimage.Name(ctx, io.Discard)
 	if err != nil {
 		return nil, err
 	}

@@ -1,135 +1,97 @@
-// Package redisimage finds a container image with a Redis server in it: the one asked for where there is a registry to
-// get it from, one made of this machine's own redis-server where there is none.
-//
-// Everything here that starts Redis in containers asks this package, so that Makefile, compose file and tests use one
-// image. Both kinds take redis-server flags as their command and have redis-cli on the path; the locally made one has
-// no shell.
+// Package redisimage finds or makes container images where there may be no registry: one with a Redis server for the
+// tests, the chaos harness and the compose file, and others of programs of this machine. The work is done by image.sh,
+// which needs bash and the docker command.
 package redisimage
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
-	"time"
 
-	"github.com/moby/moby/client"
+	"github.com/redlock-go/redlock/internal/wallclock"
 )
+
+//go:embed image.sh
+var script string
 
 const (
 	// Env names the environment variable with the image to use.
 	Env = "REDLOCK_REDIS_IMAGE"
-	// Stock is the image to use where Env is not set.
-	Stock = "redis:7-alpine"
-	// Local is the image made here when the one asked for can neither be found nor pulled.
+	// Local is the image that is made of this machine's redis-server.
 	Local = "redlock-redis:local"
+	// ClockLibrary is the path, in Local, of the library that gives a server a clock of its own when it is preloaded (see
+	// package wallclock). [HasClock] reports whether an image has it.
+	ClockLibrary = "/usr/lib/redlock-wallclock.so"
+
+	clockLabel    = "io.github.redlock-go.clock"
+	clockVariable = "REDLOCK_CLOCK_LIBRARY"
 )
 
-const (
-	answerTimeout = 20 * time.Second // until a registry has said that it has the image
-	pullTimeout   = 5 * time.Minute  // until the image is here
-)
-
-// Name returns the name of an image that is present: the one in Env (default Stock) if it is here or can be pulled, and
-// else Local, which it makes if it is not here yet. With Env unset, a Local made before is used without asking a registry
-// again. It needs a reachable Docker.
-func Name(ctx context.Context) (string, error) { return Prepare(ctx, io.Discard) }
-
-// Prepare is [Name] that tells on progress what it does whenever it takes a while.
-func Prepare(ctx context.Context, progress io.Writer) (string, error) {
-	docker, err := Docker(ctx)
-	if err != nil {
+// Name returns the name of an image with a Redis server that is present: the one in Env (default redis:7-alpine) if it is
+// here or can be pulled, and otherwise Local, which Name makes if it must. It writes on progress what takes a while.
+//
+// Every image takes redis-server flags as its command and has redis-cli on the path; Local has no shell.
+func Name(ctx context.Context, progress io.Writer) (string, error) {
+	if err := Available(ctx); err != nil {
 		return "", err
 	}
-	defer docker.Close()
-
-	wanted := os.Getenv(Env)
-	if wanted == "" {
-		if present(ctx, docker, Stock) {
-			return Stock, nil
+	env := os.Environ()
+	if wallclock.Available() == nil {
+		library, err := os.CreateTemp("", "redlock-wallclock-*.so")
+		if err != nil {
+			return "", err
 		}
-		if current(ctx, docker) {
-			return Local, nil
+		defer os.Remove(library.Name())
+		if err := errors.Join(library.Close(), wallclock.Build(ctx, library.Name())); err != nil {
+			return "", err
 		}
-		wanted = Stock
+		env = append(env, clockVariable+"="+library.Name())
 	}
-	if wanted != Local {
-		if present(ctx, docker, wanted) {
-			return wanted, nil
-		}
-		fmt.Fprintf(progress, "redisimage: pulling %s\n", wanted)
-		pullErr := pull(ctx, docker, wanted)
-		if pullErr == nil {
-			return wanted, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return "", fmt.Errorf("pull %s: %w", wanted, err)
-		}
-		fmt.Fprintf(progress, "redisimage: %s is not here and cannot be pulled (%s)\n", wanted, oneLine(pullErr))
-	}
-	if current(ctx, docker) {
-		return Local, nil
-	}
-	fmt.Fprintf(progress, "redisimage: making %s of this machine's redis-server\n", Local)
-	if err := build(ctx, docker); err != nil {
-		return "", fmt.Errorf("make image %s: %w", Local, err)
-	}
-	if !current(ctx, docker) {
-		return "", fmt.Errorf("make image %s: Docker took it, but does not have it", Local)
-	}
-	return Local, nil
+	return run(ctx, env, progress, "redis")
 }
 
-func present(ctx context.Context, docker *client.Client, name string) bool {
-	_, err := docker.ImageInspect(ctx, name)
-	return err == nil
-}
-
-// current reports whether Local is here and was made by this recipe.
-func current(ctx context.Context, docker *client.Client) bool { return currentAs(ctx, docker, Local) }
-
-func currentAs(ctx context.Context, docker *client.Client, name string) bool {
-	image, err := docker.ImageInspect(ctx, name)
-	return err == nil && image.Config != nil && image.Config.Labels[recipeLabel] == recipe
-}
-
-// pull gets an image from its registry. A registry that does not answer at all is given up long before a slow one.
-func pull(ctx context.Context, docker *client.Client, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, pullTimeout, fmt.Errorf("not here after %v", pullTimeout))
-	defer cancel()
-	ctx, silent := context.WithCancelCause(ctx)
-	defer silent(nil)
-
-	answered, stop := context.WithTimeout(ctx, answerTimeout)
-	defer stop()
-	unwatch := context.AfterFunc(answered, func() { silent(fmt.Errorf("no answer within %v", answerTimeout)) })
-	defer unwatch()
-
-	stream, err := docker.ImagePull(ctx, name, client.ImagePullOptions{})
-	if err != nil {
-		return because(ctx, err)
-	}
-	defer stream.Close()
-	for message, err := range stream.JSONMessages(ctx) {
-		switch {
-		case err != nil:
-			return because(ctx, err)
-		case message.Error != nil:
-			return message.Error
-		}
-		unwatch()
-	}
-	return because(ctx, ctx.Err())
-}
-
-// because prefers the reason for which a context was ended to the error that its end caused.
-func because(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && err != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
+// Pack makes the image called name of files of this machine, given as FILE=PATH with the path in the image, and of the
+// shared libraries that they load. Changes are lines of a Dockerfile, such as an ENTRYPOINT.
+func Pack(ctx context.Context, name string, changes []string, files ...string) error {
+	args := append([]string{"pack", name}, changes...)
+	_, err := run(ctx, os.Environ(), io.Discard, append(append(args, "--"), files...)...)
 	return err
 }
 
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+// run runs image.sh and returns what it prints.
+func run(ctx context.Context, env []string, progress io.Writer, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", append([]string{"-c", script, "image.sh"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &out, io.MultiWriter(&errs, progress)
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("image.sh %s: %w: %s", args[0], err, strings.Join(strings.Fields(errs.String()), " "))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// HasClock returns nil if the image has [ClockLibrary], and otherwise the reason.
+func HasClock(ctx context.Context, image string) error {
+	docker, err := Docker(ctx)
+	if err != nil {
+		return err
+	}
+	defer docker.Close()
+	found, err := docker.ImageInspect(ctx, image)
+	switch {
+	case err != nil:
+		return err
+	case found.Config != nil && found.Config.Labels[clockLabel] == "true":
+		return nil
+	case image != Local:
+		return fmt.Errorf("the image %s has no library for a clock of its own: %s, made here, has it (%s=%[2]s)", image, Local, Env)
+	default:
+		return fmt.Errorf("the image %s was made on a machine without gcc, so its clock cannot be moved: install gcc and "+
+			"libc6-dev, remove the image, make it again", image)
+	}
+}

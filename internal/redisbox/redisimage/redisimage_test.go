@@ -1,11 +1,10 @@
 package redisimage_test
 
 import (
-	"archive/tar"
 	"bytes"
-	"context"
-	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/moby/moby/client"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -68,7 +66,7 @@ func TestAnImageThatCannotBePulledIsReplacedSoonAndSaysSo(t *testing.T) {
 
 func TestAnImageThatIsHereIsUsedWithoutAWord(t *testing.T) {
 	redisbox.Need(t)
-	name, err := redisimage.Name(t.Context())
+	name, err := redisimage.Name(t.Context(), io.Discard)
 	require.NoError(t, err)
 	stdout, stderr, err := command(t, []string{redisimage.Env + "=" + name})
 	require.NoError(t, err, stderr)
@@ -76,92 +74,34 @@ func TestAnImageThatIsHereIsUsedWithoutAWord(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
-// An image made by another recipe is not taken for the present one, and the new one takes its place.
-func TestAnOldLocalImageIsMadeAnew(t *testing.T) {
+func TestAnImageHoldsProgramsAndTheirLibraries(t *testing.T) {
 	redisbox.Need(t)
-	redisproc.Need(t) // to make an image of
-	docker, err := redisimage.Docker(t.Context())
+	redisproc.Need(t) // a program to pack
+	server, err := exec.LookPath("redis-server")
 	require.NoError(t, err)
-	name := "redlock-redis:test-recipe"
-	t.Cleanup(func() {
-		_, err := docker.ImageRemove(context.Background(), name, client.ImageRemoveOptions{})
-		assert.NoError(t, err)
-		docker.Close()
-	})
-
-	require.NoError(t, redisimage.BuildAs(t.Context(), docker, name, "0"))
-	old, err := docker.ImageInspect(t.Context(), name)
-	require.NoError(t, err)
-	assert.False(t, redisimage.Current(t.Context(), docker, name))
-	require.NoError(t, redisimage.BuildAs(t.Context(), docker, name, redisimage.Recipe))
-	assert.True(t, redisimage.Current(t.Context(), docker, name))
-	_, err = docker.ImageInspect(t.Context(), old.ID)
-	assert.Error(t, err, "the old image is not left behind without a name")
+	name := fmt.Sprintf("redlock-test:%016x", rand.Uint64())
+	require.NoError(t, redisimage.Pack(t.Context(), name, []string{`ENTRYPOINT ["/server"]`}, server+"=/server"))
+	t.Cleanup(func() { assert.NoError(t, exec.Command("docker", "image", "rm", name).Run()) })
+	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", name, "--version").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "Redis server v=")
 }
 
 func TestAMachineWithoutRedisIsToldWhatToInstall(t *testing.T) {
+	redisbox.Need(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux is an image made of the machine's own server")
 	}
-	t.Setenv("PATH", t.TempDir())
-	_, err := redisimage.Files(t.Context())
+	path := t.TempDir()
+	for _, tool := range []string{"bash", "docker", "uname"} {
+		at, err := exec.LookPath(tool)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(at, filepath.Join(path, tool)))
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "image.sh", "make_redis")
+	cmd.Env = append(os.Environ(), "PATH="+path)
+	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), "apt-get install redis-server")
-	assert.Contains(t, err.Error(), redisimage.Env)
-}
-
-func TestLibrariesOfLddsOutput(t *testing.T) {
-	for name, test := range map[string]struct {
-		ldd  string
-		want []string
-		err  string
-	}{
-		"found by name, and the loader": {
-			ldd:  "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibm.so.6 => /lib/x/libm.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n",
-			want: []string{"/lib/x/libm.so.6", "/lib64/ld-linux-x86-64.so.2"},
-		},
-		"of two programs, each once": {
-			ldd:  "/usr/bin/redis-server:\n\tlibc.so.6 => /lib/libc.so.6 (0x1)\n/usr/bin/redis-cli:\n\tlibc.so.6 => /lib/libc.so.6 (0x2)\n",
-			want: []string{"/lib/libc.so.6"},
-		},
-		"static programs have none":    {ldd: "\tnot a dynamic executable\n"},
-		"one that is missing is named": {ldd: "\tlibssl.so.3 => not found\n", err: "libssl.so.3"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := redisimage.Parse(test.ldd)
-			if test.err != "" {
-				assert.ErrorContains(t, err, test.err)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, test.want, got)
-		})
-	}
-}
-
-func TestTheTreeHoldsThePrograms(t *testing.T) {
-	dir := t.TempDir()
-	server, library := filepath.Join(dir, "redis-server"), filepath.Join(dir, "libx.so")
-	require.NoError(t, os.WriteFile(server, []byte("server"), 0o755))
-	require.NoError(t, os.WriteFile(library, []byte("library"), 0o644))
-	var archive bytes.Buffer
-	require.NoError(t, redisimage.WriteTree(&archive, []string{server, library}))
-
-	content := map[string]string{}
-	for r := tar.NewReader(&archive); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		b, err := io.ReadAll(r)
-		require.NoError(t, err)
-		content["/"+header.Name] = string(b)
-	}
-	assert.Equal(t, "server", content["/usr/bin/redis-server"], "wherever it was found")
-	assert.Equal(t, "library", content[library], "under its own path")
-	assert.Contains(t, content["/etc/passwd"], "redis:")
-	for _, directory := range []string{"/data/", "/tmp/", "/usr/bin/"} {
-		assert.Contains(t, content, directory)
-	}
+	assert.Contains(t, string(out), "apt-get install redis-server")
+	assert.Contains(t, string(out), redisimage.Env)
 }

@@ -32,7 +32,7 @@ func run(ctx context.Context, check bool) error {
 	if check {
 		return redisimage.Available(ctx)
 	}
-	name, err := redisimage.Prepare(ctx, os.Stderr)
+	name, err := redisimage.Name(ctx, os.Stderr)
 	if err == nil {
 		fmt.Println(name)
 	}
