@@ -1,0 +1,18 @@
+package report
+
+import (
+	"time"
+)
+
+// Scale is the cost of many held locks with keepalive.
+type Scale struct {
+	Locks      int           `json:"locks"`
+	TTL        time.Duration `json:"ttl_ns"`
+	Idle       time.Duration `json:"idle_ns"`
+	TakenIn    time.Duration `json:"taken_in_ns"`
+	Heap       float64       `json:"heap_bytes_per_lock"`
+	Goroutines int           `json:"goroutines"`       // of the Locker: beyond those that ran before it
+	CPU        float64       `json:"cpu_seconds_idle"` // of this process, while nobody asks for anything; -1 where the system does not tell
+	Extensions float64       `json:"extend_commands_per_second_and_master"`
+	Lost       int           `json:"lost"`
+}

@@ -1,0 +1,80 @@
+package suite
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/internal/load"
+	"github.com/stretchr/testify/assert"
+)
+
+// turnstile is a lock of one process: a channel of one place. Broken, it lets everybody in.
+type turnstile struct {
+	place  chan struct{}
+	broken bool
+	hold   time.Duration
+}
+
+func (s *turnstile) Acquire(ctx context.Context, _ string) (load.HeldLock, error) {
+	if s.broken {
+		return broken{}, nil
+	}
+	select {
+	case s.place <- struct{}{}:
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (*turnstile) Extend(context.Context) error { return nil }
+
+func (s *turnstile) Unlock(context.Context) error {
+	time.Sleep(s.hold)
+	<-s.place
+	return nil
+}
+
+func (*turnstile) Close() error { return nil }
+
+type broken struct{}
+
+func (broken) Extend(context.Context) error { return nil }
+
+func (broken) Unlock(context.Context) error { time.Sleep(ms); return nil }
+
+func TestContendCountsTurnsAndWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &turnstile{place: make(chan struct{}, 1), hold: 10 * ms}
+		r := roundOf([]results{job{Goroutines: 4, Ramp: 100 * ms, Window: time.Second}.contend(t.Context(), s)})
+		assert.InDelta(t, 100, r.PerSecond, 3, "one every 10 ms")
+		assert.InDelta(t, 30_000, r.Waits.P50, 1000, "behind three others")
+		assert.Greater(t, r.Goroutines, 0.9)
+		assert.Zero(t, r.Failed)
+	})
+}
+
+// Who waits from the beginning to the end has got nothing, and must show.
+func TestAWaitThatTheEndCutsShortCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &turnstile{place: make(chan struct{}, 1)}
+		s.place <- struct{}{} // somebody else has it for ever
+		r := roundOf([]results{job{Goroutines: 2, Window: time.Second}.contend(t.Context(), s)})
+		assert.Zero(t, r.Acquired)
+		assert.InDelta(t, 1e6, r.Waits.Longest, 1000)
+		assert.InDelta(t, 1e6, r.Waits.Half, 1e4)
+	})
+}
+
+// The control: a lock that lets everybody in.
+func TestTwoAtOnceAreSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := job{Goroutines: 8, Window: 100 * ms}.contend(t.Context(), &turnstile{broken: true})
+		assert.Positive(t, h.Overlaps)
+	})
+}
