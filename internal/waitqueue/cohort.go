@@ -1,0 +1,93 @@
+package waitqueue
+
+import "time"
+
+// A process that holds a mutex may pass it among its own callers for some time before other processes can have it: a
+// cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways:
+//
+//   - It reuses the lease. The masters are not asked. To them it is one lock with one token; to the holders it is a
+//     release and an acquisition.
+//   - It releases the lock and asks for it again in one go. The release is silent: its message would wake every
+//     contender on every master, and this process would be faster than all of them.
+//
+// A budget bounds how long a process passes a lock among its own callers, in either way. Then a cooldown follows, in
+// which the process does not ask for the lock, if other processes wait for it.
+const (
+	minLeaseBudget  = 50 * time.Millisecond
+	minSilentBudget = 20 * time.Millisecond
+	maxPasses       = 1000
+	minCooldown     = time.Millisecond
+	maxRest         = 50 * time.Millisecond // bounds the part of the cooldown that grows with the cohort's age
+)
+
+// Policy is what a waiter allows. A lock has the policy of the waiter that acquired it.
+type Policy struct {
+	Cohort     bool // pass the lock among the callers of this process
+	ReuseLease bool // pass it with its lease; needs Cohort
+	TTL        time.Duration
+}
+
+// cohort is a sequence of holders of this process, between which no other process can have the lock.
+type cohort struct {
+	since  time.Time     // when the masters granted the lock to the first holder
+	round  time.Duration // the shortest round of requests; about the time that another process needs for one
+	passes int           // how many holders followed on the first one
+}
+
+// granted returns the cohort after the masters granted a request: the next part of this cohort, or a new one if this is
+// the zero cohort.
+func (c cohort) granted(asked, now time.Time) cohort {
+	round := now.Sub(asked)
+	if c.passes == 0 {
+		return cohort{since: now, round: round}
+	}
+	c.round = min(c.round, round)
+	return c
+}
+
+// next returns the cohort of the next holder.
+func (c cohort) next() cohort {
+	c.passes++
+	return c
+}
+
+// budget returns how long the cohort may last: long in comparison with a round of requests, and short in comparison
+// with the TTL.
+func (c cohort) budget(ttl, least time.Duration) time.Duration {
+	return min(ttl/8, max(least, 4*c.round))
+}
+
+// cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
+// They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
+// need longer than this process did. It would acquire the lock again and again, so the cooldown is also as long as the
+// cohort was, up to a bound.
+func (c cohort) cooldown(now time.Time) time.Duration {
+	return max(minCooldown, 2*c.round, min(now.Sub(c.since), maxRest))
+}
+
+// mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
+func (c cohort) mayKeep(lock, waiter Policy, now time.Time, least time.Duration) bool {
+	return lock.Cohort && waiter.Cohort && c.passes < maxPasses && now.Sub(c.since) < c.budget(lock.TTL, least)
+}
+
+// mayReuseLease reports whether a lock of the policy may be passed to a waiter with its lease, of which most must be
+// left.
+func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bool {
+	return c.mayKeep(lock, waiter, now, minLeaseBudget) && lock.ReuseLease && waiter.ReuseLease &&
+		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
+}
+
+// afterSilence returns the turn of a waiter that follows on a silent release, whose own waiter gave up. If the waiter
+// may continue the cohort, it does. Otherwise the release must be published, and the waiter waits for the cooldown if
+// other processes wait for the lock.
+func (c cohort) afterSilence(
+	lock, waiter Policy, try, remoteWaiters bool, yield time.Duration, now time.Time,
+) (turn Wakeup, publish bool) {
+	switch {
+	case c.mayKeep(lock, waiter, now, minSilentBudget):
+		return Wakeup{Action: Ask, cohort: c.next()}, false
+	case remoteWaiters && !try:
+		yield = max(yield, c.cooldown(now))
+	}
+	return Wakeup{Action: Ask, Delay: yield}, true
+}

@@ -1,0 +1,134 @@
+package waitqueue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// mutex is the policy of a lock that may be passed on with its lease.
+var mutex = Policy{Cohort: true, ReuseLease: true, TTL: 8 * time.Second}
+
+var start = time.Now()
+
+// aged returns a cohort of this age whose shortest round of requests took as long as round.
+func aged(age, round time.Duration, passes int) cohort {
+	return cohort{since: start.Add(-age), round: round, passes: passes}
+}
+
+// valid is a lock whose lease lasts that long.
+type valid time.Duration
+
+func (v valid) Validity(time.Time) time.Duration { return time.Duration(v) }
+func (valid) Publish()                           {}
+func (valid) Release()                           {}
+
+func TestCohortBegins(t *testing.T) {
+	t.Parallel()
+	c := cohort{}.granted(start, start.Add(3*time.Millisecond))
+	assert.Equal(t, cohort{since: start.Add(3 * time.Millisecond), round: 3 * time.Millisecond}, c)
+	again := c.next().granted(start.Add(10*time.Millisecond), start.Add(12*time.Millisecond))
+	assert.Equal(t, cohort{since: c.since, round: 2 * time.Millisecond, passes: 1}, again, "the shortest round counts")
+	again = again.next().granted(start.Add(20*time.Millisecond), start.Add(90*time.Millisecond))
+	assert.Equal(t, cohort{since: c.since, round: 2 * time.Millisecond, passes: 2}, again)
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 50*time.Millisecond, aged(0, time.Millisecond, 0).budget(8*time.Second, minLeaseBudget))
+	assert.Equal(t, 20*time.Millisecond, aged(0, time.Millisecond, 0).budget(8*time.Second, minSilentBudget))
+	assert.Equal(t, 80*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(8*time.Second, minSilentBudget))
+	assert.Equal(t, 10*time.Millisecond, aged(0, 20*time.Millisecond, 0).budget(80*time.Millisecond, minSilentBudget))
+}
+
+func TestCooldown(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldown(start))
+	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldown(start))
+	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldown(start))
+	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start))
+}
+
+func TestMayKeep(t *testing.T) {
+	t.Parallel()
+	other := mutex
+	other.Cohort = false
+	for name, tt := range map[string]struct {
+		cohort       cohort
+		lock, waiter Policy
+		want         bool
+	}{
+		"within the budget":          {aged(19*time.Millisecond, 0, 999), mutex, mutex, true},
+		"the budget is used up":      {aged(20*time.Millisecond, 0, 0), mutex, mutex, false},
+		"too many passes":            {aged(0, 0, 1000), mutex, mutex, false},
+		"the lock does not allow it": {aged(0, 0, 0), other, mutex, false},
+		"the waiter does not":        {aged(0, 0, 0), mutex, other, false},
+	} {
+		assert.Equal(t, tt.want, tt.cohort.mayKeep(tt.lock, tt.waiter, start, minSilentBudget), name)
+	}
+}
+
+func TestMayReuseLease(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*Policy)) Policy {
+		p := mutex
+		change(&p)
+		return p
+	}
+	young, most := aged(49*time.Millisecond, 0, 0), valid(mutex.TTL*3/4+1)
+	for name, tt := range map[string]struct {
+		cohort       cohort
+		lock, waiter Policy
+		lease        Lock
+		want         bool
+	}{
+		"most of the lease is left":  {young, mutex, mutex, most, true},
+		"a quarter is used up":       {young, mutex, mutex, valid(mutex.TTL * 3 / 4), false},
+		"the budget is used up":      {aged(50*time.Millisecond, 0, 0), mutex, mutex, most, false},
+		"the lock does not allow it": {young, with(func(p *Policy) { p.ReuseLease = false }), mutex, most, false},
+		"the waiter does not":        {young, mutex, with(func(p *Policy) { p.ReuseLease = false }), most, false},
+		"no cohort":                  {young, with(func(p *Policy) { p.Cohort = false }), mutex, most, false},
+		"the waiter's TTL differs":   {young, mutex, with(func(p *Policy) { p.TTL++ }), most, false},
+	} {
+		assert.Equal(t, tt.want, tt.cohort.mayReuseLease(tt.lock, tt.waiter, start, tt.lease), name)
+	}
+}
+
+func TestAfterSilence(t *testing.T) {
+	t.Parallel()
+	writer := Policy{TTL: mutex.TTL}
+	young, old := aged(5*time.Millisecond, 0, 3), aged(30*time.Millisecond, 0, 3)
+	for name, tt := range map[string]struct {
+		cohort  cohort
+		waiter  Policy
+		try     bool
+		remote  bool
+		yield   time.Duration
+		want    Wakeup
+		publish bool
+	}{
+		"the cohort continues": {
+			young, mutex, false, true, time.Second, Wakeup{Action: Ask, cohort: young.next()}, false,
+		},
+		"the budget is used up": {
+			old, mutex, false, false, 0, Wakeup{Action: Ask}, true,
+		},
+		"other processes wait": {
+			old, mutex, false, true, 0, Wakeup{Action: Ask, Delay: 30 * time.Millisecond}, true,
+		},
+		"the lock is yielded for longer": {
+			old, mutex, false, true, 40 * time.Millisecond, Wakeup{Action: Ask, Delay: 40 * time.Millisecond}, true,
+		},
+		"a TryLock does not wait": {
+			old, mutex, true, true, 0, Wakeup{Action: Ask}, true,
+		},
+		"a waiter of another kind": {
+			young, writer, false, true, 0, Wakeup{Action: Ask, Delay: 5 * time.Millisecond}, true,
+		},
+	} {
+		turn, publish := tt.cohort.afterSilence(mutex, tt.waiter, tt.try, tt.remote, tt.yield, start)
+		assert.Equal(t, tt.want, turn, name)
+		assert.Equal(t, tt.publish, publish, name)
+	}
+}

@@ -1,0 +1,119 @@
+package waitqueue
+
+import "time"
+
+// queue is the queue for one lock. It exists while it has waiters or this process holds the lock. Queues.mu guards it.
+type queue struct {
+	key     queueKey
+	names   []string
+	phase   phase
+	waiting waitList
+	tries   waitList             // the TryLocks among waiting that have not had the turn
+	owners  map[string]*waitList // the waiters for a reentrant lock, by owner
+
+	kind   string // the kind of the lock that is held
+	holds  int    // how many locks of this process hold it; above 1 only for one owner's holds
+	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
+	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
+
+	remoteWaiters bool  // other processes waited for the lock at its last release
+	unpublished   *Hold // the last lock, if its release was silent and a waiter of this queue is to continue
+
+	releases    chan struct{} // receives when a release was published; buffered; nil before subscribe
+	unsubscribe func()        // nil while the queue is not subscribed
+}
+
+// apply changes the phase of the queue.
+func (q *queue) apply(e event) { q.phase = transition(q.phase, e, q.waiting.first != nil) }
+
+func (q *queue) push(w *Waiter) {
+	q.waiting.push(w)
+	if w.Try {
+		q.tries.push(w)
+	}
+	q.addOwner(w)
+}
+
+// remove removes a waiter. It reports whether the waiter was in the queue.
+func (q *queue) remove(w *Waiter) bool {
+	if !q.waiting.remove(w) {
+		return false
+	}
+	q.tries.remove(w)
+	q.removeOwner(w)
+	return true
+}
+
+// give gives the turn to the head.
+func (q *queue) give(turn Wakeup) {
+	head := q.waiting.first
+	head.hasTurn, head.cohort = true, turn.cohort
+	q.tries.remove(head)
+	head.wakeups <- turn
+}
+
+// headNeedsTurn reports whether the head has not got the turn that the phase requires.
+func (q *queue) headNeedsTurn() bool { return q.phase == asking && !q.waiting.first.hasTurn }
+
+// passLease gives the lease of a lock to the head if the policies allow it. It reports whether it did.
+func (q *queue) passLease(from *Hold, now time.Time) bool {
+	head := q.waiting.first
+	if head == nil || q.phase != held ||
+		!from.cohort.mayReuseLease(from.policy, head.Policy, now, from.lock) {
+		return false
+	}
+	q.newest, head.inherit = nil, from
+	q.apply(passed)
+	q.give(Wakeup{Action: Inherit, Lock: from.lock, cohort: from.cohort.next()})
+	return true
+}
+
+// keepSilent reports whether the release of a lock shall be silent. If so, it records that.
+func (q *queue) keepSilent(from *Hold, now time.Time) bool {
+	head := q.waiting.first
+	if head == nil || !from.cohort.mayKeep(from.policy, head.Policy, now, minSilentBudget) {
+		return false
+	}
+	q.unpublished = from
+	return true
+}
+
+// failTryLocks makes every TryLock fail that has not had the turn.
+func (q *queue) failTryLocks(err error) {
+	for w := q.tries.first; w != nil; w = q.tries.first {
+		q.remove(w)
+		w.wakeups <- Wakeup{Action: Fail, Err: err}
+	}
+}
+
+// takeUnpublished returns the lock whose silent release is to be published now; nil if there is none.
+func (q *queue) takeUnpublished() *Hold {
+	from := q.unpublished
+	q.unpublished = nil
+	return from
+}
+
+// subscribe subscribes to the releases of the queue's names, unless the queue is subscribed already.
+func (q *queue) subscribe(listen func(name string, wake func()) (stop func())) {
+	if q.unsubscribe != nil {
+		return
+	}
+	if q.releases == nil {
+		q.releases = make(chan struct{}, 1)
+	}
+	releases := q.releases
+	var stops []func()
+	for _, name := range q.names {
+		stops = append(stops, listen(name, func() {
+			select {
+			case releases <- struct{}{}:
+			default:
+			}
+		}))
+	}
+	q.unsubscribe = func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}

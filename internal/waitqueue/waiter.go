@@ -1,0 +1,119 @@
+package waitqueue
+
+import "time"
+
+// Request is the lock that a caller wants, and how the caller waits for it.
+type Request struct {
+	Key   Key
+	Names []string // the names that Key stands for
+	Kind  string   // the kind of lock, for errors
+	Owner string   // the owner of a reentrant lock; "" for every other kind
+
+	Try    bool // a TryLock: it does not wait for a lock that is held
+	Alone  bool // the caller waits in a queue of its own
+	Reader bool // the caller does not yield to other processes; an exclusive waiter keeps it out in another way
+	Policy Policy
+}
+
+// Waiter is one caller in a queue.
+type Waiter struct {
+	Request
+
+	queues  *Queues
+	queue   *queue
+	wakeups chan Wakeup
+	nudges  chan struct{}
+
+	// Queues.mu guards the fields below.
+	hasTurn bool
+	inherit *Hold  // the lock whose lease the waiter was given; nil: none
+	cohort  cohort // the cohort that continues if the masters grant the next attempt
+	links   [listSorts]links
+}
+
+// Wakeup ends a waiter's wait in its queue.
+type Wakeup struct {
+	Action Action
+	Delay  time.Duration // of Ask: how long to wait before
+	Lock   Lock          // of Inherit
+	Err    error         // of Fail
+	cohort cohort        // of Ask and Inherit: the cohort that continues
+}
+
+// Action is what a waiter does after its wake-up.
+type Action uint8
+
+const (
+	_       Action = iota
+	Ask            // ask the masters
+	Inherit        // take the lease of a lock of this process, and call Inherited
+	Fail           // return an error; a TryLock only
+)
+
+// Wakeups returns the channel that receives the waiter's wake-up, once.
+func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
+
+// Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
+// the masters even without the turn. For other kinds of locks it is nil.
+func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
+
+// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already.
+func (w *Waiter) Listen() {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	w.queue.subscribe(w.queues.listen)
+}
+
+// Releases returns the channel that receives when a release was published. It is nil until a waiter of the queue calls
+// Listen.
+func (w *Waiter) Releases() <-chan struct{} {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	return w.queue.releases
+}
+
+// Reason returns why the queue waits; nil if that is not known yet.
+func (w *Waiter) Reason() error {
+	w.queues.mu.Lock()
+	defer w.queues.mu.Unlock()
+	if w.queue.holds > 0 {
+		return w.queues.heldError(w.queue)
+	}
+	return w.queue.reason
+}
+
+// Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
+// the lock. Leave does nothing if the waiter has acquired the lock or has failed.
+func (w *Waiter) Leave() {
+	w.queues.mu.Lock()
+	effects := w.queues.leave(w)
+	w.queues.mu.Unlock()
+	effects.run()
+}
+
+// Failed records why an attempt of the waiter failed. The waiter, which has the turn, goes on waiting. The TryLocks in
+// the queue fail with the same error, since they must not overtake the head. If the lock is not held elsewhere, Failed
+// publishes a release that was silent: waiters in other processes would get no message otherwise.
+func (w *Waiter) Failed(err error, heldElsewhere bool) {
+	w.queues.mu.Lock()
+	effects := w.queues.failed(w, err, heldElsewhere)
+	w.queues.mu.Unlock()
+	effects.run()
+}
+
+// Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
+// from its queue. The TryLocks in the queue fail. hold is the lock's part of the queue; Granted initializes it.
+func (w *Waiter) Granted(lock Lock, hold *Hold, asked, now time.Time) {
+	w.queues.mu.Lock()
+	effects := w.queues.granted(w, lock, hold, w.cohort.granted(asked, now))
+	w.queues.mu.Unlock()
+	effects.run()
+}
+
+// Inherited is Granted for a lock that took the lease of another one.
+func (w *Waiter) Inherited(lock Lock, hold *Hold) {
+	w.queues.mu.Lock()
+	effects := w.queues.granted(w, lock, hold, w.cohort)
+	w.queues.mu.Unlock()
+	effects.run()
+}
