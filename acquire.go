@@ -257,7 +257,7 @@ func (a *attempts) claim(token string) *kind.Claim {
 func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
 	return &kind.Claim{
 		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing,
-		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.rules.scripts,
+		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.scripts,
 	}
 }
 

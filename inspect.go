@@ -108,7 +108,7 @@ func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error)
 		return nil, err
 	}
 	defer l.end()
-	op := l.cfg.rules.scripts.Inspect(name, !l.noSiblingKeys(name))
+	op := l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name))
 	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout(), false)
 	if errors.Is(err, quorum.ErrEnding) {
 		return nil, ErrClosed

@@ -256,9 +256,6 @@ func (l *Lock) unlock() error {
 		l.clear()
 		return l.Err() // lost, or closed, this very moment
 	case l.handOver():
-		if l.cfg.rules.broken.HandedBack {
-			l.lease.Release(false, nil)
-		}
 		return nil
 	}
 	done := make(chan error, 1)
@@ -284,7 +281,7 @@ func (l *Lock) lose(why error) {
 	}
 	defer func() { // also if a callback panics
 		l.lease.Fix() // one more extension may be in progress, and win where the one that lost the lock has healed its keys
-		if l.cfg.rules.broken.EndedEarly || !l.locker.schedule.Linger(&l.renewal) {
+		if !l.locker.schedule.Linger(&l.renewal) {
 			l.clear()
 		}
 	}()

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/internal/seam"
 )
 
 // An Option configures a [Locker]. Every invalid value is an error of [Open] or [New].
@@ -52,8 +53,10 @@ type config struct {
 	trace         *Trace
 	clock         clock.Clock
 	tls           *tls.Config // not changed; nil: what the URLs say
-	tlsSet        bool
-	rules         rules
+	scripts       *kind.Scripts
+	hooks         seam.Hooks // set by test harnesses only
+
+	nodeTimeoutSet, windowSet, tlsSet bool
 }
 
 const (
@@ -136,7 +139,7 @@ func WithRetry(least, most time.Duration) LockOption {
 // the slowest master whose vote is wanted. At most an hour. Making a connection may take longer than the node timeout:
 // it continues in the background when the vote is overdue.
 func WithNodeTimeout(d time.Duration) Option {
-	return option(func(c *config) { c.nodeTimeout = d; c.rules.nodeTimeoutSet = true })
+	return option(func(c *config) { c.nodeTimeout = d; c.nodeTimeoutSet = true })
 }
 
 // WithDrift sets the drift budget, factor × TTL + least, which is subtracted from every validity. It is how much the
@@ -150,7 +153,7 @@ func WithDrift(factor float64, least time.Duration) Option {
 // again what it had granted before. The window must be at least the largest TTL that any client uses on these masters.
 // Default: the TTL of this Locker plus its drift budget. At most 60 days.
 func WithRestartWindow(d time.Duration) Option {
-	return option(func(c *config) { c.restartWindow = d; c.rules.windowSet = true })
+	return option(func(c *config) { c.restartWindow = d; c.windowSet = true })
 }
 
 // WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients
@@ -231,7 +234,7 @@ func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
 func (c *config) settle() error {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if c.rules.nodeTimeoutSet && c.nodeTimeout <= 0 {
+	if c.nodeTimeoutSet && c.nodeTimeout <= 0 {
 		bad("node timeout %v: it must be above 0", c.nodeTimeout)
 	}
 	if f := c.drift.Factor; f < 0 || f >= 1 || math.IsNaN(f) {
@@ -240,7 +243,7 @@ func (c *config) settle() error {
 	if c.drift.Least < 0 {
 		bad("drift of at least %v: it must not be negative", c.drift.Least)
 	}
-	if c.rules.windowSet && c.restartWindow <= 0 {
+	if c.windowSet && c.restartWindow <= 0 {
 		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
 	}
 	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
@@ -272,7 +275,7 @@ func (c *config) settle() error {
 	if err := above("TTL", c.ttl, maxTTL); err != nil {
 		return err
 	}
-	if !c.rules.windowSet {
+	if !c.windowSet {
 		c.restartWindow = c.ttl + c.driftOf()
 	}
 	return c.check()

@@ -36,7 +36,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -110,20 +109,23 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 			}
 		}
 	}
-	l.cfg.rules.scripts = kind.DefaultScripts
-	if rewrite := cfg.rules.broken.Script; rewrite != nil {
-		l.cfg.rules.scripts = kind.NewScripts(rewrite)
+	l.cfg.scripts = kind.DefaultScripts
+	if rewrite := cfg.hooks.Script; rewrite != nil {
+		l.cfg.scripts = kind.NewScripts(rewrite)
+	}
+	if replace := cfg.hooks.Nodes; replace != nil {
+		nodes = replace(nodes)
 	}
 	q, err := quorum.New(quorum.Config{
 		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
-		Ending: l.ending, Broken: sabotage.Seal(cfg.rules.broken),
+		Ending: l.ending,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.quorum = q
 	l.lines.init(q)
-	l.schedule = keepalive.New(cfg.clock, expiryLead-cfg.rules.broken.ToldLate, q.Slept)
+	l.schedule = keepalive.New(cfg.clock, expiryLead, q.Slept)
 	return l, nil
 }
 

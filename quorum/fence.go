@@ -84,7 +84,7 @@ func (l *Lease) fenceIn(ctx context.Context, acquire *round) error {
 			}
 		}
 	})
-	if granted == nil || l.q.broken.Unraised {
+	if granted == nil {
 		return nil
 	}
 	for {

@@ -81,7 +81,7 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 	l.acquire, l.asked = r, r.asked
 	held := false
 	defer func() {
-		if !held && !q.broken.Unreleased { // also if the Voted callback panics
+		if !held { // also if the Voted callback panics
 			l.Release(false, nil)
 		}
 	}()
@@ -153,9 +153,6 @@ var errTooLate = errors.New("the votes came when the validity was used up")
 
 // deadline is when a lease ends whose keys were set by a request sent at asked.
 func (l *Lease) deadline(asked time.Time) time.Time {
-	if l.q.broken.FromAnswer {
-		asked = l.q.cfg.Clock.Now()
-	}
 	until := asked.Add(clock.Validity(l.terms.TTL, 0, l.terms.Drift))
 	if !l.cap.IsZero() && l.cap.Before(until) {
 		return l.cap
@@ -279,7 +276,7 @@ func (l *Lease) extended(r *round) error {
 	var gone bool
 	r.look(func(t *tally) { s, gone = t.state(), t.gone() })
 	switch {
-	case s == won || l.q.broken.Blind:
+	case s == won:
 		slept := l.q.sleep.fresh()
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -43,9 +43,6 @@ func (e *extension) Vote(i int, v node.Vote) {
 		t.place = doubtful
 	}
 	e.l.mu.Unlock()
-	if v.Healed && e.l.q.broken.Healed {
-		v.Verdict = node.Granted
-	}
 	e.round.Vote(i, v)
 }
 

@@ -25,7 +25,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/internal/sabotage"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -56,8 +55,6 @@ type Config struct {
 	Twins func(node, twin string)
 	// Ending, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrEnding.
 	Ending <-chan struct{}
-	// Broken are rules that the controls of the test harnesses take out.
-	Broken sabotage.Sealed
 }
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
@@ -68,8 +65,6 @@ type Quorum struct {
 	sleep *sleepMeter
 	// byName has the seats, sorted by the names of their nodes.
 	byName []int
-	// broken are rules that a harness has taken out: none, ever, elsewhere.
-	broken sabotage.Rules
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
@@ -96,7 +91,7 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1 - cfg.Broken.Rules().MajorityLess, broken: cfg.Broken.Rules()}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1}
 	q.sleep = newSleepMeter(cfg.Clock)
 	for seat := range q.nodes {
 		q.byName = append(q.byName, seat)

@@ -57,7 +57,7 @@ func (q *Quorum) prepare(a ask) *round {
 	n := len(q.nodes)
 	r := &round{ask: a, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n), tally: newTally(n, q.need)}
 	r.slept = q.sleep.recent(r.asked)
-	r.tally.fencing, r.tally.blind = a.fencing, q.broken.Twins
+	r.tally.fencing = a.fencing
 	return r
 }
 

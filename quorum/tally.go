@@ -28,7 +28,6 @@ type tally struct {
 
 	twins   [][2]int // the seats from which one server answered
 	fencing bool     // grants carry fencing tokens
-	blind   bool     // sabotage: twins have votes of their own
 }
 
 func newTally(seats, need int) tally {
@@ -61,7 +60,7 @@ func overrules(v, other node.Vote) bool {
 
 // twin finds the seat from which the server with this run id has voted already, -1 if there is none.
 func (t *tally) twin(seat int, runID string) int {
-	if runID == "" || t.blind {
+	if runID == "" {
 		return -1
 	}
 	for i := range t.votes {

@@ -1,5 +1,6 @@
-// Package broken is our own lock with a rule taken out, by name: what the checkers must catch, on real masters (package
-// controls) or in virtual time (package simulation). It is internal, since a broken lock is nobody else's business.
+// Package broken has our own lock, broken from outside, by name: what the checkers must catch on real masters (package
+// controls) or in virtual time (package simulation). The lock's own code is whole. What breaks it stands around it: an
+// option, a rewritten script, a wrapper of its nodes, or a wrapper of the handles that it returns.
 package broken
 
 import (
@@ -7,43 +8,43 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/sabotage"
+	"github.com/redlock-go/redlock/internal/seam"
 )
 
-// Lock is our own lock without one of its rules.
+// Lock is our own lock, broken from outside.
 type Lock struct {
-	// Name says which.
 	Name string
-	// Options open it, on top of whatever else a Locker is opened with.
-	Options []redlock.Option
-	// Unclosed: nobody closes its Locker.
+	// Unclosed: its Lockers are never closed.
 	Unclosed bool
+
+	options []redlock.Option
+	wrap    func(*Wrapping)
 }
 
-// How late a loss is told: on real masters, later than any machine may be that is too busy to tell at once.
+// How late the holder is told of a loss. On real masters it must be later than a busy machine may be.
 const (
 	late     = 100 * time.Millisecond
 	muchLate = 2 * time.Second
 )
 
-// All are all of them.
+// All has every broken lock.
 var All = []Lock{
-	without("majority less one", sabotage.Rules{MajorityLess: 1}),
+	wrapped("majority less one", grantUnasked),
 	with("no drift budget", redlock.WithDrift(0, 0)),
-	without("elapsed not subtracted", sabotage.Rules{FromAnswer: true}),
+	wrapped("elapsed not subtracted", countFromAnswer),
 	rewritten("no token compared", deleteAnything),
-	without("no release after failure", sabotage.Rules{Unreleased: true}),
+	wrapped("no release after failure", keepLeftovers),
 	with("restart guard off", redlock.WithoutRestartGuard()),
-	without("duplicate servers allowed", sabotage.Rules{Twins: true}),
-	without("healing counted at once", sabotage.Rules{Healed: true}),
-	without("fencing without write-back", sabotage.Rules{Unraised: true}),
-	without("keepalive that ignores votes", sabotage.Rules{Blind: true}),
-	without("lock both handed over and given back", sabotage.Rules{HandedBack: true}),
+	wrapped("duplicate servers allowed", separateTwins),
+	wrapped("healing counted at once", countHealed),
+	wrapped("fencing without write-back", skipRaise),
+	wrapped("keepalive that ignores votes", extendAlways),
+	wrapped("lock both handed over and given back", releaseHandedOver),
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
-	without("release before the deadline", sabotage.Rules{EndedEarly: true}),
-	without("lost lock released at once", sabotage.Rules{EndedEarly: true}),
-	without("loss told late", sabotage.Rules{ToldLate: late}),
-	without("loss told much too late", sabotage.Rules{ToldLate: muchLate}),
+	wrapped("release before the deadline", releaseLost),
+	wrapped("lost lock released at once", releaseLost),
+	wrapped("loss told late", tellLate(late)),
+	wrapped("loss told much too late", tellLate(muchLate)),
 	{Name: "nothing closed", Unclosed: true},
 
 	rewritten("fence written back to anybody", raiseUnseen),
@@ -68,12 +69,13 @@ func Find(name string) (Lock, bool) {
 	return All[i], true
 }
 
-func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, Options: opts} }
+func with(name string, opts ...redlock.Option) Lock { return Lock{Name: name, options: opts} }
 
-func without(name string, r sabotage.Rules) Lock {
-	return with(name, sabotage.Option(r).(redlock.Option))
-}
+func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, wrap: wrap} }
 
 func rewritten(name string, script func(name, text string) string) Lock {
-	return without(name, sabotage.Rules{Script: script})
+	return with(name, Hooks(seam.Hooks{Script: script}))
 }
+
+// Hooks is seam.Option with its type.
+func Hooks(h seam.Hooks) redlock.Option { return seam.Option(h).(redlock.Option) }

@@ -62,7 +62,7 @@ func Controls() []Control {
 		if !ok {
 			panic("simulation: no broken lock is called " + c.name)
 		}
-		all = append(all, Control{c.name, c.by, c.says, c.profile, c.within, Product(lock.Options...)})
+		all = append(all, Control{c.name, c.by, c.says, c.profile, c.within, Broken(lock)})
 	}
 	return all
 }

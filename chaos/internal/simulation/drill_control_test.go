@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
-	"github.com/redlock-go/redlock/internal/sabotage"
+	"github.com/redlock-go/redlock/internal/seam"
 )
 
 // TestDrillsCatchWhatTheyAreAbout: each drill of turns finds the mistake that it is about, in our own lock with a
@@ -44,8 +44,7 @@ func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 				}
 				return text
 			}
-			rules := sabotage.Option(sabotage.Rules{Script: script}).(redlock.Option)
-			caught(t, simulation.Product(rules), c.drill, 15, c.crime)
+			caught(t, simulation.Product(broken.Hooks(seam.Hooks{Script: script})), c.drill, 15, c.crime)
 			require.Len(t, rewritten, len(strings.Fields(c.scripts)), "the script is another than it was")
 		})
 	}

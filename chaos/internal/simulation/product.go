@@ -15,30 +15,38 @@ import (
 // Product opens the lock of this module, with opts on top of what the schedule says.
 func Product(opts ...redlock.Option) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
-		nodes := make([]*node.Node, s.Masters)
-		for i := range nodes {
-			var err error
-			nodes[i], err = node.Open(address(w, s, c, i), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
-			if err != nil {
-				return nil, fmt.Errorf("open master %d: %w", i, err)
-			}
-		}
-		all := []redlock.Option{
-			redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithRestartWindow(s.Window),
-			redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
-		}
-		if !c.Keepalive {
-			all = append(all, redlock.WithoutKeepalive())
-		}
-		p := &product{}
-		all = append(all, redlock.WithTrace(&redlock.Trace{Acquired: p.acquired}))
-		var err error
-		p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
-		if err != nil {
+		p, err := open(w, h, s, c, opts)
+		if err != nil { // a nil *product would be a Locker that is not nil
 			return nil, err
 		}
 		return p, nil
 	}
+}
+
+func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Option) (*product, error) {
+	nodes := make([]*node.Node, s.Masters)
+	for i := range nodes {
+		var err error
+		nodes[i], err = node.Open(address(w, s, c, i), node.WithDialer(h.Dial), node.WithClock(h.Clock()))
+		if err != nil {
+			return nil, fmt.Errorf("open master %d: %w", i, err)
+		}
+	}
+	all := []redlock.Option{
+		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithRestartWindow(s.Window),
+		redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
+	}
+	if !c.Keepalive {
+		all = append(all, redlock.WithoutKeepalive())
+	}
+	p := &product{}
+	all = append(all, redlock.WithTrace(&redlock.Trace{Acquired: p.acquired}))
+	var err error
+	p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // address is where the client finds a master.
@@ -67,6 +75,14 @@ func (p *product) acquired(_ string, _ time.Duration, rounds int) {
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
 
 func (p *product) Lock(ctx context.Context, want Want) (Lock, error) {
+	l, err := p.lock(ctx, want)
+	if l == nil { // a nil *redlock.Lock would be a Lock that is not nil
+		return nil, err
+	}
+	return l, err
+}
+
+func (p *product) lock(ctx context.Context, want Want) (*redlock.Lock, error) {
 	var opts []redlock.LockOption
 	if want.Fencing {
 		opts = append(opts, redlock.WithFencing())
@@ -80,11 +96,7 @@ func (p *product) Lock(ctx context.Context, want Want) (Lock, error) {
 			opts = append(opts, redlock.WithoutKeepalive())
 		}
 	}
-	l, err := p.way(want)(ctx, opts...)
-	if l == nil { // a nil *redlock.Lock would be a Lock that is not nil
-		return nil, err
-	}
-	return l, err
+	return p.way(want)(ctx, opts...)
 }
 
 func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) {

@@ -38,9 +38,11 @@ func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 	}
 }
 
-// openBroken opens the lock under test with a rule taken out.
+// openBroken opens the lock under test, broken from outside.
 func openBroken(b broken.Lock, s locker.Settings, v *votes) (locker.Locker, error) {
-	l, err := openQuorum(s, v, b.Options...)
+	w := b.Wrap()
+	l, err := openQuorum(s, v, w.Options()...)
+	l.wrapping = w
 	if err != nil || !b.Unclosed {
 		return l, err
 	}

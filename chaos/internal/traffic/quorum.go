@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
@@ -15,19 +16,19 @@ import (
 const NodeTimeout = 200 * time.Millisecond
 
 // quorum is the lock under test, used as a stranger would.
-type quorum struct{ *redlock.Locker }
+type quorum struct {
+	*redlock.Locker
+	wrapping *broken.Wrapping // breaks it; nil: nothing does
+}
 
 // openQuorum opens it, with opts on top.
-func openQuorum(s locker.Settings, v *votes, opts ...redlock.Option) (locker.Locker, error) {
+func openQuorum(s locker.Settings, v *votes, opts ...redlock.Option) (quorum, error) {
 	l, err := redlock.Open(s.URLs, append([]redlock.Option{
 		redlock.WithTTL(TTL), redlock.WithRestartWindow(s.Window), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.trace()),
 		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, opts...)...)
-	if err != nil {
-		return nil, err
-	}
-	return quorum{l}, nil
+	return quorum{Locker: l}, err
 }
 
 func (q quorum) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
@@ -41,6 +42,9 @@ func (q quorum) Lock(ctx context.Context, r locker.Request) (locker.Lock, error)
 	l, err := q.way(r)(ctx, opts...)
 	if err != nil { // a nil *Lock in a non-nil interface would hide
 		return nil, err
+	}
+	if q.wrapping != nil {
+		return q.wrapping.Hold(q.Locker, l), nil
 	}
 	return l, nil
 }

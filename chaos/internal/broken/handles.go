@@ -1,0 +1,102 @@
+package broken
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// countFromAnswer has the holder count its validity from the answer of the masters, not from the request.
+func countFromAnswer(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+		took := func() time.Duration { return w.requests.took(l.Name()) }
+		return fromAnswer{later(l, took), took}
+	}
+}
+
+type fromAnswer struct {
+	*laterHandle
+	took func() time.Duration
+}
+
+func (h fromAnswer) Until() time.Time { return h.Lock.Until().Add(h.took()) }
+
+// tellLate has the holder's context end so long after the lock was lost.
+func tellLate(by time.Duration) func(*Wrapping) {
+	return func(w *Wrapping) {
+		w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return later(l, func() time.Duration { return by }) }
+	}
+}
+
+// laterHandle is a handle whose context ends later if the lock is lost.
+type laterHandle struct {
+	*redlock.Lock
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+// later returns a handle whose context ends by so much later if the lock is lost.
+func later(l *redlock.Lock, by func() time.Duration) *laterHandle {
+	h := &laterHandle{Lock: l}
+	inner := l.Context()
+	h.ctx, h.end = context.WithCancelCause(context.WithoutCancel(inner))
+	context.AfterFunc(inner, func() {
+		if errors.Is(context.Cause(inner), redlock.ErrLost) {
+			time.Sleep(by())
+		}
+		h.end(context.Cause(inner))
+	})
+	return h
+}
+
+func (h *laterHandle) Context() context.Context { return h.ctx }
+
+func (h *laterHandle) Unlock(ctx context.Context) error {
+	err := h.Lock.Unlock(ctx)
+	h.end(context.Cause(h.Lock.Context()))
+	return err
+}
+
+// releaseLost releases the keys of a lost lock at once, and not at its Until or when its holder calls Unlock.
+func releaseLost(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
+		h := &releasedOnce{Lock: l}
+		context.AfterFunc(l.Context(), func() {
+			if errors.Is(context.Cause(l.Context()), redlock.ErrLost) {
+				_ = h.Unlock(context.Background())
+			}
+		})
+		return h
+	}
+}
+
+// releasedOnce is a handle whose Unlock returns the same each time.
+type releasedOnce struct {
+	*redlock.Lock
+	once sync.Once
+	err  error
+}
+
+func (h *releasedOnce) Unlock(ctx context.Context) error {
+	h.once.Do(func() { h.err = h.Lock.Unlock(ctx) })
+	return h.err
+}
+
+// releaseHandedOver releases the keys of a lock that was handed over, while its new holder has it.
+func releaseHandedOver(w *Wrapping) {
+	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
+		if w.requests.handedOver(l.Name()) {
+			token := l.Token()
+			go func() {
+				again, err := locker.Attach(context.Background(), l.Name(), token, redlock.WithoutKeepalive())
+				if err == nil {
+					_ = again.Unlock(context.Background())
+				}
+			}()
+		}
+		return l
+	}
+}

@@ -1,0 +1,60 @@
+package broken
+
+import (
+	"github.com/redlock-go/redlock/node"
+)
+
+// grantUnasked grants every lock in the name of the first master, which is not asked. So one vote fewer than a majority
+// wins.
+func grantUnasked(w *Wrapping) {
+	w.answer = func(master int, c *node.Call) (node.Vote, bool) {
+		switch c.Op.Name {
+		case "acquire", "raise", "extend", "release":
+			return node.Vote{Verdict: node.Granted}, master == 0
+		}
+		return node.Vote{}, false
+	}
+}
+
+// skipRaise does not write fencing tokens back, and says that the masters took them.
+func skipRaise(w *Wrapping) {
+	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
+		return node.Vote{Verdict: node.Granted}, c.Op.Name == "raise"
+	}
+}
+
+// keepLeftovers does not send the releases of acquisitions that no majority has granted.
+func keepLeftovers(w *Wrapping) {
+	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
+		return node.Vote{Verdict: node.Granted}, c.Op.Name == "release" && w.requests.failed(c)
+	}
+}
+
+// separateTwins gives one server another run id at each of its addresses.
+func separateTwins(w *Wrapping) {
+	w.vote = func(master int, _ *node.Call, v *node.Vote) {
+		if v.Server != nil {
+			server := *v.Server
+			server.RunID += string(rune('a' + master))
+			v.Server = &server
+		}
+	}
+}
+
+// countHealed turns the vote of a master that got a missing key back into a grant.
+func countHealed(w *Wrapping) {
+	w.vote = func(_ int, _ *node.Call, v *node.Vote) {
+		if v.Healed {
+			v.Verdict = node.Granted
+		}
+	}
+}
+
+// extendAlways grants every extension, whatever the masters answer, and also if they do not.
+func extendAlways(w *Wrapping) {
+	w.vote = func(_ int, c *node.Call, v *node.Vote) {
+		if c.Op.Name == "extend" {
+			*v = node.Vote{Verdict: node.Granted, Server: v.Server}
+		}
+	}
+}

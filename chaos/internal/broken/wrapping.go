@@ -1,0 +1,105 @@
+package broken
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/seam"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Handle is a lock that was acquired. *redlock.Lock is one; the methods mean what its methods mean.
+type Handle interface {
+	Token() string
+	Fence() uint64
+	Until() time.Time
+	Context() context.Context
+	Err() error
+	Depth() int
+	Extend(ctx context.Context) error
+	Downgrade(ctx context.Context) error
+	Unlock(ctx context.Context) error
+}
+
+var _ Handle = (*redlock.Lock)(nil)
+
+// Wrapping is what breaks one Locker.
+type Wrapping struct {
+	options  []redlock.Option
+	requests requests
+	// answer, if set, may answer a call in place of the master, which then does not get it.
+	answer func(master int, c *node.Call) (v node.Vote, answers bool)
+	// vote, if set, changes the master's vote.
+	vote func(master int, c *node.Call, v *node.Vote)
+	// hold, if set, wraps the handle of a lock that the Locker has acquired.
+	hold func(*redlock.Locker, *redlock.Lock) Handle
+}
+
+// Wrap returns what breaks one Locker. Each Locker needs its own.
+func (l Lock) Wrap() *Wrapping {
+	w := &Wrapping{options: l.options}
+	if l.wrap != nil {
+		l.wrap(w)
+		w.options = append(slices.Clone(w.options), Hooks(seam.Hooks{Nodes: w.nodes}))
+	}
+	return w
+}
+
+// Options open the Locker, together with any others.
+func (w *Wrapping) Options() []redlock.Option { return w.options }
+
+// Hold returns the handle that the holder gets in place of the Locker's own.
+func (w *Wrapping) Hold(locker *redlock.Locker, l *redlock.Lock) Handle {
+	if w.hold == nil {
+		return l
+	}
+	return w.hold(locker, l)
+}
+
+// nodes wraps the nodes of the Locker.
+func (w *Wrapping) nodes(inner []quorum.Node) []quorum.Node {
+	w.requests.need = len(inner)/2 + 1
+	outer := make([]quorum.Node, len(inner))
+	for i, n := range inner {
+		outer[i] = &master{Node: n, index: i, w: w}
+	}
+	return outer
+}
+
+// master is a node that calls the functions of a Wrapping.
+type master struct {
+	quorum.Node
+	index int
+	w     *Wrapping
+}
+
+func (m *master) Submit(c *node.Call) {
+	if m.w.answer != nil {
+		if v, answers := m.w.answer(m.index, c); answers {
+			c.Voter.Vote(c.Index, v)
+			return
+		}
+	}
+	c.Voter = &voter{Voter: c.Voter, call: c, master: m, request: m.w.requests.sent(c)}
+	m.Node.Submit(c)
+}
+
+// voter passes a vote on, changed.
+type voter struct {
+	node.Voter
+	call    *node.Call
+	master  *master
+	request *request
+}
+
+func (v *voter) Vote(seat int, vote node.Vote) {
+	w := v.master.w
+	if w.vote != nil {
+		w.vote(v.master.index, v.call, &vote)
+	}
+	w.requests.voted(v.request, vote)
+	v.Voter.Vote(seat, vote)
+}

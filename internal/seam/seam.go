@@ -1,0 +1,23 @@
+// Package seam lets the test harnesses of this module put something of their own between a Locker and its masters. Code
+// outside this module cannot import it.
+package seam
+
+import "github.com/redlock-go/redlock/quorum"
+
+// Hooks are what a harness puts in. The zero value puts in nothing.
+type Hooks struct {
+	// Nodes, if set, returns the nodes that a Locker uses in place of those that it is opened with.
+	Nodes func([]quorum.Node) []quorum.Node
+	// Script, if set, returns the text that the masters run in place of a script. name is the name of the script's file
+	// without its ending.
+	Script func(name, text string) string
+}
+
+var option func(Hooks) any
+
+// Register sets the function that makes the options. Package redlock calls it.
+func Register(make func(Hooks) any) { option = make }
+
+// Option returns a redlock.Option that puts the hooks in. The caller asserts its type: this package cannot import
+// package redlock.
+func Option(h Hooks) any { return option(h) }
