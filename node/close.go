@@ -2,60 +2,97 @@ package node
 
 import "time"
 
-// close ends the pipe when nothing waits in it any more, or at the deadline. It returns how many releases nobody has confirmed.
-func (p *pipe) close(deadline time.Time) int {
-	p.mu.Lock()
-	if p.closed || p.closing != nil {
-		p.mu.Unlock()
+// close ends the pipe when it has nothing left to do, or at the deadline. It returns how many releases the master has not
+// confirmed.
+func (p *pipe) close(deadline time.Time) (unconfirmed int) {
+	drained := p.beginClose(deadline)
+	if drained == nil {
 		return 0
 	}
-	drained := make(chan struct{})
-	p.closing, p.closeBy = drained, deadline
-	p.endIfDrained()
-	p.mu.Unlock()
-
-	out := make(chan struct{})
-	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(out) })
+	over := make(chan struct{})
+	timer := p.clock.AfterFunc(deadline.Sub(p.clock.Now()), func() { close(over) })
 	defer timer.Stop()
 	select {
 	case <-drained:
-	case <-out:
+	case <-over:
 	}
-	p.alarm.Stop()
+	p.deadlines.Stop()
+	fx, unconfirmed := p.endClose(p.clock.Now())
+	p.apply(fx)
+	p.opening.Stop() // only now: sendAhead may be writing to a connection that apply has closed
+	return unconfirmed
+}
 
+// beginClose returns a channel that is closed when nothing is left to do; nil if the pipe is being closed already.
+func (p *pipe) beginClose(deadline time.Time) (drained chan struct{}) {
 	p.mu.Lock()
-	p.closing = nil
+	defer p.mu.Unlock()
+	if p.closing.closed || p.closing.drained != nil {
+		return nil
+	}
+	drained = make(chan struct{})
+	p.closing.drained, p.closing.deadline = drained, deadline
+	p.checkDrained()
+	return drained
+}
+
+// checkDrained ends a waiting close if no call is left to wait for.
+func (p *pipe) checkDrained() {
+	if p.closing.drained != nil && !p.driver.running && len(p.state.calls.queue) == 0 && !p.repeatsBy(p.closing.deadline) {
+		close(p.closing.drained)
+		p.closing.drained = nil
+		p.shut()
+	}
+}
+
+// repeatsBy reports whether a release must be sent again at t or earlier.
+func (p *pipe) repeatsBy(t time.Time) bool {
+	if p.recovery.running {
+		return true
+	}
+	next := earliest(p.state.late.next(), p.state.refusals.next())
+	if due, ok := p.state.recovery.next(); ok && !due.After(t) {
+		return true
+	}
+	return !next.IsZero() && !next.After(t)
+}
+
+// shut makes the pipe accept nothing more. Its driver ends when it rests.
+func (p *pipe) shut() {
+	if !p.closing.closed {
+		p.closing.closed = true
+		close(p.driver.work)
+	}
+}
+
+// endClose fails the calls that are still open and counts the releases that are not confirmed.
+func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fx.now = now
+	p.closing.drained = nil
 	p.shut()
-	unconfirmed := len(p.later) + p.refusals.count()
-	var open []*Call
-	for _, calls := range [][]*Call{p.queue, p.wire, p.recovery.calls()} {
+	s := &p.state
+	unconfirmed = len(s.late.scheduled) + s.refusals.count()
+	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
 			if c.Delivery.Durable && !c.needless() {
 				unconfirmed++
 			}
-			if !c.f.voted {
-				c.f.voted = true
-				open = append(open, c)
+			v := unsent(ErrClosed)
+			if !c.f.sent.IsZero() {
+				v = unknown(ErrClosed)
+			}
+			if c.claimVote() {
+				fx.deliveries = append(fx.deliveries, delivery{c, v})
 			}
 		}
 	}
-	links := []link{p.link, p.spare, p.recovery.conn}
-	p.spare = nil // the link is settled by its receiver
-	p.mu.Unlock()
-
-	for _, l := range links {
+	for _, l := range []link{p.conn.link, p.conn.standby, p.recovery.link} {
 		if l != nil {
-			l.close()
+			fx.close = append(fx.close, l)
 		}
 	}
-	p.baton.Stop() // behind that: it may be writing
-	now := p.clock.Now()
-	for _, c := range open {
-		if !c.f.sent.IsZero() {
-			c.deliver(unknown(ErrClosed), now)
-		} else {
-			c.deliver(unsent(ErrClosed), now)
-		}
-	}
-	return unconfirmed
+	p.conn.standby = nil // the receiver takes care of the connection in use
+	return fx, unconfirmed
 }

@@ -35,14 +35,14 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) Clustered() bool { return n.clustered }
 
 // Bind must be called once, before the first Submit; a second call returns ErrBound. The node starts its goroutines
-// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls tell with the failure when it
+// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when it
 // becomes suspect, with nil when it has recovered, and with a *[RefusalError] when the master begins or ceases to
 // refuse releases.
-func (n *Node) Bind(spawn func(func() error), tell func(err error)) error {
+func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 	if n.bound.Swap(true) {
 		return ErrBound
 	}
-	n.pipe.spawn, n.pipe.tell = spawn, tell
+	n.pipe.spawn, n.pipe.onHealth = spawn, onHealth
 	n.ear.spawn = spawn
 	return nil
 }

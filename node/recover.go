@@ -2,153 +2,150 @@ package node
 
 import "time"
 
-// recoverCalls gives the pursued calls that the shared connection left unanswered to the recovery.
-func (p *pipe) recoverCalls(calls []*Call, now time.Time) {
-	if len(calls) == 0 {
-		return
-	}
-	for _, c := range calls {
-		p.recovery.orphans = append(p.recovery.orphans, orphan{call: c})
-	}
-	p.startRecovery(now)
+// recoveryConn is the connection over which the calls of a [recovery] are repeated, and the goroutine that does it.
+type recoveryConn struct {
+	running  bool          // the goroutine runs
+	link     link          // nil: there is none
+	patience time.Duration // how long link may be silent
 }
 
-// startRecovery starts the recovery's goroutine if a call is due. Otherwise it sets the alarm for the next call.
-func (p *pipe) startRecovery(now time.Time) {
-	r := &p.recovery
-	if r.running || p.closed {
+// startRecovery starts the recovery's goroutine if a call is due. Otherwise it has tick run when the next one is.
+func (p *pipe) startRecovery(now time.Time, fx *effects) {
+	r := &p.state.recovery
+	if p.recovery.running || p.closing.closed {
 		return
 	}
-	r.giveUp(now)
+	r.dropExpired(now)
 	due, ok := r.next()
 	switch {
 	case !ok:
 		r.size = maxBatch
 	case due.After(now):
-		p.alarm.By(due)
+		fx.wake(due)
 	default:
-		r.running = true
+		p.recovery.running = true
 		p.spawn(p.recover)
 	}
 }
 
 // recover is the recovery's goroutine.
 func (p *pipe) recover() error {
-	for p.recoverStep() {
+	for p.recoverOnce() {
 	}
 	return nil
 }
 
-// recoverStep makes the recovery connection if there is none, and otherwise sends a batch over it and receives the
+// recoverOnce makes the recovery connection if there is none, and otherwise sends a batch over it and receives the
 // replies. It reports whether there may be more to do.
-func (p *pipe) recoverStep() bool {
+func (p *pipe) recoverOnce() bool {
+	now := p.clock.Now()
+	t, n, patience, fx := p.nextRecovery(now)
+	p.apply(fx)
+	switch t.do {
+	case doConnect:
+		return p.connectRecovery(now)
+	case doFlush:
+		silent := p.clock.AfterFunc(patience, t.link.close)
+		defer silent.Stop()
+		_ = t.link.flush() // receive reports the error
+		for left := n; left > 0; silent.Reset(patience) {
+			left = p.receiveRecovery(t.link, n)
+		}
+		return true
+	default:
+		return false
+	}
+}
+
+// nextRecovery decides what the recovery does next: connect, write a batch of n calls, or rest.
+func (p *pipe) nextRecovery(now time.Time) (t task, n int, patience time.Duration, fx effects) {
 	p.mu.Lock()
-	r, now := &p.recovery, p.clock.Now()
-	r.giveUp(now)
+	defer p.mu.Unlock()
+	r, l := &p.state.recovery, p.recovery.link
+	r.dropExpired(now)
 	due, ok := r.next()
 	switch {
-	case !ok, due.After(now), p.closed:
-		p.endRecovery(now)
-		return false
-	case r.conn == nil:
-		p.mu.Unlock()
-		return p.connectRecovery(now)
+	case !ok, due.After(now), p.closing.closed:
+		p.endRecovery(now, &fx)
+		return task{do: doRest}, 0, 0, fx
+	case l == nil:
+		return task{do: doConnect}, 0, 0, fx
 	}
-	l, patience := r.conn, r.patience
 	batch := r.load(now)
-	n := len(batch)
 	for _, c := range batch {
 		c.f.sent = now
 		l.put(c.bytes())
 	}
-	p.mu.Unlock()
-
-	silent := p.clock.AfterFunc(patience, l.close)
-	defer silent.Stop()
-	_ = l.flush() // receive reports the error
-	for left := n; left > 0; silent.Reset(patience) {
-		left = p.receiveRecovery(l, n)
-	}
-	return true
+	return task{do: doFlush, link: l}, len(batch), p.recovery.patience, fx
 }
 
-// connectRecovery makes the recovery connection. It reports whether it succeeded. A server that answers the handshake
-// has executed what it received before, so the TTLs of the orphans' keys are running. Only what the network may still
-// deliver is excepted; see doubt.
+// connectRecovery makes the recovery connection. It reports whether it succeeded.
 func (p *pipe) connectRecovery(began time.Time) bool {
 	l, err := p.open()
 	now := p.clock.Now()
-	p.mu.Lock()
-	r := &p.recovery
-	if err != nil || p.closed {
-		r.waitLonger(now)
-		p.endRecovery(now)
-		if err == nil {
-			l.close()
-		}
-		return false
-	}
-	r.conn, r.patience = l, max(recoveryTimeout, 4*now.Sub(began))
-	for _, o := range r.orphans {
-		if o.call.f.expiresAt.IsZero() {
-			o.call.f.expiresAt = now.Add(longestWait + firstRepetition + o.call.Delivery.KeyTTL)
-		}
-	}
-	p.mu.Unlock()
-	return true
+	fx, ok := p.recoveryConnected(l, err, now.Sub(began), now)
+	p.apply(fx)
+	return ok
 }
 
-// endRecovery closes the recovery connection and lets the goroutine end; startRecovery starts it again when a call is
-// due. It is called with the pipe's mutex, and returns without it.
-func (p *pipe) endRecovery(now time.Time) {
-	r := &p.recovery
-	l := r.conn
-	r.conn, r.running = nil, false
-	p.startRecovery(now)
-	p.endIfDrained()
-	p.mu.Unlock()
-	if l != nil {
-		l.close()
+func (p *pipe) recoveryConnected(l link, err error, took time.Duration, now time.Time) (fx effects, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &p.state.recovery
+	if err != nil || p.closing.closed {
+		if err == nil {
+			fx.close = append(fx.close, l)
+		}
+		r.waitLonger(now)
+		p.endRecovery(now, &fx)
+		return fx, false
 	}
+	p.recovery.link, p.recovery.patience = l, max(recoveryTimeout, 4*took)
+	r.connected(now)
+	return fx, true
+}
+
+// endRecovery ends the recovery's goroutine and closes its connection. startRecovery starts another goroutine when a call
+// is due.
+func (p *pipe) endRecovery(now time.Time, fx *effects) {
+	if p.recovery.link != nil {
+		fx.close = append(fx.close, p.recovery.link)
+	}
+	p.recovery.link, p.recovery.running = nil, false
+	p.startRecovery(now, fx)
+	p.checkDrained()
 }
 
 // receiveRecovery receives replies to a batch of n calls and delivers the votes. It returns how many calls of the batch
 // are not settled.
 func (p *pipe) receiveRecovery(l link, n int) (left int) {
 	replies, err := l.receive()
-	now := p.clock.Now()
-	p.mu.Lock()
-	r := &p.recovery
-	out := settlement{pipe: p, server: l.server(), now: now}
-	if len(replies) > len(r.sent) {
-		replies, err = replies[:len(r.sent)], errUnasked
-	}
-	r.sent = dropFirst(r.sent, out.settleAll(r.sent, replies, err))
-	left = len(r.sent)
-	changed := false
-	if out.heard {
-		r.answered()
-		if p.link == nil { // otherwise the shared connection decides whether the master is suspect
-			changed = p.trust()
-		}
-		p.drive(now) // refused calls may have been queued again
-	}
-	r.putBack(out.again)
-	r.broke(out.unanswered, n, out.heard, now)
-	if out.broken {
-		r.conn = nil
-	}
-	p.mu.Unlock()
-
-	if out.broken {
-		l.close()
-	}
-	if changed {
-		p.tell(nil)
-	}
-	p.tellNews()
-	for _, c := range out.cast {
-		c.call.deliver(c.vote, now)
-	}
+	fx, left := p.settleRecovery(l, n, replies, err, p.clock.Now())
+	p.apply(fx)
 	return left
+}
+
+func (p *pipe) settleRecovery(l link, n int, replies []reply, err error, now time.Time) (fx effects, left int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fx.now = now
+	s, r := &p.state, &p.state.recovery
+	out := settlement{state: s, server: l.server(), now: now}
+	r.sent = dropFirst(r.sent, out.settleAll(r.sent, replies, err))
+	if out.answered {
+		r.answered()
+		if p.conn.link == nil { // otherwise the shared connection decides whether the master is suspect
+			fx.healthy(s.health.answer())
+		}
+		p.startDriver(now, &fx) // refused calls may have been queued again
+	}
+	r.putBack(out.retry)
+	r.broke(out.unanswered, n, out.answered, now)
+	if out.ended {
+		p.recovery.link = nil
+		fx.close = append(fx.close, l)
+	}
+	fx.deliveries, fx.reports = out.deliveries, out.reports
+	p.wakeForRepetitions(&fx)
+	return fx, len(r.sent)
 }

@@ -14,7 +14,7 @@ const (
 	recoveryTimeout = 2 * time.Second
 )
 
-// recovery repeats the pursued calls that a broken connection left unanswered. Such a call may be what broke the
+// recovery repeats the durable calls that a broken connection left unanswered. Such a call may be what broke the
 // connection: a server closes the connection if a request is too large for it, and a proxy if it does not allow the
 // request. So these calls never go over the shared connection again. They go over a recovery connection. There is at
 // most one at a time, and its failures do not make the master suspect.
@@ -24,20 +24,17 @@ const (
 // server answers in order, so that call is the likely cause. A call that breaks a connection on which it was the only
 // call is sent alone from then on, with backoff, after all other calls.
 //
-// The pipe's mutex guards all fields.
+// This type decides what to send when; recover.go does it.
 type recovery struct {
-	orphans  []orphan      // the calls to send, in order
-	sent     []*Call       // the unanswered calls of the current batch
-	alone    int           // if sent is a call that must go alone: how many connections it broke before
-	size     int           // how many calls the next batch may have
-	running  bool          // the goroutine runs
-	conn     link          // the recovery connection; nil: none
-	patience time.Duration // how long conn may be silent
-	retryAt  time.Time     // when the next connection may be made
-	backoff  time.Duration // between two connections
+	orphans []orphan      // the calls to send, in order
+	sent    []*Call       // the unanswered calls of the current batch
+	alone   int           // if sent is a call that must go alone: how many connections it broke before
+	size    int           // how many calls the next batch may have
+	retryAt time.Time     // when the next connection may be made
+	backoff time.Duration // between two connections
 }
 
-// orphan is a pursued call that a connection left unanswered.
+// orphan is a durable call that a connection left unanswered.
 type orphan struct {
 	call  *Call
 	alone int       // how many connections it broke on which it was the only call
@@ -57,14 +54,26 @@ func (r *recovery) next() (due time.Time, ok bool) {
 	return due, len(r.orphans) > 0
 }
 
-// dueBy reports whether the recovery is running, or has an orphan that is due at t or earlier.
-func (r *recovery) dueBy(t time.Time) bool {
-	due, ok := r.next()
-	return r.running || ok && !due.After(t)
+// add appends calls that a connection left unanswered.
+func (r *recovery) add(calls []*Call) {
+	for _, c := range calls {
+		r.orphans = append(r.orphans, orphan{call: c})
+	}
 }
 
-// giveUp drops the orphans whose keys have certainly expired.
-func (r *recovery) giveUp(now time.Time) {
+// connected records that the master answered a handshake at now. It has executed what it received before, so the TTLs of
+// the orphans' keys are running. Only the network may still deliver something, within the time that lateDelivery
+// explains.
+func (r *recovery) connected(now time.Time) {
+	for _, o := range r.orphans {
+		if o.call.f.expiresAt.IsZero() {
+			o.call.f.expiresAt = now.Add(maxRTO + initialRTO + o.call.Delivery.KeyTTL)
+		}
+	}
+}
+
+// dropExpired drops the orphans whose keys have certainly expired.
+func (r *recovery) dropExpired(now time.Time) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.expired(now) })
 }
 

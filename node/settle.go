@@ -1,36 +1,43 @@
 package node
 
-import (
-	"time"
-)
+import "time"
 
-// settlement turns replies into votes, under the pipe's mutex.
+// state is what a pipe knows of its master and of its calls. It has no goroutine, no lock and no clock: every method that
+// needs the time gets it as an argument. The pipe guards it with its mutex.
+type state struct {
+	calls    inflight
+	health   health
+	window   window
+	late     lateDelivery
+	rights   rights
+	refusals refusals
+	recovery recovery
+}
+
+// settlement turns the replies to some calls into votes, and records what they show of the master.
 type settlement struct {
-	pipe   *pipe
+	state  *state
 	server *Server
 	now    time.Time
 
-	cast       []cast  // the votes to deliver
-	again      []*Call // calls for the head of the queue, in order
-	unanswered []*Call // pursued calls that were written and will get no answer, in order
-
-	broken bool      // the connection is over
-	lost   bool      // something was written whose reply will never come
-	since  time.Time // when that was
-	heard  bool      // the master replied to something
-	stale  bool      // the connection was only verified, and ended
-	err    error     // what broke the connection
-}
-
-// cast is a call and its vote.
-type cast struct {
-	call *Call
-	vote Vote
+	deliveries []delivery
+	retry      []*Call   // calls for the head of the queue, in order
+	unanswered []*Call   // durable calls that were written and will get no reply, in order
+	reports    []error   // the refusals that began or ended
+	answered   bool      // the master replied to something
+	ended      bool      // the connection ended
+	err        error     // why it ended
+	lost       bool      // something was written that will get no reply
+	lostSince  time.Time // when the first of that was written
+	stale      bool      // the connection ended while it carried only a PING
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
 // and the remaining calls will get no reply. settleAll returns how many calls are settled.
 func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settled int) {
+	if len(replies) > len(calls) {
+		replies, err = replies[:len(calls)], errUnasked
+	}
 	for i, c := range calls {
 		var r reply
 		switch {
@@ -52,29 +59,29 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 		s.settle(c, r)
 	}
 	if err != nil {
-		s.broken, s.err = true, err
+		s.ended, s.err = true, err
 	}
 	return len(calls)
 }
 
 func (s *settlement) settle(c *Call, r reply) {
 	if r.result == answered {
-		if !s.heard {
-			s.heard = true
-			s.pipe.heard(s.server.RunID, s.pipe.suspect != nil, s.now)
+		if !s.answered {
+			s.answered = true
+			s.state.late.answered(s.server.RunID, s.state.health.suspect != nil, s.now)
 		}
 		if !s.probed(c, r) {
-			s.answer(c, r)
+			s.reply(c, r)
 		}
 		return
 	}
-	s.broken, s.err = true, r.err
+	s.ended, s.err = true, r.err
 	if c.Op == ping {
 		s.stale = true
 		return
 	}
 	if r.result == inDoubt && !s.lost {
-		s.lost, s.since = true, c.f.sent
+		s.lost, s.lostSince = true, c.f.sent
 	}
 	switch {
 	case s.probed(c, r):
@@ -82,7 +89,7 @@ func (s *settlement) settle(c *Call, r reply) {
 		c.f.repeated = true
 		s.unanswered = append(s.unanswered, c)
 	case c.Delivery.Durable:
-		s.again = append(s.again, c)
+		s.retry = append(s.retry, c)
 	case r.result == notSent:
 		s.vote(c, unsent(r.err))
 	default:
@@ -90,97 +97,77 @@ func (s *settlement) settle(c *Call, r reply) {
 	}
 }
 
-func (s *settlement) answer(c *Call, r reply) {
-	err := r.err
+// probed settles c if it is a probe for a missing right, and reports whether it is.
+func (s *settlement) probed(c *Call, r reply) bool {
+	isProbe, over := s.state.rights.probed(c, r, s.now)
+	if over != nil {
+		s.reports = append(s.reports, &RefusalError{Err: over, Over: true})
+	}
+	return isProbe
+}
+
+// reply settles a call that the master replied to.
+func (s *settlement) reply(c *Call, r reply) {
 	switch {
-	case err == nil:
+	case r.err == nil:
 		s.accept(c, c.Op.read(r.value))
-	case c.Op.script != nil && !c.f.asText && hasPrefix(err, "NOSCRIPT"):
+	case c.Op.script != nil && !c.f.asText && hasPrefix(r.err, "NOSCRIPT"):
 		c.f.asText = true
 		if c.Cancelled != nil && c.Cancelled.Load() {
 			s.vote(c, unsent(ErrDropped))
 			return
 		}
-		s.again = append(s.again, c)
-	case c.Delivery.Durable:
-		s.learn(c, err)
-		// Not executed, but heard: whatever was sent before has reached the master, so its keys are ageing.
-		if c.f.expiresAt.IsZero() {
-			c.f.expiresAt = s.now.Add(c.Delivery.KeyTTL)
-		}
-		s.vote(c, failed(err))
-		if s.pipe.refusals.refuse(c, err, s.now) {
-			s.pipe.news = append(s.pipe.news, &RefusalError{Err: err})
-		}
-		s.pipe.alarm.By(s.pipe.refusals.next())
+		s.retry = append(s.retry, c)
 	default:
-		s.learn(c, err)
-		s.vote(c, failed(err))
+		s.refuse(c, r.err)
 	}
 }
 
-// learn records a missing right if the error reply to a script reports one.
-func (s *settlement) learn(c *Call, err error) {
-	if c.Op.script == nil {
-		return
-	}
-	if news := s.pipe.bars.learn(c, err, s.now); news != nil {
-		s.pipe.news = append(s.pipe.news, &RefusalError{Err: news})
-	}
-}
-
-// probed settles c if it is a probe for a missing right, and reports whether it is.
-func (s *settlement) probed(c *Call, r reply) bool {
-	ours, over := s.pipe.bars.probed(c, r, s.now)
-	if over != nil {
-		s.pipe.news = append(s.pipe.news, &RefusalError{Err: over, Over: true})
-	}
-	return ours
-}
-
+// accept settles a call that the master executed.
 func (s *settlement) accept(c *Call, v Vote) {
 	v.Server = s.server
 	if c.f.repeated && v.Verdict == Denied {
-		v.Verdict = Granted // what it was to remove is gone; the sending whose reply was lost did it, or nobody needed to
+		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	s.vote(c, s.server.guard(v, c.Window, s.now))
 	if !c.Delivery.Durable {
 		return
 	}
-	again, over := s.pipe.refusals.accept(c, s.now)
-	s.pipe.queue = append(s.pipe.queue, again...)
+	again, over := s.state.refusals.accept(c, s.now)
+	s.state.calls.push(again...)
 	for _, err := range over {
-		s.pipe.news = append(s.pipe.news, &RefusalError{Err: err, Over: true})
+		s.reports = append(s.reports, &RefusalError{Err: err, Over: true})
 	}
-	if at, again := s.pipe.lookAgain(c, s.now); again {
-		s.pipe.resend(c, at)
+	if c.f.confirmed.IsZero() {
+		c.f.confirmed = s.now
+	}
+	if at, ok := s.state.late.repeatAt(&c.Delivery, c.f.confirmed, s.now); ok {
+		s.state.late.schedule(c, at)
 	}
 }
 
+// refuse settles a call that the master answered with an error: it did not execute the call.
+func (s *settlement) refuse(c *Call, err error) {
+	if c.Op.script != nil {
+		if found := s.state.rights.learn(c, err, s.now); found != nil {
+			s.reports = append(s.reports, &RefusalError{Err: found})
+		}
+	}
+	if c.Delivery.Durable {
+		// The master has received whatever was sent before, so the TTLs of the keys are running.
+		if c.f.expiresAt.IsZero() {
+			c.f.expiresAt = s.now.Add(c.Delivery.KeyTTL)
+		}
+		if s.state.refusals.refuse(c, err, s.now) {
+			s.reports = append(s.reports, &RefusalError{Err: err})
+		}
+	}
+	s.vote(c, failed(err))
+}
+
+// vote records a vote to deliver, unless the call got one at its deadline.
 func (s *settlement) vote(c *Call, v Vote) {
-	if c.f.voted {
-		return // its asker left at the deadline
+	if c.claimVote() {
+		s.deliveries = append(s.deliveries, delivery{c, v})
 	}
-	c.f.voted = true
-	s.cast = append(s.cast, cast{c, v})
-}
-
-// conclude draws the consequences for the pipe, and reports whether the master's standing changed.
-func (s *settlement) conclude() (changed bool) {
-	p := s.pipe
-	if s.broken {
-		p.link = nil
-		if s.lost {
-			p.lose(s.server.RunID, s.since)
-		}
-		if !p.proven && !s.heard && !s.stale {
-			return p.fail(s.err, s.now) // one after the other would go the same way
-		}
-		return false // whether the master is suspect, the next connection tells
-	}
-	if s.heard {
-		p.proven = true
-		return p.trust()
-	}
-	return false
 }

@@ -7,16 +7,15 @@ import (
 )
 
 const (
-	// A master that refuses releases is sent one of them after secondLook, then at doubling intervals up to refusalMax.
+	// A master that refuses releases is sent one of them after repeatAfter, then at doubling intervals up to refusalMax.
 	refusalMax = time.Second
-	// maxReasons is how many reasons are told apart. Further reasons count as one.
+	// maxReasons is how many reasons have groups of their own. All further reasons share one.
 	maxReasons = 16
 )
 
-// refusals are the pursued calls that the master answered with an error, grouped by the reason. Of each group one call
+// refusals are the durable calls that the master answered with an error, grouped by the reason. Of each group one call
 // at a time, the probe, is sent again. When the master executes the probe, the rest of its group is sent, too. So an
-// idle client sends a master a few commands per second, no matter how many releases the master refuses. The pipe's
-// mutex guards refusals.
+// idle client sends a master a few commands per second, no matter how many releases the master refuses.
 type refusals map[string]*refusal
 
 // refusal is one reason for which the master refuses releases.
@@ -56,7 +55,7 @@ func reasonOf(err error) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// refuse records that the master refused a pursued call. It reports whether the reason is new.
+// refuse records that the master refused a durable call. It reports whether the reason is new.
 func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 	for _, r := range *rs {
 		if r.probe == c {
@@ -73,18 +72,18 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 		if *rs == nil {
 			*rs = make(refusals)
 		}
-		r = &refusal{err: err, retryAt: now.Add(secondLook), backoff: secondLook}
+		r = &refusal{err: err, retryAt: now.Add(repeatAfter), backoff: repeatAfter}
 		(*rs)[reason] = r
 	}
 	r.waiting = append(r.waiting, c)
 	return isNew
 }
 
-// accept records that the master executed a pursued call. It returns the calls that the master may execute now as well,
+// accept records that the master executed a durable call. It returns the calls that the master may execute now as well,
 // and the errors that it no longer returns.
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
-		r.giveUp(now)
+		r.dropExpired(now)
 		if r.probe == c || r.probe == nil && len(r.waiting) == 0 {
 			again, over = append(again, r.waiting...), append(over, r.err)
 			delete(rs, reason)
@@ -96,7 +95,7 @@ func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) 
 // due picks a probe for each reason whose retry time has come. It returns these probes.
 func (rs refusals) due(now time.Time) (calls []*Call) {
 	for _, r := range rs {
-		r.giveUp(now)
+		r.dropExpired(now)
 		if r.probe == nil && len(r.waiting) > 0 && !now.Before(r.retryAt) {
 			r.probe = r.waiting[0]
 			r.waiting = slices.Delete(r.waiting, 0, 1)
@@ -106,8 +105,8 @@ func (rs refusals) due(now time.Time) (calls []*Call) {
 	return calls
 }
 
-// giveUp drops the calls whose keys have certainly expired.
-func (r *refusal) giveUp(now time.Time) {
+// dropExpired drops the calls whose keys have certainly expired.
+func (r *refusal) dropExpired(now time.Time) {
 	if r.probe != nil && r.probe.expired(now) {
 		r.probe = nil
 	}

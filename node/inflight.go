@@ -1,0 +1,174 @@
+package node
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// maxBatch bounds one pipeline, so that a long queue does not delay its own first votes.
+	maxBatch = 1024
+	// maxQueue bounds the calls that wait for a master. Durable calls are always accepted.
+	maxQueue = 1 << 14
+)
+
+// inflight holds the calls of a pipe: those that wait to be written, and those that were written and have no reply yet.
+//
+// It keeps the order of push: calls are written in that order, over one connection, and replies arrive in the order of
+// writing. So a release never overtakes the acquire that it undoes. A call that must be written again goes back to the
+// head of the queue, behind the calls that are there for the same reason.
+type inflight struct {
+	queue   []*Call // waiting to be written
+	retried int     // how many calls at the head of queue were written before
+	written []*Call // written, or being written, without a reply
+}
+
+// delivery is a vote that its voter has yet to receive.
+type delivery struct {
+	call *Call
+	vote Vote
+}
+
+// push appends calls to the queue.
+func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
+
+// retry puts calls at the head of the queue, in order.
+func (f *inflight) retry(calls []*Call) {
+	if len(calls) == 0 {
+		return
+	}
+	f.queue = slices.Insert(f.queue, f.retried, calls...)
+	f.retried += len(calls)
+}
+
+// load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for missing
+// rights. load drops the calls that are cancelled, late, or refused, and returns the votes that this decides. This is the
+// last moment at which a call is certain not to be executed: once load has returned it, the master may execute it.
+func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
+	first, taken := len(f.written), 0
+	for _, c := range f.queue {
+		if len(f.written)-first == maxBatch {
+			break
+		}
+		err := c.staleReason(server, now)
+		if err == nil && !c.f.voted {
+			probe, wait, refused := missing.check(c.Op, now)
+			if probe != nil {
+				f.written = append(f.written, probe)
+			}
+			if wait {
+				break // until the master has answered the probe
+			}
+			err = refused
+		}
+		taken++
+		switch {
+		case c.f.voted && !c.Delivery.Durable, c.expired(now):
+		case err == nil:
+			c.f.sent = now
+			if c.Written != nil {
+				c.Written.Store(true)
+			}
+			f.written = append(f.written, c)
+		case c.claimVote():
+			dropped = append(dropped, delivery{c, unsent(err)})
+		}
+	}
+	f.queue = dropFirst(f.queue, taken)
+	f.retried = max(0, f.retried-taken)
+	return f.written[first:], dropped
+}
+
+// staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
+func (c *Call) staleReason(server *Server, now time.Time) error {
+	switch {
+	case c.Cancelled != nil && c.Cancelled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
+		return ErrDropped
+	case c.RequireTrusted:
+		return server.restarted(c.Window, now)
+	}
+	return nil
+}
+
+// settled removes the first n written calls: they have a reply, or will get none.
+func (f *inflight) settled(n int) { f.written = dropFirst(f.written, n) }
+
+// dropFirst removes the first n calls and keeps the capacity.
+func dropFirst(calls []*Call, n int) []*Call {
+	rest := copy(calls, calls[n:])
+	clear(calls[rest:])
+	return calls[:rest]
+}
+
+// expire returns the votes of the calls whose deadline has passed, and the next deadline; the zero time if there is none.
+// The calls stay: a written call still has a reply to come, and load drops the others.
+func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
+	late, next := expireCalls(f.written, now, next)
+	for _, c := range late {
+		expired = append(expired, delivery{c, unknown(ErrTimeout)})
+	}
+	late, next = expireCalls(f.queue, now, next)
+	for _, c := range late {
+		v := unsent(ErrTimeout)
+		if c.Delivery.Durable {
+			v = unknown(ErrTimeout)
+		}
+		expired = append(expired, delivery{c, v})
+	}
+	return expired, next
+}
+
+// expireCalls claims the votes of the calls whose deadline has passed. It returns these calls, and the earlier of next and
+// the next deadline.
+func expireCalls(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
+	for _, c := range calls {
+		switch {
+		case c.f.voted:
+		case !c.Deadline.After(now):
+			c.f.voted = true
+			due = append(due, c)
+		default:
+			next = earliest(next, c.Deadline)
+		}
+	}
+	return due, next
+}
+
+// earliest returns the earlier of two times. The zero time stands for none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// failQueued empties the queue, except for the durable calls that still have something to undo, because the master cannot
+// be asked. It returns the votes that this decides.
+func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
+	kept, retried := f.queue[:0], 0
+	for i, c := range f.queue {
+		switch {
+		case c.Delivery.Durable && !c.expired(now) && !c.needless():
+			kept = append(kept, c)
+			if i < f.retried {
+				retried++
+			}
+		case c.claimVote():
+			failed = append(failed, delivery{c, unsent(err)})
+		}
+	}
+	clear(f.queue[len(kept):])
+	f.queue, f.retried = kept, retried
+	return failed
+}
+
+// ping records that a PING is being written.
+func (f *inflight) ping(now time.Time) {
+	f.written = append(f.written, &Call{Request: Request{Op: ping, Asked: now}, f: flight{voted: true, sent: now}})
+}
+
+// pinging reports whether a PING is being written or waits for its reply.
+func (f *inflight) pinging() bool { return len(f.written) > 0 && f.written[0].Op == ping }
+
+// ping is the operation that checks whether an idle connection still works.
+var ping = Command("ping", func(any) Vote { return grant() }, "ping")

@@ -1,0 +1,201 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// rightsInterval is how often a master that refuses scripts is probed for the missing right, while locks are asked for.
+const rightsInterval = time.Second
+
+// RightError reports that a master is not asked for a lock, because it refuses the script that would release the lock.
+type RightError struct {
+	// Err is the master's error reply to the script.
+	Err error
+}
+
+func (e *RightError) Error() string {
+	return fmt.Sprintf("not asked, since it refuses the scripts that release a lock: %v: "+
+		"allow EVALSHA, EVAL and the commands of the scripts to this user", e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RightError) Unwrap() error { return e.Err }
+
+// rights are the scripts that the master refuses because the user lacks a right. The key nil stands for all scripts.
+// While the master refuses a script, no operation that this script would undo is sent to it: a lock that the master
+// cannot release is not set there.
+type rights map[*Script]*missingRight
+
+// missingRight is a script that the master refuses, or all scripts.
+type missingRight struct {
+	err      *RightError
+	probe    *Op       // the operation that shows whether the master still refuses
+	text     bool      // the probe is sent with the text of its script
+	retryAt  time.Time // when the probe may be sent
+	inFlight *Call     // the probe that has no reply yet; nil: none
+}
+
+// anyScript calls a script that no server has. A server that answers NOSCRIPT lets this user run scripts.
+var anyScript = Command("rights", nil, "evalsha", noScript, 0)
+
+// noScript has the form of a script's digest, but is the digest of no script.
+const noScript = "0000000000000000000000000000000000000000"
+
+// missing returns the right without which op must not be sent; nil if the master is not known to refuse one.
+func (rs rights) missing(op *Op) *missingRight {
+	if len(rs) == 0 || op.undo == nil {
+		return nil
+	}
+	if m := rs[nil]; m != nil {
+		return m
+	}
+	return rs[op.undo]
+}
+
+// refused returns the reason why op must not be sent to the master, or nil. It returns nil if a probe is due or has no
+// reply yet, since the probe may show that the reason is gone.
+func (rs rights) refused(op *Op, now time.Time) error {
+	if m := rs.missing(op); m != nil && m.inFlight == nil && now.Before(m.retryAt) {
+		return m.err
+	}
+	return nil
+}
+
+// check decides whether op may be sent now: if err is nil and wait is false, it may. If wait is true, the decision must
+// wait for the reply to a probe. If that probe is not nil, the caller must send it.
+func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error) {
+	m := rs.missing(op)
+	if m == nil {
+		return nil, false, nil
+	}
+	if m.inFlight == nil && !now.Before(m.retryAt) {
+		m.inFlight = &Call{
+			Request: Request{Op: m.probe, Asked: now, Deadline: now},
+			f:       flight{voted: true, asText: m.text, sent: now},
+		}
+		probe = m.inFlight
+	}
+	if m.inFlight != nil {
+		return probe, true, nil
+	}
+	return nil, false, m.err
+}
+
+// set records that the master refuses the script s, or all scripts if s is nil. It reports whether that was unknown.
+func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
+	if *rs == nil {
+		*rs = make(rights)
+	}
+	old := (*rs)[s]
+	if old != nil {
+		m.inFlight = old.inFlight
+	}
+	(*rs)[s] = m
+	return old == nil
+}
+
+// learn reads an error reply to a script and records the missing right that it reports, if any. It returns the error if
+// the right was not known to be missing.
+func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
+	inScript, command := parseRefusal(err)
+	if !command || inScript && !c.Delivery.Durable {
+		return nil // the right to a key is missing, or the script is not one that undoes an operation
+	}
+	m := &missingRight{err: &RightError{Err: err}, probe: c.Op, text: c.f.asText, retryAt: now.Add(rightsInterval)}
+	scope := c.Op.script
+	if !inScript {
+		scope = nil
+		if !c.f.asText {
+			m.probe, m.text = anyScript, false
+		}
+	}
+	if !rs.set(scope, m) {
+		return nil
+	}
+	return m.err
+}
+
+// handshake records what the handshake of a new connection found out about the right to run scripts. It returns what the
+// owner of the node must be told; nil if nothing changed.
+func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
+	old := (*rs)[nil]
+	switch {
+	case r.err != nil:
+		m := &missingRight{err: &RightError{Err: r.err}, probe: anyScript, retryAt: now.Add(rightsInterval)}
+		if rs.set(nil, m) {
+			return &RefusalError{Err: m.err}
+		}
+	case r.known && old != nil && old.probe == anyScript:
+		delete(*rs, nil)
+		return &RefusalError{Err: old.err, Over: true}
+	}
+	return nil
+}
+
+// probed handles the reply r to c if c is a probe, and reports whether it is. over is the error that the master no longer
+// returns if the reply shows that the user has the right again.
+func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *RightError) {
+	for scope, m := range rs {
+		if m.inFlight != c {
+			continue
+		}
+		m.inFlight = nil
+		noScript := hasPrefix(r.err, "NOSCRIPT")
+		switch {
+		case r.result != answered:
+			m.retryAt = now
+		case r.err == nil, noScript && m.probe == anyScript:
+			delete(rs, scope)
+			return true, m.err
+		case noScript:
+			m.text, m.retryAt = true, now
+		default:
+			m.retryAt = now.Add(rightsInterval)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// parseRefusal parses an error reply. command reports whether the user may not run a command, or whether the server
+// does not know the command. inScript reports whether the error happened inside a script. The texts differ between
+// versions of Redis.
+func parseRefusal(err error) (inScript, command bool) {
+	answer, ok := err.(redis.Error) //nolint:errorlint // a reply is not wrapped
+	if !ok {
+		return false, false
+	}
+	text, _, _ := strings.Cut(answer.Error(), "redlock:fence:") // a lock's name may read like a refusal
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	inScript = has("in script", "executing the script", "called from")
+	command = has("to run the '", "can't run this command", "nknown command", "nknown Redis command")
+	return inScript, command
+}
+
+// scriptRight is what a handshake found out about the right to run scripts.
+type scriptRight struct {
+	known bool  // the master allows scripts, or refuses them with err
+	err   error // the refusal; nil: none
+}
+
+// rightOf reads the reply to anyScript. A reply that neither refuses nor allows scripts leaves the right unknown.
+func rightOf(err error) scriptRight {
+	_, command := parseRefusal(err)
+	switch {
+	case command:
+		return scriptRight{known: true, err: err}
+	default:
+		return scriptRight{known: hasPrefix(err, "NOSCRIPT")}
+	}
+}
