@@ -116,12 +116,16 @@ func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) la
 	}
 }
 
-// repeatAt returns when a release that was answered at now must be sent again; ok is false if it need not be.
-func (l *lateDelivery) repeatAt(d *Delivery, confirmed, now time.Time) (at time.Time, ok bool) {
-	if l.state == lateNone || !d.FirstAsked.Before(l.answeredAt) {
-		return at, false
-	}
-	last := confirmed.Add(d.KeyTTL + initialRTO)
+// mayOvertake reports whether a release that was answered now may have arrived before an operation that it undoes, the
+// first of which was asked at firstAsked.
+func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
+	return l.state != lateNone && firstAsked.Before(l.answeredAt)
+}
+
+// repeatAt returns when a release that may have overtaken its acquire must be sent again. It was answered at now, and first
+// at confirmed. ok is false if the release need not be sent again.
+func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
+	last := confirmed.Add(keyTTL + initialRTO)
 	if l.until.Before(last) {
 		last = l.until
 	}

@@ -121,7 +121,6 @@ func (p *pipe) submit(c *Call) {
 func (p *pipe) admit(c *Call) (fx effects, refused error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.f.expiresAt = c.Delivery.ExpiresAt
 	if err := p.refusal(c); err != nil {
 		c.f.voted = true
 		return fx, err

@@ -63,12 +63,17 @@ type Call struct {
 
 // flight is what the pipe knows of a call. The pipe's mutex guards it.
 type flight struct {
-	voted     bool      // the vote has been taken, see claimVote
-	asText    bool      // send the text of the script, not its digest
-	repeated  bool      // an earlier sending may have been executed
-	sent      time.Time // when the call was last written and so may have reached the master; zero: never
-	confirmed time.Time // when a durable call was first answered without an error
-	expiresAt time.Time // when the keys have certainly expired; zero: unknown
+	voted    bool      // the vote has been taken, see claimVote
+	asText   bool      // send the text of the script, not its digest
+	repeated bool      // an earlier sending may have been executed
+	sent     time.Time // when the call was last written and so may have reached the master; zero: never
+	resent   *resent   // of a durable call that must be sent again; few are
+}
+
+// resent is what the pipe knows of a durable call that it must send again.
+type resent struct {
+	confirmed time.Time // when the call was first answered without an error; zero: it was not
+	expiresAt time.Time // when the keys have certainly expired, as the pipe found out; zero: unknown
 }
 
 // bytes returns the call as it is written to a connection.
@@ -99,5 +104,38 @@ func (c *Call) needless() bool {
 
 // expired reports whether a durable call has its vote and the keys that it removes have certainly expired.
 func (c *Call) expired(now time.Time) bool {
-	return c.Delivery.Durable && c.f.voted && !c.f.expiresAt.IsZero() && !now.Before(c.f.expiresAt)
+	at := c.expiresAt()
+	return c.Delivery.Durable && c.f.voted && !at.IsZero() && !now.Before(at)
+}
+
+// expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
+func (c *Call) expiresAt() time.Time {
+	if c.Delivery.ExpiresAt.IsZero() && c.f.resent != nil {
+		return c.f.resent.expiresAt
+	}
+	return c.Delivery.ExpiresAt
+}
+
+// expireAt records when the keys have certainly expired, unless that is known already.
+func (c *Call) expireAt(t time.Time) {
+	if c.expiresAt().IsZero() {
+		c.again().expiresAt = t
+	}
+}
+
+// confirmed records that the master executed the call at now. It returns when it did so first.
+func (c *Call) confirmed(now time.Time) time.Time {
+	r := c.again()
+	if r.confirmed.IsZero() {
+		r.confirmed = now
+	}
+	return r.confirmed
+}
+
+// again returns what the pipe knows of a call that it must send again.
+func (c *Call) again() *resent {
+	if c.f.resent == nil {
+		c.f.resent = new(resent)
+	}
+	return c.f.resent
 }

@@ -138,10 +138,10 @@ func (s *settlement) accept(c *Call, v Vote) {
 	for _, err := range over {
 		s.reports = append(s.reports, &RefusalError{Err: err, Over: true})
 	}
-	if c.f.confirmed.IsZero() {
-		c.f.confirmed = s.now
+	if !s.state.late.mayOvertake(c.Delivery.FirstAsked) {
+		return
 	}
-	if at, ok := s.state.late.repeatAt(&c.Delivery, c.f.confirmed, s.now); ok {
+	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.Delivery.KeyTTL, s.now); ok {
 		s.state.late.schedule(c, at)
 	}
 }
@@ -155,9 +155,7 @@ func (s *settlement) refuse(c *Call, err error) {
 	}
 	if c.Delivery.Durable {
 		// The master has received whatever was sent before, so the TTLs of the keys are running.
-		if c.f.expiresAt.IsZero() {
-			c.f.expiresAt = s.now.Add(c.Delivery.KeyTTL)
-		}
+		c.expireAt(s.now.Add(c.Delivery.KeyTTL))
 		if s.state.refusals.refuse(c, err, s.now) {
 			s.reports = append(s.reports, &RefusalError{Err: err})
 		}
