@@ -10,100 +10,113 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// subscriber is what of a client the ear needs.
+// resubscribeAfter is how long a listener waits before it replaces a connection that failed.
+const resubscribeAfter = 200 * time.Millisecond
+
+// subscriber is what a listener needs of a client.
 type subscriber interface {
 	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
 }
 
-// ear listens to the channels of one master, over one connection that lives while anybody listens.
-type ear struct {
-	ctx   context.Context
-	clock clock.Clock
-	open  func(context.Context) (subscriber, func())
-	spawn func(func() error)
+// listener subscribes to channels of one master, over one connection that exists while there are subscriptions.
+type listener struct {
+	ctx     context.Context
+	clock   clock.Clock
+	connect func(context.Context) (_ subscriber, closeClient func())
+	spawn   func(func() error)
+	changed chan struct{} // has room for one: wanted has changed
 
 	mu      sync.Mutex
-	wanted  map[string]map[*func()]struct{} // by channel
+	wanted  map[string]map[*func()]struct{} // what to call, by channel
 	running bool
 	closed  bool
-	changed chan struct{} // has room for one: something in wanted changed
 }
 
-// hearRetry is how long the ear waits before it replaces a connection that failed.
-const hearRetry = 200 * time.Millisecond
-
-func newEar(ctx context.Context, clk clock.Clock, open func(context.Context) (subscriber, func())) *ear {
-	return &ear{ctx: ctx, clock: clk, open: open, wanted: make(map[string]map[*func()]struct{}), changed: make(chan struct{}, 1)}
+func newListener(
+	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscriber, func()),
+) *listener {
+	return &listener{
+		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1), wanted: make(map[string]map[*func()]struct{}),
+	}
 }
 
-func (e *ear) listen(channel string, heard func()) (stop func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+// listen calls notify for every message on the channel until stop is called; see [Node.Listen].
+func (ls *listener) listen(channel string, notify func()) (stop func()) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if ls.closed {
 		return func() {}
 	}
-	if e.wanted[channel] == nil {
-		e.wanted[channel] = make(map[*func()]struct{})
+	if ls.wanted[channel] == nil {
+		ls.wanted[channel] = make(map[*func()]struct{})
 	}
-	key := &heard
-	e.wanted[channel][key] = struct{}{}
-	e.note()
-	if !e.running {
-		e.running = true
-		e.spawn(e.run)
+	key := &notify
+	ls.wanted[channel][key] = struct{}{}
+	ls.signalChange()
+	if !ls.running {
+		ls.running = true
+		ls.spawn(ls.run)
 	}
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.wanted[channel], key)
-		if len(e.wanted[channel]) == 0 {
-			delete(e.wanted, channel)
-		}
-		e.note()
-	}
+	return func() { ls.remove(channel, key) }
 }
 
-func (e *ear) note() {
+func (ls *listener) remove(channel string, key *func()) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	delete(ls.wanted[channel], key)
+	if len(ls.wanted[channel]) == 0 {
+		delete(ls.wanted, channel)
+	}
+	ls.signalChange()
+}
+
+func (ls *listener) signalChange() {
 	select {
-	case e.changed <- struct{}{}:
+	case ls.changed <- struct{}{}:
 	default:
 	}
 }
 
-// close makes the ear take no more listeners; the node's context ends what runs.
-func (e *ear) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
+// close makes the listener accept no more subscriptions. The node's context ends its goroutines.
+func (ls *listener) close() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.closed = true
 }
 
-func (e *ear) run() error {
+// run is the listener's goroutine. It ends when there are no subscriptions.
+func (ls *listener) run() error {
 	for {
-		failed := e.attend()
-		e.mu.Lock()
-		if len(e.wanted) == 0 || e.closed {
-			e.running = false
-			e.mu.Unlock()
+		failed := ls.serve()
+		if ls.endIfIdle() {
 			return nil
 		}
-		e.mu.Unlock()
 		if !failed {
-			continue // somebody began to listen when nobody did any more
+			continue // a subscription was added after the last one had been removed
 		}
-		// Whoever listens has its backoff meanwhile.
-		if clock.Sleep(e.ctx, e.clock, hearRetry) != nil {
-			e.mu.Lock()
-			e.closed = true
-			e.mu.Unlock()
+		// The owners of the subscriptions retry by themselves meanwhile.
+		if clock.Sleep(ls.ctx, ls.clock, resubscribeAfter) != nil {
+			ls.close()
 		}
 	}
 }
 
-// attend keeps one connection subscribed to what is wanted, until nobody listens or it fails.
-func (e *ear) attend() (failed bool) {
-	ctx, cancel := context.WithCancel(e.ctx)
-	client, done := e.open(ctx)
-	defer done()
+// endIfIdle reports whether the listener has nothing to do, and records that its goroutine ends in that case.
+func (ls *listener) endIfIdle() bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if len(ls.wanted) > 0 && !ls.closed {
+		return false
+	}
+	ls.running = false
+	return true
+}
+
+// serve keeps one connection subscribed to the wanted channels, until there are none or the connection fails.
+func (ls *listener) serve() (failed bool) {
+	ctx, cancel := context.WithCancel(ls.ctx)
+	client, closeClient := ls.connect(ctx)
+	defer closeClient()
 	sub := client.Subscribe(ctx) // connects with the first channel
 	defer func() { _ = sub.Close() }()
 	defer cancel()
@@ -112,7 +125,7 @@ func (e *ear) attend() (failed bool) {
 	broken := make(chan struct{})
 	reading := false
 	for {
-		add, drop, idle := e.difference(subscribed)
+		add, drop, idle := ls.diff(subscribed)
 		if idle {
 			failed = false
 			break
@@ -126,22 +139,22 @@ func (e *ear) attend() (failed bool) {
 		}
 		if !reading && len(subscribed) > 0 {
 			reading = true
-			e.spawn(func() error {
+			ls.spawn(func() error {
 				defer close(broken)
-				e.read(ctx, sub)
+				ls.read(ctx, sub)
 				return nil
 			})
 		}
 		select {
-		case <-e.changed:
+		case <-ls.changed:
 			continue
 		case <-broken:
 			return true
-		case <-e.ctx.Done():
+		case <-ls.ctx.Done():
 		}
 		break
 	}
-	cancel() // first: whatever the client is waiting for, it does so under the mutex that Close needs
+	cancel() // before Close: the client may be waiting under the mutex that Close needs
 	_ = sub.Close()
 	if reading {
 		<-broken
@@ -149,27 +162,28 @@ func (e *ear) attend() (failed bool) {
 	return failed
 }
 
-// difference brings subscribed up to what is wanted and returns what to do for it. idle: nobody listens to anything.
-func (e *ear) difference(subscribed map[string]bool) (add, drop []string, idle bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for channel := range e.wanted {
+// diff updates subscribed to the wanted channels, and returns the channels to add and to drop. idle reports whether there
+// are no wanted channels.
+func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for channel := range ls.wanted {
 		if !subscribed[channel] {
 			subscribed[channel] = true
 			add = append(add, channel)
 		}
 	}
 	for channel := range subscribed {
-		if e.wanted[channel] == nil {
+		if ls.wanted[channel] == nil {
 			delete(subscribed, channel)
 			drop = append(drop, channel)
 		}
 	}
-	return add, drop, len(e.wanted) == 0
+	return add, drop, len(ls.wanted) == 0
 }
 
-// read hands on what comes in, until the connection fails or is closed.
-func (e *ear) read(ctx context.Context, sub *redis.PubSub) {
+// read passes on messages until the connection fails or is closed.
+func (ls *listener) read(ctx context.Context, sub *redis.PubSub) {
 	for {
 		msg, err := sub.Receive(ctx)
 		if err != nil {
@@ -177,23 +191,28 @@ func (e *ear) read(ctx context.Context, sub *redis.PubSub) {
 		}
 		switch m := msg.(type) {
 		case *redis.Message:
-			e.hear(m.Channel)
+			ls.notify(m.Channel)
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
-				e.hear(m.Channel)
+				ls.notify(m.Channel)
 			}
 		}
 	}
 }
 
-func (e *ear) hear(channel string) {
-	e.mu.Lock()
-	heard := make([]func(), 0, len(e.wanted[channel]))
-	for f := range e.wanted[channel] {
-		heard = append(heard, *f)
-	}
-	e.mu.Unlock()
-	for _, f := range heard {
+// notify calls the functions of a channel, without the mutex.
+func (ls *listener) notify(channel string) {
+	for _, f := range ls.functions(channel) {
 		f()
 	}
+}
+
+func (ls *listener) functions(channel string) []func() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	all := make([]func(), 0, len(ls.wanted[channel]))
+	for f := range ls.wanted[channel] {
+		all = append(all, *f)
+	}
+	return all
 }

@@ -13,7 +13,7 @@ type Node struct {
 	name      string
 	clustered bool
 	pipe      *pipe
-	ear       *ear
+	listener  *listener
 
 	bound  atomic.Bool
 	ctx    context.Context // ends with Close
@@ -24,7 +24,7 @@ func newNode(name string, clk clock.Clock, open func(context.Context) (link, err
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.pipe = newPipe(clk, func() (link, error) { return open(n.ctx) })
-	n.ear = newEar(n.ctx, clk, subscribe)
+	n.listener = newListener(n.ctx, clk, subscribe)
 	return n
 }
 
@@ -43,7 +43,7 @@ func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 		return ErrBound
 	}
 	n.pipe.spawn, n.pipe.onHealth = spawn, onHealth
-	n.ear.spawn = spawn
+	n.listener.spawn = spawn
 	return nil
 }
 
@@ -54,10 +54,10 @@ func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
 // Suspect reports whether the node failed and has not answered since.
 func (n *Node) Suspect() bool { return n.pipe.isSuspect() }
 
-// Listen has heard called for every message on the channel, and whenever the subscription begins anew (a message may
-// have been missed then). It returns at once, and the subscription begins behind it; stop ends it.
-func (n *Node) Listen(channel string, heard func()) (stop func()) {
-	return n.ear.listen(channel, heard)
+// Listen calls notify for every message on the channel, and after every (re)subscription, since a message may have been
+// missed before. It returns without waiting for the subscription, which stop ends.
+func (n *Node) Listen(channel string, notify func()) (stop func()) {
+	return n.listener.listen(channel, notify)
 }
 
 // Close waits until the master has answered everything that was submitted, at most until the deadline, and ends the
@@ -66,6 +66,6 @@ func (n *Node) Listen(channel string, heard func()) (stop func()) {
 func (n *Node) Close(deadline time.Time) (unconfirmed int) {
 	unconfirmed = n.pipe.close(deadline)
 	n.cancel()
-	n.ear.close()
+	n.listener.close()
 	return unconfirmed
 }

@@ -183,7 +183,7 @@ func (p *player) waitForVotes(ctx context.Context) error {
 
 // lateness is how much later than its sending something may still arrive: a TCP repeats what was dropped at intervals that
 // double, and a proxy may hold what a client has long given up. What comes so late is taken away as late as it came, or
-// ends with its TTL (see node/doubt.go).
+// ends with its TTL (see node/late.go).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
 		switch fault {
