@@ -1,165 +1,23 @@
-// Command chaos proves the lock, or shows where it breaks: real masters are harmed under client processes that are harmed
-// themselves, the same is played by the thousand in virtual time, and checkers judge what came of it. It also proves the
-// checkers, on locks that they must catch. See README.md beside it.
+// Command chaos proves the lock, or shows where it breaks. It harms real masters while client processes use the lock and
+// are harmed themselves, plays thousands of such schedules in virtual time, and has checkers judge the histories. It also
+// proves the checkers, on locks that they must catch. See README.md in this directory.
 package main
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"syscall"
-	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/backend"
-	"github.com/redlock-go/redlock/chaos/internal/report"
-	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/suite"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Exit statuses.
-const (
-	good     = 0
-	violated = 1 // something was not as promised, or a control was not caught
-	noRun    = 2 // there is no verdict: wrong usage, no masters, interrupted
-)
-
-// clientCommand makes this program a client process of itself.
-const clientCommand = "client"
-
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == clientCommand {
+	if len(os.Args) == 2 && os.Args[1] == suite.ClientCommand {
 		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "chaos client:", err)
 			os.Exit(1)
 		}
 		return
 	}
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
-}
-
-func run(args []string, stdout, stderr io.Writer) int {
-	f, err := parse(args, stderr)
-	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return good
-		}
-		fmt.Fprintln(stderr, "chaos:", err)
-		return noRun
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	begin := time.Now()
-	c := &command{
-		flags: f, out: stdout,
-		say: func(format string, args ...any) {
-			fmt.Fprintf(stderr, "[%6.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
-		},
-	}
-	ok, err := c.run(ctx)
-	if err != nil {
-		fmt.Fprintf(stderr, "chaos: no verdict: %v\n", err)
-	}
-	status := c.status(ok, err)
-	switch status {
-	case good:
-		fmt.Fprintln(stdout, "PASS")
-	case violated:
-		fmt.Fprintln(stdout, "FAIL")
-	}
-	return status
-}
-
-// status is the exit status of a run. What was found weighs more than what could not be found out.
-func (c *command) status(ok bool, err error) int {
-	switch {
-	case c.wrong || err == nil && !ok:
-		return violated
-	case err != nil:
-		return noRun
-	default:
-		return good
-	}
-}
-
-// command is one run of the program.
-type command struct {
-	flags flags
-	out   io.Writer
-	say   func(format string, args ...any)
-	dir   string
-	book  *book
-	// outcomes are those of all scenarios that were played, and virtual how many schedules of them.
-	outcomes []scenarios.Outcome
-	virtual  int
-	// wrong: something was not as promised, or a control not caught, whatever else has no verdict.
-	wrong bool
-
-	runners runners
-}
-
-func (c *command) run(ctx context.Context) (ok bool, err error) {
-	defer func() { err = errors.Join(err, c.runners.close()) }()
-	f := c.flags
-	folder := f.out
-	if folder == "" {
-		folder = filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
-	}
-	if c.dir, err = prepare(folder); err != nil {
-		return false, err
-	}
-	c.say("seed %d; reports go to %s", f.seed, c.dir)
-	c.book = openBook(ctx, c.dir, f.seed, f.again(), c.say)
-	defer func() {
-		c.book.close(err)
-		if err != nil || !ok {
-			fmt.Fprintf(c.out, "again: %s\n", f.again())
-		}
-		fmt.Fprintf(c.out, "report: %s\n", filepath.Join(c.dir, report.IndexFile))
-	}()
-	switch {
-	case f.guarantees != "":
-		return c.guarantees(ctx, f.guarantees)
-	case len(f.masters) > 0:
-		return c.play(ctx, []scenarios.Job{{Scenario: f.change(scenarios.Acceptance()), Backend: backend.Given}}, 1)
-	case len(f.controls) > 0:
-		return c.onlyControls(ctx)
-	case f.soak > 0:
-		return c.soak(ctx)
-	case len(f.scenarios) > 0:
-		return c.play(ctx, c.jobs(), f.lanes)
-	case f.backend == simulated:
-		return c.simulate(ctx, f.schedules)
-	default:
-		return c.profile(ctx)
-	}
-}
-
-// options are what all scenarios are played with.
-func (c *command) options() (scenarios.Options, error) {
-	runner, err := processes()
-	return scenarios.Options{Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Say: c.say, Runner: runner}, err
-}
-
-// prepare makes the folder, which must be empty: a second history in it would be read as part of the first.
-func prepare(folder string) (string, error) {
-	path, err := filepath.Abs(folder)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return "", err
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return "", err
-	}
-	if len(entries) > 0 {
-		return "", fmt.Errorf("the folder %s is not empty: name another with -out, or empty it", path)
-	}
-	return path, nil
+	os.Exit(suite.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

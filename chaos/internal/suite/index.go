@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"context"
@@ -14,36 +14,36 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// book keeps the index of a run, and writes it whenever there is something new: a run that is broken off leaves what there
-// was so far.
-type book struct {
+// indexFile keeps the index of a run, and writes it after every change, so that an interrupted run leaves the index of what
+// it has done.
+type indexFile struct {
 	dir string
 	say func(format string, args ...any)
 
-	mu    sync.Mutex
-	index report.Index
-	told  bool // that it cannot be written
+	mu     sync.Mutex
+	index  report.Index
+	warned bool // that it cannot be written
 }
 
-func openBook(ctx context.Context, dir string, seed uint64, replay string, say func(string, ...any)) *book {
-	b := &book{dir: dir, say: say}
+func openIndex(ctx context.Context, dir string, seed uint64, replay string, say func(string, ...any)) *indexFile {
+	b := &indexFile{dir: dir, say: say}
 	b.change(func(x *report.Index) { x.Began, x.Seed, x.Replay, x.Commit = time.Now(), seed, replay, commit(ctx) })
 	return b
 }
 
-func (b *book) change(f func(*report.Index)) {
+func (b *indexFile) change(f func(*report.Index)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(&b.index)
 	b.index.Took = time.Since(b.index.Began)
-	if err := report.SaveIndex(b.dir, b.index); err != nil && !b.told {
-		b.told = true
+	if err := report.SaveIndex(b.dir, b.index); err != nil && !b.warned {
+		b.warned = true
 		b.say("the index is not written: %v", err)
 	}
 }
 
-// plan enters what will be played.
-func (b *book) plan(jobs []scenarios.Job) {
+// plan enters the jobs that will be played, as pending.
+func (b *indexFile) plan(jobs []scenarios.Job) {
 	b.change(func(x *report.Index) {
 		for _, j := range jobs {
 			x.Played = append(x.Played, report.Played{Name: j.Scenario.Name, Backend: j.Backend, Pending: true})
@@ -51,8 +51,8 @@ func (b *book) plan(jobs []scenarios.Job) {
 	})
 }
 
-// played enters an outcome, in its place if it was planned.
-func (b *book) played(out scenarios.Outcome) {
+// played enters an outcome. It takes the place of its pending job, if there is one.
+func (b *indexFile) played(out scenarios.Outcome) {
 	p := out.Played()
 	if folder, err := filepath.Rel(b.dir, p.Folder); err == nil {
 		p.Folder = filepath.ToSlash(folder)
@@ -69,24 +69,24 @@ func (b *book) played(out scenarios.Outcome) {
 	})
 }
 
-func (b *book) naive(all []report.Control) {
+func (b *indexFile) naive(all []report.Control) {
 	b.change(func(x *report.Index) { x.Naive = append(x.Naive, all...) })
 }
 
-func (b *book) own(all []report.Control) {
+func (b *indexFile) own(all []report.Control) {
 	b.change(func(x *report.Index) { x.Own = append(x.Own, all...) })
 }
 
-func (b *book) virtual(one report.Control) {
+func (b *indexFile) virtual(one report.Control) {
 	b.change(func(x *report.Index) { x.Virtual = append(x.Virtual, one) })
 }
 
-func (b *book) simulated(s report.Simulated) {
+func (b *indexFile) simulated(s report.Simulated) {
 	b.change(func(x *report.Index) { x.Simulated = append(x.Simulated, s) })
 }
 
-// close ends the run, with an error if there is no verdict.
-func (b *book) close(err error) {
+// close notes the end of the run, and err as the reason why there is no verdict.
+func (b *indexFile) close(err error) {
 	b.change(func(x *report.Index) {
 		x.Ended = true
 		switch {
@@ -98,7 +98,7 @@ func (b *book) close(err error) {
 	})
 }
 
-// commit is what is run, "" if this is no checkout.
+// commit returns the commit that is run, or "" outside of a checkout.
 func commit(ctx context.Context) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", args...).Output()

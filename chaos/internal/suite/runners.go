@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// runners are where clients run: in containers if their masters do, on Linux, and otherwise as processes. (Where Docker has
-// a machine of its own, containers would share neither the addresses nor the clock of this one.) The image of the
-// containers is made when the first is asked for.
+// runners start the clients. On Linux, clients of masters in containers run in containers; all others run as processes.
+// (Where Docker has a machine of its own, containers would share neither the addresses nor the clock of this one.) The
+// image of the containers is built on first use.
 type runners struct {
 	mu    sync.Mutex
 	boxes *traffic.Containers
 }
 
-// on returns where the clients of masters on that backend run.
+// on returns the runner for clients of masters on that backend.
 func (r *runners) on(ctx context.Context, name string) (traffic.Runner, error) {
 	if name != backend.Containers || runtime.GOOS != "linux" {
 		return processes()
@@ -27,7 +27,7 @@ func (r *runners) on(ctx context.Context, name string) (traffic.Runner, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.boxes == nil {
-		boxes, err := traffic.OpenContainers(ctx, clientCommand)
+		boxes, err := traffic.OpenContainers(ctx, ClientCommand)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func (r *runners) on(ctx context.Context, name string) (traffic.Runner, error) {
 	return r.boxes, nil
 }
 
-// close removes what was made for them. None runs any more.
+// close removes the image. No client may be running.
 func (r *runners) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +46,8 @@ func (r *runners) close() error {
 	return r.boxes.Close()
 }
 
-// processes runs clients as processes of this program.
+// processes returns a runner that starts clients as processes of this program.
 func processes() (traffic.Processes, error) {
 	self, err := os.Executable()
-	return traffic.Processes{Command: func() *exec.Cmd { return exec.Command(self, clientCommand) }}, err
+	return traffic.Processes{Command: func() *exec.Cmd { return exec.Command(self, ClientCommand) }}, err
 }

@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"flag"
@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// again is the command that runs the same once more, with the seed, without passwords.
-func (f *flags) again() string {
+// replay returns the command that repeats the run, with its seed and without passwords.
+func (f *flags) replay() string {
 	var b strings.Builder
 	b.WriteString("go run ./chaos")
 	f.set.Visit(func(one *flag.Flag) {
 		switch one.Name {
 		case "out", "seed":
 		case "masters":
-			b.WriteString(f.againMasters())
+			b.WriteString(f.replayMasters())
 		default:
 			fmt.Fprintf(&b, " -%s %s", one.Name, quote(one.Value.String()))
 		}
@@ -26,12 +26,12 @@ func (f *flags) again() string {
 	return b.String()
 }
 
-// againOne is the command that plays a job of a suite with that seed alone.
-func (f *flags) againOne(j scenarios.Job, seed uint64) string {
+// replayJob returns the command that plays one job of a suite with that seed.
+func (f *flags) replayJob(j scenarios.Job, seed uint64) string {
 	var b strings.Builder
 	b.WriteString("go run ./chaos")
 	if j.Backend == backend.Given {
-		b.WriteString(f.againMasters())
+		b.WriteString(f.replayMasters())
 	} else {
 		fmt.Fprintf(&b, " -scenario %s -backend %s", j.Scenario.Name, j.Backend)
 	}
@@ -47,12 +47,12 @@ func (f *flags) againOne(j scenarios.Job, seed uint64) string {
 	return b.String()
 }
 
-// againControl is the command that tries a control once more.
-func (f *flags) againControl(name string) string {
+// replayControl returns the command that repeats one control.
+func (f *flags) replayControl(name string) string {
 	return fmt.Sprintf("go run ./chaos -control %s -seed %d", quote(name), f.seed)
 }
 
-func (f *flags) againMasters() string {
+func (f *flags) replayMasters() string {
 	shown := make([]string, len(f.masters))
 	for i, u := range f.masters {
 		shown[i] = backend.WithoutPassword(u)
@@ -60,7 +60,7 @@ func (f *flags) againMasters() string {
 	return " -masters " + quote(strings.Join(shown, ","))
 }
 
-// quote makes a word for a shell.
+// quote returns s as one word of a shell command.
 func quote(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:@=+%") == "" {
 		return s

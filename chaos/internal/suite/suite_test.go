@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// TestMain lets this test binary be a client, as the program is: one that ends by itself at once.
+// TestMain lets this test binary be a client, as the program can be. This client ends at once.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == clientCommand {
+	if len(os.Args) == 2 && os.Args[1] == ClientCommand {
 		fmt.Fprintln(os.Stderr, "a client of the tests, which does nothing")
 		os.Exit(1)
 	}
@@ -56,7 +56,7 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			assert.Equal(t, noRun, run(tt.args, &out, &errs))
+			assert.Equal(t, noRun, Main(tt.args, &out, &errs))
 			assert.Contains(t, errs.String(), tt.says)
 			assert.Empty(t, out.String())
 		})
@@ -66,21 +66,21 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 func TestHelpListsEverything(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
-	assert.Equal(t, good, run([]string{"-h"}, &out, &errs))
+	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
 	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off", "nothing closed"} {
 		assert.Contains(t, errs.String(), flag)
 	}
 }
 
-// The list of changes has no number of its own.
+// The changelog counts the broken locks as the code does.
 func TestTheChangelogCountsTheBrokenLocks(t *testing.T) {
 	t.Parallel()
-	changes, err := os.ReadFile("../CHANGELOG.md")
+	changes, err := os.ReadFile("../../../CHANGELOG.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(changes), fmt.Sprintf("%d broken locks", len(naive.All)+len(broken.All)))
 }
 
-// A lock that is broken and that nobody has caught proves nothing.
+// A broken lock that no control tries proves nothing.
 func TestEveryBrokenLockIsAControl(t *testing.T) {
 	t.Parallel()
 	var tried, all []string
@@ -104,9 +104,9 @@ func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 	assert.Equal(t, violated, new(command).status(false, nil))
 	assert.Equal(t, noRun, new(command).status(false, gone))
 	c := &command{out: io.Discard}
-	assert.True(t, c.tell(report.Control{Caught: true}, ""))
+	assert.True(t, c.reportControl(report.Control{Caught: true}, ""))
 	assert.Equal(t, noRun, c.status(false, gone))
-	assert.False(t, c.tell(report.Control{}, ""))
+	assert.False(t, c.reportControl(report.Control{}, ""))
 	assert.Equal(t, violated, c.status(false, gone))
 }
 
@@ -115,20 +115,20 @@ func TestARunInWhichNothingWasPlayedHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	var out, errs bytes.Buffer
-	assert.Equal(t, noRun, run([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs))
+	assert.Equal(t, noRun, Main([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs))
 	assert.Contains(t, errs.String(), "nothing was played")
 	assert.Contains(t, out.String(), "skipped: without unplug")
 	assert.Contains(t, out.String(), "again: go run ./chaos -backend processes -scenario only-unplug -seed ")
 	assert.NotContains(t, out.String(), "PASS")
 }
 
-// A scenario whose harness breaks, and once more, says nothing about the lock.
+// A scenario whose harness breaks, in the second attempt too, says nothing about the lock.
 func TestARunWhoseHarnessBreaksTwiceHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	assert.Equal(t, noRun, run([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs))
+	assert.Equal(t, noRun, Main([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs))
 	assert.Contains(t, errs.String(), "no verdict: the harness itself failed")
 	assert.Contains(t, errs.String(), "once more")
 	assert.Contains(t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed")

@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"context"
@@ -31,14 +31,14 @@ func findControls(patterns []string) (published, own []controls.Control, virtual
 	return published, own, virtual
 }
 
-// onlyControls tries the controls that were asked for.
+// onlyControls runs the controls that the command line names.
 func (c *command) onlyControls(ctx context.Context) (bool, error) {
 	published, own, virtual := findControls(c.flags.controls)
 	all := true
 	for _, try := range []func() (bool, error){
-		func() (bool, error) { return c.real(ctx, published, c.book.naive) },
-		func() (bool, error) { return c.real(ctx, own, c.book.own) },
-		func() (bool, error) { return c.broken(ctx, virtual) },
+		func() (bool, error) { return c.catchOnMasters(ctx, published, c.index.naive) },
+		func() (bool, error) { return c.catchOnMasters(ctx, own, c.index.own) },
+		func() (bool, error) { return c.catchInSimulation(ctx, virtual) },
 	} {
 		caught, err := try()
 		if err != nil {
@@ -49,8 +49,8 @@ func (c *command) onlyControls(ctx context.Context) (bool, error) {
 	return all, nil
 }
 
-// real has broken locks caught on real masters, and enters them into the book.
-func (c *command) real(ctx context.Context, locks []controls.Control, enter func([]report.Control)) (bool, error) {
+// catchOnMasters runs controls on real masters, and enters the results into the index.
+func (c *command) catchOnMasters(ctx context.Context, locks []controls.Control, enter func([]report.Control)) (bool, error) {
 	if len(locks) == 0 {
 		return true, nil
 	}
@@ -63,16 +63,16 @@ func (c *command) real(ctx context.Context, locks []controls.Control, enter func
 	})
 	good := true
 	for i := range all {
-		all[i].Replay = c.flags.againControl(all[i].Lock)
+		all[i].Replay = c.flags.replayControl(all[i].Lock)
 		folder := controls.Control{Lock: all[i].Lock}.Folder()
-		good = c.tell(all[i], "folder: "+filepath.Join(c.dir, "controls", folder)) && good
+		good = c.reportControl(all[i], "folder: "+filepath.Join(c.dir, "controls", folder)) && good
 	}
 	enter(all)
 	return good, err
 }
 
-// broken has controls of the simulation caught.
-func (c *command) broken(ctx context.Context, all []simulation.Control) (bool, error) {
+// catchInSimulation runs controls in virtual time, and enters the results into the index.
+func (c *command) catchInSimulation(ctx context.Context, all []simulation.Control) (bool, error) {
 	good := true
 	for _, control := range all {
 		begin := time.Now()
@@ -82,19 +82,19 @@ func (c *command) broken(ctx context.Context, all []simulation.Control) (bool, e
 		}
 		one := report.Control{
 			Lock: control.Name, Checker: string(control.By), Caught: found != nil, After: time.Since(begin), Schedules: n,
-			Text: "nothing found", Replay: c.flags.againControl(control.Name),
+			Text: "nothing found", Replay: c.flags.replayControl(control.Name),
 		}
 		if found != nil {
 			one.Text, _, _ = strings.Cut(found.Verdict(), "\n")
 		}
-		c.book.virtual(one)
-		good = c.tell(one, fmt.Sprintf("%d schedules", n)) && good
+		c.index.virtual(one)
+		good = c.reportControl(one, fmt.Sprintf("%d schedules", n)) && good
 	}
 	return good, nil
 }
 
-// tell says whether a control was caught, and if not, how to try it again and where to look.
-func (c *command) tell(one report.Control, where string) bool {
+// reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
+func (c *command) reportControl(one report.Control, where string) bool {
 	if one.Caught {
 		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n", one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
 		return true
@@ -132,7 +132,7 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 		}
 		s.Violations = append(s.Violations, v)
 	}
-	c.book.simulated(s)
+	c.index.simulated(s)
 	if err != nil {
 		return false, err
 	}

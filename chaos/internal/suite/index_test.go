@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// begun is a run of these arguments, and what it prints.
+// begun returns a command with these arguments, and the buffer that it prints to.
 func begun(t *testing.T, args ...string) (*command, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
@@ -109,7 +109,7 @@ func TestAnInterruptedSoakHasNoVerdict(t *testing.T) {
 func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 	t.Parallel()
 	c, out := begun(t, "-control", "*", "-seed", "7")
-	assert.False(t, c.tell(report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.againControl("no drift budget")}, "80 schedules"))
+	assert.False(t, c.reportControl(report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.replayControl("no drift budget")}, "80 schedules"))
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
 	assert.Contains(t, out.String(), "again: go run ./chaos -control 'no drift budget' -seed 7\n    80 schedules\n")
 }
@@ -117,22 +117,22 @@ func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing.T) {
 	t.Parallel()
 	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
-	c.book = openBook(t.Context(), t.TempDir(), 7, c.flags.again(), t.Logf)
+	c.index = openIndex(t.Context(), t.TempDir(), 7, c.flags.replay(), t.Logf)
 	suite, err := c.suite(1)
 	require.NoError(t, err)
 	j := c.jobs()[0]
-	c.book.plan(c.jobs())
+	c.index.plan(c.jobs())
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
 	suite.Done(j, scenarios.Outcome{
-		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.book.dir, j.Name()), Replay: again,
+		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.index.dir, j.Name()), Replay: again,
 		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 	})
-	assert.Contains(t, out.String(), "NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(c.book.dir, "fenced-processes"))
+	assert.Contains(t, out.String(), "NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(c.index.dir, "fenced-processes"))
 	assert.Contains(t, out.String(), "    once more: no masters; and no logs; folder: x\n")
-	require.Len(t, c.book.index.Played, 1, "it took the place of what was planned")
-	assert.Equal(t, "fenced-processes", c.book.index.Played[0].Folder)
-	assert.Equal(t, "not as promised", c.book.index.Played[0].Result())
+	require.Len(t, c.index.index.Played, 1, "it took the place of what was planned")
+	assert.Equal(t, "fenced-processes", c.index.index.Played[0].Folder)
+	assert.Equal(t, "not as promised", c.index.index.Played[0].Result())
 }
 
 func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
@@ -140,8 +140,8 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 	f, err := parse([]string{"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed", "4"}, &bytes.Buffer{})
 	require.NoError(t, err)
 	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
-	assert.Equal(t, want, f.again())
-	one := f.againOne(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
+	assert.Equal(t, want, f.replay())
+	one := f.replayJob(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
 	assert.Equal(t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one)
 	again, err := parse(strings.Fields(one)[3:], &bytes.Buffer{})
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 
 	f, err = parse([]string{"-scenario", "only-clock-*"}, &bytes.Buffer{})
 	require.NoError(t, err)
-	assert.Contains(t, f.again(), "-scenario 'only-clock-*' -seed ")
+	assert.Contains(t, f.replay(), "-scenario 'only-clock-*' -seed ")
 	_, err = parse([]string{"-h"}, &bytes.Buffer{})
 	require.ErrorIs(t, err, flag.ErrHelp)
 }

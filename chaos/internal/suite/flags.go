@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"errors"
@@ -18,30 +18,30 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// simulated is the backend in virtual time.
+// simulated is the name of the backend in virtual time.
 const simulated = scenarios.Simulation
 
-// How many schedules are simulated if nobody says: in all, and of a scenario, which takes longer each.
+// Default numbers of schedules: of a whole run, and of one scenario, whose schedules take longer.
 const (
 	manySchedules = 5000
 	someSchedules = 100
 )
 
-// flags are what the command line says.
+// flags are the settings of the command line.
 type flags struct {
-	scenarios  []scenarios.Scenario
-	backend    string
-	seed       uint64
-	duration   time.Duration
-	clients    int
-	lanes      int
-	schedules  int
-	soak       time.Duration
-	out        string
-	guarantees string
-	masters    []string // of the user's
-	controls   []string // patterns of their names
-	set        *flag.FlagSet
+	scenarios   []scenarios.Scenario
+	backend     string
+	seed        uint64
+	duration    time.Duration
+	clients     int
+	parallelism int
+	schedules   int
+	soak        time.Duration
+	out         string
+	guarantees  string
+	masters     []string // of the user's
+	controls    []string // patterns of their names
+	set         *flag.FlagSet
 }
 
 func parse(args []string, stderr io.Writer) (f flags, err error) {
@@ -56,7 +56,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
 	set.DurationVar(&f.duration, "duration", 0, "how long each storm lasts (default: as each scenario says)")
 	set.IntVar(&f.clients, "clients", 0, "how many client processes use the lock (default: as each scenario says)")
-	set.IntVar(&f.lanes, "lanes", 1, "how many scenarios are played at a time")
+	set.IntVar(&f.parallelism, "lanes", 1, "how many scenarios are played at a time")
 	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
@@ -87,7 +87,7 @@ func (f *flags) complete(names string) error {
 		found, err := scenarios.Find(name)
 		errs = append(errs, err)
 		for _, s := range found {
-			f.scenarios = append(f.scenarios, f.change(s))
+			f.scenarios = append(f.scenarios, f.adjust(s))
 		}
 	}
 	if f.backend != "" && f.backend != simulated {
@@ -113,8 +113,8 @@ func (f *flags) complete(names string) error {
 			f.schedules = someSchedules
 		}
 	}
-	if f.lanes < 1 {
-		errs = append(errs, fmt.Errorf("lanes %d: it takes at least one", f.lanes))
+	if f.parallelism < 1 {
+		errs = append(errs, fmt.Errorf("lanes %d: it takes at least one", f.parallelism))
 	}
 	if f.schedules < 1 {
 		errs = append(errs, fmt.Errorf("schedules %d: it takes at least one", f.schedules))
@@ -128,8 +128,8 @@ func (f *flags) complete(names string) error {
 	return errors.Join(errs...)
 }
 
-// change is a scenario as the command line wants it.
-func (f *flags) change(s scenarios.Scenario) scenarios.Scenario {
+// adjust returns the scenario with the duration and the number of clients that the command line gives.
+func (f *flags) adjust(s scenarios.Scenario) scenarios.Scenario {
 	if f.duration > 0 {
 		s.Storm = f.duration
 	}

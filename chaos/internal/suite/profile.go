@@ -1,4 +1,4 @@
-package main
+package suite
 
 import (
 	"context"
@@ -18,19 +18,19 @@ import (
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
-// guaranteesFile is what the profile compares the promises with, seen from the project's root.
+// guaranteesFile is the document whose table the profile compares with its outcomes, relative to the project's root.
 const guaranteesFile = "docs/guarantees.md"
 
-// profile runs everything.
+// profile runs everything: all scenarios, controls and simulated schedules.
 func (c *command) profile(ctx context.Context) (bool, error) {
 	if err := scenarios.CheckTable(guaranteesFile); err != nil {
 		return false, err
 	}
 	return c.all(ctx, []step{
-		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), lanes) }},
-		{"naive locks", func(ctx context.Context) (bool, error) { return c.real(ctx, controls.Naive(), c.book.naive) }},
-		{"broken locks of our own, on real masters", func(ctx context.Context) (bool, error) { return c.real(ctx, controls.Own(), c.book.own) }},
-		{"broken locks of our own, in virtual time", func(ctx context.Context) (bool, error) { return c.broken(ctx, simulation.Controls()) }},
+		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
+		{"naive locks", func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Naive(), c.index.naive) }},
+		{"broken locks of our own, on real masters", func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Own(), c.index.own) }},
+		{"broken locks of our own, in virtual time", func(ctx context.Context) (bool, error) { return c.catchInSimulation(ctx, simulation.Controls()) }},
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
 		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
 		{"simulated schedules", func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }},
@@ -43,7 +43,7 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 		return slices.DeleteFunc(jobs, func(j scenarios.Job) bool { return j.Scenario.Fault == "" })
 	}
 	good, err := c.all(ctx, []step{
-		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.allJobs()), lanes) }},
+		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.allJobs()), profileParallelism) }},
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.virtualJobs()), 1) }},
 	})
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 	return good, scenarios.WriteTable(file, shown.Table)
 }
 
-// shown keeps the table of guarantees that the run has shown, and reports whether it is the one in the documentation, so far as it
-// was tried.
+// shown saves the table of guarantees that the run has shown. It reports whether the rows that were played are those of the
+// documentation.
 func (c *command) shown() (bool, error) {
 	shown, err := scenarios.Show(c.outcomes)
 	if err != nil {
@@ -86,7 +86,7 @@ type step struct {
 	do   func(context.Context) (bool, error)
 }
 
-// all takes all steps, also behind one that had no verdict, unless ctx ends.
+// all runs the steps in order. A step without a verdict does not keep the later ones from running; the end of ctx does.
 func (c *command) all(ctx context.Context, steps []step) (good bool, err error) {
 	good = true
 	for _, s := range steps {
@@ -108,10 +108,12 @@ func (c *command) all(ctx context.Context, steps []step) (good bool, err error) 
 	return good && err == nil, err
 }
 
-// lanes is how many scenarios a small machine can play at a time: most of each is waiting.
-const lanes = 6
+// profileParallelism is how many scenarios the profile plays at a time. Even a small machine can play six, because a
+// scenario mostly waits.
+const profileParallelism = 6
 
-// allJobs are all scenarios: every storm where it counts, and every fault where it is quickest to be had.
+// allJobs returns all scenarios. Those that need containers, and two storms, run on containers, the others on processes,
+// which start faster.
 func (c *command) allJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {
@@ -122,19 +124,19 @@ func (c *command) allJobs() []scenarios.Job {
 		if c.flags.backend != "" {
 			on = c.flags.backend
 		}
-		jobs = append(jobs, scenarios.Job{Scenario: c.flags.change(s), Backend: on})
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: on})
 	}
 	return jobs
 }
 
-// virtualEach is how many schedules each scenario is played in by the profile.
+// virtualEach is the number of schedules of each scenario in the profile.
 const virtualEach = 10
 
-// virtualJobs are all scenarios, in virtual time.
+// virtualJobs returns all scenarios in virtual time.
 func (c *command) virtualJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {
-		jobs = append(jobs, scenarios.Job{Scenario: c.flags.change(s), Backend: simulated, Schedules: virtualEach})
+		jobs = append(jobs, scenarios.Job{Scenario: c.flags.adjust(s), Backend: simulated, Schedules: virtualEach})
 	}
 	return jobs
 }
@@ -151,14 +153,14 @@ func (c *command) jobs() []scenarios.Job {
 	return jobs
 }
 
-// suite plays scenarios, and prints a line for each.
-func (c *command) suite(lanes int) (scenarios.Suite, error) {
+// suite returns a suite that prints a line for each scenario it plays.
+func (c *command) suite(parallelism int) (scenarios.Suite, error) {
 	o, err := c.options()
 	return scenarios.Suite{
-		Options: o, Lanes: lanes, RunnerOn: c.runners.on,
-		ReplayOf: c.flags.againOne,
+		Options: o, Lanes: parallelism, RunnerOn: c.runners.on,
+		ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
-			c.book.played(out)
+			c.index.played(out)
 			c.virtual += out.Schedules
 			c.wrong = c.wrong || len(out.Before) > 0 || out.NoVerdict == "" && !out.Good()
 			many := ""
@@ -167,7 +169,7 @@ func (c *command) suite(lanes int) (scenarios.Suite, error) {
 			}
 			switch {
 			case out.NoVerdict != "":
-				fmt.Fprintf(c.out, "%-46s no verdict\n", j.Name()) // why is told in the end
+				fmt.Fprintf(c.out, "%-46s no verdict\n", j.Name()) // the reason is printed at the end
 			case out.Skipped != "":
 				fmt.Fprintf(c.out, "%-46s skipped: %s\n", j.Name(), out.Skipped)
 			case out.Good():
@@ -190,13 +192,13 @@ func without(faults []string) string {
 	return "; " + strings.Join(faults, "; ")
 }
 
-// play plays the jobs.
-func (c *command) play(ctx context.Context, jobs []scenarios.Job, lanes int) (bool, error) {
-	suite, err := c.suite(lanes)
+// play plays the jobs, and reports whether all were as promised.
+func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
+	suite, err := c.suite(parallelism)
 	if err != nil {
 		return false, err
 	}
-	c.book.plan(jobs)
+	c.index.plan(jobs)
 	outcomes, err := suite.Play(ctx, jobs)
 	c.outcomes = append(c.outcomes, outcomes...)
 	if err != nil {
@@ -212,9 +214,9 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, lanes int) (bo
 	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
 }
 
-// soak plays scenarios at random.
+// soak plays random scenarios until the time is over or one is not as promised.
 func (c *command) soak(ctx context.Context) (bool, error) {
-	suite, err := c.suite(c.flags.lanes)
+	suite, err := c.suite(c.flags.parallelism)
 	if err != nil {
 		return false, err
 	}
@@ -234,7 +236,7 @@ func (c *command) soak(ctx context.Context) (bool, error) {
 		done(j, out)
 	}
 	soaked, err := suite.Soak(ctx, func() scenarios.Job {
-		return scenarios.Job{Scenario: c.flags.change(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
+		return scenarios.Job{Scenario: c.flags.adjust(all[rng.IntN(len(all))]), Backend: on[rng.IntN(len(on))]}
 	}, c.flags.soak)
 	fmt.Fprintf(c.out, "soak: %v\n", soaked)
 	if err == nil && soaked.Played == 0 {

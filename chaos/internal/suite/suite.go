@@ -1,0 +1,152 @@
+// Package suite runs what the command line of chaos asks for: scenarios, controls, simulated schedules, or all of them. It
+// prints the verdicts, and keeps the index of the reports.
+package suite
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/report"
+	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+)
+
+// Exit statuses.
+const (
+	good     = 0
+	violated = 1 // something was not as promised, or a control was not caught
+	noRun    = 2 // there is no verdict: wrong usage, no masters, interrupted
+)
+
+// ClientCommand is the only argument of a process of this program that is a client of the lock.
+const ClientCommand = "client"
+
+// Main runs the program with these arguments, and returns its exit status.
+func Main(args []string, stdout, stderr io.Writer) int {
+	f, err := parse(args, stderr)
+	if err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return good
+		}
+		fmt.Fprintln(stderr, "chaos:", err)
+		return noRun
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	begin := time.Now()
+	c := &command{
+		flags: f, out: stdout,
+		say: func(format string, args ...any) {
+			fmt.Fprintf(stderr, "[%6.1fs] %s\n", time.Since(begin).Seconds(), fmt.Sprintf(format, args...))
+		},
+	}
+	ok, err := c.run(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "chaos: no verdict: %v\n", err)
+	}
+	status := c.status(ok, err)
+	switch status {
+	case good:
+		fmt.Fprintln(stdout, "PASS")
+	case violated:
+		fmt.Fprintln(stdout, "FAIL")
+	}
+	return status
+}
+
+// status returns the exit status of a run. A violation outweighs a missing verdict.
+func (c *command) status(ok bool, err error) int {
+	switch {
+	case c.wrong || err == nil && !ok:
+		return violated
+	case err != nil:
+		return noRun
+	default:
+		return good
+	}
+}
+
+// command is one run of the program.
+type command struct {
+	flags    flags
+	out      io.Writer
+	say      func(format string, args ...any)
+	dir      string
+	index    *indexFile
+	outcomes []scenarios.Outcome // of all scenarios that were played
+	virtual  int                 // schedules of them in virtual time
+	wrong    bool                // a scenario was not as promised, or a control was not caught
+
+	runners runners
+}
+
+func (c *command) run(ctx context.Context) (ok bool, err error) {
+	defer func() { err = errors.Join(err, c.runners.close()) }()
+	f := c.flags
+	folder := f.out
+	if folder == "" {
+		folder = filepath.Join("chaos-report", fmt.Sprintf("%s-%d", time.Now().Format("20060102-150405"), f.seed))
+	}
+	if c.dir, err = prepare(folder); err != nil {
+		return false, err
+	}
+	c.say("seed %d; reports go to %s", f.seed, c.dir)
+	c.index = openIndex(ctx, c.dir, f.seed, f.replay(), c.say)
+	defer func() {
+		c.index.close(err)
+		if err != nil || !ok {
+			fmt.Fprintf(c.out, "again: %s\n", f.replay())
+		}
+		fmt.Fprintf(c.out, "report: %s\n", filepath.Join(c.dir, report.IndexFile))
+	}()
+	switch {
+	case f.guarantees != "":
+		return c.guarantees(ctx, f.guarantees)
+	case len(f.masters) > 0:
+		return c.play(ctx, []scenarios.Job{{Scenario: f.adjust(scenarios.Acceptance()), Backend: backend.Given}}, 1)
+	case len(f.controls) > 0:
+		return c.onlyControls(ctx)
+	case f.soak > 0:
+		return c.soak(ctx)
+	case len(f.scenarios) > 0:
+		return c.play(ctx, c.jobs(), f.parallelism)
+	case f.backend == simulated:
+		return c.simulate(ctx, f.schedules)
+	default:
+		return c.profile(ctx)
+	}
+}
+
+// options returns the options of every scenario.
+func (c *command) options() (scenarios.Options, error) {
+	runner, err := processes()
+	return scenarios.Options{Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Say: c.say, Runner: runner}, err
+}
+
+// prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of the
+// first.
+func prepare(folder string) (string, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return "", err
+	}
+	if len(entries) > 0 {
+		return "", fmt.Errorf("the folder %s is not empty: name another with -out, or empty it", path)
+	}
+	return path, nil
+}
