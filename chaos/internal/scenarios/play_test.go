@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
@@ -22,6 +23,9 @@ import (
 // asClient makes this test binary a client process of the harness.
 const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
+const toxiproxy = "github.com/Shopify/toxiproxy/v2"
+
+// See proxy.Proxy for the goroutines of toxiproxy that may be left.
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
 		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
@@ -30,7 +34,8 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 func options(t *testing.T) scenarios.Options {
