@@ -24,20 +24,19 @@ type lines struct {
 // has a line of its own, since readers wait only for exclusive callers. For the owners of a reentrant lock see
 // owners.go.
 type line struct {
-	target  kind.Target
-	waiting waitList
-	tries   waitList             // the TryLocks among waiting that have not had their turn
-	owners  map[string]*waitList // of a reentrant lock: the waiters by owner
-	held    string               // the kind of the lock of this Locker that holds the target; "": none does
-	holds   int                  // how many locks of this Locker hold the target; above 1 only for one owner's holds
-	holder  *Lock                // the newest of these locks
-	ending  bool                 // the holder was lost and is about to be released
-	refusal error                // why the head's last attempt failed; nil: it has made none
-	reason  error                // the last refusal, also of an earlier head
-	rivals  bool                 // other processes waited for the target at its last release
-	untold  *Lock                // the last lock, if its release was silent: not published, for a waiter of this line
-	wake    chan struct{}        // receives when a release was published; buffered; nil before listen
-	stop    func()               // ends the subscription for releases; nil: there is none
+	target   kind.Target
+	waiting  waitList
+	tries    waitList             // the TryLocks among waiting that have not had their turn
+	owners   map[string]*waitList // of a reentrant lock: the waiters by owner
+	held     string               // the kind of the lock of this Locker that holds the target; "": none does
+	holds    int                  // how many locks of this Locker hold the target; above 1 only for one owner's holds
+	holder   *Lock                // the newest of these locks
+	ending   bool                 // the holder was lost and is about to be released
+	refusal  error                // why the head's last attempt failed; nil: it has made none
+	reason   error                // the last refusal, also of an earlier head
+	rivals   bool                 // other processes waited for the target at its last release
+	untold   *Lock                // the last lock, if its release was silent: not published, for a waiter of this line
+	releases *quorum.Listener     // the subscription for releases; nil: there is none
 }
 
 // waiter is one caller in a line.
@@ -64,13 +63,13 @@ type turn struct {
 // effects are the consequences of a change that must run without lines.mu: an announcement asks the masters, and may
 // call the user's Trace.
 type effects struct {
-	announce *Lock  // the lock whose release was silent and is now to be published
-	stop     func() // ends a line's subscription
+	announce *Lock            // the lock whose release was silent and is now to be published
+	stop     *quorum.Listener // the subscription of a line that has no waiters any more
 }
 
 func (e effects) run() {
 	if e.stop != nil {
-		defer e.stop()
+		defer e.stop.Stop()
 	}
 	if e.announce != nil {
 		e.announce.announce()
@@ -136,7 +135,7 @@ func (ln *line) remove(w *waiter) (was, head bool) {
 func (ls *lines) heard(ln *line, n int, until, now time.Time) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln.stop != nil {
+	if ln.releases != nil {
 		n-- // this line's own subscription
 	}
 	ln.rivals = n > 0
@@ -330,7 +329,7 @@ func (ls *lines) ended(ln *line, next turn) {
 func (ls *lines) advance(ln *line, t turn) (left effects) {
 	head := ln.waiting.first
 	if head == nil {
-		left.stop, ln.stop = ln.stop, nil
+		left.stop, ln.releases = ln.releases, nil
 		key := keyOf(ln.target)
 		key.owners = ln.target.Kind.Nested()
 		if ln.held == "" && ls.byKey[key] == ln {
@@ -364,25 +363,12 @@ func (ln *line) tell() (left effects) {
 func (ls *lines) listen(ln *line) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if ln.stop != nil {
+	if ln.releases != nil {
 		return
 	}
-	if ln.wake == nil {
-		ln.wake = make(chan struct{}, 1)
-	}
-	wake := ln.wake
-	var stops []func()
+	channels := make([]string, 0, len(ln.target.Names))
 	for _, name := range ln.target.Names {
-		stops = append(stops, ls.quorum.Listen(kind.Channel(name), func() {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		}))
+		channels = append(channels, kind.Channel(name))
 	}
-	ln.stop = func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
+	ln.releases = ls.quorum.Listen(channels...)
 }

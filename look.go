@@ -17,12 +17,8 @@ func (a *attempts) look(ctx context.Context, first bool) (kind.ProbeResult, erro
 		a.residue = a.locker.quorum.NewResidue(a.target.Kind.LeftIntent)
 	}
 	op := a.claim(kind.NewToken(a.owner())).Probe(a.intentLife())
-	if a.intent == "" {
-		answers, err := a.locker.quorum.Read(ctx, op, a.cfg.timeout(), first)
-		return kind.NewProbeResult(answers), err
-	}
-	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), first, a.residue)
-	if err != nil && !a.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
+	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), first, a.residue, a.line.releases)
+	if err != nil && a.intent != "" && !a.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		a.withdraw(nil)
 		a.mayIntend = false
 		return a.look(ctx, first)

@@ -20,11 +20,17 @@ func (a *attempts) pause(ctx context.Context) error {
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(a.target.Title(), plan.Delay, a.last)
 	}
+	var released <-chan struct{} // never receives unless the line is subscribed
+	if a.line.releases != nil {
+		var stop func()
+		released, stop = a.line.releases.Wait()
+		defer stop()
+	}
 	up := make(chan struct{})
 	timer := a.cfg.clock.AfterFunc(plan.Delay, func() { close(up) })
 	defer timer.Stop()
 	select {
-	case <-a.line.wake: // never receives unless the line is subscribed
+	case <-released:
 	case <-a.nudge:
 	case <-up:
 	case <-ctx.Done():

@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
@@ -29,3 +30,29 @@ func (t *Tally) Gone() bool          { return t.gone() }
 func (t *Tally) Clear() bool         { return t.clear() }
 func (t *Tally) Complete() bool      { return t.complete() }
 func (t *Tally) Wait() time.Duration { return t.denial().Wait }
+
+// MajorityNotifier is the rule of a Listener, for its tests.
+type MajorityNotifier struct{ majorityNotifier }
+
+func NewMajorityNotifier(nodes, need int) *MajorityNotifier {
+	return &MajorityNotifier{newMajorityNotifier(nodes, need)}
+}
+
+func (n *MajorityNotifier) Message(index int) bool         { return n.message(index) }
+func (n *MajorityNotifier) Arm() bool                      { return n.arm() }
+func (n *MajorityNotifier) Armed() bool                    { return n.armed }
+func (n *MajorityNotifier) Refute(index int, asked uint64) { n.refute(index, asked) }
+func (n *MajorityNotifier) MajorityFree(asked uint64)      { n.majorityFree(asked) }
+func (n *MajorityNotifier) Last() uint64                   { return n.last }
+
+// Numbers returns the numbers of the messages that the notifier remembers.
+func (n *MajorityNotifier) Numbers() (heard, refuted []uint64, last, woken uint64) {
+	return n.heard, n.refuted, n.last, n.woken
+}
+
+// Clone returns a copy.
+func (n *MajorityNotifier) Clone() *MajorityNotifier {
+	c := *n
+	c.heard, c.refuted = slices.Clone(n.heard), slices.Clone(n.refuted)
+	return &c
+}

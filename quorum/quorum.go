@@ -152,22 +152,3 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 	}
 	return unconfirmed
 }
-
-// Listen calls heard when a majority of the nodes had a message on the channel, or began to listen to it, since the last
-// call. It returns at once; stop ends it.
-//
-// Messages that arrive after their majority count for the next call, so heard may be called too early. If a minority of
-// the nodes is down, the messages after such an early call may be too few for another one. So a caller must not rely on
-// heard alone: it must also try again after a while.
-func (q *Quorum) Listen(channel string, heard func()) (stop func()) {
-	c := &chorus{voices: make([]bool, len(q.nodes)), need: q.need, heard: heard}
-	stops := make([]func(), len(q.nodes))
-	for i, nd := range q.nodes {
-		stops[i] = nd.Listen(channel, func() { c.hear(i) })
-	}
-	return func() {
-		for _, s := range stops {
-			s()
-		}
-	}
-}

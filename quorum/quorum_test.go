@@ -130,30 +130,126 @@ func TestCloseWaitsForGoroutinesAndNamesWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestListenHearsAMajority(t *testing.T) {
+// listening is a waiter that listens to the releases of "x" on fakes.
+type listening struct {
+	t        *testing.T
+	q        *quorum.Quorum
+	fakes    []*fake
+	listener *quorum.Listener
+	woken    <-chan struct{}
+	stop     func()
+}
+
+func listen(t *testing.T, n int) *listening {
+	t.Helper()
+	l := &listening{t: t}
+	l.q, l.fakes = council(t, n)
+	l.listener = l.q.Listen("x")
+	l.woken, l.stop = l.listener.Wait()
+	return l
+}
+
+// messages delivers messages of nodes.
+func (l *listening) messages(indexes ...int) {
+	for _, i := range indexes {
+		l.fakes[i].heard["x"][0]()
+	}
+}
+
+func (l *listening) isWoken() bool {
+	select {
+	case <-l.woken:
+		return true
+	default:
+		return false
+	}
+}
+
+// probe has the waiter ask the nodes, with these votes, and wait again. The votes of nil come from no node.
+func (l *listening) probe(votes ...*node.Vote) {
+	l.t.Helper()
+	l.stop()
+	for i, v := range votes {
+		l.fakes[i].answers(v)
+	}
+	_, _ = l.q.Probe(l.t.Context(), node.Command("look", nil), terms.Timeout, true, nil, l.listener)
+	l.woken, l.stop = l.listener.Wait()
+}
+
+func TestAMajorityOfMessagesWakesTheWaiterOnce(t *testing.T) {
 	t.Parallel()
-	q, fakes := council(t, 5)
-	heard := 0
-	stop := q.Listen("x", func() { heard++ })
-	say := func(i int) { fakes[i].heard["x"][0]() }
-
-	say(0)
-	say(0)
-	say(0)
-	say(1)
-	assert.Zero(t, heard, "two nodes, one of them three times, are no majority")
-	say(2)
-	assert.Equal(t, 1, heard)
-	say(3)
-	say(4)
-	assert.Equal(t, 1, heard, "what comes late is not heard again")
-	say(0)
-	assert.Equal(t, 2, heard, "but counts for the next time")
-
-	stop()
-	for _, f := range fakes {
+	l := listen(t, 5)
+	for range 3 {
+		l.messages(0, 0, 0, 1)
+		assert.False(t, l.isWoken(), "two nodes, one of them three times, are no majority")
+		l.messages(2)
+		assert.True(t, l.isWoken())
+		l.messages(3, 4) // while the waiter tries, and is denied
+		l.probe(denied(), denied(), denied(), denied(), denied())
+		assert.False(t, l.isWoken(), "the messages of one release wake once")
+	}
+	l.listener.Stop()
+	for _, f := range l.fakes {
 		assert.Equal(t, 1, f.stopped)
 	}
+}
+
+func TestAWaiterThatWasWokenTooEarlyIsWokenAgain(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 5)
+	l.messages(2, 3) // of an earlier release
+	l.messages(0)
+	require.True(t, l.isWoken(), "it cannot know")
+	l.probe(granted(), denied(), denied(), failed(), failed())
+	require.False(t, l.isWoken())
+	l.messages(1)
+	assert.False(t, l.isWoken(), "two nodes are free")
+	l.messages(2)
+	assert.True(t, l.isWoken())
+}
+
+func TestAMessageDuringTheProbeCounts(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 3)
+	l.fakes[0].script = func(string) *node.Vote {
+		l.messages(0) // released behind the probe
+		return denied()
+	}
+	l.stop()
+	l.fakes[1].answers(denied())
+	l.fakes[2].answers(failed())
+	_, _ = l.q.Probe(t.Context(), node.Command("look", nil), terms.Timeout, true, nil, l.listener)
+	l.woken, l.stop = l.listener.Wait()
+	assert.False(t, l.isWoken())
+	l.messages(1)
+	assert.True(t, l.isWoken())
+}
+
+func TestMessagesBeforeTheWaitCount(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 3)
+	l.stop()
+	l.messages(0, 1)
+	l.woken, l.stop = l.listener.Wait()
+	assert.True(t, l.isWoken())
+	l.stop()
+	l.woken, l.stop = l.listener.Wait()
+	assert.False(t, l.isWoken(), "they have woken it before")
+	l.messages(1)
+	assert.True(t, l.isWoken(), "it has not probed, so they may still be true")
+}
+
+// The waiter tries again by itself.
+func TestMessagesOfAMajorityThatIsFreeDoNotWakeAgain(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 5)
+	l.messages(0, 1, 2)
+	require.True(t, l.isWoken())
+	l.probe(granted(), granted(), granted(), granted(), granted())
+	l.messages(3, 4)
+	assert.False(t, l.isWoken())
+	l.messages(0)
+	assert.True(t, l.isWoken(), "a majority of new messages")
 }
 
 func TestScoutSkipsSuspects(t *testing.T) {

@@ -20,15 +20,24 @@ type Answer struct {
 // than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
 // ErrEnding and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
-	return q.read(ctx, op, timeout, clear, nil)
+	return q.Probe(ctx, op, timeout, clear, nil, nil)
 }
 
-// read implements Read and Probe. If res is not nil, it records the votes.
-func (q *Quorum) read(
-	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue,
+// Probe is like [Quorum.Read], for a waiter. If op may leave something on a node, res records where; otherwise res is
+// nil. If the waiter listens to releases, its Listener learns from the votes where the lock is not free; otherwise
+// listener is nil.
+func (q *Quorum) Probe(
+	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if res != nil {
+		res.begin(q.cfg.Clock.Now())
+	}
+	var asked uint64
+	if listener != nil {
+		asked = listener.lastMessage()
 	}
 	done := make(chan struct{})
 	r := q.ask(ask{
@@ -37,6 +46,9 @@ func (q *Quorum) read(
 		each: func(seat int, c *node.Call) *node.Vote {
 			if res != nil {
 				res.record(seat, c)
+			}
+			if listener != nil {
+				listener.observe(c, asked)
 			}
 			return nil
 		},
@@ -50,13 +62,16 @@ func (q *Quorum) read(
 		return nil, ErrEnding
 	}
 	answers := make([]Answer, len(q.nodes))
-	answered := false
+	answered, free := false, false
 	r.look(func(t *tally) {
-		answered = t.answered()
+		answered, free = t.answered(), t.state() == won
 		for i := range answers {
 			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.voted[i]}
 		}
 	})
+	if free && listener != nil {
+		listener.majorityFree(asked)
+	}
 	if !answered {
 		return answers, noQuorum(r.errors())
 	}

@@ -1,7 +1,6 @@
 package quorum
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,14 +32,11 @@ func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
 	return &Residue{left: left, seats: make([]remnant, len(q.nodes))}
 }
 
-// Probe is like [Quorum.Read], for an op that may leave something on a node. res records where it may have.
-func (q *Quorum) Probe(
-	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue,
-) ([]Answer, error) {
+// begin records when the first probe was submitted.
+func (res *Residue) begin(now time.Time) {
 	if res.since.IsZero() {
-		res.since = q.cfg.Clock.Now()
+		res.since = now
 	}
-	return q.read(ctx, op, timeout, clear, res)
 }
 
 // record makes res record the vote of c, even if it arrives after the round.
