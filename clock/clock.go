@@ -1,9 +1,9 @@
-// Package clock is time as a lock needs it: monotonic, injectable, and with a budget for what cannot be measured.
+// Package clock measures time for locks: monotonic, replaceable in tests, with a budget for drift.
 //
-// A lock's safety is arithmetic over elapsed time. Wall clocks jump, so nothing here subtracts one wall time from
-// another: [System] hands out times that carry Go's monotonic reading. What one clock cannot know about another, how
-// much faster it runs, is the [Drift] budget. The rest of the project takes its time from a [Clock] and never from
-// package time, so that a test can stand a client still while the world goes on.
+// The safety of a lock depends on elapsed time. Wall clocks jump, so this package never subtracts one wall time from
+// another: [System] returns times with Go's monotonic reading. [Drift] is the budget for the difference between the
+// speeds of two clocks. The other packages take their time from a [Clock] and not from package time, so a test can stop
+// the clock of one client while the others continue.
 package clock
 
 import (

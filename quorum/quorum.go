@@ -1,17 +1,17 @@
-// Package quorum asks N nodes at once and decides by their majority.
+// Package quorum runs one operation on N nodes at once and decides by majority.
 //
-// It knows votes, not Redis: what an operation does, how a node is reached and what its answer means are the node's
-// affair, and which operations make a lock is the caller's ([Ops]). What is here is the flow that all locks share, after
-// the Redlock page (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
+// It knows votes and leases, but not Redis: package node delivers the votes, and the caller supplies the operations that
+// make a lock ([Ops]). All locks share this flow, which follows the Redlock page
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
-//   - ask all, count each server once, and say so at the moment it is decided, never waiting for a straggler;
-//   - take the elapsed time and the drift budget off the validity, and call it a failure if nothing is left;
-//   - after any failure, release on every node;
-//   - an extension needs a majority before the present deadline, and puts the lock back on nodes that lost it, without
-//     counting them yet.
+//   - A round asks all nodes, counts each server once, and ends as soon as it is decided. It waits for no straggler.
+//   - The validity is the TTL minus the elapsed time and the drift. If none is left, the round has failed.
+//   - A failed acquire is released on every node.
+//   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it, whose
+//     votes count from the next extension on.
 //
-// The page leaves open what happens to nodes that answer late or not at all; here a release stays with its node until it
-// has been answered (package node).
+// The page does not say what to do about nodes that answer late or not at all. Here a release stays with its node until
+// the master has answered it.
 package quorum
 
 import (

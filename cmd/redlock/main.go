@@ -1,8 +1,12 @@
-// Command redlock takes a quorum lock from the shell: it locks a name on a majority of independent Redis masters, runs a
-// command while it holds the lock, and stops the command if the lock is lost.
+// Command redlock runs a shell command under a quorum lock. It acquires the lock on a majority of independent Redis
+// masters, extends it while the command runs, and ends the command if the lock is lost.
 //
+//	export REDLOCK_MASTERS=redis://10.0.0.1:6379,redis://10.0.0.2:6379,redis://10.0.0.3:6379
 //	redlock run nightly-report -- ./report.sh
 //	redlock status nightly-report
+//
+// The exit status of run is that of the command, 69 without a majority, 70 if the lock was lost, or 75 if the lock was not
+// acquired. "redlock run -h" lists the flags.
 package main
 
 import (
