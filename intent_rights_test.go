@@ -90,7 +90,7 @@ func TestAMutexWaitsForANameThatNoIntentCanStandBesideOverACluster(t *testing.T)
 	slow := redlock.WithRetry(time.Minute, time.Minute)
 	var refused atomic.Int32
 	trace := &redlock.Trace{Vote: func(_, _, op, _ string, _ time.Duration, err error) {
-		if op == "look" && err != nil {
+		if op == "probe" && err != nil {
 			refused.Add(1)
 		}
 	}}

@@ -217,8 +217,8 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 					synctest.Wait()
 					mu.Lock()
 					defer mu.Unlock()
-					assert.Zero(t, ops["leave"])
-					assert.Positive(t, ops["look"], "it did look")
+					assert.Zero(t, ops["withdraw"])
+					assert.Positive(t, ops["probe"], "it probed")
 				})
 			})
 		}

@@ -10,8 +10,8 @@ import (
 // from several goroutines at the same time. A hook must return quickly, be safe for concurrent use, and not call back
 // into the Locker.
 type Trace struct {
-	// Vote is called when an operation on one master ends. op is "acquire", "raise", "extend", "release", "look",
-	// "leave", "announce", "inspect" or "status". name is the name of the lock ("" for status). vote is "granted",
+	// Vote is called when an operation on one master ends. op is "acquire", "raise", "extend", "release", "probe",
+	// "withdraw", "announce", "inspect" or "status". name is the name of the lock ("" for status). vote is "granted",
 	// "denied", "failed" or "unknown"; err is set for the last two. took is how long the operation took.
 	Vote func(name, node, op, vote string, took time.Duration, err error)
 	// Acquired is called when a lock was acquired. took is how long the call waited, and attempts is how many rounds of

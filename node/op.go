@@ -12,7 +12,7 @@ import (
 // Op is one operation on a master: a command or a script, and how its reply is read. It is immutable and may be
 // submitted to any number of nodes at once; they share its arguments.
 type Op struct {
-	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "look", "leave", "announce", "inspect", "status".
+	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "probe", "withdraw", "announce", "inspect", "status".
 	Name string
 	// Lock is which lock it is about, for traces; "" if it is about none.
 	Lock   string

@@ -233,7 +233,7 @@ func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
 	}{
 		"keys":                   {"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"), []string{"EVALSHA"}},
 		"keys in a script":       {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments", release("a", "me"), []string{"GET"}},
-		"a script that reads":    {"ERR The user executing the script can't run this command or subcommand", other.Op("look", nil, []string{"a"}), []string{"TYPE"}},
+		"a script that reads":    {"ERR The user executing the script can't run this command or subcommand", other.Op("probe", nil, []string{"a"}), []string{"TYPE"}},
 		"another kind's release": {"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}), []string{"TYPE"}},
 	} {
 		t.Run(name, func(t *testing.T) {

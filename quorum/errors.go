@@ -36,7 +36,7 @@ func (e *DeniedError) Error() string { return "held by another" }
 type NodeError struct {
 	// Node is the master's address, without its password.
 	Node string
-	// Op is the operation: "acquire", "raise", "extend", "release", "look", "leave", "announce", "inspect", "status".
+	// Op is the operation: "acquire", "raise", "extend", "release", "probe", "withdraw", "announce", "inspect", "status".
 	Op string
 	// Err is the reason.
 	Err error

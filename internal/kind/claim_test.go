@@ -26,10 +26,10 @@ func (c claim) made() *kind.Claim {
 	}
 }
 
-func (c claim) Ops() quorum.Ops                  { return c.made().Ops() }
-func (c claim) Look(life time.Duration) *node.Op { return c.made().Probe(life) }
-func (c claim) Leave() *node.Op                  { return c.made().Withdraw(true) }
-func (c claim) LeaveSilently() *node.Op          { return c.made().Withdraw(false) }
+func (c claim) Ops() quorum.Ops                   { return c.made().Ops() }
+func (c claim) Probe(life time.Duration) *node.Op { return c.made().Probe(life) }
+func (c claim) Withdraw() *node.Op                { return c.made().Withdraw(true) }
+func (c claim) WithdrawSilently() *node.Op        { return c.made().Withdraw(false) }
 
 // mutexOps are the operations of a mutex.
 func mutexOps(name, token string, ttl time.Duration) quorum.Ops {

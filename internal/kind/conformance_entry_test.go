@@ -111,17 +111,17 @@ func entrySteps(k string) map[string]step {
 	add("release: missing", step{op: ops.Release(true), vote: denied})
 	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
 		t.Helper()
-		sighting{}.is(t, s.ask(t, inspectOp(lockName)))
+		wantState{}.is(t, s.ask(t, inspectOp(lockName)))
 		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // its own is not there again if the clock goes back
 	}})
 	add("release: ended, and nobody else there", step{
 		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
 	})
-	add("look: free", step{op: entryClaim(k, holdToken, false).Look(time.Second), vote: one})
-	add("look: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Look(time.Second), vote: one})
+	add("probe: free", step{op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
+	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
 	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: node.Vote{
 		Verdict: node.Denied,
-		Data: sighting{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
+		Data: wantState{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
 			"reader": 7, "writer": 7, "reentrant": 6,
 		}[k]},
 	}})
@@ -147,14 +147,14 @@ func life(c claim, k string) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()
 		name := c.Names[0]
-		sighting{kind: k, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, inspectOp(name)))
+		wantState{kind: k, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, inspectOp(name)))
 		other := c
 		other.Token = otherToken
 		if k == "reader" {
 			other.Kind = "writer"
 		}
-		obstacle{kind: k, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
-		obstacle{kind: k, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Look(time.Second)))
+		wantBlocker{kind: k, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
+		wantBlocker{kind: k, token: c.Token, left: lockTTL}.is(t, s.ask(t, other.Probe(time.Second)))
 		assert.Equal(t, int64(hint+1), s.ask(t, c.Ops().Raise(hint+1)).Number)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Extend(hint+1)).Verdict)
 		assert.Equal(t, node.Granted, s.ask(t, c.Ops().Release(true)).Verdict)
@@ -181,7 +181,7 @@ func strangers(k string) map[string]step {
 		for _, st := range []step{
 			{op: c.Ops().Acquire(), vote: hindered(kindThere, left)},
 			{op: fenced.Ops().Acquire(), vote: hindered(kindThere, left)},
-			{op: c.Look(time.Second), vote: met(kindThere, token, left)},
+			{op: c.Probe(time.Second), vote: met(kindThere, token, left)},
 			{op: fenced.Ops().Raise(99), vote: none},
 			{op: c.Ops().Extend(0), vote: none},
 			{op: fenced.Ops().Extend(99), vote: none},

@@ -75,16 +75,16 @@ func fencedSteps() map[string]step {
 	}
 	all["inspect: a mutex with a fence"] = step{
 		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
-		vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
+		vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
 	}
-	all["look: of two the one that stays longest"] = step{
+	all["probe: of two the one that stays longest"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
-		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
-		vote:  node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
+		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
+		vote:  node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
 	}
-	all["look: of two the one that stays for ever"] = step{
+	all["probe: of two the one that stays for ever"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
-		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Look(time.Second),
+		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
 		vote:  met("mutex", "another", -1),
 	}
 	for i, name := range oddNames() {
@@ -157,7 +157,7 @@ func (m several) add(all map[string]step) {
 	add("acquire: a reader ended there", step{
 		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint), then: m.held(hint),
 	})
-	inTheWay := node.Vote{Verdict: node.Denied, Data: obstacle{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second}}
+	inTheWay := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second}}
 	add("acquire: the last is another's", step{given: [][]any{{"set", last, "another", "px", 5000}}, op: ops.Acquire(), vote: inTheWay})
 
 	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})

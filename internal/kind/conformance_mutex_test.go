@@ -14,7 +14,7 @@ import (
 // mutexSteps are those of a mutex on one name, as every client knows it.
 func mutexSteps() map[string]step {
 	ops := mutexOps(lockName, lockToken, lockTTL)
-	look := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Look(time.Second)
+	probe := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Probe(time.Second)
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	foreign := []any{"set", lockName, "another", "px", 5000}
 	forever := []any{"set", lockName, "another"}
@@ -53,16 +53,16 @@ func mutexSteps() map[string]step {
 		"release: another's, for ever":   {given: [][]any{forever}, op: ops.Release(true), vote: denied},
 		"release: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
 		"inspect: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"look: free":                     {op: look, vote: one, then: free},
-		"look: its own":                  {given: [][]any{mine}, op: look, vote: met("mutex", lockToken, 5*time.Second)},
-		"look: another's, for ever":      {given: [][]any{forever}, op: look, vote: met("mutex", "another", -1)},
+		"probe: free":                    {op: probe, vote: one, then: free},
+		"probe: its own":                 {given: [][]any{mine}, op: probe, vote: met("mutex", lockToken, 5*time.Second)},
+		"probe: another's, for ever":     {given: [][]any{forever}, op: probe, vote: met("mutex", "another", -1)},
 	}
 	for k, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
 		all["acquire: a "+k] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
 		all["extend: a "+k] = step{given: expiring, op: ops.Extend(0), vote: denied}
 		all["release: a "+k] = step{given: expiring, op: ops.Release(true), vote: denied}
-		all["look: a "+k] = step{given: expiring, op: look, vote: hindered(k, 5*time.Second)}
+		all["probe: a "+k] = step{given: expiring, op: probe, vote: hindered(k, 5*time.Second)}
 		all["inspect: a "+k] = step{given: [][]any{given}, op: inspectOp(lockName), vote: seen(k, "", -1)}
 		all["inspect: a "+k+" that expires"] = step{given: expiring, op: inspectOp(lockName), vote: seen(k, "", 5*time.Second)}
 	}

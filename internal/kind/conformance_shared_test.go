@@ -64,10 +64,10 @@ func sharedSteps() map[string]step {
 			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1, then: state{}.is,
 		})
 		add("release: missing beside another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
-		add("look: beside another", step{given: of(entries{others: short}).made(), op: c.Look(time.Second), vote: one})
+		add("probe: beside another", step{given: of(entries{others: short}).made(), op: c.Probe(time.Second), vote: one})
 		add("inspect: two, and one that ended", step{
 			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: inspectOp(lockName),
-			vote: node.Vote{Verdict: node.Denied, Data: sighting{kind: k, fence: 6, holds: entries{holdToken: short, beside: long}}},
+			vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, beside: long}}},
 		})
 		add("inspect: without a fence", step{
 			given: held(k, holdToken).made(), op: inspectOp(lockName), vote: seen(k, holdToken, short),
@@ -170,35 +170,35 @@ func intentSteps() map[string]step {
 	read, wrote := entries{entryOf("reader", holdToken): lockTTL}, entries{entryOf("writer", holdToken): lockTTL}
 	const short, long = 5 * time.Second, 8 * time.Second
 	steps := map[string]step{
-		"look: a writer waits": {op: writer.Look(long), vote: one, then: waits(entries{mine: long}).is},
-		"look: a writer waits for a reader": {
-			given: held("reader", otherToken).made(), op: writer.Look(long), vote: intended(met("reader", otherToken, short)),
+		"probe: a writer waits": {op: writer.Probe(long), vote: one, then: waits(entries{mine: long}).is},
+		"probe: a writer waits for a reader": {
+			given: held("reader", otherToken).made(), op: writer.Probe(long), vote: intended(met("reader", otherToken, short)),
 			then: under(held("reader", otherToken), entries{mine: long}).is,
 		},
-		"look: a writer waits on": {
-			given: waits(entries{mine: short, others: short, third: -time.Second}).made(), op: writer.Look(long), vote: one,
+		"probe: a writer waits on": {
+			given: waits(entries{mine: short, others: short, third: -time.Second}).made(), op: writer.Probe(long), vote: one,
 			then: waits(entries{mine: long, others: short}).is,
 		},
-		"look: a writer waits, another longer": {
-			given: waits(entries{others: time.Minute}).made(), op: writer.Look(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
+		"probe: a writer waits, another longer": {
+			given: waits(entries{others: time.Minute}).made(), op: writer.Probe(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
 		},
-		"look: a writer waits for a foreign key": {
-			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Look(long), vote: intended(hindered("zset", -1)),
+		"probe: a writer waits for a foreign key": {
+			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Probe(long), vote: intended(hindered("zset", -1)),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				entries{mine: long}.are(t, s, kind.IntentKey(lockName))
 				assert.Equal(t, "1", s.do(t, "zscore", lockName, "somebody's"))
 			},
 		},
-		"look: a reader, while writers wait": {
-			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Look(long), vote: hindered("writer", short),
+		"probe: a reader, while writers wait": {
+			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long), vote: hindered("writer", short),
 		},
-		"look: a reader beside one, while a writer waits": {
-			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Look(long), vote: hindered("writer", short),
+		"probe: a reader beside one, while a writer waits": {
+			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long), vote: hindered("writer", short),
 		},
-		"look: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Look(long), vote: one},
-		"look: a reentrant lock does not mind the writers": {
-			given: waits(entries{mine: short}).made(), op: entryClaim("reentrant", holdToken, false).Look(long), vote: one,
+		"probe: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one},
+		"probe: a reentrant lock does not mind the writers": {
+			given: waits(entries{mine: short}).made(), op: entryClaim("reentrant", holdToken, false).Probe(long), vote: one,
 		},
 
 		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: hindered("writer", short)},
@@ -235,30 +235,30 @@ func intentSteps() map[string]step {
 			then: waits(entries{mine: short}).is,
 		},
 
-		"leave: alone": {given: waits(entries{mine: short}).made(), op: writer.Leave(), vote: one, said: 1, then: state{}.is},
-		"leave: the last": {given: waits(entries{mine: short, others: -time.Second}).made(), op: writer.Leave(), vote: one, said: 1, then: func(t *testing.T, s *server) {
+		"withdraw: alone": {given: waits(entries{mine: short}).made(), op: writer.Withdraw(), vote: one, said: 1, then: state{}.is},
+		"withdraw: the last": {given: waits(entries{mine: short, others: -time.Second}).made(), op: writer.Withdraw(), vote: one, said: 1, then: func(t *testing.T, s *server) {
 			t.Helper()
-			sighting{}.is(t, s.ask(t, inspectOp(lockName)))
-			if s.ask(t, reader.Look(long)).Verdict != node.Granted {
+			wantState{}.is(t, s.ask(t, inspectOp(lockName)))
+			if s.ask(t, reader.Probe(long)).Verdict != node.Granted {
 				t.Error("a reader is kept out")
 			}
 		}},
-		"leave: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Leave(), vote: one, then: waits(entries{others: short}).is},
-		"leave: twice":         {given: waits(entries{others: short}).made(), op: writer.Leave(), vote: denied},
-		"leave: nobody waits":  {op: writer.Leave(), vote: denied},
-		"leave: silently":      {given: waits(entries{mine: short}).made(), op: writer.LeaveSilently(), vote: one, then: state{}.is},
-		"leave: its own has ended": {
-			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Leave(), vote: denied, then: waits(entries{others: short}).is,
+		"withdraw: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Withdraw(), vote: one, then: waits(entries{others: short}).is},
+		"withdraw: twice":         {given: waits(entries{others: short}).made(), op: writer.Withdraw(), vote: denied},
+		"withdraw: nobody waits":  {op: writer.Withdraw(), vote: denied},
+		"withdraw: silently":      {given: waits(entries{mine: short}).made(), op: writer.WithdrawSilently(), vote: one, then: state{}.is},
+		"withdraw: its own has ended": {
+			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Withdraw(), vote: denied, then: waits(entries{others: short}).is,
 		},
 	}
 	maps.Copy(steps, exclusiveSteps())
 	foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
 	for name, st := range map[string]step{
-		"acquire: a reader": {op: reader.Ops().Acquire()},
-		"acquire: a writer": {op: writer.Ops().Acquire()},
-		"look: a reader":    {op: reader.Look(long)},
-		"look: a writer":    {op: writer.Look(long)},
-		"leave: a writer":   {op: writer.Leave()},
+		"acquire: a reader":  {op: reader.Ops().Acquire()},
+		"acquire: a writer":  {op: writer.Ops().Acquire()},
+		"probe: a reader":    {op: reader.Probe(long)},
+		"probe: a writer":    {op: writer.Probe(long)},
+		"withdraw: a writer": {op: writer.Withdraw()},
 	} {
 		st.given, st.vote, st.refused = foreign, node.Vote{Verdict: node.Failed}, "WRONGTYPE"
 		steps[name+", a foreign key where the intents are"] = st
@@ -281,40 +281,40 @@ func exclusiveSteps() map[string]step {
 	waited := func(e entries) state { return state{entries: read.entries, intents: e} }
 	steps := make(map[string]step)
 	for k, c := range map[string]claim{"a mutex": mutex, "an owner": owner} {
-		steps["look: "+k+" waits for a reader"] = step{
-			given: read.made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)), then: waited(entries{mine: long}).is,
+		steps["probe: "+k+" waits for a reader"] = step{
+			given: read.made(), op: c.Probe(long), vote: intended(met("reader", otherToken, short)), then: waited(entries{mine: long}).is,
 		}
-		steps["look: "+k+" waits on for a reader"] = step{
-			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Look(long), vote: intended(met("reader", otherToken, short)),
+		steps["probe: "+k+" waits on for a reader"] = step{
+			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Probe(long), vote: intended(met("reader", otherToken, short)),
 			then: waited(entries{mine: long, others: time.Minute}).is,
 		}
-		steps["look: "+k+" waits for a reader that has ended"] = step{
-			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(), op: c.Look(long), vote: one,
+		steps["probe: "+k+" waits for a reader that has ended"] = step{
+			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(), op: c.Probe(long), vote: one,
 		}
-		steps["look: "+k+" waits for nobody"] = step{op: c.Look(long), vote: one}
-		steps["look: "+k+" waits for a mutex"] = step{
-			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Look(long), vote: met("mutex", "another", short),
+		steps["probe: "+k+" waits for nobody"] = step{op: c.Probe(long), vote: one}
+		steps["probe: "+k+" waits for a mutex"] = step{
+			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Probe(long), vote: met("mutex", "another", short),
 		}
 		for _, there := range []string{"writer", "reentrant"} {
-			steps["look: "+k+" waits for another's "+there] = step{
-				given: held(there, otherToken).made(), op: c.Look(long), vote: met(there, otherToken, short),
+			steps["probe: "+k+" waits for another's "+there] = step{
+				given: held(there, otherToken).made(), op: c.Probe(long), vote: met(there, otherToken, short),
 			}
 		}
-		steps["leave: "+k] = step{given: waited(entries{mine: short}).made(), op: c.Leave(), vote: one, said: 1, then: read.is}
+		steps["withdraw: "+k] = step{given: waited(entries{mine: short}).made(), op: c.Withdraw(), vote: one, said: 1, then: read.is}
 		foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
 		refused := node.Vote{Verdict: node.Failed}
-		steps["leave: "+k+", a foreign key where the intents are"] = step{given: foreign, op: c.Leave(), vote: refused, refused: "WRONGTYPE"}
-		steps["look: "+k+", a foreign key where the intents are"] = step{
-			given: append(read.made(), foreign...), op: c.Look(long), vote: refused, refused: "WRONGTYPE",
+		steps["withdraw: "+k+", a foreign key where the intents are"] = step{given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE"}
+		steps["probe: "+k+", a foreign key where the intents are"] = step{
+			given: append(read.made(), foreign...), op: c.Probe(long), vote: refused, refused: "WRONGTYPE",
 		}
 	}
 	steps["acquire: the owner that waits"] = step{
 		given: state{intents: entries{mine: short, others: short}}.made(), op: owner.Ops().Acquire(), vote: one,
 		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}, intents: entries{others: short}}.is,
 	}
-	steps["look: a mutex of several names, a reader at one"] = step{
-		given: read.made(), op: several.Look(long), vote: node.Vote{
-			Verdict: node.Denied, Data: obstacle{kind: "reader", token: otherToken, name: 1, left: short, intent: true},
+	steps["probe: a mutex of several names, a reader at one"] = step{
+		given: read.made(), op: several.Probe(long), vote: node.Vote{
+			Verdict: node.Denied, Data: wantBlocker{kind: "reader", token: otherToken, name: 1, left: short, intent: true},
 		},
 		then: func(t *testing.T, s *server) {
 			t.Helper()
@@ -322,16 +322,16 @@ func exclusiveSteps() map[string]step {
 			assert.Zero(t, s.do(t, "exists", kind.IntentKey(second)), "no reader is kept out of the other name")
 		},
 	}
-	steps["look: a mutex of several names, a reader at one, and a mutex for longer at the other"] = step{
-		given: append(read.made(), []any{"set", second, "another", "px", 7000}), op: several.Look(long),
+	steps["probe: a mutex of several names, a reader at one, and a mutex for longer at the other"] = step{
+		given: append(read.made(), []any{"set", second, "another", "px", 7000}), op: several.Probe(long),
 		vote: intended(met("mutex", "another", 7*time.Second)), then: func(t *testing.T, s *server) {
 			t.Helper()
 			waited(entries{mine: long}).is(t, s)
 		},
 	}
 	both := append(state{intents: entries{mine: short}}.made(), []any{"zadd", kind.IntentKey(second), in(short), mine})
-	steps["leave: a mutex of several names"] = step{
-		given: append(both, []any{"zadd", kind.IntentKey(second), in(short), others}), op: several.Leave(), vote: one, said: 1,
+	steps["withdraw: a mutex of several names"] = step{
+		given: append(both, []any{"zadd", kind.IntentKey(second), in(short), others}), op: several.Withdraw(), vote: one, said: 1,
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			state{}.is(t, s)
@@ -360,7 +360,7 @@ func takeSharedLife(t *testing.T, s *server) {
 			time.Sleep(ttl / 10)
 			require.True(t, granted(a.Ops().Extend(0)), "it was extended in time")
 		}
-		sighting{kind: k, holds: entries{holdToken: ttl}}.is(t, s.ask(t, inspectOp(lockName)))
+		wantState{kind: k, holds: entries{holdToken: ttl}}.is(t, s.ask(t, inspectOp(lockName)))
 		assert.False(t, granted(b.Ops().Release(true)), "it ended by itself")
 		require.True(t, granted(b.Ops().Acquire()))
 		require.True(t, granted(a.Ops().Release(true)))

@@ -102,13 +102,13 @@ func (e entries) are(t *testing.T, s *server, key string) {
 	there, err := s.client.ZRangeWithScores(t.Context(), key, 0, -1).Result()
 	require.NoError(t, err)
 	now := time.Now()
-	lefts := make(entries)
+	ttls := make(entries)
 	for _, one := range there {
-		lefts[fmt.Sprint(one.Member)] = time.UnixMilli(int64(one.Score)).Sub(now)
+		ttls[fmt.Sprint(one.Member)] = time.UnixMilli(int64(one.Score)).Sub(now)
 	}
-	require.Equal(t, slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(lefts)), "the entries of %s", key)
+	require.Equal(t, slices.Sorted(maps.Keys(e)), slices.Sorted(maps.Keys(ttls)), "the entries of %s", key)
 	for member, left := range e {
-		assertLeft(t, left, lefts[member])
+		assertLeft(t, left, ttls[member])
 	}
 	if last := slices.Max(slices.Collect(maps.Values(e))); last > 0 {
 		assertLeft(t, last, s.left(t, key))
@@ -118,19 +118,19 @@ func (e entries) are(t *testing.T, s *server, key string) {
 // seen is the vote of an inspection that finds one holder: granted if the name is free. A negative left is for ever.
 func seen(k, token string, left time.Duration) node.Vote {
 	if k == "" {
-		return node.Vote{Verdict: node.Granted, Data: sighting{}}
+		return node.Vote{Verdict: node.Granted, Data: wantState{}}
 	}
-	return node.Vote{Verdict: node.Denied, Data: sighting{kind: k, holds: entries{token: left}}}
+	return node.Vote{Verdict: node.Denied, Data: wantState{kind: k, holds: entries{token: left}}}
 }
 
-// sighting is what an inspection sees.
-type sighting struct {
+// wantState is what an inspection sees.
+type wantState struct {
 	kind  string
 	fence int64
 	holds entries // by token; a negative one for ever
 }
 
-func (want sighting) is(t *testing.T, v node.Vote) {
+func (want wantState) is(t *testing.T, v node.Vote) {
 	t.Helper()
 	held, fence, holds, ok := stateIn(v)
 	require.True(t, ok)
@@ -144,16 +144,16 @@ func (want sighting) is(t *testing.T, v node.Vote) {
 
 // hindered is the vote of a denial that says who is in the way. A negative left is for ever.
 func hindered(k string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: k, left: left}}
+	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, left: left}}
 }
 
 // met is the same of a look, which tells whose it is.
 func met(k, token string, left time.Duration) node.Vote {
-	return node.Vote{Verdict: node.Denied, Data: obstacle{kind: k, token: token, left: left}}
+	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, token: token, left: left}}
 }
 
-// obstacle is what a denial says.
-type obstacle struct {
+// wantBlocker is what a denial says.
+type wantBlocker struct {
 	kind string
 	name int // which of the names
 	left time.Duration
@@ -165,13 +165,13 @@ type obstacle struct {
 
 // intended is the vote of a look that left its intent as well.
 func intended(v node.Vote) node.Vote {
-	o, _ := v.Data.(obstacle)
+	o, _ := v.Data.(wantBlocker)
 	o.intent = true
 	v.Data = o
 	return v
 }
 
-func (want obstacle) is(t *testing.T, v node.Vote) {
+func (want wantBlocker) is(t *testing.T, v node.Vote) {
 	t.Helper()
 	b, ok := kind.BlockerOf(v)
 	require.True(t, ok)

@@ -138,9 +138,9 @@ func (st step) judge(t *testing.T, v node.Vote) {
 	assert.Equal(t, st.vote.Owned, v.Owned)
 	assert.Equal(t, st.vote.Healed, v.Healed)
 	switch want := st.vote.Data.(type) {
-	case sighting:
+	case wantState:
 		want.is(t, v)
-	case obstacle:
+	case wantBlocker:
 		want.is(t, v)
 	}
 	if status, ok := v.Data.(node.Status); ok {

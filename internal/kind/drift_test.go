@@ -88,15 +88,15 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 				s.pass(rapid.Int64Range(1, ttl.Milliseconds()/2).Draw(t, "milliseconds"))
 			},
 			"": func(t *rapid.T) {
-				want := sighting{holds: make(entries)}
+				want := wantState{holds: make(entries)}
 				for token, end := range live {
 					if end > s.model.now {
 						want.kind = "reentrant"
 						want.holds[token] = time.Duration(end-s.model.now) * time.Millisecond
 					}
 				}
-				k, fence, lefts, _ := stateIn(s.ask(inspectOp(first)))
-				if got := (sighting{k, fence, lefts}); fmt.Sprint(got) != fmt.Sprint(want) {
+				k, fence, ttls, _ := stateIn(s.ask(inspectOp(first)))
+				if got := (wantState{k, fence, ttls}); fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Fatalf("the master has %v, and was told of %v", got, want)
 				}
 				n, holds := int(s.ask(counted(countedDepth)).Number), len(want.holds)

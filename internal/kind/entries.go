@@ -35,7 +35,7 @@ func (e entries) Release(announce bool) *node.Op {
 }
 
 func (e entries) probe(intentTTL time.Duration) *node.Op {
-	return e.script(e.Scripts.entry.probe, "look", readClaim(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
+	return e.script(e.Scripts.entry.probe, "probe", readClaim(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
 }
 
 func (e entries) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {

@@ -9,7 +9,7 @@ func ReadRaise(reply any, fence int64) node.Vote { return readRaise(fence)(reply
 // AcquireScript returns the text of the script that acquires a lock of a kind with a fencing token.
 func (k *Kind) AcquireScript() string {
 	if k.Layout == PlainKey {
-		return mutexFencedLua + commonLua + mutexAcquireLua
+		return source("mutex_fenced common mutex_acquire")
 	}
-	return commonLua + entryCommonLua + entryAcquireLua
+	return source("common entries kinds entry_common entry_acquire")
 }

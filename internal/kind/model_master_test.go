@@ -31,14 +31,14 @@ type answer struct {
 	granted, owned, healed bool
 	failed                 bool
 	number                 int64
-	obstacle               *obstacle
+	blocker                *wantBlocker
 	intent                 bool // it was left
 	said                   int
 }
 
 func granted(n int64) answer { return answer{granted: true, number: n} }
 
-func denied(by obstacle) answer { return answer{obstacle: &by} }
+func denied(by wantBlocker) answer { return answer{blocker: &by} }
 
 // at is the record of a name, without what has ended.
 func (m *model) at(name string) *record {
@@ -102,18 +102,18 @@ func (r *record) admits(c claim) bool {
 
 func ownerOf(token string) string { return token[:strings.LastIndexByte(token, ':')] }
 
-// hinders is who is in the way of a claim on the i-th of its names.
-func (m *model) hinders(c claim, i int) (by obstacle, ok bool) {
+// blocks is who is in the way of a claim on the i-th of its names.
+func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
 		left, token := m.longest(r.holds)
-		return obstacle{kind: r.kind, token: token, name: i, left: left}, true
+		return wantBlocker{kind: r.kind, token: token, name: i, left: left}, true
 	}
 	if c.Kind == "reader" && len(r.intents) > 0 {
 		left, _ := m.longest(r.intents)
-		return obstacle{kind: "writer", left: left}, true
+		return wantBlocker{kind: "writer", left: left}, true
 	}
-	return obstacle{}, false
+	return wantBlocker{}, false
 }
 
 // longest is which stays longest, and for how long. Of two, Redis takes the one with the greater name.
@@ -130,7 +130,7 @@ func (m *model) acquire(c claim) answer {
 	}
 	token := int64(0)
 	for i, name := range c.Names {
-		if by, ok := m.hinders(c, i); ok {
+		if by, ok := m.blocks(c, i); ok {
 			by.token = "" // look tells
 			return denied(by)
 		}
@@ -244,7 +244,7 @@ func (m *model) release(c claim, held bool) answer {
 	return a
 }
 
-func (m *model) look(c claim, life time.Duration) answer {
+func (m *model) probe(c claim, life time.Duration) answer {
 	a := granted(1)
 	intent := false
 	for i, name := range c.Names {
@@ -252,7 +252,7 @@ func (m *model) look(c claim, life time.Duration) answer {
 			r.intents[c.Intent] = m.now + life.Milliseconds()
 			intent = true
 		}
-		if by, ok := m.hinders(c, i); ok && (a.granted || by.left > a.obstacle.left) {
+		if by, ok := m.blocks(c, i); ok && (a.granted || by.left > a.blocker.left) {
 			a = denied(by)
 		}
 	}
@@ -260,7 +260,7 @@ func (m *model) look(c claim, life time.Duration) answer {
 	return a
 }
 
-func (m *model) leave(c claim, tell bool) answer {
+func (m *model) withdraw(c claim, tell bool) answer {
 	a := answer{}
 	for _, name := range c.Names {
 		r := m.at(name)
@@ -277,12 +277,12 @@ func (m *model) leave(c claim, tell bool) answer {
 }
 
 // inspect is what is to be seen of a name.
-func (m *model) inspect(name string) sighting {
+func (m *model) inspect(name string) wantState {
 	r := m.at(name)
 	if r.kind == "" {
-		return sighting{}
+		return wantState{}
 	}
-	s := sighting{kind: r.kind, fence: r.last, holds: make(entries)}
+	s := wantState{kind: r.kind, fence: r.last, holds: make(entries)}
 	if r.kind == "reentrant" {
 		s.fence = r.owned
 	}

@@ -34,7 +34,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		p := play{subject: s, met: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
-				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "look": p.look, "leave": p.leave,
+				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe, "withdraw": p.withdraw,
 				"downgrade": p.downgrade, "wait": p.wait, "": p.compare,
 			})
 		}
@@ -43,14 +43,14 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		return
 	}
 	for _, k := range []string{"mutex", "reader", "writer", "reentrant"} {
-		for _, op := range []string{"acquire", "raise", "extend", "release", "look"} {
+		for _, op := range []string{"acquire", "raise", "extend", "release", "probe"} {
 			for _, verdict := range []string{"granted", "denied"} {
 				require.Positive(t, seen[k+" "+op+" "+verdict], "%s %s %s: it has met too little", k, op, verdict)
 			}
 		}
 	}
 	rares := []string{
-		"leave granted", "leave denied", "healed", "owned", "downgraded", "forgotten",
+		"withdraw granted", "withdraw denied", "healed", "owned", "downgraded", "forgotten",
 		"acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
 	}
 	for _, rare := range rares {
@@ -119,7 +119,7 @@ func (p play) acquire(t *rapid.T) {
 	c := p.any(t)
 	want := p.model.acquire(c)
 	if c.Kind == "mutex" && len(c.Names) == 1 && !c.Fencing {
-		want.obstacle = nil // SET NX does not tell
+		want.blocker = nil // SET NX does not tell
 	}
 	p.ask(t, c, c.Ops().Acquire(), want)
 	if want.granted && c.Fencing {
@@ -162,17 +162,17 @@ func (p play) release(t *rapid.T) {
 	p.ask(t, c, c.Ops().Release(held), p.model.release(c, held))
 }
 
-func (p play) look(t *rapid.T) {
+func (p play) probe(t *rapid.T) {
 	c, life := p.any(t), time.Duration(rapid.IntRange(1, 200).Draw(t, "life"))*time.Millisecond
-	p.ask(t, c, c.Look(life), p.model.look(c, life))
+	p.ask(t, c, c.Probe(life), p.model.probe(c, life))
 }
 
-func (p play) leave(t *rapid.T) {
+func (p play) withdraw(t *rapid.T) {
 	c := p.any(t, func(c claim) bool { return c.Intent != "" })
 	if rapid.Bool().Draw(t, "silently") {
-		p.ask(t, c, c.LeaveSilently(), p.model.leave(c, false))
+		p.ask(t, c, c.WithdrawSilently(), p.model.withdraw(c, false))
 	} else {
-		p.ask(t, c, c.Leave(), p.model.leave(c, true))
+		p.ask(t, c, c.Withdraw(), p.model.withdraw(c, true))
 	}
 }
 
@@ -216,7 +216,7 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 		number: v.Number, said: p.messages(), intent: blocker.Intent,
 	}
 	if blocked {
-		got.obstacle = &obstacle{kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token}
+		got.blocker = &wantBlocker{kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token}
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts tell different things, and mean nothing
@@ -236,9 +236,9 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 
 // flat is the answer to be printed and compared.
 func (a answer) flat() []any {
-	by := obstacle{}
-	if a.obstacle != nil {
-		by = *a.obstacle
+	by := wantBlocker{}
+	if a.blocker != nil {
+		by = *a.blocker
 	}
 	return []any{a.failed, a.granted, a.number, a.owned, a.healed, by, a.intent, a.said}
 }
@@ -251,8 +251,8 @@ func (p play) compare(t *rapid.T) {
 	}
 	for _, name := range names {
 		v := p.subject.ask(inspectOp(name))
-		held, fence, lefts, ok := stateIn(v)
-		if got, want := (sighting{held, fence, lefts}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+		held, fence, ttls, ok := stateIn(v)
+		if got, want := (wantState{held, fence, ttls}), p.model.inspect(name); !ok || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("inspect %q at %d:\n got %v, error %v\nwant %v", name, p.model.now, got, v.Err, want)
 		}
 		r := p.model.at(name)

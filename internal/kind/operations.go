@@ -32,7 +32,7 @@ func (c *Claim) Withdraw(publish bool) *node.Op {
 			args = append(args, Channel(name))
 		}
 	}
-	return c.Scripts.withdraw.Op("leave", nil, c.intentKeys(), args...).About(c.Target.Title())
+	return c.Scripts.withdraw.Op("withdraw", nil, c.intentKeys(), args...).About(c.Target.Title())
 }
 
 func (c *Claim) intentKeys() []string {

@@ -50,7 +50,7 @@ func (p plainKey) probe(intentTTL time.Duration) *node.Op {
 	if p.Intent != "" {
 		keys = slices.Concat(keys, p.intentKeys())
 	}
-	return p.Scripts.mutex.probe.Op("look", readClaim(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
+	return p.Scripts.mutex.probe.Op("probe", readClaim(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
 		About(p.Target.Title())
 }
 

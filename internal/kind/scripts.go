@@ -1,46 +1,10 @@
 package kind
 
 import (
-	_ "embed"
+	"embed"
+	"strings"
 
 	"github.com/redlock-go/redlock/node"
-)
-
-var (
-	//go:embed lua/common.lua
-	commonLua string
-	//go:embed lua/entries.lua
-	entriesLua string
-	//go:embed lua/leave.lua
-	leaveLua string
-	//go:embed lua/inspect.lua
-	inspectLua string
-	//go:embed lua/mutex_common.lua
-	mutexCommonLua string
-	//go:embed lua/mutex_fenced.lua
-	mutexFencedLua string
-	//go:embed lua/mutex_acquire.lua
-	mutexAcquireLua string
-	//go:embed lua/mutex_raise.lua
-	mutexRaiseLua string
-	//go:embed lua/mutex_extend.lua
-	mutexExtendLua string
-	//go:embed lua/mutex_release.lua
-	mutexReleaseLua string
-	//go:embed lua/mutex_look.lua
-	mutexLookLua string
-	//go:embed lua/entry_common.lua
-	entryCommonLua string
-	//go:embed lua/entry_acquire.lua
-	entryAcquireLua string
-	//go:embed lua/entry_raise.lua
-	entryRaiseLua string
-	//go:embed lua/entry_extend.lua
-	entryExtendLua string
-	//go:embed lua/entry_release.lua
-	entryReleaseLua string
-	//go:embed lua/entry_look.lua
-	entryLookLua string
 )
 
 // Scripts are the scripts of all kinds.
@@ -58,28 +22,45 @@ var DefaultScripts = NewScripts(nil)
 func NewScripts(rewrite func(name, text string) string) *Scripts {
 	s := &Scripts{}
 	for _, one := range []struct {
-		script     **node.Script
-		name, text string
+		script      **node.Script
+		name, parts string // the parts are files in lua
 	}{
-		{&s.inspect, "inspect", commonLua + inspectLua},
-		{&s.withdraw, "leave", commonLua + leaveLua},
-		{&s.mutex.fenced, "mutex_fenced", mutexFencedLua + commonLua + mutexAcquireLua},
-		{&s.mutex.acquire, "mutex_acquire", commonLua + mutexAcquireLua},
-		{&s.mutex.raise, "mutex_raise", commonLua + mutexCommonLua + mutexRaiseLua},
-		{&s.mutex.extend, "mutex_extend", commonLua + mutexCommonLua + mutexExtendLua},
-		{&s.mutex.release, "mutex_release", mutexReleaseLua},
-		{&s.mutex.probe, "mutex_look", commonLua + entriesLua + mutexLookLua},
-		{&s.entry.acquire, "entry_acquire", commonLua + entriesLua + entryCommonLua + entryAcquireLua},
-		{&s.entry.raise, "entry_raise", commonLua + entriesLua + entryCommonLua + entryRaiseLua},
-		{&s.entry.extend, "entry_extend", commonLua + entriesLua + entryCommonLua + entryExtendLua},
-		{&s.entry.release, "entry_release", commonLua + entriesLua + entryCommonLua + entryReleaseLua},
-		{&s.entry.probe, "entry_look", commonLua + entriesLua + entryCommonLua + entryLookLua},
+		{&s.inspect, "inspect", "common kinds inspect"},
+		{&s.withdraw, "withdraw", "common withdraw"},
+		{&s.mutex.fenced, "mutex_fenced", "mutex_fenced common mutex_acquire"},
+		{&s.mutex.acquire, "mutex_acquire", "common mutex_acquire"},
+		{&s.mutex.raise, "mutex_raise", "common mutex_common mutex_raise"},
+		{&s.mutex.extend, "mutex_extend", "common mutex_common mutex_extend"},
+		{&s.mutex.release, "mutex_release", "mutex_release"},
+		{&s.mutex.probe, "mutex_probe", "common entries mutex_probe"},
+		{&s.entry.acquire, "entry_acquire", "common entries kinds entry_common entry_acquire"},
+		{&s.entry.raise, "entry_raise", "common entries kinds entry_common entry_raise"},
+		{&s.entry.extend, "entry_extend", "common entries kinds entry_common entry_extend"},
+		{&s.entry.release, "entry_release", "common entries kinds entry_common entry_release"},
+		{&s.entry.probe, "entry_probe", "common entries kinds entry_common entry_probe"},
 	} {
-		text := one.text
+		text := source(one.parts)
 		if rewrite != nil {
 			text = rewrite(one.name, text)
 		}
 		*one.script = node.NewScript(text)
 	}
 	return s
+}
+
+//go:embed lua/*.lua
+var lua embed.FS
+
+// source returns the text of a script with these parts, which are names of files in lua without the ending, separated by
+// spaces.
+func source(parts string) string {
+	var text strings.Builder
+	for part := range strings.FieldsSeq(parts) {
+		file, err := lua.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			panic("redlock: " + err.Error())
+		}
+		text.Write(file)
+	}
+	return text.String()
 }

@@ -16,7 +16,7 @@ func raiseUnseen(name, text string) string {
 // takeAnyCount has every reader take the count as it is, also one that finds no other.
 func takeAnyCount(name, text string) string {
 	if name == "entry_acquire" {
-		return replace(text, "elseif kind == 'reader' and last > 0", "elseif ARGV[1] == 'reader' and last > 0")
+		return replace(text, "elseif sharedByAll(kind) and last > 0", "elseif ARGV[1] == 'reader' and last > 0")
 	}
 	return text
 }
@@ -24,7 +24,7 @@ func takeAnyCount(name, text string) string {
 // raiseInner gives every hold of an owner a fencing token of its own.
 func raiseInner(name, text string) string {
 	if name == "entry_acquire" {
-		return replace(text, "if kind == 'reentrant' and owned then", "if false then")
+		return replace(text, "if sharedByOwner(kind) and owned then", "if false then")
 	}
 	return text
 }
@@ -79,9 +79,9 @@ func admitReaders(name, text string) string {
 // forgetIntents leaves no intent for a waiter.
 func forgetIntents(name, text string) string {
 	switch name {
-	case "entry_look":
+	case "entry_probe":
 		return replace(text, "if ARGV[3] ~= '' and", "if false and")
-	case "mutex_look":
+	case "mutex_probe":
 		return replace(text, "if kind == 'reader' and ARGV[1] ~= '' then", "if false then")
 	}
 	return text

@@ -26,10 +26,10 @@ func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 			"of its release",
 		},
 		"intents that no writer leaves": {
-			"a dead writer's intent", "entry_look", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
+			"a dead writer's intent", "entry_probe", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
 		},
 		"intents that outlive their writer": {
-			"a dead writer's intent", "entry_look", "now, ARGV[4])", "now, 10 * ARGV[4])", "kept out for",
+			"a dead writer's intent", "entry_probe", "now, ARGV[4])", "now, 10 * ARGV[4])", "kept out for",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

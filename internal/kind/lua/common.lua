@@ -1,17 +1,17 @@
--- What the scripts begin with that look at locks of any kind.
+-- Shared by the scripts that read locks of any kind.
 --
--- A mutex is a string at the name, its value the token. Every other kind is a sorted set at the name: one entry per hold,
--- 'redlock:<kind>:<token>', scored by when it ends, in milliseconds by this master's clock. The entries are all of one
--- kind, and of one owner unless they are readers'; the key expires with the last of them. Anything else at the name is
--- somebody's who knows nothing of us, and is never touched.
+-- A mutex is a string at the name whose value is the token. Every other kind is a sorted set at the name, with one entry
+-- for each hold: 'redlock:<kind>:<token>', scored by the time at which it expires, in milliseconds by this master's
+-- clock. All entries that have not expired are of one kind, and of one owner unless they are readers. The key expires
+-- with its last entry. Any other key at the name belongs to another program, and no script changes it.
 
 local function clock()
 	local t = redis.call('TIME')
 	return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- Returns who holds a key now: kind, token, and for how long (-1: for ever); of several entries that which ends last.
--- Returns nil if nobody does.
+-- Returns the holder of a key: its kind, its token and its TTL in milliseconds (-1: the key has none). Of several
+-- holders, returns the one with the longest TTL. Returns nil if nothing holds the key.
 local function holder(key, now)
 	local kind = redis.call('TYPE', key)['ok']
 	if kind == 'none' then
@@ -21,21 +21,22 @@ local function holder(key, now)
 		local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
 		local ours, token = string.match(last[1], '^redlock:(%a+):(.*)$')
 		if ours then
-			local left = last[2] - now
-			if left <= 0 then
+			local ttl = last[2] - now
+			if ttl <= 0 then
 				return nil
 			end
-			return ours, token, left
+			return ours, token, ttl
 		end
 	end
-	local left = redis.call('PTTL', key)
+	local ttl = redis.call('PTTL', key)
 	if kind == 'string' then
-		return 'mutex', string.sub(redis.call('GET', key), 1, 65536), left -- a foreign value may be large; no token is
+		-- A foreign value may be large. No token is.
+		return 'mutex', string.sub(redis.call('GET', key), 1, 65536), ttl
 	end
-	return kind, '', left
+	return kind, '', ttl
 end
 
--- A fencing token is a whole number below 2^53: doubles are exact only up to that.
+-- A fencing token is a whole number below 2^53, since doubles are exact only up to that.
 local limit = 2^53
 
 -- Returns the value of a string of digits, at most the limit: not every Lua can convert a long string.
@@ -54,15 +55,17 @@ local function fencingToken(text)
 	return n
 end
 
--- Only an operator can fix this: package node takes the error for permanent by how its text begins.
+-- Raises the error for a counter that cannot grow. Only an operator can fix this: package node recognizes the error as
+-- permanent by its first word.
 local function usedUp(key)
 	error('USEDUP the fencing tokens of ' .. key .. ' are used up: some client had a clock past the year 2255. ' ..
 		'Set that clock, delete the key on every master, and reset the last token in the storage that checks it')
 end
 
--- The fence of a name is a string: the largest token that this master has granted, and, after a colon, the token of the
--- present owner of a reentrant lock, if there is one. A fence always has a TTL. A string of another form belongs to
--- another client. (Tokens are not written with tostring, which would round them.)
+-- Returns the fence of a name: the largest fencing token that this master has granted and, if a reentrant lock has an
+-- owner now, the owner's fencing token. The fence is a string, with a colon between the two numbers, and always has a
+-- TTL. A string of another form belongs to another client. (Tokens are not written with tostring, which would round
+-- them.)
 local function fence(key)
 	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
 	if not last then
@@ -88,7 +91,7 @@ local function fenceText(last, owned)
 	return string.format(owned and '%.0f:%.0f' or '%.0f', last, owned)
 end
 
--- Writes a fence and keeps it for so many milliseconds, or longer if it was to be kept longer.
+-- Writes a fence with a TTL in milliseconds, or with the TTL that it has, if that is longer.
 local function setFence(key, last, owned, keep)
 	keep = math.max(redis.call('PTTL', key), keep)
 	redis.call('SET', key, fenceText(last, owned), 'PX', string.format('%.0f', keep))

@@ -1,8 +1,8 @@
--- Extends a lock with entries, or puts it back where it is missing. A reader whose token is there as a writer's becomes
--- the reader that it is: that is a downgrade, without a gap.
+-- Extends a lock with entries, or restores its entry if that is missing. A reader whose token has a writer's entry
+-- replaces that entry by a reader's. This is a downgrade, during which no other writer can acquire the name.
 --   ARGV[3]  the TTL in milliseconds    ARGV[4]  the fencing token, or '' for none
---   ARGV[5]  how long a fence is kept, in milliseconds    ARGV[6]  the channel to announce a downgrade on
--- Returns 1: extended. -1: it was missing, and is back. 0: another is in the way, and nothing is changed.
+--   ARGV[5]  the fence's TTL in milliseconds    ARGV[6]  the channel on which to publish a downgrade
+-- Returns 1: extended. -1: the entry was missing and is restored. 0: another holder blocks, and nothing is changed.
 local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local now = clock()
 local kind, token = holder(KEYS[1], now)

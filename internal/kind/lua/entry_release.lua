@@ -1,6 +1,6 @@
--- Releases a lock with entries, and tells those who wait for it if it was the last hold.
---   ARGV[3]  the channel to announce it on, or '' to be silent    ARGV[4]  the waiter's own intent, or ''
--- Returns 1 and how many have heard it: released. 0: it was not held with this token.
+-- Releases a lock with entries. If it was the last hold, publishes the release.
+--   ARGV[3]  the channel on which to publish, or '' for none    ARGV[4]  the waiter's own intent, or ''
+-- Returns 1 plus the number of subscribers that received the message: released. 0: not held with this token.
 local now = clock()
 if ARGV[4] ~= '' then
 	redis.call('ZREM', KEYS[3], ARGV[4])
@@ -8,10 +8,10 @@ end
 local kind, token = holder(KEYS[1], now)
 local was = ARGV[1]
 if was == 'reader' and kind == 'writer' and token == ARGV[2] then
-	was = 'writer' -- its downgrade has not come here
+	was = 'writer' -- this master has not executed the downgrade
 end
 if kind ~= was then
-	if kind == nil then -- what has ended must not be there again when the clock goes back
+	if kind == nil then -- an expired entry would be valid again if the clock were set back
 		redis.call('ZREM', KEYS[1], entry(was), entry('writer'))
 	end
 	return 0

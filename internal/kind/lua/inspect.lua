@@ -1,19 +1,20 @@
--- Says who holds a name, and changes nothing.
---   KEYS[1]  the name    KEYS[2]  its fence, if there can be one
--- Returns {}: nobody. {kind, fence, token, milliseconds left, token, milliseconds left, ...}: kind is 'mutex', 'reader',
--- 'writer', 'reentrant', or the type of a key that is none of ours; the fence is 0 if none was given out; -1: for ever.
+-- Reports who holds a name, and changes nothing.
+--   KEYS[1]  the name    KEYS[2]  its fence, if the name can have one
+-- Returns {} if the name is free. Otherwise returns {kind, fence, token, TTL in milliseconds, token, TTL, ...}: kind is
+-- 'mutex', 'reader', 'writer', 'reentrant', or the type of a foreign key; fence is 0 if no fencing token was given out;
+-- a TTL is -1 if the key has none.
 local now = clock()
-local kind, token, left = holder(KEYS[1], now)
+local kind, token, ttl = holder(KEYS[1], now)
 if kind == nil then
 	return {}
 end
 local f = 0
 if KEYS[2] then
 	local last, owned = fence(KEYS[2])
-	f = kind == 'reentrant' and (owned or 0) or last
+	f = sharedByOwner(kind) and (owned or 0) or last
 end
-if kind ~= 'reader' and kind ~= 'reentrant' then
-	return {kind, f, token, left}
+if not sharedByAll(kind) and not sharedByOwner(kind) then
+	return {kind, f, token, ttl}
 end
 local reply = {kind, f}
 local live = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES')

@@ -1,10 +1,10 @@
--- Extends a mutex on one name or several, or puts it back where it is missing.
---   KEYS     the names, and with fencing their fences behind them
+-- Extends a mutex on one name or several, and restores the keys that are missing.
+--   KEYS     the names, and with fencing their fences after them
 --   ARGV[1]  the token           ARGV[2]  the TTL in milliseconds
 --   ARGV[3]  how many names      ARGV[4]  the fencing token, or '' for none
---   ARGV[5]  how long a fence is kept, in milliseconds
--- Returns 1: extended. -1: something was missing, and is back. 0: something is another's, and nothing is changed.
--- A key of another type is another's, too; every other error is passed on.
+--   ARGV[5]  the fences' TTL in milliseconds
+-- Returns 1: extended. -1: a key was missing and is restored. 0: another holder has a name, and nothing is changed.
+-- A key of another type counts as another holder's. Every other error is returned.
 local n = tonumber(ARGV[3])
 local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local missing = {}

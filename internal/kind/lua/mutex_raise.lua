@@ -1,8 +1,8 @@
--- Raises the fences of a mutex's names to the token that the quorum settled on, while the mutex is held.
---   KEYS     the names, and their fences behind them
+-- Raises the fences of a mutex's names to the token that the quorum decided on, while the mutex is held.
+--   KEYS     the names, and their fences after them
 --   ARGV[1]  the token    ARGV[2]  how many names    ARGV[3]  the fencing token
---   ARGV[4]  how long a fence is kept, in milliseconds
--- Returns the largest fence there is now; 0 if the mutex is not held with this token, and nothing is changed.
+--   ARGV[4]  the fences' TTL in milliseconds
+-- Returns the largest fence after that; 0 if the mutex is not held with this token, and then nothing is changed.
 local n = tonumber(ARGV[2])
 local f = fencingToken(ARGV[3])
 for i = 1, n do

@@ -1,6 +1,7 @@
--- Removes the intent of a waiter that gave up or acquired the lock.
+-- Withdraws the intent of a waiter that gave up or acquired the lock.
 --   KEYS     the keys of the names' intents
---   ARGV[1]  the intent    ARGV[2...]  the channels on which to publish, for the readers that it kept out; none: silent
+--   ARGV[1]  the intent    ARGV[2...]  the channels on which to publish, for the readers that the intent kept out, one
+--   for each name; none: publish nothing
 -- Returns 1 if the intent was removed, and 0 if there was none at any name or it had expired.
 local now = clock()
 local result = 0
