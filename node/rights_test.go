@@ -1,0 +1,104 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	noCommand  = replyError("NOPERM this user has no permissions to run the 'evalsha' command")
+	noInScript = replyError("ERR The user executing the script can't run this command or subcommand")
+	noKey      = replyError("NOPERM this user has no permissions to access one of the keys used as arguments")
+)
+
+func TestRightsLearnFromRefusals(t *testing.T) {
+	t.Parallel()
+	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
+	free := Command("count", nil, "incr", "n")
+	text := func(c *Call) { c.f.asText = true }
+	for name, c := range map[string]struct {
+		call                      *Call
+		err                       error
+		acquire, another, nothing bool // which operations are refused: undone by the script, by another one, by none
+	}{
+		"EVALSHA":               {anyCall(durable), noCommand, true, true, false},
+		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
+		"a command in a script": {anyCall(durable), noInScript, true, false, false},
+		"the same, no release":  {anyCall(func(c *Call) { c.Op = aRelease }), noInScript, false, false, false},
+		"a key":                 {anyCall(durable), noKey, false, false, false},
+		"another error":         {anyCall(durable), errBroken, false, false, false},
+	} {
+		var rs rights
+		found := rs.learn(c.call, c.err, at(9))
+		assert.Equal(t, c.acquire, found != nil, name)
+		assert.Equal(t, c.acquire, rs.refused(anAcquire, at(9.9)) != nil, name)
+		assert.Equal(t, c.another, rs.refused(other, at(9.9)) != nil, name)
+		assert.Equal(t, c.nothing, rs.refused(free, at(9.9)) != nil, name)
+		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
+		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a probe is due", name)
+	}
+}
+
+func TestRightsAreProbed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		byHandshake bool // the probe is EVALSHA of no script, otherwise the release
+		reply       reply
+		allowed     bool
+		retry       float64
+	}{
+		"refused again":        {true, reply{err: noCommand}, false, 11},
+		"lost":                 {true, reply{result: inDoubt, err: errBroken}, false, 10},
+		"allowed":              {true, reply{err: replyError("NOSCRIPT No matching script.")}, true, 0},
+		"the release, allowed": {false, reply{value: int64(0)}, true, 0},
+		"it needs its text":    {false, reply{err: replyError("NOSCRIPT No matching script.")}, false, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var rs rights
+			if c.byHandshake {
+				require.NotNil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)))
+				require.Nil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)), "it is known")
+			} else {
+				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
+			}
+			probe, wait, err := rs.check(anAcquire, at(9.9))
+			assert.Nil(t, probe)
+			assert.False(t, wait)
+			require.Error(t, err)
+
+			probe, wait, err = rs.check(anAcquire, at(10))
+			require.NotNil(t, probe)
+			assert.True(t, wait)
+			require.NoError(t, err)
+			second, wait, _ := rs.check(anAcquire, at(10))
+			assert.Nil(t, second, "one at a time")
+			assert.True(t, wait)
+
+			isProbe, _ := rs.probed(anyCall(), c.reply, at(10))
+			assert.False(t, isProbe)
+			isProbe, over := rs.probed(probe, c.reply, at(10))
+			assert.True(t, isProbe)
+			assert.Equal(t, c.allowed, over != nil)
+			m := rs.missing(anAcquire)
+			assert.Equal(t, c.allowed, m == nil)
+			if m != nil {
+				assert.Equal(t, at(c.retry), m.retryAt)
+			}
+		})
+	}
+}
+
+func TestRightsAreBackWithANewConnection(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	require.NotNil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)))
+	assert.Nil(t, rs.handshake(scriptRight{}, at(10)), "the handshake shows nothing")
+	require.Error(t, rs.refused(anAcquire, at(9.9)))
+	report := rs.handshake(scriptRight{known: true}, at(10))
+	require.NotNil(t, report)
+	assert.True(t, report.Over)
+	assert.NoError(t, rs.refused(anAcquire, at(9.9)))
+}

@@ -1,0 +1,154 @@
+package node
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// settled settles calls that were sent at 9 with replies that came at 10, over a connection that ended if err is not nil.
+func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
+	for _, c := range calls {
+		c.f.sent = at(9)
+	}
+	out := settlement{state: s, server: aServer, now: at(10)}
+	n := out.settleAll(calls, replies, err)
+	return out, n
+}
+
+func TestSettlementOfOneReply(t *testing.T) {
+	t.Parallel()
+	readOnly := replyError("READONLY You can't write against a read only replica.")
+	noScript := replyError("NOSCRIPT No matching script.")
+	tooLarge := replyError("ERR Protocol error: invalid bulk length")
+	var yes atomic.Bool
+	yes.Store(true)
+	for name, c := range map[string]struct {
+		call       *Call
+		reply      reply
+		want       *Vote // but for the server; nil: none yet
+		retry      bool  // it is written again, at the head of the queue
+		unanswered bool  // it goes to the recovery
+		ended      bool  // the connection must be closed
+	}{
+		"a grant":                 {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
+		"a denial":                {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
+		"a grant that is guarded": {call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"}, want: &Vote{Verdict: Unknown, Err: &RestartError{Left: 50 * time.Second}}},
+		"an error":                {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a call with a vote":      {call: anyCall(voted), reply: reply{value: "OK"}},
+		"not sent":                {call: anyCall(), reply: reply{result: notSent, err: errBroken}, want: ptr(unsent(errBroken)), ended: true},
+		"in doubt":                {call: anyCall(), reply: reply{result: inDoubt, err: errBroken}, want: ptr(unknown(errBroken)), ended: true},
+		"too large":               {call: anyCall(), reply: reply{err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+
+		"a release":                      {call: anyCall(durable), reply: reply{value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1}},
+		"a release of nothing":           {call: anyCall(durable), reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied}},
+		"a repeated release of nothing":  {call: anyCall(durable, func(c *Call) { c.f.repeated = true }), reply: reply{value: int64(0)}, want: &Vote{Verdict: Granted}},
+		"a refused release":              {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a release not sent":             {call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true},
+		"a release in doubt":             {call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true},
+		"a release that is too large":    {call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true},
+		"an unknown script":              {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
+		"an unknown script, and no need": {call: anyCall(durable, func(c *Call) { c.Cancelled = &yes }), reply: reply{err: noScript}, want: ptr(unsent(ErrDropped))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var s state
+			out, n := settled(&s, []*Call{c.call}, nil, c.reply)
+			assert.Equal(t, 1, n)
+			if c.want == nil {
+				assert.Empty(t, out.deliveries)
+			} else {
+				require.Len(t, out.deliveries, 1)
+				got := out.deliveries[0].vote
+				got.Server = nil
+				assert.Equal(t, *c.want, got)
+			}
+			assert.Equal(t, c.retry, len(out.retry) == 1)
+			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.f.repeated)
+			assert.Equal(t, c.ended, out.ended)
+			assert.Equal(t, c.reply.result == answered && !c.unanswered, out.answered)
+			assert.Equal(t, c.reply.result == inDoubt || c.unanswered, out.lost)
+		})
+	}
+}
+
+func ptr(v Vote) *Vote { return &v }
+
+func TestSettlementOfABatch(t *testing.T) {
+	t.Parallel()
+	ok := reply{value: "OK"}
+	batch := func() []*Call { return []*Call{anyCall(), anyCall(durable), anyCall()} }
+	t.Run("some replies", func(t *testing.T) {
+		t.Parallel()
+		out, n := settled(new(state), batch(), nil, ok)
+		assert.Equal(t, 1, n)
+		assert.Len(t, out.deliveries, 1)
+		assert.False(t, out.ended)
+	})
+	t.Run("some replies, and the end", func(t *testing.T) {
+		t.Parallel()
+		calls := batch()
+		out, n := settled(new(state), calls, errBroken, ok)
+		assert.Equal(t, 3, n)
+		assert.Len(t, out.deliveries, 2)
+		assert.Equal(t, calls[1:2], out.unanswered)
+		assert.True(t, out.ended && out.lost)
+		assert.Equal(t, at(9), out.lostSince)
+	})
+	t.Run("too many replies", func(t *testing.T) {
+		t.Parallel()
+		out, n := settled(new(state), batch(), nil, ok, reply{value: int64(1)}, ok, ok)
+		assert.Equal(t, 3, n)
+		assert.Len(t, out.deliveries, 3, "all have their reply")
+		assert.True(t, out.ended)
+		assert.ErrorIs(t, out.err, errUnasked)
+		assert.False(t, out.lost)
+	})
+	t.Run("nothing but the end, behind a PING", func(t *testing.T) {
+		t.Parallel()
+		var s state
+		s.calls.ping(at(9))
+		out, _ := settled(&s, s.calls.written, errBroken)
+		assert.True(t, out.ended && out.stale)
+		assert.False(t, out.lost, "no call was sent")
+	})
+}
+
+// A release that may have overtaken its acquire is scheduled again, until nothing can arrive any more.
+func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
+	t.Parallel()
+	s := state{late: lost()}
+	release := anyCall(durable)
+	_, _ = settled(&s, []*Call{release}, nil, reply{value: int64(0)})
+	assert.Equal(t, lateDraining, s.late.state, "the master has answered")
+	assert.Equal(t, at(10.5), s.late.next())
+	require.Equal(t, []*Call{release}, s.late.takeDue(at(10.5)))
+
+	later := anyCall(durable, func(c *Call) { c.Delivery.FirstAsked = at(10) })
+	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
+	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
+}
+
+// The keys of a release expire for certain once the master has received all that was sent before: it has if it refuses.
+func TestSettlementOfARefusedReleaseLearnsWhenItsKeysExpire(t *testing.T) {
+	t.Parallel()
+	var s state
+	release, known := anyCall(durable), anyCall(expiringAt(at(20)))
+	busy := reply{err: replyError("BUSY Redis is busy running a script.")}
+	out, _ := settled(&s, []*Call{release, known}, nil, busy, busy)
+	assert.Equal(t, at(70), release.expiresAt())
+	assert.Equal(t, at(20), known.expiresAt())
+	require.Len(t, out.reports, 1, "both have one reason")
+	assert.Equal(t, at(10.5), s.refusals.next())
+	assert.Equal(t, 2, s.refusals.count())
+
+	probe := s.refusals.due(at(10.5))
+	require.Equal(t, []*Call{release}, probe, "one is tried")
+	out, _ = settled(&s, probe, nil, reply{value: int64(1)})
+	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
+	require.Len(t, out.reports, 1)
+	assert.True(t, out.reports[0].(*RefusalError).Over) //nolint:errorlint // it is not wrapped
+}
