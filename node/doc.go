@@ -1,15 +1,15 @@
 // Package node is the client's side of one Redis master.
 //
-// [Open] makes a node from a URL, and [Wrap] from a client of go-redis. A [Node] answers each [Request] with exactly one
-// [Vote], at the latest at the request's deadline. It knows nothing of majorities. It has three parts:
+// [Open] makes a node from a URL, and [Wrap] from a client of go-redis. A [Node] answers each [Request] with exactly
+// one [Vote], at the latest at the request's deadline. It knows nothing of majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
-//     acquire. While a batch is on the wire, further requests gather and leave as the next batch. A request whose caller
-//     gave up before it was written is dropped. When a deadline passes, the caller gets [Unknown], but the connection
-//     stays: the late reply is read, and the release follows at once.
-//   - Health. A master that misses a deadline, refuses, or cannot be reached is suspect. Requests to it then fail at once,
-//     and one of them probes the master from time to time. Releases are exempt. They wait until the master has answered,
-//     and are repeated while a late delivery of what they undo is possible.
+//     acquire. While a batch is on the wire, further requests gather and leave as the next batch. A request whose
+//     caller gave up before it was written is dropped. When a deadline passes, the caller gets [Unknown], but the
+//     connection stays: the late reply is read, and the release follows at once.
+//   - Health. A master that misses a deadline, refuses, or cannot be reached is suspect. Requests to it then fail at
+//     once, and one of them probes the master from time to time. Releases are exempt. They wait until the master has
+//     answered, and are repeated while a late delivery of what they undo is possible.
 //   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
 //     process has been up for longer than the request's window. The node identifies the process once per connection,
 //     because no connection outlives it.

@@ -1,14 +1,14 @@
 // Package quorum runs one operation on N nodes at once and decides by majority.
 //
-// It knows votes and leases, but not Redis: package node delivers the votes, and the caller supplies the operations that
-// make a lock ([Ops]). All locks share this flow, which follows the Redlock page
+// It knows votes and leases, but not Redis: package node delivers the votes, and the caller supplies the operations
+// that make a lock ([Ops]). All locks share this flow, which follows the Redlock page
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
 //   - A round asks all nodes, counts each server once, and ends as soon as it is decided. It waits for no straggler.
 //   - The validity is the TTL minus the elapsed time and the drift. If none is left, the round has failed.
 //   - A failed acquire is released on every node.
-//   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it, whose
-//     votes count from the next extension on.
+//   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it,
+//     whose votes count from the next extension on.
 //
 // The page does not say what to do about nodes that answer late or not at all. Here a release stays with its node until
 // the master has answered it.
