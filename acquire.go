@@ -63,7 +63,7 @@ func (l *Locker) acquire(ctx context.Context, t kind.Target, try bool, opts []Lo
 		return nil, fmt.Errorf("not asked: %w", err)
 	}
 
-	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewFaults(), began: l.cfg.clock.Now()}
+	a := &attempts{locker: l, cfg: cfg, target: t, faults: l.quorum.NewPermanentFailures(), began: l.cfg.clock.Now()}
 	a.contention = waitqueue.Contention{RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority()}
 	a.mayIntend = !try && t.Kind.Intents != kind.IntentNever && !l.noSiblingKeys(t.Names[0])
 	defer func() { a.withdraw(lock) }() // deferred, as everything below, because a callback may panic
@@ -124,7 +124,7 @@ type attempts struct {
 	cfg    *config
 	target kind.Target
 	line   *line
-	faults *quorum.Faults
+	faults *quorum.PermanentFailures
 	began  time.Time
 	count  int
 	scout  bool  // the next attempt asks one master first
@@ -218,16 +218,16 @@ func (a *attempts) ask(ctx context.Context, w *waiter, going tenure) (*Lock, err
 
 // over reports whether the call must return an attempt's error instead of trying again.
 func (a *attempts) over(ctx context.Context, err error) bool {
-	var stuck *quorum.StuckError
+	var stuck *quorum.PermanentError
 	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &stuck)
 }
 
 // attempt asks the masters once, with a fresh token. All are asked at once, unless the name is known to be contended:
 // then one first, the same one for everybody, so that the contenders do not split the vote.
 func (a *attempts) attempt(ctx context.Context, c *kind.Claim) (*quorum.Lease, error) {
-	scout := quorum.Everywhere
+	scout := quorum.NoFirst
 	if a.scout {
-		scout = a.locker.quorum.Scout(hash(a.target.Names[0]))
+		scout = a.locker.quorum.FirstNode(hash(a.target.Names[0]))
 	}
 	a.count++
 	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), a.cfg.terms(), scout, a.faults)

@@ -47,7 +47,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	if err := l.checkSlots(mutexOf(name), cfg); err != nil {
 		return nil, err
 	}
-	slept, asked := l.quorum.Slept(), l.cfg.clock.Now()
+	slept, asked := l.quorum.Suspended(), l.cfg.clock.Now()
 	answers, err := l.read(ctx, name)
 	if err != nil {
 		return nil, err
@@ -81,12 +81,12 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(ours), len(answers))
 	}
 	left := kind.MajorityTTL(ours, need)
-	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Slept() - slept))
+	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Suspended() - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Adopt(c.Ops(), cfg.terms(), maybe, until, 0)
+	lease := l.quorum.Import(c.Ops(), cfg.terms(), maybe, until, 0)
 	lock := newLock(ctx, l, c, nil, cfg, lease)
 	if !lock.schedule() {
 		return nil, ErrClosed

@@ -93,7 +93,7 @@ func (l *Lock) goesOn() bool {
 // announce tells those who wait for the name that it is free: of a release that was silent, when nobody here goes on with it.
 func (l *Lock) announce() {
 	for _, name := range l.claim.Target.Names {
-		l.locker.quorum.Tell(kind.Announce(name), l.cfg.timeout())
+		l.locker.quorum.Broadcast(kind.Announce(name), l.cfg.timeout())
 	}
 }
 

@@ -110,7 +110,7 @@ func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error)
 	defer l.end()
 	op := l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name))
 	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout(), false)
-	if errors.Is(err, quorum.ErrEnding) {
+	if errors.Is(err, quorum.ErrClosing) {
 		return nil, ErrClosed
 	}
 	return answers, err

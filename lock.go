@@ -139,7 +139,7 @@ func (l *Lock) Err() error {
 
 // expire ends the lock as lost if its deadline has passed.
 func (l *Lock) expire() {
-	if l.ended() == nil && l.lease.End(0) {
+	if l.ended() == nil && l.lease.ExpiresWithin(0) {
 		l.lose(l.expired())
 	}
 }
@@ -199,7 +199,7 @@ func (l *Lock) extended(err error) {
 	switch {
 	case errors.Is(err, quorum.ErrGone):
 		l.lose(failed("lock", l.names(), ErrLost, err))
-	case errors.Is(err, quorum.ErrOver):
+	case errors.Is(err, quorum.ErrEnded):
 		l.Err() // its deadline has passed, unless it was released
 	case err != nil:
 		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
@@ -280,7 +280,7 @@ func (l *Lock) lose(why error) {
 		return
 	}
 	defer func() { // also if a callback panics
-		l.lease.Fix() // one more extension may be in progress, and win where the one that lost the lock has healed its keys
+		l.lease.FreezeDeadline() // one more extension may be in progress, and win where the one that lost the lock has healed its keys
 		if !l.locker.schedule.Linger(&l.renewal) {
 			l.clear()
 		}
@@ -378,7 +378,7 @@ func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped
 
 func (l *scheduled) Until() time.Time { return l.lease.Until() }
 
-func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.End(lead) }
+func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
 
 func (l *scheduled) Wake() { l.lease.Wake() }
 

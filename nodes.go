@@ -29,7 +29,7 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	for range 2 {
 		var err error
 		answers, err = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false)
-		if errors.Is(err, quorum.ErrEnding) {
+		if errors.Is(err, quorum.ErrClosing) {
 			return nil, ErrClosed
 		} // the rows report every other failure
 		if err := ctx.Err(); err != nil {

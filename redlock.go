@@ -117,15 +117,15 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		nodes = replace(nodes)
 	}
 	q, err := quorum.New(quorum.Config{
-		Nodes: nodes, Clock: cfg.clock, Voted: cfg.trace.voted(), Standing: l.standing, Twins: l.twins,
-		Ending: l.ending,
+		Nodes: nodes, Clock: cfg.clock, OnVote: cfg.trace.voted(), OnHealth: l.standing, OnDuplicate: l.twins,
+		Closing: l.ending,
 	})
 	if err != nil {
 		return nil, err
 	}
 	l.quorum = q
 	l.lines.init(q)
-	l.schedule = keepalive.New(cfg.clock, expiryLead, q.Slept)
+	l.schedule = keepalive.New(cfg.clock, expiryLead, q.Suspended)
 	return l, nil
 }
 

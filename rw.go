@@ -78,7 +78,7 @@ func (l *Lock) downgrade(ctx context.Context) error {
 	ln := l.line
 	l.line = nil
 	l.mu.Unlock()
-	l.lease.Become(reader.Ops())           // without l.mu: an extension that is decided meanwhile locks it
+	l.lease.ChangeKind(reader.Ops())       // without l.mu: an extension that is decided meanwhile locks it
 	defer l.locker.lines.ended(ln, turn{}) // the next in line asks after the downgrade, also if a callback panics
 	return l.extend(ctx)
 }

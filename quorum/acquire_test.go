@@ -23,7 +23,7 @@ func TestAcquireDoesNotWaitForStragglers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, n)
 				asked := time.Now()
-				out := acquire(t, q, quorum.Everywhere)
+				out := acquire(t, q, quorum.NoFirst)
 				for i := range n / 2 {
 					fakes[i].vote(t, "acquire", granted())
 					pending(t, out, fmt.Sprintf("at %d of %d", i+1, n))
@@ -47,7 +47,7 @@ func TestAcquireIsLostWhenNoMajorityIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
-		out := acquire(t, q, quorum.Everywhere)
+		out := acquire(t, q, quorum.NoFirst)
 		fakes[0].vote(t, "acquire", denied())
 		fakes[1].vote(t, "acquire", denied())
 		pending(t, out, "three may still grant")
@@ -64,7 +64,7 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
 	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	var d *quorum.DeniedError
 	require.ErrorAs(t, err, &d)
 	assert.Equal(t, 7*time.Second, d.Wait)
@@ -96,7 +96,7 @@ func TestHeldOrNoQuorumWhateverTheOrder(t *testing.T) {
 			permutations(len(tt.votes), func(order []int) {
 				synctest.Test(t, func(t *testing.T) {
 					q, fakes := council(t, len(tt.votes))
-					out := acquire(t, q, quorum.Everywhere)
+					out := acquire(t, q, quorum.NoFirst)
 					for _, seat := range order {
 						v := node.Vote{Verdict: verdicts[tt.votes[seat]]}
 						if silence(&v) {
@@ -122,7 +122,7 @@ func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
-		out := acquire(t, q, quorum.Everywhere)
+		out := acquire(t, q, quorum.NoFirst)
 		fakes[3].vote(t, "acquire", granted())
 		fakes[4].vote(t, "acquire", failed())
 		fakes[0].vote(t, "acquire", unknown())
@@ -162,7 +162,7 @@ func TestVotesThatComeTooLateAreAFailureThoughAllGrant(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, 3)
-				out := acquire(t, q, quorum.Everywhere)
+				out := acquire(t, q, quorum.NoFirst)
 				time.Sleep(tt.after)
 				for _, f := range fakes {
 					f.vote(t, "acquire", granted())
@@ -204,7 +204,7 @@ func TestAFailureIsReleasedEverywhere(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, 5)
-				out := acquire(t, q, quorum.Everywhere)
+				out := acquire(t, q, quorum.NoFirst)
 				asked := time.Now()
 				if tt.vote != nil {
 					fakes[0].vote(t, "acquire", tt.vote)
@@ -240,7 +240,7 @@ func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere, q.NewFaults())
+			lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -265,7 +265,7 @@ func TestNothingIsAskedOnAnEndedContext(t *testing.T) {
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := q.Acquire(ctx, ops{}, terms, quorum.Everywhere, q.NewFaults())
+	_, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = q.Read(ctx, ops{}.Acquire(), terms.Timeout, false)
 	require.ErrorIs(t, err, context.Canceled)
@@ -348,7 +348,7 @@ func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, 0, q.NewFaults())
+			lease, err := q.Acquire(ctx, ops{}, terms, 0, q.NewPermanentFailures())
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -370,7 +370,7 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 	permutations(3, func(order []int) {
 		synctest.Test(t, func(t *testing.T) {
 			q, fakes := council(t, 3)
-			out := acquire(t, q, quorum.Everywhere)
+			out := acquire(t, q, quorum.NoFirst)
 			seen := false
 			for _, seat := range order {
 				switch {
@@ -409,12 +409,12 @@ func TestWhatAPersonMustMendEndsTheWaiting(t *testing.T) {
 				f.answers(tt.votes[i])
 			}
 			var err error
-			faults := q.NewFaults()
+			faults := q.NewPermanentFailures()
 			for range 2 { // a round is decided before every node has spoken; the next one knows
-				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
+				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 			}
-			var stuck *quorum.StuckError
+			var stuck *quorum.PermanentError
 			assert.Equal(t, tt.stuck, assertAs(err, &stuck))
 		})
 	}
@@ -427,13 +427,13 @@ func TestAMendedNodeIsNotBrokenAnyMore(t *testing.T) {
 	for _, f := range fakes {
 		f.answers(refused)
 	}
-	var stuck *quorum.StuckError
-	faults := q.NewFaults()
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
+	var stuck *quorum.PermanentError
+	faults := q.NewPermanentFailures()
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
 	require.ErrorAs(t, err, &stuck)
 	fakes[0].answers(from("a", granted()))
 	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown})) // OOM, say: it tells who it is
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, faults)
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &stuck))
 }
@@ -445,13 +445,13 @@ func TestOneCallersFaultsAreNotAnothers(t *testing.T) {
 	for _, f := range fakes {
 		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
-	var stuck *quorum.StuckError
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	var stuck *quorum.PermanentError
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.ErrorAs(t, err, &stuck)
 	for _, f := range fakes {
 		f.answers(failed())
 	}
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &stuck), "they are down, no more")
 }
@@ -462,10 +462,10 @@ func TestAnAnswerToAReleaseDoesNotMendANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
 		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
-		var stuck *quorum.StuckError
-		faults := q.NewFaults()
+		var stuck *quorum.PermanentError
+		faults := q.NewPermanentFailures()
 		for round := range 2 {
-			out := acquireAgain(t, q, quorum.Everywhere, faults)
+			out := acquireAgain(t, q, quorum.NoFirst, faults)
 			for i, f := range fakes {
 				f.vote(t, "acquire", []*node.Vote{failed(), failed(), refused, refused, refused}[i])
 				synctest.Wait()
@@ -491,8 +491,8 @@ func TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst(t *testing.T) {
 				f.answers(from("x", granted()))
 			}
 		}
-		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
-		var stuck *quorum.StuckError
+		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+		var stuck *quorum.PermanentError
 		require.ErrorAs(t, err, &stuck, "name %d granted", grants)
 	}
 }

@@ -14,10 +14,10 @@ var (
 	ErrNoQuorum = errors.New("redlock: no majority of the masters answered")
 	// ErrGone: a majority of the nodes said that the token is not there any more.
 	ErrGone = errors.New("a majority of the masters no longer holds the token")
-	// ErrEnding: Config.Ending was closed.
-	ErrEnding = errors.New("the quorum is being closed")
-	// ErrOver: the lease was released, or its deadline has passed.
-	ErrOver = errors.New("the lease is over")
+	// ErrClosing: Config.Closing was closed.
+	ErrClosing = errors.New("the quorum is being closed")
+	// ErrEnded: the lease was released, or its deadline has passed.
+	ErrEnded = errors.New("the lease is over")
 )
 
 // DeniedError reports that another holder has the lock.
@@ -61,17 +61,17 @@ const longestReason = 320
 // Unwrap returns Err.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// StuckError reports that too many nodes failed with errors that only an operator can fix, so that retrying cannot
+// PermanentError reports that too many nodes failed with errors that only an operator can fix, so that retrying cannot
 // succeed. See [node.Permanent].
-type StuckError struct {
+type PermanentError struct {
 	// Err wraps ErrNoQuorum and a *NodeError for each of these nodes.
 	Err error
 }
 
-func (e *StuckError) Error() string { return e.Err.Error() }
+func (e *PermanentError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
-func (e *StuckError) Unwrap() error { return e.Err }
+func (e *PermanentError) Unwrap() error { return e.Err }
 
 // noQuorum wraps ErrNoQuorum with why.
 func noQuorum(why error) error {

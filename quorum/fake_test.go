@@ -149,10 +149,10 @@ type outcome struct {
 // acquire calls Acquire behind the test, in a bubble, and returns once everything stands still.
 func acquire(t *testing.T, q *quorum.Quorum, scout int) <-chan outcome {
 	t.Helper()
-	return acquireAgain(t, q, scout, q.NewFaults())
+	return acquireAgain(t, q, scout, q.NewPermanentFailures())
 }
 
-func acquireAgain(t *testing.T, q *quorum.Quorum, scout int, faults *quorum.Faults) <-chan outcome {
+func acquireAgain(t *testing.T, q *quorum.Quorum, scout int, faults *quorum.PermanentFailures) <-chan outcome {
 	t.Helper()
 	out := make(chan outcome, 1)
 	ctx := t.Context()
@@ -194,7 +194,7 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.NoError(t, err)
 	for _, f := range fakes {
 		f.script = nil

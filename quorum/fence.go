@@ -113,7 +113,7 @@ func (l *Lease) fenceIn(ctx context.Context, acquire *round) error {
 func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(ask{
-		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, void: &l.released, scout: Everywhere,
+		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, void: &l.released, scout: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
 		each: func(i int, _ *node.Call) *node.Vote {
 			if v := granted[i]; v.Verdict == node.Granted {
@@ -129,8 +129,8 @@ func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) 
 		return r, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-l.q.cfg.Ending:
-		return nil, ErrEnding
+	case <-l.q.cfg.Closing:
+		return nil, ErrClosing
 	}
 }
 

@@ -49,8 +49,8 @@ type Lease struct {
 	trails  []trail
 }
 
-// Everywhere asks all nodes at once.
-const Everywhere = -1
+// NoFirst asks all nodes at once.
+const NoFirst = -1
 
 // Acquire asks every node for the lock and returns the lease as soon as a majority has granted it with time left.
 // With a scout, that node is asked first, and the others only unless it denies: contenders that agree on the scout do
@@ -59,10 +59,10 @@ const Everywhere = -1
 // A failure has been released on every node before Acquire returns, as far as the caller is concerned: the releases
 // are on their way, behind everything else sent to the node, and need nobody to wait for them. The error is a
 // *DeniedError if somebody else holds it; ErrNoQuorum, wrapped with a *NodeError for each node that failed; a
-// *StuckError if no waiting will help; ErrEnding; or the context's.
+// *PermanentError if no waiting will help; ErrClosing; or the context's.
 //
-// A caller who tries again passes the same faults, of [Quorum.NewFaults], each time.
-func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, faults *Faults) (*Lease, error) {
+// A caller who tries again passes the same faults, of [Quorum.NewPermanentFailures], each time.
+func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, faults *PermanentFailures) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 	l.acquire, l.asked = r, r.asked
 	held := false
 	defer func() {
-		if !held { // also if the Voted callback panics
+		if !held { // also if the OnVote callback panics
 			l.Release(false, nil)
 		}
 	}()
@@ -93,8 +93,8 @@ func (q *Quorum) Acquire(ctx context.Context, ops Ops, terms Terms, scout int, f
 		err = l.acquired(ctx, r)
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-q.cfg.Ending:
-		err = ErrEnding
+	case <-q.cfg.Closing:
+		err = ErrClosing
 	}
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (l *Lease) acquired(ctx context.Context, r *round) error {
 	case held:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: alone}
 	case r.faults.stuck():
-		return &StuckError{Err: noQuorum(r.errors())}
+		return &PermanentError{Err: noQuorum(r.errors())}
 	default:
 		return noQuorum(r.errors())
 	}
@@ -160,9 +160,9 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return until
 }
 
-// Adopt makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
+// Import makes a lease of a lock that was taken elsewhere: maybe says on which nodes its token was seen, or may be, since
 // they did not answer; until when it is known to last; and fence is its fencing token, 0 for none.
-func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
+func (q *Quorum) Import(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
 		q: q, ops: ops, terms: terms, until: until, slept: q.sleep.fresh(), fence: fence,
 		trails: make([]trail, len(q.nodes)),
@@ -183,9 +183,9 @@ func (q *Quorum) Adopt(ops Ops, terms Terms, maybe []bool, until time.Time, fenc
 	return l
 }
 
-// Become gives the lease the operations of another kind, into which its next extension turns what the nodes hold. Their
+// ChangeKind gives the lease the operations of another kind, into which its next extension turns what the nodes hold. Their
 // Release takes away what is there, of the one kind or the other.
-func (l *Lease) Become(ops Ops) {
+func (l *Lease) ChangeKind(ops Ops) {
 	l.order.Lock()
 	defer l.order.Unlock()
 	l.mu.Lock()
@@ -200,16 +200,16 @@ func (l *Lease) Until() time.Time {
 	return l.until
 }
 
-// Fix fixes the deadline where it is: no extension moves it any more.
-func (l *Lease) Fix() {
+// FreezeDeadline fixes the deadline where it is: no extension moves it any more.
+func (l *Lease) FreezeDeadline() {
 	l.mu.Lock()
 	l.fixed = true
 	l.mu.Unlock()
 }
 
-// End fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
+// ExpiresWithin fixes the deadline if it is no more than lead away, and reports whether it is fixed: no extension moves it any more.
 // The sleepMeter's reading that it uses may be a second old. Call Wake before it to use a fresh one.
-func (l *Lease) End(lead time.Duration) bool {
+func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
 	slept := l.q.sleep.recent(now)
 	l.mu.Lock()
@@ -228,13 +228,13 @@ func (l *Lease) Capped() bool {
 
 // Extend asks every node for a further TTL and tells done, once, from any goroutine and perhaps before it returns:
 // nil, and Until has moved; ErrGone, a majority no longer has the token, and the lease is lost; ErrNoQuorum, wrapped
-// with what the nodes said, and the lease goes on as before; ErrOver, it was released meanwhile, or its deadline passed.
+// with what the nodes said, and the lease goes on as before; ErrEnded, it was released meanwhile, or its deadline passed.
 //
 // A node that lost the key gets it back, but counts only from the next extension on: its vote says that the token was
 // gone, and meanwhile somebody else may have had it there.
 func (l *Lease) Extend(done func(error)) {
 	if l.released.Load() {
-		done(ErrOver)
+		done(ErrEnded)
 		return
 	}
 	// An adopted lease may have more than a TTL left. The extension takes that away, also where its answer is lost.
@@ -255,7 +255,7 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
 	r := l.q.prepare(ask{
-		op: op, timeout: l.terms.Timeout, void: &l.released, scout: Everywhere, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, void: &l.released, scout: NoFirst, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Voter, c.Written = &extension{l: l, round: c.Voter}, &l.trails[i].wrote
 			l.mu.Lock()
@@ -282,7 +282,7 @@ func (l *Lease) extended(r *round) error {
 		defer l.mu.Unlock()
 		l.wake(slept)
 		if l.released.Load() || l.fixed || !l.q.cfg.Clock.Now().Before(l.until) {
-			return ErrOver // too late: meanwhile it may have been another's
+			return ErrEnded // too late: meanwhile it may have been another's
 		}
 		if until := l.deadline(r.asked).Add(r.slept - slept); until.After(l.until) {
 			l.until = until

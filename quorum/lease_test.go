@@ -151,7 +151,7 @@ func TestAnExtensionThatComesAfterTheDeadlineDoesNotCount(t *testing.T) {
 					require.NoError(t, said())
 					return
 				}
-				require.ErrorIs(t, said(), quorum.ErrOver)
+				require.ErrorIs(t, said(), quorum.ErrEnded)
 				assert.Equal(t, before, lease.Until())
 			})
 		})
@@ -170,12 +170,12 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 		assert.True(t, f.asked("extend")[0].Cancelled.Load(), "dropped where it was not written yet")
 		f.vote(t, "extend", granted())
 	}
-	require.ErrorIs(t, saidPending(), quorum.ErrOver)
+	require.ErrorIs(t, saidPending(), quorum.ErrEnded)
 	assert.Equal(t, before, lease.Until())
 
 	done, said := told(t)
 	lease.Extend(done)
-	require.ErrorIs(t, said(), quorum.ErrOver)
+	require.ErrorIs(t, said(), quorum.ErrEnded)
 	assert.Len(t, fakes[0].asked("extend"), 1, "and nothing more is sent")
 }
 
@@ -187,7 +187,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 15 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere, q.NewFaults())
+		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, q.NewPermanentFailures())
 		require.NoError(t, err)
 		assert.False(t, lease.Capped())
 		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
@@ -197,7 +197,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		assert.True(t, lease.Capped())
 
 		capped.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.Everywhere, q.NewFaults())
+		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, q.NewPermanentFailures())
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())
@@ -250,7 +250,7 @@ func TestReleaseReturnsAtTheMajority(t *testing.T) {
 
 	again, saidAgain := told(t)
 	lease.Release(false, unheard(again))
-	require.ErrorIs(t, saidAgain(), quorum.ErrOver)
+	require.ErrorIs(t, saidAgain(), quorum.ErrEnded)
 	for _, f := range fakes {
 		assert.Len(t, f.asked("release"), 1, "only the first call does anything")
 	}
@@ -283,7 +283,7 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 			fakes[0].answers(tt.acquire)
 			fakes[1].answers(granted())
 			fakes[2].answers(granted())
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 			require.NoError(t, err)
 			fakes[0].script = nil
 			lease.Extend(func(err error) { require.NoError(t, err) })
@@ -310,7 +310,7 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		until := time.Now().Add(time.Minute)
-		lease := q.Adopt(ops{}, terms, []bool{true, true, false}, until, 0)
+		lease := q.Import(ops{}, terms, []bool{true, true, false}, until, 0)
 		assert.Equal(t, until, lease.Until())
 		lease.Release(false, nil)
 		for _, f := range fakes[:2] {
@@ -336,7 +336,7 @@ func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
 		lease.Release(false, nil)
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
 
-		q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
+		q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
 		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "nobody knows")
 	})
 }
@@ -347,7 +347,7 @@ func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 		q, _ := council(t, 3)
 		capped := terms
 		capped.MaxHold = time.Second
-		lease := q.Adopt(ops{}, capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
+		lease := q.Import(ops{}, capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
 		assert.Equal(t, time.Second, time.Until(lease.Until()))
 		assert.True(t, lease.Capped())
 	})
@@ -370,7 +370,7 @@ func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, 3)
-				lease := q.Adopt(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
+				lease := q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
 				time.Sleep(time.Second)
 				ends := time.Now().Add(terms.TTL - terms.Drift)
 				done, said := told(t)
@@ -404,7 +404,7 @@ func TestALeaseTurnsIntoAnotherKindBetweenExtensions(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	lease := held(t, q, fakes)
-	lease.Become(kind{name: "writer"})
+	lease.ChangeKind(kind{name: "writer"})
 	reached, goOn := make(chan struct{}), make(chan struct{})
 	fakes[1].script = func(string) *node.Vote {
 		close(reached)
@@ -419,7 +419,7 @@ func TestALeaseTurnsIntoAnotherKindBetweenExtensions(t *testing.T) {
 	<-reached
 	go func() {
 		defer close(became)
-		lease.Become(kind{name: "reader"})
+		lease.ChangeKind(kind{name: "reader"})
 	}()
 	select {
 	case <-became:

@@ -46,15 +46,15 @@ type Config struct {
 	Nodes []Node
 	// Clock is where all times come from.
 	Clock clock.Clock
-	// Voted, if set, is told every vote.
-	Voted func(node string, op *node.Op, v node.Vote)
-	// Standing, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
+	// OnVote, if set, is told every vote.
+	OnVote func(node string, op *node.Op, v node.Vote)
+	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
 	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
-	Standing func(node string, err error)
-	// Twins, if set, is told once that two nodes are one server, when they first answer in one round.
-	Twins func(node, twin string)
-	// Ending, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrEnding.
-	Ending <-chan struct{}
+	OnHealth func(node string, err error)
+	// OnDuplicate, if set, is told once that two nodes are one server, when they first answer in one round.
+	OnDuplicate func(node, twin string)
+	// Closing, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrClosing.
+	Closing <-chan struct{}
 }
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
@@ -68,7 +68,7 @@ type Quorum struct {
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
-	twins sync.Map // pairs of seats that Twins was told of
+	twins sync.Map // pairs of seats that OnDuplicate was told of
 }
 
 // New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
@@ -99,8 +99,8 @@ func New(cfg Config) (*Quorum, error) {
 	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.nodes[a].Name(), q.nodes[b].Name()) })
 	for _, nd := range q.nodes {
 		err := nd.Bind(q.group.Go, func(err error) {
-			if cfg.Standing != nil {
-				cfg.Standing(nd.Name(), err)
+			if cfg.OnHealth != nil {
+				cfg.OnHealth(nd.Name(), err)
 			}
 		})
 		if err != nil {
@@ -115,18 +115,18 @@ func (q *Quorum) Majority() int { return q.need }
 
 // tellTwins tells of a pair of nodes that are one server, if nobody has yet.
 func (q *Quorum) tellTwins(pair [2]int) {
-	if q.cfg.Twins == nil {
+	if q.cfg.OnDuplicate == nil {
 		return
 	}
 	if _, told := q.twins.LoadOrStore(pair, true); !told {
-		q.cfg.Twins(q.nodes[pair[0]].Name(), q.nodes[pair[1]].Name())
+		q.cfg.OnDuplicate(q.nodes[pair[0]].Name(), q.nodes[pair[1]].Name())
 	}
 }
 
-// Tell asks every node op and waits for none.
-func (q *Quorum) Tell(op *node.Op, timeout time.Duration) {
+// Broadcast asks every node op and waits for none.
+func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
 	q.ask(ask{
-		op: op, timeout: timeout, scout: Everywhere,
+		op: op, timeout: timeout, scout: NoFirst,
 		enough:  func(*tally) bool { return false },
 		decided: func(*round) {},
 	})

@@ -60,7 +60,7 @@ func TestStandingSaysOfWhichNode(t *testing.T) {
 	t.Parallel()
 	var told []string
 	_, fakes := council(t, 3, func(c *quorum.Config) {
-		c.Standing = func(node string, err error) { told = append(told, fmt.Sprint(node, " ", err)) }
+		c.OnHealth = func(node string, err error) { told = append(told, fmt.Sprint(node, " ", err)) }
 	})
 	fakes[1].tell(errDown)
 	fakes[2].tell(nil)
@@ -71,14 +71,14 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	t.Parallel()
 	var told []string
 	q, fakes := council(t, 3, func(c *quorum.Config) {
-		c.Voted = func(master string, op *node.Op, v node.Vote) {
+		c.OnVote = func(master string, op *node.Op, v node.Vote) {
 			told = append(told, master+" "+op.Name+" "+v.Verdict.String())
 		}
 	})
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())
 	fakes[2].answers(failed())
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.Everywhere, q.NewFaults())
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, told,
 		"the straggler that came after the decision too")
@@ -90,10 +90,10 @@ func TestTwinsAreToldOfOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var told []string
 			q, fakes := council(t, 3, func(c *quorum.Config) {
-				c.Twins = func(node, twin string) { told = append(told, node+" "+twin) }
+				c.OnDuplicate = func(node, twin string) { told = append(told, node+" "+twin) }
 			})
 			for range 3 {
-				out := acquire(t, q, quorum.Everywhere)
+				out := acquire(t, q, quorum.NoFirst)
 				for _, i := range order {
 					fakes[i].vote(t, "acquire", from([]string{"x", "y", "x"}[i], granted()))
 				}
@@ -255,12 +255,12 @@ func TestMessagesOfAMajorityThatIsFreeDoNotWakeAgain(t *testing.T) {
 func TestScoutSkipsSuspects(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	assert.Equal(t, 1, q.Scout(4), "by the hash, the same for everybody")
-	assert.Equal(t, q.Scout(4), q.Scout(4))
+	assert.Equal(t, 1, q.FirstNode(4), "by the hash, the same for everybody")
+	assert.Equal(t, q.FirstNode(4), q.FirstNode(4))
 	fakes[1].suspect = true
-	assert.Equal(t, 2, q.Scout(4), "the next one in order")
+	assert.Equal(t, 2, q.FirstNode(4), "the next one in order")
 	fakes[2].suspect = true
-	assert.Equal(t, 0, q.Scout(4), "around the end")
+	assert.Equal(t, 0, q.FirstNode(4), "around the end")
 	fakes[0].suspect = true
-	assert.Equal(t, quorum.Everywhere, q.Scout(4), "nobody is left to be asked first")
+	assert.Equal(t, quorum.NoFirst, q.FirstNode(4), "nobody is left to be asked first")
 }

@@ -18,7 +18,7 @@ type Answer struct {
 // Read sends op, which changes nothing, to every node. It returns the answers by seat when all nodes have voted, at the
 // latest after timeout. With clear, it returns as soon as a majority has granted or a majority has denied. If fewer
 // than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
-// ErrEnding and the context's.
+// ErrClosing and the context's.
 func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
 	return q.Probe(ctx, op, timeout, clear, nil, nil)
 }
@@ -41,7 +41,7 @@ func (q *Quorum) Probe(
 	}
 	done := make(chan struct{})
 	r := q.ask(ask{
-		op: op, timeout: timeout, scout: Everywhere,
+		op: op, timeout: timeout, scout: NoFirst,
 		enough: func(t *tally) bool { return clear && t.clear() },
 		each: func(seat int, c *node.Call) *node.Vote {
 			if res != nil {
@@ -58,8 +58,8 @@ func (q *Quorum) Probe(
 	case <-done:
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-q.cfg.Ending:
-		return nil, ErrEnding
+	case <-q.cfg.Closing:
+		return nil, ErrClosing
 	}
 	answers := make([]Answer, len(q.nodes))
 	answered, free := false, false
@@ -78,10 +78,10 @@ func (q *Quorum) Probe(
 	return answers, nil
 }
 
-// Scout returns the seat of the node that contenders for a name ask first. It depends on the name's hash and the nodes'
-// names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect, Scout
+// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the nodes'
+// names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect, FirstNode
 // returns the next one.
-func (q *Quorum) Scout(hash uint64) int {
+func (q *Quorum) FirstNode(hash uint64) int {
 	n := len(q.nodes)
 	first := int(hash % uint64(n))
 	for i := range n {
@@ -90,5 +90,5 @@ func (q *Quorum) Scout(hash uint64) int {
 			return seat
 		}
 	}
-	return Everywhere
+	return NoFirst
 }

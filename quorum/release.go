@@ -5,13 +5,13 @@ import "github.com/redlock-go/redlock/node"
 // Release ends the lease at once and takes its keys away from every node that may have them. done, if not nil, is
 // told once what a majority said: nil, and how many heard of it, where its nodes know; ErrGone, it no longer had the token;
 // or ErrNoQuorum, wrapped, and the releases are pursued all the same, until each node has answered. Those who wait for
-// the keys are told of it unless it is silent. Only the first call does anything; done of a later one is told ErrOver.
+// the keys are told of it unless it is silent. Only the first call does anything; done of a later one is told ErrEnded.
 func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
 	if l.released.Swap(true) {
-		done(0, ErrOver)
+		done(0, ErrEnded)
 		return
 	}
 	now := l.q.cfg.Clock.Now()
@@ -19,7 +19,7 @@ func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
 	op := l.ops.Release(!silently && !l.until.IsZero())
 	l.mu.Unlock()
 	l.q.ask(ask{
-		op: op, timeout: l.terms.Timeout, scout: Everywhere, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, scout: NoFirst, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = l.terms.TTL + l.terms.Drift
 			c.Delivery.FirstAsked = l.asked

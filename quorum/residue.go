@@ -94,7 +94,7 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 		return
 	}
 	q.ask(ask{
-		op: op, timeout: timeout, scout: Everywhere,
+		op: op, timeout: timeout, scout: NoFirst,
 		enough:  func(*tally) bool { return false },
 		decided: func(*round) {},
 		each: func(seat int, c *node.Call) *node.Vote {

@@ -35,7 +35,7 @@ type ask struct {
 	// fencing: the grants carry fencing tokens.
 	fencing bool
 	// faults take note of the votes, if set.
-	faults *Faults
+	faults *PermanentFailures
 	// enough says when enough is known.
 	enough func(*tally) bool
 	// each may adjust the call to one node, or answer it by returning a vote.
@@ -71,7 +71,7 @@ func (r *round) start() {
 }
 
 // submitFrom submits the calls for seat and all later seats, except the scout's. A node that refuses a call votes
-// immediately, and the Voted callback may panic. submitFrom then still submits the remaining calls.
+// immediately, and the OnVote callback may panic. submitFrom then still submits the remaining calls.
 func (r *round) submitFrom(seat int, now time.Time) {
 	if seat == len(r.calls) {
 		return
@@ -142,8 +142,8 @@ func (r *round) Vote(seat int, v node.Vote) {
 		return
 	}
 	defer r.count(seat, v) // also if the callback panics
-	if r.q.cfg.Voted != nil && (v.Err != nil || !v.Unsent) {
-		r.q.cfg.Voted(r.q.nodes[seat].Name(), r.op, v)
+	if r.q.cfg.OnVote != nil && (v.Err != nil || !v.Unsent) {
+		r.q.cfg.OnVote(r.q.nodes[seat].Name(), r.op, v)
 	}
 }
 

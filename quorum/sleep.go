@@ -52,8 +52,8 @@ func (m *sleepMeter) recent(now time.Time) time.Duration {
 	return time.Duration(m.last.Load())
 }
 
-// Slept returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
-func (q *Quorum) Slept() time.Duration { return q.sleep.fresh() }
+// Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
+func (q *Quorum) Suspended() time.Duration { return q.sleep.fresh() }
 
 // wake moves the deadline and the cap earlier by the time for which the machine was suspended since the reading on
 // which they are based. It must be called with l.mu held.
