@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func ship(ctx context.Context, masters []string) error {
@@ -21,20 +21,10 @@ func ship(ctx context.Context, masters []string) error {
 	}) // ErrLost: the lock expired under the function, and another holder may have run since
 }
 
-// A process locks, works under a context that ends with the lock, and unlocks. This is the README's code.
+// A process acquires a lock, works under a context that ends with the lock, and releases it. The README shows this code.
 func Example() {
-	masters, err := embedded.OpenAll(5) // in their place: the URLs of your masters
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer embedded.CloseAll(masters)
-	urls := make([]string, len(masters))
-	for i, m := range masters {
-		urls[i] = m.URL()
-	}
-	fmt.Println(ship(context.Background(), urls))
-	// Output:
-	// order 42 is ours: true
-	// <nil>
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		return ship(ctx, redlocktest.URLs(masters)) // in a program: the URLs of its masters
+	})
+	// Output: order 42 is ours: true
 }
