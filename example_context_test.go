@@ -21,7 +21,7 @@ type shop struct {
 func (s *shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lock, err := s.locker.TryLock(r.Context(), "orders:"+r.PathValue("id"))
 	if errors.Is(err, redlock.ErrHeld) {
-		http.Error(w, "somebody is at it", http.StatusConflict)
+		http.Error(w, "the order is being processed", http.StatusConflict)
 		return
 	}
 	if err != nil {

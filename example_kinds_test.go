@@ -15,7 +15,7 @@ import (
 func once(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
 	err := locker.Do(ctx, "nightly-report", work) // waits, locks, works, unlocks
 	if errors.Is(err, redlock.ErrLost) {
-		return fmt.Errorf("somebody else may have worked beside us: %w", err)
+		return fmt.Errorf("another holder may have run at the same time: %w", err)
 	}
 	return err
 }

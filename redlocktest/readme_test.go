@@ -12,7 +12,7 @@ import (
 
 // This is the README's, word for word; readme_test.go at the root compares them.
 func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // where the TTL of 10 s ends at once
+	synctest.Test(t, func(t *testing.T) { // here the TTL of 10 s takes no real time
 		masters := redlocktest.StartVirtual(t, 5)
 		locker, err := redlock.Open(redlocktest.URLs(masters))
 		if err != nil {
@@ -27,7 +27,7 @@ func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		if !errors.Is(err, redlock.ErrLost) {
-			t.Fatalf("the loss went unnoticed: %v", err)
+			t.Fatalf("the loss was not reported: %v", err)
 		}
 	})
 }

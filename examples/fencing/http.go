@@ -25,8 +25,8 @@ type head struct {
 	Version string `json:"version"` // the name of the object that holds it
 }
 
-// Save puts a report under a name of its own, and then lets the head point to it, unless a later holder's is there. It may be
-// repeated. What a refused Save has put stays, and is nobody's.
+// Save stores a report as a new object, and then makes the head point to it unless the head has a later holder's token.
+// Save may be repeated. The object of a refused Save stays, and nothing refers to it.
 func (b Bucket) Save(ctx context.Context, fence uint64, name string, body []byte) error {
 	mine := head{Fence: fence, Version: fmt.Sprintf("%s/%d-%s", name, fence, rand.Text())}
 	if err := b.put(ctx, mine.Version, body, "If-None-Match", "*"); err != nil {
@@ -51,7 +51,7 @@ func (b Bucket) Save(ctx context.Context, fence uint64, name string, body []byte
 		if err = b.put(ctx, name+"/head", text, condition, value); !errors.Is(err, errChanged) {
 			return err
 		}
-		// Somebody was faster: see who.
+		// Another writer was faster: read its token.
 	}
 }
 

@@ -15,7 +15,7 @@ var saveScript = redis.NewScript(saveLua)
 // Hash keeps values in a Redis, each in a hash with the largest token that has written it.
 type Hash struct{ Client redis.UniversalClient }
 
-// Save writes a value, unless a later holder has. It may be repeated.
+// Save writes a value unless a later holder has written it. It may be repeated.
 func (h Hash) Save(ctx context.Context, fence uint64, key, value string) error {
 	written, err := saveScript.Run(ctx, h.Client, []string{key}, fence, value).Bool()
 	if err != nil {

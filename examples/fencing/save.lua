@@ -1,4 +1,4 @@
--- Writes a value, unless a later holder has.
+-- Writes a value unless a later holder has written it.
 --   KEYS[1]  a hash: the value, and the largest fencing token that has written it
 --   ARGV[1]  the fencing token    ARGV[2]  the value
 -- Returns 1: written. 0: the token is stale, and nothing is changed.

@@ -17,8 +17,8 @@ CREATE TABLE reports (
 // Table keeps reports in a SQL database. Its statements run on PostgreSQL and on SQLite alike.
 type Table struct{ DB *sql.DB }
 
-// Save writes a report, unless a later holder has. The holder may save again, and repeat a Save of which it does not know
-// whether it was done.
+// Save writes a report unless a later holder has written it. The holder may save again, and may repeat a Save whose
+// outcome is unknown.
 func (t Table) Save(ctx context.Context, fence uint64, name, body string) error {
 	return t.once(ctx, `
 		INSERT INTO reports (name, body, fence) VALUES ($1, $2, $3)
@@ -26,8 +26,8 @@ func (t Table) Save(ctx context.Context, fence uint64, name, body string) error 
 		WHERE reports.fence <= excluded.fence`, name, body, int64(fence))
 }
 
-// SaveFirst writes a report that is there, if the holder has not written it yet: one write for each lock. A repeat is
-// refused like a stranger's, so it looks whose write it was that came first.
+// SaveFirst updates an existing report, once for each lock. The condition also refuses a repeated write, so SaveFirst then
+// reads whose token is there.
 func (t Table) SaveFirst(ctx context.Context, fence uint64, name, body string) error {
 	err := t.once(ctx, `UPDATE reports SET body = $2, fence = $3 WHERE name = $1 AND fence < $3`, name, body, int64(fence))
 	if !errors.Is(err, ErrStale) {
@@ -38,13 +38,13 @@ func (t Table) SaveFirst(ctx context.Context, fence uint64, name, body string) e
 		return err
 	}
 	if uint64(last) == fence {
-		return nil // it was this one's own, and only the answer was lost
+		return nil // our own write, whose reply was lost
 	}
 	return ErrStale
 }
 
-// Change reads a report, and writes what change makes of it. It leaves its token before it reads: from then on no earlier
-// holder writes over what was read.
+// Change reads a report and writes what change returns. It stores its token before it reads, so that no earlier holder
+// can overwrite what was read.
 func (t Table) Change(ctx context.Context, fence uint64, name string, change func(body string) string) error {
 	err := t.once(ctx, `UPDATE reports SET fence = $2 WHERE name = $1 AND fence <= $2`, name, int64(fence))
 	if err != nil {
