@@ -150,7 +150,7 @@ func (a *attempts) run(ctx context.Context, w *waiter) (*Lock, error) {
 		return nil, t.err
 	case t.from != nil:
 		lock, err := a.take(ctx, w, t.from.lease, t.from.claim, t.from.tenure.next())
-		t.from.heir.Store(lock)
+		t.from.handedOver(lock)
 		return lock, err
 	}
 	if err := a.letOthers(ctx, t.after); err != nil {
@@ -271,7 +271,7 @@ func (a *attempts) take(ctx context.Context, w *waiter, lease *quorum.Lease, c *
 	// First the line: a lock that is scheduled may end at any moment, and its end must find the line held.
 	a.locker.lines.won(a.line, w, lock)
 	if !lock.schedule() {
-		lock.release(nil)
+		lock.transition(change{event: eventClose, cause: ErrClosed})
 		return nil, ErrClosed
 	}
 	if t := a.cfg.trace; t != nil && t.Acquired != nil {
@@ -285,7 +285,7 @@ func (a *attempts) traceAcquired(t *Trace, lock *Lock) {
 	returned := false
 	defer func() {
 		if !returned {
-			lock.endWith(releasedError{lock.claimed()})
+			lock.abandon()
 		}
 	}()
 	t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)

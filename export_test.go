@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"unsafe"
+
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -55,4 +57,40 @@ func (l *Locker) Queue(name string, callers int) (deny func(), try func() (leave
 func (l *Locker) Released(name string) {
 	now := l.cfg.clock.Now()
 	l.lines.heard(&line{target: mutexOf(name)}, 1, now.Add(leastGap), now)
+}
+
+// LockSize is what a held lock takes in memory, without what it points to.
+const LockSize = unsafe.Sizeof(Lock{})
+
+// Phase returns the lock's phase.
+func (l *Lock) Phase() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.phase.String()
+}
+
+// Phases and Events are the names of all phases and events of a lock.
+func Phases() (names []string) {
+	for p := range phases {
+		names = append(names, p.String())
+	}
+	return names
+}
+
+// Events returns the names of all events.
+func Events() (names []string) {
+	for e := range events {
+		names = append(names, e.String())
+	}
+	return names
+}
+
+// Happen applies an event to the lock. A give-back is not silent.
+func (l *Lock) Happen(name string, cause error) (before string) {
+	for e := range events {
+		if e.String() == name {
+			return l.transition(change{event: e, cause: cause}).String()
+		}
+	}
+	panic("no such event: " + name)
 }

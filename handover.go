@@ -69,27 +69,6 @@ func (l *Lock) suits(w *waiter, now time.Time) bool {
 
 func (c *config) handsOver() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
 
-// handOver hands the lock, which has ended for its holder, over to the next in line. It reports whether it did. It does
-// not if Token was called before the release: the caller may still use the token.
-func (l *Lock) handOver() bool {
-	l.mu.Lock()
-	ln, shown := l.line, l.shown
-	l.until = l.lease.Until()
-	l.mu.Unlock()
-	if ln == nil || shown || !l.cfg.handsOver() {
-		return false
-	}
-	return l.locker.lines.handOver(ln, l, l.cfg.clock.Now())
-}
-
-// goesOn reports whether the next in line is to ask for the name right behind the release of the lock, which is then silent.
-func (l *Lock) goesOn() bool {
-	l.mu.Lock()
-	ln := l.line
-	l.mu.Unlock()
-	return ln != nil && l.locker.lines.goOn(ln, l, l.cfg.clock.Now())
-}
-
 // announce tells those who wait for the name that it is free: of a release that was silent, when nobody here goes on with it.
 func (l *Lock) announce() {
 	for _, name := range l.claim.Target.Names {

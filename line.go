@@ -188,7 +188,7 @@ func (ls *lines) leave(ln *line, w *waiter) {
 	ls.mu.Unlock()
 	left.run()
 	if from != nil {
-		from.release(nil)
+		from.giveBack()
 	}
 }
 

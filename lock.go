@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -19,31 +17,30 @@ type Lock struct {
 	locker *Locker
 	name   string
 	token  string
-	line   *line // nil: attached
 	cfg    *config
 	lease  *quorum.Lease
-	values context.Context // the values of the context given to Lock, nothing else of it
+	base   context.Context // the context given to Lock without its cancellation and deadline
 	tenure tenure
-	heir   atomic.Pointer[Lock] // to which the lease was handed over
 
-	renewal keepalive.Entry
+	renewal keepalive.Entry // for locker.schedule, which guards it
 
-	unlocked bool // Unlock was called; guarded by mu, as all below
-	mu       sync.Mutex
-	shown    bool        // Token returned the token while the lock was not released; somebody may still use it
-	spent    string      // what Token returns of a released lock whose token was never shown; "" until it is asked for
-	claim    *kind.Claim // a downgrade makes another of it
-	err      error       // nil while held
-	remains  bool        // it was lost, and its keys have not been cleared
-	until    time.Time   // when it would have ended; zero until it was unlocked
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	mu           sync.Mutex
+	phase        phase
+	tokenExposed bool        // Token returned token: somebody may still use it
+	decoy        string      // what Token returns if it is first called after Unlock; "" until then
+	claim        *kind.Claim // a downgrade replaces it
+	line         *line       // the queue in which the caller waited; nil: attached, or downgraded
+	successor    *Lock       // to which the lease was handed over
+	err          error       // nil while held
+	until        time.Time   // when the lock would have ended; zero while held
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
 }
 
 func newLock(ctx context.Context, l *Locker, c *kind.Claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
 	return &Lock{
 		locker: l, name: c.Target.Title(), token: c.Token, claim: c, line: ln, cfg: cfg, lease: lease,
-		values: context.WithoutCancel(ctx),
+		base: context.WithoutCancel(ctx),
 	}
 }
 
@@ -59,14 +56,16 @@ func (l *Lock) Name() string { return l.name }
 func (l *Lock) Token() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shown || !errors.Is(l.err, ErrReleased) {
-		l.shown = true
+	if !errors.Is(l.err, ErrReleased) {
+		l.tokenExposed = true
+	}
+	if l.tokenExposed {
 		return l.token
 	}
-	if l.spent == "" {
-		l.spent = kind.NewToken(kind.OwnerOf(l.token))
+	if l.decoy == "" {
+		l.decoy = kind.NewToken(kind.OwnerOf(l.token))
 	}
-	return l.spent
+	return l.decoy
 }
 
 func (l *Lock) kind() *kind.Kind { return l.claimed().Target.Kind }
@@ -112,7 +111,7 @@ func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.WithValue(l.values, lockKey{}, l))
+		l.ctx, l.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
 		if l.err != nil {
 			l.cancel(l.err)
 		}
@@ -135,13 +134,6 @@ func (l *Lock) Err() error {
 		err = l.ended()
 	}
 	return err
-}
-
-// expire ends the lock as lost if its deadline has passed.
-func (l *Lock) expire() {
-	if l.ended() == nil && l.lease.ExpiresWithin(0) {
-		l.lose(l.expired())
-	}
 }
 
 // ended returns the error that the lock has ended with; nil while it is held.
@@ -186,27 +178,6 @@ func (l *Lock) extend(ctx context.Context) error {
 	}
 }
 
-// extended records the result of an extension, by the keepalive or by Extend.
-func (l *Lock) extended(err error) {
-	if heir := l.heir.Load(); heir != nil {
-		heir.extended(err) // the extension was requested before the hand-over
-		return
-	}
-	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
-	if t := l.cfg.trace; t != nil && t.Extended != nil {
-		t.Extended(l.name, l.Until(), err)
-	}
-	switch {
-	case errors.Is(err, quorum.ErrGone):
-		l.lose(failed("lock", l.names(), ErrLost, err))
-	case errors.Is(err, quorum.ErrEnded):
-		l.Err() // its deadline has passed, unless it was released
-	case err != nil:
-		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
-			"name", names.List(l.names(), names.Truncate), "until", l.Until(), "error", err)
-	}
-}
-
 // expired returns the error for a lock whose deadline has passed.
 func (l *Lock) expired() error {
 	if l.lease.Capped() {
@@ -240,26 +211,24 @@ func (l *Lock) unlock() error {
 	}
 	defer l.locker.end() // Close waits until the release has been submitted
 	l.expire()           // a deadline that has passed is a loss, noticed or not
-	l.mu.Lock()
-	again, was := l.unlocked, l.err
-	l.unlocked = true
-	l.mu.Unlock()
-	switch {
-	case errors.Is(was, ErrClosed):
-		return was
-	case again:
+	switch l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) {
+	case phaseHeld:
+		return l.passOn()
+	case phaseLingering, phaseCleared, phaseClosed:
+		return l.ended()
+	default:
 		return fmt.Errorf("%w: Unlock was called before", ErrReleased)
-	case was != nil:
-		l.clear()
-		return was
-	case !l.setErr(releasedError{l.claimed()}):
-		l.clear()
-		return l.Err() // lost, or closed, this very moment
-	case l.handOver():
+	}
+}
+
+// passOn hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and returns when a
+// majority has confirmed the release.
+func (l *Lock) passOn() error {
+	if l.handOver() {
 		return nil
 	}
 	done := make(chan error, 1)
-	l.giveBack(l.goesOn(), func(err error) { done <- err })
+	l.transition(change{event: eventGiveBack, silent: l.goesOn(), done: func(err error) { done <- err }})
 	err := <-done // arrives at the nodes' deadline at the latest
 	switch {
 	case err == nil:
@@ -272,118 +241,3 @@ func (l *Lock) unlock() error {
 		return err
 	}
 }
-
-// lose ends the lock for its holder. Its keys stay on the masters until Until or until Unlock is called. Then the
-// schedule clears them. The holder may rely on Until: the goroutine that would deliver the loss may not be scheduled.
-func (l *Lock) lose(why error) {
-	if !l.setErr(why) {
-		return
-	}
-	defer func() { // also if a callback panics
-		l.lease.FreezeDeadline() // one more extension may be in progress, and win where the one that lost the lock has healed its keys
-		if !l.locker.schedule.Linger(&l.renewal) {
-			l.clear()
-		}
-	}()
-	l.cfg.logger.Warn("redlock: a lock was lost", "name", names.List(l.names(), names.Truncate), "error", why)
-	if t := l.cfg.trace; t != nil && t.Lost != nil {
-		t.Lost(l.name, why)
-	}
-}
-
-// clear releases the remaining keys of a lost lock, once. It sends the release after everything else, so that no late
-// extension restores the lock.
-func (l *Lock) clear() {
-	l.mu.Lock()
-	ln := l.line
-	l.mu.Unlock()
-	if ln != nil {
-		l.locker.lines.markEnding(ln, l)
-	}
-	l.mu.Lock()
-	remains := l.remains
-	l.remains = false
-	l.mu.Unlock()
-	if remains {
-		l.locker.schedule.Remove(&l.renewal)
-		l.release(nil)
-	}
-}
-
-// endWith ends the lock with the Locker.
-func (l *Lock) endWith(why error) {
-	if l.setErr(why) {
-		l.release(nil)
-		return
-	}
-	l.clear()
-}
-
-// setErr ends the lock for its holder with err, unless it has ended already. It reports whether it ended the lock.
-func (l *Lock) setErr(err error) bool {
-	l.mu.Lock()
-	if l.err != nil {
-		l.mu.Unlock()
-		return false
-	}
-	l.err, l.remains = err, errors.Is(err, ErrLost)
-	if l.cancel != nil {
-		l.cancel(err) // before err is visible: an Unlock that finds a loss must not return while the context is live
-	}
-	l.mu.Unlock()
-	l.locker.schedule.Remove(&l.renewal)
-	return true
-}
-
-func (l *Lock) release(done func(error)) { l.giveBack(false, done) }
-
-// giveBack submits the release and only then gives the turn to the next in line, whose request must follow the release.
-func (l *Lock) giveBack(silently bool, done func(error)) {
-	l.mu.Lock()
-	ln := l.line
-	l.mu.Unlock()
-	now := l.cfg.clock.Now()
-	gap := l.tenure.gap(now)
-	if ln != nil {
-		next := turn{after: gap}
-		if silently {
-			next = turn{tenure: l.tenure.next()}
-		}
-		defer l.locker.lines.ended(ln, next) // also if a callback panics
-	}
-	l.lease.Release(silently, func(heard int64, err error) {
-		if ln != nil && !silently {
-			l.locker.lines.heard(ln, int(heard), now.Add(gap), now)
-		}
-		if done != nil {
-			done(err)
-		}
-	})
-}
-
-// expiryLead is how long before its Until a lock is lost, so that the holder never learns of the loss after Until.
-const expiryLead = time.Millisecond
-
-// scheduled is a Lock as the keepalive schedule sees it. Its methods are not part of Lock's API.
-type scheduled Lock
-
-var _ keepalive.Lock = (*scheduled)(nil)
-
-// schedule begins to extend the lock and to watch its deadline. It reports false if the Locker is closed.
-func (l *Lock) schedule() bool { return l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) }
-
-func (l *scheduled) TTL() time.Duration { return l.cfg.ttl }
-
-func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped() }
-
-func (l *scheduled) Until() time.Time { return l.lease.Until() }
-
-func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
-
-func (l *scheduled) Wake() { l.lease.Wake() }
-
-func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
-
-func (l *scheduled) Expire() { (*Lock)(l).lose((*Lock)(l).expired()) }
-
-func (l *scheduled) Clear() { (*Lock)(l).clear() }

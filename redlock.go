@@ -199,7 +199,7 @@ func (l *Locker) Close() error {
 	close(l.ending)
 	for _, entry := range l.schedule.Close() {
 		lock := (*Lock)(entry.(*scheduled))
-		lock.endWith(failed("lock", lock.names(), ErrClosed))
+		lock.transition(change{event: eventClose, cause: failed("lock", lock.names(), ErrClosed)})
 	}
 	l.busy.Wait()
 	if names := l.quorum.Close(deadline); len(names) > 0 {

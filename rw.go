@@ -69,7 +69,7 @@ func (l *Lock) downgrade(ctx context.Context) error {
 		l.mu.Unlock()
 		return fmt.Errorf("it is a %s lock: only what RW.Lock or RW.TryLock returned can become a reader's", k.Name)
 	}
-	if l.err != nil { // meanwhile
+	if l.phase != phaseHeld { // meanwhile
 		defer l.mu.Unlock()
 		return l.err
 	}

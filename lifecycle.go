@@ -1,0 +1,292 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/keepalive"
+	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// phase is where a Lock is in its life:
+//
+//	held ── lose ──▶ lingering ── clear, close ──▶ cleared ── unlock ──▶ released
+//	                     └────────── unlock ────────────────────────────────▲
+//	held ── unlock ──▶ unlocked ── giveBack ────────────────────────────────┘
+//	                     └──────── handOver ──▶ handedOver
+//	held ── close ──▶ closed
+//
+// All other pairs of a phase and an event change nothing, or are impossible; see transitions.
+type phase uint8
+
+const (
+	phaseHeld       phase = iota // the holder has the lock
+	phaseLingering               // it was lost; its keys stay on the masters until Until or Unlock
+	phaseCleared                 // it was lost, and its keys were released
+	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
+	phaseHandedOver              // the next holder has its lease
+	phaseReleased                // Unlock ended it, and its keys were released
+	phaseClosed                  // its Locker was closed, and its keys were released
+	phases
+	impossible // follows a phase at an event that cannot happen in it
+)
+
+func (p phase) String() string {
+	return [...]string{"held", "lingering", "cleared", "unlocked", "handedOver", "released", "closed"}[p]
+}
+
+// event is what happens to a Lock.
+type event uint8
+
+const (
+	eventLose     event = iota // its deadline passed, or a majority no longer has its token
+	eventClear                 // its Until has passed after it was lost
+	eventUnlock                // Unlock was called
+	eventHandOver              // the next holder took its lease over
+	eventGiveBack              // no next holder takes its lease over
+	eventClose                 // its Locker is closed
+	events
+)
+
+func (e event) String() string {
+	return [...]string{"lose", "clear", "unlock", "handOver", "giveBack", "close"}[e]
+}
+
+// transitions has the phase that follows each phase at each event.
+var transitions = [phases][events]phase{
+	phaseHeld: {
+		eventLose: phaseLingering, eventUnlock: phaseUnlocked, eventClose: phaseClosed,
+		eventClear: impossible, eventHandOver: impossible, eventGiveBack: impossible,
+	},
+	phaseLingering: {
+		eventLose: phaseLingering, eventClear: phaseCleared, eventUnlock: phaseReleased, eventClose: phaseCleared,
+		eventHandOver: impossible, eventGiveBack: impossible,
+	},
+	phaseCleared: {
+		eventLose: phaseCleared, eventClear: phaseCleared, eventUnlock: phaseReleased, eventClose: phaseCleared,
+		eventHandOver: impossible, eventGiveBack: impossible,
+	},
+	phaseUnlocked: {
+		eventLose: phaseUnlocked, eventUnlock: phaseUnlocked, eventClose: phaseUnlocked,
+		eventHandOver: phaseHandedOver, eventGiveBack: phaseReleased,
+		eventClear: impossible,
+	},
+	phaseHandedOver: {
+		eventLose: phaseHandedOver, eventUnlock: phaseHandedOver, eventClose: phaseHandedOver,
+		eventClear: impossible, eventHandOver: impossible, eventGiveBack: impossible,
+	},
+	phaseReleased: {
+		eventLose: phaseReleased, eventUnlock: phaseReleased, eventClose: phaseReleased,
+		eventClear:    phaseReleased, // the deadline and an Unlock of a lost lock overlapped
+		eventHandOver: impossible, eventGiveBack: impossible,
+	},
+	phaseClosed: {
+		eventLose: phaseClosed, eventUnlock: phaseClosed, eventClose: phaseClosed,
+		eventClear: impossible, eventHandOver: impossible, eventGiveBack: impossible,
+	},
+}
+
+// change is an event with its details.
+type change struct {
+	event  event
+	cause  error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
+	silent bool        // eventGiveBack: the release is not published; see goesOn
+	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
+}
+
+// transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. The first
+// event of a lock ends it for its holder. transition panics if the event cannot happen in the lock's phase.
+func (l *Lock) transition(c change) (before phase) {
+	l.mu.Lock()
+	before = l.phase
+	after := transitions[before][c.event]
+	if after == impossible {
+		l.mu.Unlock()
+		panic(fmt.Sprintf("redlock: %v of a lock that is %v", c.event, before))
+	}
+	l.phase = after
+	if before == phaseHeld {
+		if after == phaseLingering {
+			l.lease.FreezeDeadline() // an extension may be in progress, and win on masters where an earlier one restored the keys
+		}
+		l.err, l.until = c.cause, l.lease.Until()
+		if l.cancel != nil {
+			l.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
+		}
+	}
+	l.mu.Unlock()
+	if after != before {
+		l.effects(before, after, c)
+	}
+	return before
+}
+
+// effects carries out what follows from a change of phase.
+func (l *Lock) effects(before, after phase, c change) {
+	if before == phaseHeld || before == phaseLingering {
+		l.locker.schedule.Remove(&l.renewal)
+	}
+	switch {
+	case after == phaseLingering:
+		l.linger()
+	case before == phaseLingering:
+		l.markEnding()
+		l.release(false, nil)
+	case before == phaseCleared:
+		l.markEnding() // its release may not have been submitted yet
+	case after == phaseClosed:
+		l.release(false, nil)
+	case before == phaseUnlocked && after == phaseReleased:
+		l.release(c.silent, c.done)
+	}
+}
+
+// linger reports the loss of the lock and schedules the release of its keys. They stay on the masters until Until, or
+// until Unlock: the holder may rely on Until, since the goroutine that would notice the loss may not be scheduled.
+func (l *Lock) linger() {
+	defer func() { // also if a callback panics
+		if !l.locker.schedule.Linger(&l.renewal) {
+			l.transition(change{event: eventClear})
+		}
+	}()
+	l.cfg.logger.Warn("redlock: a lock was lost", "name", names.List(l.names(), names.Truncate), "error", l.ended())
+	if t := l.cfg.trace; t != nil && t.Lost != nil {
+		t.Lost(l.name, l.ended())
+	}
+}
+
+// markEnding makes a TryLock wait for the release of the lock instead of reporting that the name is held.
+func (l *Lock) markEnding() {
+	if ln := l.queue(); ln != nil {
+		l.locker.lines.markEnding(ln, l)
+	}
+}
+
+// release submits the release, and only then gives the turn to the next waiter, whose request must follow the release.
+// The release also follows every extension, so that no late extension restores the lock.
+func (l *Lock) release(silently bool, done func(error)) {
+	ln := l.queue()
+	now := l.cfg.clock.Now()
+	gap := l.tenure.gap(now)
+	if ln != nil {
+		next := turn{after: gap}
+		if silently {
+			next = turn{tenure: l.tenure.next()}
+		}
+		defer l.locker.lines.ended(ln, next) // also if a callback panics
+	}
+	l.lease.Release(silently, func(heard int64, err error) {
+		if ln != nil && !silently {
+			l.locker.lines.heard(ln, int(heard), now.Add(gap), now)
+		}
+		if done != nil {
+			done(err)
+		}
+	})
+}
+
+// handOver hands the lease of an unlocked lock to the next waiter of this Locker, which calls handedOver. It
+// reports whether it did. It does not if Token was called before Unlock: the caller may still use the token.
+func (l *Lock) handOver() bool {
+	l.mu.Lock()
+	ln, exposed := l.line, l.tokenExposed
+	l.mu.Unlock()
+	if ln == nil || exposed || !l.cfg.handsOver() {
+		return false
+	}
+	return l.locker.lines.handOver(ln, l, l.cfg.clock.Now())
+}
+
+// handedOver records that successor has the lease now; nil if the Locker was closed meanwhile.
+func (l *Lock) handedOver(successor *Lock) {
+	l.mu.Lock()
+	l.successor = successor
+	l.mu.Unlock()
+	l.transition(change{event: eventHandOver})
+}
+
+// giveBack releases the lease of an unlocked lock to which no successor was found, or whose successor gave up.
+func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
+
+// abandon unlocks a lock that its caller never gets. It waits for no master.
+func (l *Lock) abandon() {
+	if l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) == phaseHeld {
+		l.giveBack()
+	}
+}
+
+// goesOn reports whether the next waiter of this Locker is to request the name right after the release of the lock,
+// which is silent then.
+func (l *Lock) goesOn() bool {
+	ln := l.queue()
+	return ln != nil && l.locker.lines.goOn(ln, l, l.cfg.clock.Now())
+}
+
+// queue returns the queue in which the lock's caller waited; nil if it has left the queue.
+func (l *Lock) queue() *line {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.line
+}
+
+// expire ends the lock as lost if its deadline has passed.
+func (l *Lock) expire() {
+	if l.ended() == nil && l.lease.ExpiresWithin(0) {
+		l.transition(change{event: eventLose, cause: l.expired()})
+	}
+}
+
+// extended records the result of an extension, by the keepalive or by Extend.
+func (l *Lock) extended(err error) {
+	l.mu.Lock()
+	successor := l.successor
+	l.mu.Unlock()
+	if successor != nil {
+		successor.extended(err) // the extension was requested before the hand-over
+		return
+	}
+	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
+	if t := l.cfg.trace; t != nil && t.Extended != nil {
+		t.Extended(l.name, l.Until(), err)
+	}
+	switch {
+	case errors.Is(err, quorum.ErrGone):
+		l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, err)})
+	case errors.Is(err, quorum.ErrEnded):
+		_ = l.Err() // its deadline has passed, unless it was released
+	case err != nil:
+		l.cfg.logger.Warn("redlock: a lock could not be extended yet",
+			"name", names.List(l.names(), names.Truncate), "until", l.Until(), "error", err)
+	}
+}
+
+// expiryLead is how long before its Until a lock is lost, so that the holder never learns of the loss after Until.
+const expiryLead = time.Millisecond
+
+// scheduled is a Lock as the keepalive schedule sees it. Its methods are not part of Lock's API.
+type scheduled Lock
+
+var _ keepalive.Lock = (*scheduled)(nil)
+
+// schedule begins to extend the lock and to watch its deadline. It reports false if the Locker is closed.
+func (l *Lock) schedule() bool { return l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) }
+
+func (l *scheduled) TTL() time.Duration { return l.cfg.ttl }
+
+func (l *scheduled) Renewable() bool { return l.cfg.keepalive && !l.lease.Capped() }
+
+func (l *scheduled) Until() time.Time { return l.lease.Until() }
+
+func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
+
+func (l *scheduled) Wake() { l.lease.Wake() }
+
+func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
+
+func (l *scheduled) Expire() {
+	(*Lock)(l).transition(change{event: eventLose, cause: (*Lock)(l).expired()})
+}
+
+func (l *scheduled) Clear() { (*Lock)(l).transition(change{event: eventClear}) }
