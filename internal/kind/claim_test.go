@@ -49,3 +49,36 @@ func stateIn(v node.Vote) (name string, fence int64, ttls map[string]time.Durati
 	}
 	return s.Kind, s.Fence, ttls, ok
 }
+
+// allKinds are the names of all kinds, and entryKinds those of the kinds with entries.
+func allKinds() (names []string) {
+	for _, k := range kind.All {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func entryKinds() (names []string) {
+	for _, k := range kind.All {
+		if k.Layout == kind.Entries {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// sharedKinds are the names of the kinds of which a name can have several holds, and a token of a hold that can be there
+// with the hold of holdToken.
+func sharedKinds() map[string]string {
+	tokens := make(map[string]string)
+	for _, k := range kind.All {
+		switch k.Sharing {
+		case kind.Alone:
+		case kind.WithOwner:
+			tokens[k.Name] = innerToken
+		case kind.WithAll:
+			tokens[k.Name] = otherToken
+		}
+	}
+	return tokens
+}

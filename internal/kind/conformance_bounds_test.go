@@ -32,7 +32,7 @@ func fencedClaims() map[string]struct {
 		one.mine = several{names, true}.mine()
 		all[fmt.Sprintf("a mutex of %d", len(names))] = one
 	}
-	for _, k := range []string{"reader", "writer", "reentrant"} {
+	for _, k := range entryKinds() {
 		one := all[""]
 		one.claim, one.mine = entryClaim(k, holdToken, true), held(k, holdToken).made()
 		all["a "+k] = one
@@ -120,7 +120,7 @@ func TestScriptsRefuseWhatIsNoFencingToken(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			p.need(t)
-			for _, k := range []string{"mutex", "reader", "writer", "reentrant"} {
+			for _, k := range allKinds() {
 				for _, text := range []string{"1.5", "1e3", "0x10", " 7", "+7", "nan", "inf", "7:5"} {
 					p.with(t, func(t *testing.T, s *server) {
 						s.do(t, "set", fence, 7, "px", 5000)

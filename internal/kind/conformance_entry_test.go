@@ -62,7 +62,7 @@ func entrySteps(k string) map[string]step {
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
 	first := func(n string) []string { // the fence of a first hold
-		if k == "reentrant" {
+		if kind.Named(k).Nested() {
 			return []string{"last", n, "owned", n}
 		}
 		return []string{"last", n}
@@ -82,7 +82,7 @@ func entrySteps(k string) map[string]step {
 	add("acquire: what an earlier owner had", step{
 		given: ended.with("last", "7", "owned", "6").made(), op: ops.Acquire(), vote: one,
 		then: func(t *testing.T, s *server) {
-			if k == "reentrant" {
+			if kind.Named(k).Nested() {
 				long.untouched("last", "7").is(t, s)
 			} else {
 				long.untouched("last", "7", "owned", "6").is(t, s)
@@ -150,7 +150,7 @@ func life(c claim, k string) func(t *testing.T, s *server) {
 		wantState{kind: k, fence: hint, holds: entries{c.Token: lockTTL}}.is(t, s.ask(t, inspectOp(name)))
 		other := c
 		other.Token = otherToken
-		if k == "reader" {
+		if kind.Named(k).Sharing == kind.WithAll {
 			other.Kind = "writer"
 		}
 		wantBlocker{kind: k, left: lockTTL}.is(t, s.ask(t, other.Ops().Acquire()))
@@ -166,7 +166,7 @@ func life(c claim, k string) func(t *testing.T, s *server) {
 
 func fenceOf(k string, n int64) map[string]string {
 	fields := map[string]string{"last": fmt.Sprint(n)}
-	if k == "reentrant" {
+	if kind.Named(k).Nested() {
 		fields["owned"] = fmt.Sprint(n)
 	}
 	return fields
@@ -202,14 +202,14 @@ func strangers(k string) map[string]step {
 		stranger("a "+foreign, [][]any{key}, foreign, "", -1)
 		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, "", 5*time.Second)
 	}
-	for _, there := range []string{"reader", "writer", "reentrant"} {
-		if there == k && k == "reader" {
+	for _, there := range entryKinds() {
+		if there == k && kind.Named(k).Sharing == kind.WithAll {
 			continue
 		}
 		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second)
 		if there != k {
 			token := holdToken
-			if there == "writer" && k == "reader" {
+			if kind.Named(there).Downgraded == kind.Named(k) {
 				token = innerToken // with its own it would be a downgrade
 			}
 			stranger("a "+there+" of the same owner", held(there, token).made(), there, token, 5*time.Second)

@@ -118,7 +118,7 @@ func noFenceSteps() map[string]step {
 			add(what, ops.Raise(hint), mine...)
 			add(what, ops.Extend(hint), mine...)
 		}
-		for _, k := range []string{"reader", "writer", "reentrant"} {
+		for _, k := range entryKinds() {
 			ops, mine := entryClaim(k, holdToken, true).Ops(), held(k, holdToken).made()
 			add(k, ops.Acquire())
 			add(k, ops.Raise(hint), mine...)

@@ -16,11 +16,11 @@ import (
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
-	for k, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+	for k, beside := range sharedKinds() {
 		add := func(name string, st step) { all[k+": "+name] = st }
 		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 		mine, others, third := entryOf(k, holdToken), entryOf(k, beside), entryOf(k, beside+"'")
-		if k == "reentrant" {
+		if kind.Named(k).Nested() {
 			third = entryOf(k, tokenOf("host:1", "9"))
 		}
 		of := func(e entries) state { return state{entries: e} }
@@ -346,7 +346,7 @@ func exclusiveSteps() map[string]step {
 func takeSharedLife(t *testing.T, s *server) {
 	const ttl, brief = 1500 * time.Millisecond, 300 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
-	for k, beside := range map[string]string{"reader": otherToken, "reentrant": innerToken} {
+	for k, beside := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {
 			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}
 		}

@@ -48,8 +48,8 @@ type step struct {
 func steps() map[string]step {
 	all := mutexSteps()
 	maps.Copy(all, fencedSteps())
-	for _, kind := range []string{"reader", "writer", "reentrant"} {
-		maps.Copy(all, entrySteps(kind))
+	for _, k := range entryKinds() {
+		maps.Copy(all, entrySteps(k))
 	}
 	maps.Copy(all, sharedSteps())
 	maps.Copy(all, intentSteps())

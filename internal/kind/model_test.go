@@ -42,7 +42,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	for _, k := range []string{"mutex", "reader", "writer", "reentrant"} {
+	for _, k := range allKinds() {
 		for _, op := range []string{"acquire", "raise", "extend", "release", "probe"} {
 			for _, verdict := range []string{"granted", "denied"} {
 				require.Positive(t, seen[k+" "+op+" "+verdict], "%s %s %s: it has met too little", k, op, verdict)
