@@ -15,7 +15,7 @@ type requests struct {
 	byOp     map[*node.Op]*request // all masters share the Op of one request
 	acquired map[attempt]bool      // whether a majority has granted an acquisition
 	last     map[string]*request   // by lock: the last request that a majority has granted
-	fresh    map[string]bool       // by lock: the masters granted an acquisition that has not become a handle yet
+	fresh    map[string]bool       // by lock: a majority has granted an acquisition that has no handle yet
 }
 
 // attempt identifies an acquisition. Only readers of one name may begin two in the same instant.

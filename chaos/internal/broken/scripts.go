@@ -2,7 +2,7 @@ package broken
 
 import "strings"
 
-// raiseUnseen writes the fencing token back whether or not the lock is there.
+// raiseUnseen raises the counter whether or not the master holds the token.
 func raiseUnseen(name, text string) string {
 	switch name {
 	case "mutex_raise":
@@ -13,7 +13,7 @@ func raiseUnseen(name, text string) string {
 	return text
 }
 
-// takeAnyCount has every reader take the count as it is, also one that finds no other.
+// takeAnyCount gives every reader the present count, even if no other reader is there.
 func takeAnyCount(name, text string) string {
 	if name == "entry_acquire" {
 		return replace(text, "elseif sharedByAll(kind) and last > 0", "elseif ARGV[1] == 'reader' and last > 0")
@@ -21,7 +21,7 @@ func takeAnyCount(name, text string) string {
 	return text
 }
 
-// raiseInner gives every hold of an owner a fencing token of its own.
+// raiseInner gives each hold of an owner its own fencing token.
 func raiseInner(name, text string) string {
 	if name == "entry_acquire" {
 		return replace(text, "if sharedByOwner(kind) and owned then", "if false then")
@@ -29,11 +29,12 @@ func raiseInner(name, text string) string {
 	return text
 }
 
-// forgetHint makes the first token of a name 1, and not the time.
+// forgetHint makes the first fencing token of a name 1. It should be the time.
 func forgetHint(name, text string) string {
 	switch name {
 	case "mutex_fenced":
-		return replace(replace(text, "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])", "false"), "f = hint", "f = 1")
+		text = replace(text, "redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])", "false")
+		return replace(text, "f = hint", "f = 1")
 	case "mutex_acquire":
 		return replace(text, "f = hint", "f = 1")
 	case "entry_acquire":
@@ -51,7 +52,7 @@ func countNothing(name, text string) string {
 	return text
 }
 
-// keepForEver lets counters stay.
+// keepForEver sets counters without a TTL.
 func keepForEver(_, text string) string {
 	return strings.NewReplacer(
 		", 'PX', string.format('%.0f', keep)", "",
@@ -60,7 +61,7 @@ func keepForEver(_, text string) string {
 	).Replace(text)
 }
 
-// dropWriter takes a writer away and puts no reader in its place.
+// dropWriter removes the writer in a downgrade, and adds no reader.
 func dropWriter(name, text string) string {
 	if name == "entry_extend" {
 		return replace(text, "redis.pcall('PUBLISH', ARGV[6], '')", "do return 1 end")
@@ -68,15 +69,16 @@ func dropWriter(name, text string) string {
 	return text
 }
 
-// admitReaders grants a reader whatever is there, if it is an entry.
+// admitReaders grants readers while a writer holds the name.
 func admitReaders(name, text string) string {
 	if name == "entry_acquire" {
-		return replace(text, "if not admitted(kind, token) then", "if not admitted(kind, token) and not (ARGV[1] == 'reader' and kind == 'writer') then")
+		return replace(text, "if not admitted(kind, token) then",
+			"if not admitted(kind, token) and not (ARGV[1] == 'reader' and kind == 'writer') then")
 	}
 	return text
 }
 
-// forgetIntents leaves no intent for a waiter.
+// forgetIntents posts no intent for a waiting writer.
 func forgetIntents(name, text string) string {
 	switch name {
 	case "entry_probe":
@@ -87,7 +89,7 @@ func forgetIntents(name, text string) string {
 	return text
 }
 
-// extendUnfenced does not put a count back that is gone.
+// extendUnfenced does not restore a missing counter in an extension.
 func extendUnfenced(name, text string) string {
 	if name == "mutex_extend" || name == "entry_extend" {
 		return replace(text, "ARGV[4] ~= '' and fencingToken(ARGV[4])", "false")
@@ -95,7 +97,7 @@ func extendUnfenced(name, text string) string {
 	return text
 }
 
-// expireTogether lets all readers live on with each that comes or renews.
+// expireTogether extends all readers whenever one acquires or extends.
 func expireTogether(name, text string) string {
 	if strings.HasPrefix(name, "entry_") {
 		const one = "redis.call('ZADD', key, now + ttl, member)"
@@ -109,7 +111,7 @@ func expireTogether(name, text string) string {
 	return text
 }
 
-// replace changes a script.
+// replace replaces the one occurrence of old in a script. It panics if there is not exactly one.
 func replace(text, old, by string) string {
 	if strings.Count(text, old) != 1 {
 		panic("the script has changed: " + old)
@@ -117,7 +119,7 @@ func replace(text, old, by string) string {
 	return strings.Replace(text, old, by, 1)
 }
 
-// deleteAnything releases whatever is at the name, and extends it, whoever holds it.
+// deleteAnything releases and extends the lock of any holder.
 func deleteAnything(name, text string) string {
 	switch name {
 	case "mutex_release":

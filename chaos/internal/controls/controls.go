@@ -1,7 +1,8 @@
-// Package controls proves the checkers on real masters: every naive lock (see package naive), and our own lock with a rule
-// taken out (see package broken), gets the traffic and the harm that show its flaw, in client processes, and the checker that
-// was named beforehand must catch it. Where it takes harm to show, the lock under test gets the same traffic and the same
-// harm, and there the same checker must find nothing: otherwise it would have caught the harm, and not the flaw.
+// Package controls proves the checkers on real masters. Every naive lock (see package naive) and every lock of our own
+// that is broken from outside (see package broken) gets the traffic and the harm that show its flaw, in client
+// processes. The checker that was named beforehand must catch it. If the flaw takes harm to show, the lock under test
+// gets the same traffic and the same harm, and the same checker must find nothing. Otherwise the checker would have
+// caught the harm, not the flaw.
 package controls
 
 import (
@@ -36,7 +37,7 @@ func Naive() []Control {
 	return all
 }
 
-// Own returns our own lock, each time without another rule.
+// Own returns the locks of our own that are broken from outside.
 func Own() []Control {
 	var all []Control
 	for _, e := range ownLocks {

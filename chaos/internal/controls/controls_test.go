@@ -57,7 +57,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	assert.Contains(t, all[2].Text, "the same traffic and harm with the lock under test: nothing found")
 }
 
-// Every checker of real runs that is proved on our own lock catches the lock that lacks its rule, and not the whole one.
+// Every checker of real runs that is proved on our own lock catches it when it is broken, and not otherwise.
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)

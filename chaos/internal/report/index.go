@@ -23,8 +23,8 @@ type Index struct {
 	// NoVerdict says why there is none, "" if there is one.
 	NoVerdict string
 	Played    []Played
-	// Naive, Own and Virtual are the locks that are broken on purpose: those that were once published, and ours without a rule, on
-	// real masters and in the simulation.
+	// Naive, Own and Virtual are the locks that are broken on purpose: those that were once published, our own on real
+	// masters, and our own in the simulation.
 	Naive, Own, Virtual []Control
 	Simulated           []Simulated
 }

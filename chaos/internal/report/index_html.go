@@ -87,8 +87,8 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 	}
 	for _, c := range []controls{
 		{"Naive locks", "What was once published, on real masters, in processes, some of which are harmed.", x.Naive, 0},
-		{"Our own lock with a rule taken out, on real masters", "In processes, some of which are harmed.", x.Own, 0},
-		{"Our own lock with a rule taken out", "In the simulation.", x.Virtual, 0},
+		{"Our own lock, broken from outside, on real masters", "In processes, some of which are harmed.", x.Own, 0},
+		{"Our own lock, broken from outside", "In the simulation.", x.Virtual, 0},
 	} {
 		if len(c.All) > 0 {
 			for _, one := range c.All {

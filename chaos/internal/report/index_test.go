@@ -97,8 +97,8 @@ func TestTheIndexTellsEverythingOfASuite(t *testing.T) {
 		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker", "Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",
 		`exclusion: "kept" was held by two <at once>`, "go run ./chaos -scenario fenced -backend processes -seed 17",
 		"Naive locks: 1 of 1 caught", "liveness", `c1 did not acquire "one" <ever>`, "8s",
-		"Our own lock with a rule taken out, on real masters: 1 of 1 caught", "told of the loss only at 2.866 s",
-		"Our own lock with a rule taken out: 1 of 2 caught", "1.2s, 3 schedules", "not caught", "go run ./chaos -control 'no drift budget' -seed 17",
+		"Our own lock, broken from outside, on real masters: 1 of 1 caught", "told of the loss only at 2.866 s",
+		"Our own lock, broken from outside: 1 of 2 caught", "1.2s, 3 schedules", "not caught", "go run ./chaos -control 'no drift budget' -seed 17",
 		"41h0m", "812,345", "31,234,567", "far <away>", "4711", "PROBLEM (residue): <left>",
 	} {
 		assert.Contains(t, text, says)

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// TestControlsAreCaught: the same simulation, on our own lock with a rule taken out, finds what comes of it.
+// TestControlsAreCaught: the same simulation, on our own lock broken from outside, finds what comes of it.
 func TestControlsAreCaught(t *testing.T) {
 	t.Parallel()
 	for _, c := range simulation.Controls() {

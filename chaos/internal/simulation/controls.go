@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 )
 
-// Control is the lock of this module with a rule taken out, and the checker that must notice.
+// Control is the lock of this module, broken from outside, and the checker that must notice.
 type Control struct {
 	Name string
 	By   Checker
