@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
@@ -53,40 +52,20 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 		return nil, err
 	}
 	need := l.quorum.Majority()
-	maybe := make([]bool, len(answers)) // where the token is, or may be
-	var ours, others []time.Duration
-	var other string // the kind of the others' lock
-	for i, an := range answers {
-		seen, ok := kind.StateOf(an)
-		mine, isMine := seen.Holder(token)
-		switch {
-		case !ok:
-			maybe[i] = true
-		case seen.Kind == "":
-		case seen.Kind == kind.Mutex.Name && isMine:
-			maybe[i] = true
-			if mine.TTL < 0 { // somebody removed the TTL: rely on no more than one of ours
-				mine.TTL = cfg.ttl
-			}
-			ours = append(ours, mine.TTL)
-		default:
-			others, other = append(others, seen.Longest().TTL), seen.Kind
+	census := kind.NewCensus(answers).Mutex(token, cfg.ttl)
+	left, ok := census.Left(need)
+	if !ok {
+		if others, ok := census.OthersLeft(need); ok {
+			return nil, &HeldError{Name: name, Kind: census.Kind, Retry: max(0, others)}
 		}
+		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(census.TTLs), len(answers))
 	}
-	switch {
-	case len(ours) >= need:
-	case len(others) >= need:
-		return nil, &HeldError{Name: name, Kind: other, Retry: max(0, kind.MajorityTTL(others, need))}
-	default:
-		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(ours), len(answers))
-	}
-	left := kind.MajorityTTL(ours, need)
 	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Suspended() - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Import(c.Ops(), cfg.terms(), maybe, until, 0)
+	lease := l.quorum.Import(c.Ops(), cfg.terms(), census.Maybe, until, 0)
 	lock := newLock(ctx, l, c, nil, cfg, lease)
 	if !lock.schedule() {
 		return nil, ErrClosed

@@ -3,6 +3,7 @@ package redlock
 import (
 	"unsafe"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -15,7 +16,7 @@ func Gather(votes []node.Vote, need int) Holding {
 		answers[i] = quorum.Answer{Vote: v, Voted: true}
 		h.Nodes = append(h.Nodes, nodeHolding(answers[i]))
 	}
-	h.gather(answers, need)
+	h.aggregate(kind.NewCensus(answers), need)
 	return h
 }
 

@@ -3,9 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/quorum"
@@ -23,65 +20,22 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	if err != nil {
 		return h, during("inspect", []string{name}, err)
 	}
-	h.gather(answers, l.quorum.Majority())
+	h.aggregate(kind.NewCensus(answers), l.quorum.Majority())
 	return h, nil
 }
 
-// gather computes the fields about the majority from the masters' answers.
-func (h *Holding) gather(answers []quorum.Answer, need int) {
-	lefts := make(map[string][]time.Duration)                             // of the holds, by token
-	owners := make(map[string]int)                                        // of a reentrant lock: on how many masters
-	fences, kinds := make(map[int64]int), make(map[string]map[string]int) // of the holds, by token
-	for _, an := range answers {
-		seen, ok := kind.StateOf(an)
-		if !ok {
-			continue
-		}
-		for _, one := range seen.Holders {
-			lefts[one.Token] = append(lefts[one.Token], one.TTL)
-			if kinds[one.Token] == nil {
-				kinds[one.Token] = make(map[string]int)
-			}
-			kinds[one.Token][seen.Kind]++
-		}
-		if seen.Nested() && len(seen.Holders) > 0 {
-			owners[kind.OwnerOf(seen.Holders[0].Token)]++ // they are all of one owner
-		}
-		if fences[seen.Fence]++; fences[seen.Fence] == need {
-			h.Fence = uint64(seen.Fence)
-		}
+// aggregate computes the fields about the majority.
+func (h *Holding) aggregate(c *kind.Census, need int) {
+	for _, s := range c.Standing(need) {
+		h.Holders = append(h.Holders, Holder{Token: s.Token, Votes: s.Votes, Left: s.TTL})
+		h.Kind, h.Depth = s.Kind, 1
 	}
-	for _, token := range slices.Sorted(maps.Keys(lefts)) {
-		if left := lefts[token]; len(left) >= need {
-			h.Holders = append(h.Holders, Holder{Token: token, Votes: len(left), Left: kind.MajorityTTL(left, need)})
-			h.Kind = mostSaid(kinds[token])
-		}
+	if owner, ok := c.NestedOwner(need); ok { // perhaps no single hold of the owner has a majority
+		h.Kind, h.Depth = kind.Reentrant.Name, c.Depth(owner)
 	}
-	for owner, n := range owners {
-		for token := range lefts {
-			if n >= need && kind.OwnerOf(token) == owner {
-				h.Kind = kind.Reentrant.Name // its holds may each sit on a majority of their own
-				h.Depth++
-			}
-		}
+	if h.Kind != "" {
+		h.Fence = uint64(c.Fence(need))
 	}
-	switch {
-	case h.Kind == "":
-		h.Fence = 0
-	case !kind.Named(h.Kind).Nested():
-		h.Depth = 1
-	}
-}
-
-// mostSaid returns the kind that most masters report. They may differ during a downgrade, when some masters have the
-// token as a writer's and others as a reader's.
-func mostSaid(kinds map[string]int) (most string) {
-	for _, k := range slices.Sorted(maps.Keys(kinds)) {
-		if kinds[k] >= kinds[most] {
-			most = k
-		}
-	}
-	return most
 }
 
 func nodeHolding(an quorum.Answer) NodeHolding {

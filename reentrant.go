@@ -48,28 +48,9 @@ func (l *Lock) Depth() int {
 	if l.Err() != nil {
 		return 0
 	}
-	n, err := l.locker.depth(context.Background(), l.name, l.token)
+	answers, err := l.locker.read(context.Background(), l.name)
 	if err != nil {
 		return 1
 	}
-	return max(1, n)
-}
-
-// depth counts the distinct live holds of a token's owner, wherever they are: each may sit on a majority of its own.
-func (l *Locker) depth(ctx context.Context, name, token string) (int, error) {
-	answers, err := l.read(ctx, name)
-	if err != nil {
-		return 0, err
-	}
-	live := make(map[string]bool)
-	for _, an := range answers {
-		if seen, ok := kind.StateOf(an); ok && seen.Nested() {
-			for _, one := range seen.Holders {
-				if kind.OwnerOf(one.Token) == kind.OwnerOf(token) {
-					live[one.Token] = true
-				}
-			}
-		}
-	}
-	return len(live), nil
+	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.token)))
 }

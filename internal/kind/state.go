@@ -57,21 +57,6 @@ func (s NodeState) Longest() (most Holder) {
 	return most
 }
 
-// MajorityTTL returns the longest time for which at least need of the keys exist. It sorts ttls.
-func MajorityTTL(ttls []time.Duration, need int) time.Duration {
-	slices.SortFunc(ttls, func(a, b time.Duration) int {
-		switch {
-		case a == b:
-			return 0
-		case a < 0 || (b >= 0 && a > b): // a key without a TTL exists longest
-			return -1
-		default:
-			return 1
-		}
-	})
-	return ttls[need-1]
-}
-
 // ReadState reads the reply of inspect. It grants a name that is free and denies one that is held.
 func ReadState(reply any) node.Vote {
 	fields, ok := reply.([]any)

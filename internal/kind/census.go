@@ -1,0 +1,174 @@
+package kind
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// Census groups by token what the masters report about one name.
+type Census struct {
+	states  []NodeState // by master; the zero NodeState: it reports no holder, or its answer does not count
+	counted []bool      // by master: its answer counts
+	tokens  map[string]*readings
+	fences  map[int64]int
+}
+
+// readings are what the masters report about one token.
+type readings struct {
+	ttls  []time.Duration
+	kinds map[string]int // on how many masters the token is of a kind
+}
+
+// Standing is a token that a majority of the masters holds.
+type Standing struct {
+	Token string
+	Kind  string
+	Votes int           // on how many masters
+	TTL   time.Duration // for which a majority holds it; negative: the keys have none
+}
+
+// NewCensus groups the answers to an inspection.
+func NewCensus(answers []quorum.Answer) *Census {
+	c := &Census{
+		states: make([]NodeState, len(answers)), counted: make([]bool, len(answers)),
+		tokens: make(map[string]*readings), fences: make(map[int64]int),
+	}
+	for i, an := range answers {
+		if c.states[i], c.counted[i] = StateOf(an); !c.counted[i] {
+			continue
+		}
+		c.fences[c.states[i].Fence]++
+		for _, h := range c.states[i].Holders {
+			r := c.tokens[h.Token]
+			if r == nil {
+				r = &readings{kinds: make(map[string]int)}
+				c.tokens[h.Token] = r
+			}
+			r.ttls = append(r.ttls, h.TTL)
+			r.kinds[c.states[i].Kind]++
+		}
+	}
+	return c
+}
+
+// Standing returns the tokens that at least need masters hold, sorted.
+func (c *Census) Standing(need int) (all []Standing) {
+	for _, token := range slices.Sorted(maps.Keys(c.tokens)) {
+		if r := c.tokens[token]; len(r.ttls) >= need {
+			ttl := majorityTTL(r.ttls, need)
+			all = append(all, Standing{Token: token, Kind: pluralityKind(r.kinds), Votes: len(r.ttls), TTL: ttl})
+		}
+	}
+	return all
+}
+
+// Fence returns the count of fencing tokens that at least need masters report; 0 if there is none.
+func (c *Census) Fence(need int) int64 {
+	for fence, n := range c.fences {
+		if n >= need {
+			return fence
+		}
+	}
+	return 0
+}
+
+// NestedOwner returns the owner whose holds of a nested lock are on at least need masters, each perhaps on other ones.
+// It reports false if there is none.
+func (c *Census) NestedOwner(need int) (owner string, ok bool) {
+	masters := make(map[string]int)
+	for _, s := range c.states {
+		if s.Nested() && len(s.Holders) > 0 {
+			owner := OwnerOf(s.Holders[0].Token) // all holders on one master have one owner
+			if masters[owner]++; masters[owner] >= need {
+				return owner, true
+			}
+		}
+	}
+	return "", false
+}
+
+// Depth returns how many distinct holds of a nested lock of owner are on any master.
+func (c *Census) Depth(owner string) int {
+	holds := make(map[string]struct{})
+	for _, s := range c.states {
+		if !s.Nested() {
+			continue
+		}
+		for _, h := range s.Holders {
+			if OwnerOf(h.Token) == owner {
+				holds[h.Token] = struct{}{}
+			}
+		}
+	}
+	return len(holds)
+}
+
+// MutexCensus is what the masters report about one token of a mutex and all other holders of the name.
+type MutexCensus struct {
+	TTLs   []time.Duration // of the token's keys; never negative
+	Others []time.Duration // by master that another holder has: its longest TTL
+	Kind   string          // of another holder's lock
+	Maybe  []bool          // by master: it holds the token, or its answer does not count
+}
+
+// Mutex returns what the masters report about a token of a mutex. A key without a TTL counts as one with noTTL.
+func (c *Census) Mutex(token string, noTTL time.Duration) (m MutexCensus) {
+	m.Maybe = make([]bool, len(c.states))
+	for i, s := range c.states {
+		h, holds := s.Holder(token)
+		switch {
+		case !c.counted[i]:
+			m.Maybe[i] = true
+		case s.Kind == "":
+		case s.Kind == Mutex.Name && holds:
+			m.Maybe[i] = true
+			if h.TTL < 0 {
+				h.TTL = noTTL
+			}
+			m.TTLs = append(m.TTLs, h.TTL)
+		default:
+			m.Others, m.Kind = append(m.Others, s.Longest().TTL), s.Kind
+		}
+	}
+	return m
+}
+
+// Left returns how long at least need masters hold the token. It reports false if fewer hold it.
+func (m MutexCensus) Left(need int) (ttl time.Duration, ok bool) { return leftOf(m.TTLs, need) }
+
+// OthersLeft returns how long other holders keep at least need masters; negative: their keys have no TTL. It reports
+// false if they have fewer.
+func (m MutexCensus) OthersLeft(need int) (ttl time.Duration, ok bool) { return leftOf(m.Others, need) }
+
+func leftOf(ttls []time.Duration, need int) (ttl time.Duration, ok bool) {
+	if len(ttls) < need {
+		return 0, false
+	}
+	return majorityTTL(ttls, need), true
+}
+
+// majorityTTL returns the longest time for which at least need of the keys exist. It sorts ttls.
+func majorityTTL(ttls []time.Duration, need int) time.Duration {
+	slices.SortFunc(ttls, func(a, b time.Duration) int {
+		if (a < 0) != (b < 0) { // a key without a TTL exists longest
+			return cmp.Compare(a, b)
+		}
+		return cmp.Compare(b, a)
+	})
+	return ttls[need-1]
+}
+
+// pluralityKind returns the kind that most masters report. They may differ during a downgrade, when some masters have
+// the token as a writer's and others as a reader's.
+func pluralityKind(kinds map[string]int) (most string) {
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		if kinds[k] >= kinds[most] {
+			most = k
+		}
+	}
+	return most
+}

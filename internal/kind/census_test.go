@@ -1,0 +1,121 @@
+package kind_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+const noTTL = -time.Millisecond
+
+// reports returns an answer with holders; none if the name is free.
+func reports(kindName string, fence int64, holders ...kind.Holder) quorum.Answer {
+	state := kind.NodeState{Kind: kindName, Fence: fence, Holders: holders}
+	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Denied, Data: state}}
+}
+
+func free() quorum.Answer {
+	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Granted, Data: kind.NodeState{}}}
+}
+
+func failed() quorum.Answer {
+	return quorum.Answer{Voted: true, Vote: node.Vote{Verdict: node.Failed, Err: errors.New("down")}}
+}
+
+func holds(token string, ttl time.Duration) kind.Holder { return kind.Holder{Token: token, TTL: ttl} }
+
+func TestStandingHasTheTokensOfAMajority(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answers []quorum.Answer
+		want    []kind.Standing
+	}{
+		"free":   {[]quorum.Answer{free(), free(), free()}, nil},
+		"failed": {[]quorum.Answer{failed(), failed(), failed()}, nil},
+		"a minority": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), free(), failed()}, nil,
+		},
+		"split": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("b", 5)), free()}, nil,
+		},
+		"the majority's TTL": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 7))},
+			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 3, TTL: 7}},
+		},
+		"a key without a TTL exists longest": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", 9)), free()},
+			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 2, TTL: 9}},
+		},
+		"keys without a TTL": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", noTTL)), free()},
+			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 2, TTL: noTTL}},
+		},
+		"readers, sorted": {
+			[]quorum.Answer{
+				reports("reader", 0, holds("b", 5), holds("a", 4)), reports("reader", 0, holds("a", 6), holds("b", 3)), free(),
+			},
+			[]kind.Standing{{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3}},
+		},
+		"in a downgrade, the kind that most report": {
+			[]quorum.Answer{reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5))},
+			[]kind.Standing{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, kind.NewCensus(tt.answers).Standing(2))
+		})
+	}
+}
+
+func TestFenceNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	for want, fences := range map[int64][3]int64{7: {7, 7, 9}, 9: {9, 7, 9}, 0: {7, 8, 9}} {
+		var answers []quorum.Answer
+		for _, f := range fences {
+			answers = append(answers, reports("mutex", f, holds("a", 5)))
+		}
+		assert.Equal(t, want, kind.NewCensus(answers).Fence(2))
+	}
+}
+
+func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
+	t.Parallel()
+	one, two, three := kind.NewToken("me"), kind.NewToken("me"), kind.NewToken("me")
+	census := kind.NewCensus([]quorum.Answer{
+		reports("reentrant", 0, holds(one, 5), holds(two, 5)), reports("reentrant", 0, holds(two, 5), holds(three, 5)),
+		reports("mutex", 0, holds(kind.NewToken("me"), 5)),
+	})
+	owner, ok := census.NestedOwner(2)
+	assert.True(t, ok)
+	assert.Equal(t, "me", owner)
+	assert.Equal(t, 3, census.Depth("me"), "a mutex is no hold of it")
+	assert.Zero(t, census.Depth("you"))
+	_, ok = census.NestedOwner(3)
+	assert.False(t, ok)
+}
+
+func TestMutexCensusTellsATokenFromOtherHolders(t *testing.T) {
+	t.Parallel()
+	census := kind.NewCensus([]quorum.Answer{
+		reports("mutex", 0, holds("mine", 5)), reports("mutex", 0, holds("mine", noTTL)), failed(), free(),
+		reports("reader", 0, holds("other", 3), holds("mine", 8)), // a token of another kind is another's
+	}).Mutex("mine", 100)
+	assert.Equal(t, kind.MutexCensus{
+		TTLs: []time.Duration{5, 100}, Others: []time.Duration{8}, Kind: "reader",
+		Maybe: []bool{true, true, true, false, false},
+	}, census)
+	left, ok := census.Left(2)
+	assert.True(t, ok)
+	assert.Equal(t, time.Duration(5), left)
+	_, ok = census.Left(3)
+	assert.False(t, ok)
+	_, ok = census.OthersLeft(2)
+	assert.False(t, ok)
+}
