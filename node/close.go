@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// close ends the pipe when it has nothing left to do, or at the deadline. It returns how many releases the master has not
-// confirmed.
+// close ends the pipe when it has nothing left to do, or at the deadline. It returns how many releases the master has
+// not confirmed.
 func (p *pipe) close(deadline time.Time) (unconfirmed int) {
 	drained := p.beginClose(deadline)
 	if drained == nil {
@@ -38,7 +38,8 @@ func (p *pipe) beginClose(deadline time.Time) (drained chan struct{}) {
 
 // checkDrained ends a waiting close if no call is left to wait for.
 func (p *pipe) checkDrained() {
-	if p.closing.drained != nil && !p.driver.running && len(p.state.calls.queue) == 0 && !p.repeatsBy(p.closing.deadline) {
+	busy := p.driver.running || len(p.state.calls.queue) > 0 || p.repeatsBy(p.closing.deadline)
+	if p.closing.drained != nil && !busy {
 		close(p.closing.drained)
 		p.closing.drained = nil
 		p.shut()

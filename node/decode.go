@@ -18,7 +18,7 @@ var _ redis.Error = replyError("")
 
 func (e replyError) Error() string { return string(e) }
 
-// RedisError marks it as one, see redis.Error.
+// RedisError implements redis.Error.
 func (replyError) RedisError() {}
 
 var (
@@ -27,24 +27,26 @@ var (
 )
 
 const (
-	// maxReply bounds one reply: its bytes, and elementCost for each element of an array. It leaves room for what Inspect
-	// reads of 10,000 readers, and for no more than a small part of the memory that a broken server could ask for.
+	// maxReply bounds one reply: its bytes, plus elementCost for each element of an array. It is enough for what
+	// Inspect reads about 10,000 readers, and a small part of the memory that a broken server could claim.
 	maxReply    = 1 << 20
 	elementCost = 16
 	maxDepth    = 8
-	// maxError bounds what is kept of an error reply, which may quote a key.
+	// maxError bounds the part of an error reply that is kept. An error reply may quote a key.
 	maxError = 1 << 10
-	piece    = 16 << 10 // the memory that a length is given on its word; beyond it, as much again as has come
+	// firstAlloc bounds the memory that is allocated for a length before any data has arrived. After that, the memory
+	// doubles as data arrives.
+	firstAlloc = 16 << 10
 )
 
 // decoder reads one reply.
 type decoder struct {
 	in   *bufio.Reader
-	left int // what the reply may still take of maxReply
+	left int // how much of maxReply the rest of the reply may use
 }
 
-// readReply reads one reply (RESP2): a string, an int64, nil, a []any of them, or a replyError. The error is the
-// connection's.
+// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, or a replyError. The error is that of
+// the connection.
 func readReply(in *bufio.Reader) (any, error) {
 	d := decoder{in: in, left: maxReply}
 	return d.reply(0)
@@ -90,7 +92,7 @@ func (d *decoder) reply(depth int) (any, error) {
 	}
 }
 
-// line reads up to and with the next newline. What it returns is valid until the next read.
+// line reads up to and including the next newline. The result is valid until the next read.
 func (d *decoder) line() ([]byte, error) {
 	line, err := d.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -114,7 +116,7 @@ func (d *decoder) bulk(length int64) (any, error) {
 	}
 	n := int(length)
 	d.left -= n + 2
-	b := make([]byte, min(n+2, piece))
+	b := make([]byte, min(n+2, firstAlloc))
 	for read := 0; ; {
 		if _, err := io.ReadFull(d.in, b[read:]); err != nil {
 			return nil, err
@@ -136,7 +138,7 @@ func (d *decoder) array(length int64, depth int) (any, error) {
 	}
 	n := int(length)
 	d.left -= n * elementCost
-	list := make([]any, 0, min(n, piece/elementCost))
+	list := make([]any, 0, min(n, firstAlloc/elementCost))
 	for range n {
 		v, err := d.reply(depth + 1)
 		if err != nil {
@@ -147,7 +149,7 @@ func (d *decoder) array(length int64, depth int) (any, error) {
 	return list, nil
 }
 
-// cutOff says what it means that a connection ended where a reply was due.
+// cutOff returns a readable error for a connection that ended where a reply was due.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the master ended the connection: %w", err)

@@ -52,8 +52,8 @@ var noReplies = []string{
 	strings.Repeat("*1000\r\n", 20),
 }
 
-// FuzzReadReply: whatever a connection brings, reading it neither panics nor takes memory out of proportion; a part of it says
-// the same as the whole, as far as it goes; and go-redis reads the same.
+// FuzzReadReply: whatever a connection brings, reading it neither panics nor takes memory out of proportion; a part of
+// it says the same as the whole, as far as it goes; and go-redis reads the same.
 func FuzzReadReply(f *testing.F) {
 	for _, s := range append(replies, noReplies...) {
 		f.Add([]byte(s), uint16(3))
@@ -99,7 +99,8 @@ func short(v any) any {
 	return v
 }
 
-// A length that is claimed costs nothing before it has come, and one that is above the bound ends the connection at once.
+// A length that is claimed costs nothing before it has come, and one that is above the bound ends the connection at
+// once.
 func TestClaimedLengths(t *testing.T) {
 	for s, within := range map[string]bool{
 		"$1000000\r\nabc": true, "$1048576\r\nabc": false, "$536870912\r\nabc": false, "*65000\r\n:1\r\n": true, "*65536\r\n:1\r\n": false,
@@ -221,7 +222,8 @@ func grow(seed *[]byte, depth int) (value any, wire []byte) {
 	}
 }
 
-// FuzzCommand: a command is taken apart as what it was made of, and a Redis server would: a command is an array of strings.
+// FuzzCommand: a command is taken apart as what it was made of, and a Redis server would: a command is an array of
+// strings.
 func FuzzCommand(f *testing.F) {
 	f.Add("set", "a", []byte("me"), int64(-1))
 	f.Add("", "\r\n$3\r\n", []byte{0, 255}, int64(1)<<62)

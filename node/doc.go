@@ -1,7 +1,18 @@
 // Package node is the client's side of one Redis master.
 //
-// [Open] makes a node from a URL, and [Wrap] from a client of go-redis. A [Node] answers each [Request] with exactly
-// one [Vote], at the latest at the request's deadline. It knows nothing of majorities. It has three parts:
+// # For users
+//
+// A program makes its masters with [Open] or [Wrap] and passes them to redlock.New. Besides these two functions, it
+// uses the options, [Node.Name], and the errors: the Err variables, the error types, and [Permanent].
+//
+// Everything else is the interface between this package and package quorum. It is exported because these are two
+// packages, and may change without notice: the other methods of [Node], and [Call], [Request], [Delivery], [Voter],
+// [Vote], [Verdict], [Op], [Command], [Script], [ReadNumber], [Server], [Status] and [StatusOp].
+//
+// # How it works
+//
+// A [Node] answers each [Request] with exactly one [Vote], at the latest at the request's deadline. It knows nothing of
+// majorities. It has three parts:
 //
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
 //     acquire. While a batch is on the wire, further requests gather and leave as the next batch. A request whose
@@ -13,4 +24,11 @@
 //   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
 //     process has been up for longer than the request's window. The node identifies the process once per connection,
 //     because no connection outlives it.
+//
+// # How it is built
+//
+// The parts that decide need no goroutine, no lock and no clock: [inflight], [health], [window], [lateDelivery],
+// [rights], [refusals] and [recovery], which together are the [state], and the [settlement] of replies. The [pipe]
+// guards the state with its mutex, and acts. Below it are the connections: [session] over a connection of its own,
+// [wrapped] over a client of go-redis.
 package node

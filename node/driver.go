@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// driver is the goroutine that writes calls and receives replies. It is started with the first call and stays: a new one
-// each time would grow its stack again, which costs an eighth of a lone caller's CPU time.
+// driver is the goroutine that writes calls and receives replies. It is started with the first call and stays: a new
+// one each time would grow its stack again, which costs an eighth of a lone caller's CPU time.
 type driver struct {
 	started bool
 	running bool          // it has something to do
@@ -251,9 +251,9 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	return fx
 }
 
-// lost draws the consequences of the end of the pipe's connection. The master becomes suspect if the connection has carried
-// no answer, because the next connection would probably end in the same way. Otherwise the next connection shows whether
-// the master can be used.
+// lost draws the consequences of the end of the pipe's connection. The master becomes suspect if the connection has
+// carried no answer, because the next connection would probably end in the same way. Otherwise the next connection
+// shows whether the master can be used.
 func (p *pipe) lost(out *settlement, fx *effects) {
 	p.conn.link = nil
 	if out.lost {
@@ -282,8 +282,8 @@ func (p *pipe) scheduleNext(fx *effects) {
 // mayStream reports whether a batch waits that may be sent while replies are outstanding.
 func (p *pipe) mayStream() bool {
 	c := &p.state.calls
-	return len(c.written) > 0 && len(c.queue) > 0 && !c.pinging() && p.state.health.suspect == nil && p.conn.link != nil &&
-		p.conn.writer == nil && !p.closing.closed
+	return len(c.written) > 0 && len(c.queue) > 0 && !c.pinging() && p.state.health.suspect == nil &&
+		p.conn.link != nil && p.conn.writer == nil && !p.closing.closed
 }
 
 // sendAhead sends a batch while replies to earlier ones are outstanding.

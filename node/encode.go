@@ -2,9 +2,9 @@ package node
 
 import "strconv"
 
-// Commands are encoded once, when their Op is made: the nodes that it is submitted to share the bytes.
+// A command is encoded once, with its Op. The nodes to which the Op is submitted share the bytes.
 
-// appendCommand appends a command as it goes out: an array of bulk strings (the Redis protocol, RESP2).
+// appendCommand appends a command in the Redis protocol (RESP2): an array of bulk strings.
 func appendCommand(b []byte, args []any) []byte {
 	b = appendHead(b, '*', len(args))
 	return appendArgs(b, args)
@@ -24,7 +24,7 @@ func appendArgs(b []byte, args []any) []byte {
 		case int64:
 			b = appendNumber(b, strconv.AppendInt(digits[:0], a, 10))
 		default:
-			// Without the value in it, the arguments need not be moved to the heap.
+			// The text does not contain the value, because the arguments would then escape to the heap.
 			panic("node: an argument of a command must be a string, a []byte, an int or an int64")
 		}
 	}
@@ -45,7 +45,7 @@ func appendHead(b []byte, kind byte, n int) []byte {
 	return append(strconv.AppendInt(append(b, kind), int64(n), 10), "\r\n"...)
 }
 
-// size is at least what the arguments take, encoded.
+// size returns an upper bound of the encoded size of the arguments.
 func size(args []any) int {
 	n := 16
 	for _, a := range args {
@@ -61,7 +61,7 @@ func size(args []any) int {
 	return n
 }
 
-// commands takes encoded commands apart again, for a client that wants them so.
+// commands decodes encoded commands into their arguments.
 func commands(b []byte) (all [][]any) {
 	number := func() (n int) {
 		i := 1

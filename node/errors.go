@@ -14,23 +14,23 @@ import (
 )
 
 var (
-	// ErrTimeout: the master did not answer by the call's deadline.
+	// ErrTimeout reports that the master did not answer by the request's deadline.
 	ErrTimeout = errors.New("no answer in time")
-	// ErrDropped: the asker gave up before the operation was written.
+	// ErrDropped reports that the request was cancelled, or late, before it was written.
 	ErrDropped = errors.New("not sent: the asker gave up first")
-	// ErrBusy: too many calls wait for this master.
+	// ErrBusy reports that too many requests wait for the master.
 	ErrBusy = errors.New("not sent: too many calls wait for this master")
-	// ErrClosed: the node was closed.
+	// ErrClosed reports that the node was closed.
 	ErrClosed = errors.New("the node is closed")
-	// ErrBound: the node belongs to another locker.
+	// ErrBound reports that the node belongs to a Locker already.
 	ErrBound = errors.New("the node belongs to a locker already: make one node for each locker")
-	// ErrNotRedis: whatever listens there does not speak the Redis protocol.
+	// ErrNotRedis reports that the server does not speak the Redis protocol.
 	ErrNotRedis = errors.New("this is no Redis server; check the address, and the scheme (rediss:// for TLS)")
 )
 
-// SuspectError is the answer of a node that is not asked because it failed a moment ago.
+// SuspectError reports that a master was not asked because it failed shortly before.
 type SuspectError struct {
-	// Err is how it failed.
+	// Err is that failure.
 	Err error
 }
 
@@ -39,25 +39,26 @@ func (e *SuspectError) Error() string { return "not asked, it failed a moment ag
 // Unwrap returns Err.
 func (e *SuspectError) Unwrap() error { return e.Err }
 
-// RestartError is a grant that does not count: the server may have forgotten what it had granted before.
+// RestartError reports that a grant does not count: the server has restarted and may have forgotten earlier grants.
 type RestartError struct {
-	// Left is how long until its grants count.
+	// Left is how long it takes until its grants count.
 	Left time.Duration
 }
 
 func (e *RestartError) Error() string {
-	return fmt.Sprintf("restarted a moment ago and may have forgotten locks: it may vote in %v", e.Left.Round(time.Millisecond))
+	return fmt.Sprintf("restarted a moment ago and may have forgotten locks: it may vote in %v",
+		e.Left.Round(time.Millisecond))
 }
 
-// IdentityError says that a server does not tell who it is, so that a restart would go unnoticed.
+// IdentityError reports that a server does not identify itself, so that a restart would go unnoticed.
 type IdentityError struct {
-	// Err is what INFO was answered with.
+	// Err is the reply to INFO.
 	Err error
 }
 
 func (e *IdentityError) Error() string {
-	return fmt.Sprintf("INFO server does not tell run_id and uptime_in_seconds (%v), so a restart that loses locks would go unnoticed: "+
-		"allow INFO to this user, or switch the guard off with WithoutRestartGuard", e.Err)
+	return fmt.Sprintf("INFO server does not tell run_id and uptime_in_seconds (%v), "+
+		"so a restart that loses locks would go unnoticed: allow INFO to this user, or switch the guard off with WithoutRestartGuard", e.Err)
 }
 
 // Unwrap returns Err.
@@ -72,20 +73,22 @@ func Permanent(err error) bool {
 	var right *RightError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
 		errors.As(err, &right) ||
-		redis.IsAuthError(err) || redis.IsPermissionError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
+		redis.IsAuthError(err) || redis.IsPermissionError(err) ||
+		hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err) || fenceUsedUp(err)
 }
 
-// refusedInScript reports whether err says that a script may not run one of its commands: it has no code of its own, and
-// Redis words it in one way up to 7.0 and in another since.
+// refusedInScript reports whether err is the reply to a script that may not run one of its commands. The reply has no
+// error code of its own, and its text has changed after Redis 7.0.
 func refusedInScript(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) &&
-		(strings.Contains(reply.Error(), "The user executing the script can't") || strings.Contains(reply.Error(), "ACL failure in script"))
+		(strings.Contains(reply.Error(), "The user executing the script can't") ||
+			strings.Contains(reply.Error(), "ACL failure in script"))
 }
 
-// fenceUsedUp reports whether err is that of a script whose counter of fencing tokens is at its limit. Some versions of
-// Redis put the script's position before the text.
+// fenceUsedUp reports whether err is the reply of a script whose counter of fencing tokens is at its limit. Some
+// versions of Redis put the position in the script before the text.
 func fenceUsedUp(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && strings.Contains(reply.Error(), "USEDUP the fencing tokens of ")
@@ -108,7 +111,7 @@ func hasPrefix(err error, words ...string) bool {
 	return false
 }
 
-// connectError makes the error of a connection that could not be made readable.
+// connectError returns the error of a failed attempt to connect with a readable text.
 func connectError(err error) error {
 	switch {
 	case err == nil:
@@ -116,14 +119,14 @@ func connectError(err error) error {
 	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
 		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
 	case timedOut(err):
-		// Without err, which may match context.DeadlineExceeded as if the caller's context had ended.
+		// This does not wrap err, which may match context.DeadlineExceeded as if the caller's context had ended.
 		return fmt.Errorf("connecting: %w", ErrTimeout)
 	default:
 		return fmt.Errorf("connecting: %w", err)
 	}
 }
 
-// timedOut knows all three faces of a deadline: a context's, a connection's, and a dialer's.
+// timedOut reports whether err is that of a passed deadline: of a context, of a connection, or of a dialer.
 func timedOut(err error) bool {
 	var nerr net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||

@@ -8,8 +8,8 @@ const (
 	retryMax = 500 * time.Millisecond
 )
 
-// health records whether a master can be asked. A master that fails is suspect until it answers: calls fail at once, and
-// the master is tried again with backoff.
+// health records whether a master can be asked. A master that fails is suspect until it answers: calls fail at once,
+// and the master is tried again with backoff.
 type health struct {
 	suspect *SuspectError // how the master failed; nil: it is not suspect
 	retryAt time.Time     // when a suspect master is tried again
@@ -36,8 +36,8 @@ func (h *health) answer() (changed bool) {
 func (h *health) due(now time.Time) bool { return h.suspect == nil || !now.Before(h.retryAt) }
 
 // expire judges the master by a call that has expired: the master is suspect if it was silent for at least half of the
-// call's time. Otherwise the call only queued behind others. It reports whether the master became suspect. A master that
-// is suspect already is not judged again, so that a stream of expiring calls does not postpone the next try.
+// call's time. Otherwise the call only queued behind others. It reports whether the master became suspect. A master
+// that is suspect already is not judged again, so that a stream of expiring calls does not postpone the next try.
 func (h *health) expire(r *Request, silentSince, now time.Time) (changed bool) {
 	if h.suspect != nil || now.Sub(silentSince) < r.Deadline.Sub(r.Asked)/2 {
 		return false

@@ -41,9 +41,10 @@ func (f *inflight) retry(calls []*Call) {
 	f.retried += len(calls)
 }
 
-// load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for missing
-// rights. load drops the calls that are cancelled, late, or refused, and returns the votes that this decides. This is the
-// last moment at which a call is certain not to be executed: once load has returned it, the master may execute it.
+// load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for
+// missing rights. load drops the calls that are cancelled, late, or refused, and returns the votes that this decides.
+// This is the last moment at which a call is certain not to be executed: once load has returned it, the master may
+// execute it.
 func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {
@@ -100,8 +101,8 @@ func dropFirst(calls []*Call, n int) []*Call {
 	return calls[:rest]
 }
 
-// expire returns the votes of the calls whose deadline has passed, and the next deadline; the zero time if there is none.
-// The calls stay: a written call still has a reply to come, and load drops the others.
+// expire returns the votes of the calls whose deadline has passed, and the next deadline; the zero time if there is
+// none. The calls stay: a written call still has a reply to come, and load drops the others.
 func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
 	late, next := expireCalls(f.written, now, next)
 	for _, c := range late {
@@ -118,8 +119,8 @@ func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
 	return expired, next
 }
 
-// expireCalls claims the votes of the calls whose deadline has passed. It returns these calls, and the earlier of next and
-// the next deadline.
+// expireCalls claims the votes of the calls whose deadline has passed. It returns these calls, and the earlier of next
+// and the next deadline.
 func expireCalls(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
 	for _, c := range calls {
 		switch {
@@ -142,8 +143,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// failQueued empties the queue, except for the durable calls that still have something to undo, because the master cannot
-// be asked. It returns the votes that this decides.
+// failQueued empties the queue, except for the durable calls that still have something to undo, because the master
+// cannot be asked. It returns the votes that this decides.
 func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	kept, retried := f.queue[:0], 0
 	for i, c := range f.queue {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, and one that may
-	// have arrived before the acquire that it undoes.
+	// repeatAfter is the shortest time after which a release is sent again: one that the master refused, and one that
+	// may have arrived before the acquire that it undoes.
 	repeatAfter = 500 * time.Millisecond
 	// initialRTO is added to the time for which a lost connection was silent. It is the first interval after which TCP
 	// retransmits while it knows nothing of the path.
@@ -21,19 +21,19 @@ const (
 // again.
 //
 // A connection that ended with requests unanswered may have an acquire in a buffer of the master, of a proxy, or of a
-// kernel that retransmits it. The acquire can arrive after its release was confirmed on the next connection. Closing the
-// old connection discards only what this machine still holds.
+// kernel that retransmits it. The acquire can arrive after its release was confirmed on the next connection. Closing
+// the old connection discards only what this machine still holds.
 //
 // How late can it arrive? TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
-// for the time s, the next retransmission comes at most s plus one first interval after the path opened. So releases are
-// repeated from the moment at which the master answers again, and for as long as it had been silent before: half a second
-// after they were confirmed, then at doubling ages, and a last time when nothing can arrive any more. A late acquire is
-// undone within half a second, or within the time by which it was late.
+// for the time s, the next retransmission comes at most s plus one first interval after the path opened. So releases
+// are repeated from the moment at which the master answers again, and for as long as it had been silent before: half a
+// second after they were confirmed, then at doubling ages, and a last time when nothing can arrive any more. A late
+// acquire is undone within half a second, or within the time by which it was late.
 //
-// A release is repeated only if what it undoes was asked before the master answered again (see [Delivery.FirstAsked]): later
-// calls went over the new connection, in order. It is repeated for no longer than its [Delivery.KeyTTL] after it was
-// confirmed. A key that arrives later expires before it has existed for the time by which it was late, and repeating at
-// doubling ages promises no more.
+// A release is repeated only if what it undoes was asked before the master answered again (see [Delivery.FirstAsked]):
+// later calls went over the new connection, in order. It is repeated for no longer than its [Delivery.KeyTTL] after it
+// was confirmed. A key that arrives later expires before it has existed for the time by which it was late, and
+// repeating at doubling ages promises no more.
 type lateDelivery struct {
 	state       lateState
 	silentSince time.Time // when the oldest unanswered call was sent
@@ -60,7 +60,7 @@ const (
 	eventAnswered                   // the same server, or an unknown one, answered
 	eventRecovered                  // the same, and it was suspect before: its connection was silent, too
 	eventDrained                    // the same, at a time at which nothing can arrive any more
-	eventReplaced                   // another server process answered: the old one has ended, and its connections with it
+	eventReplaced                   // another process answered: the old one has ended, and its connections with it
 )
 
 // transition returns the state after an event. Every event is possible in every state.
@@ -122,8 +122,8 @@ func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
 	return l.state != lateNone && firstAsked.Before(l.answeredAt)
 }
 
-// repeatAt returns when a release that may have overtaken its acquire must be sent again. It was answered at now, and first
-// at confirmed. ok is false if the release need not be sent again.
+// repeatAt returns when a release that may have overtaken its acquire must be sent again. It was answered at now, and
+// first at confirmed. ok is false if the release need not be sent again.
 func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
 	last := confirmed.Add(keyTTL + initialRTO)
 	if l.until.Before(last) {

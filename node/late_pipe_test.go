@@ -21,8 +21,8 @@ func lingers(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) { c.Delivery.KeyTTL = d }
 }
 
-// outage has a master behind a proxy go silent under an acquire, with its release behind it, and heals the path. The TTL is
-// an hour: nothing goes away by itself.
+// outage has a master behind a proxy go silent under an acquire, with its release behind it, and heals the path. The
+// TTL is an hour: nothing goes away by itself.
 func (r *rig) outage(lasting time.Duration, adjust ...func(*node.Call)) (healed time.Time) {
 	r.t.Helper()
 	r.m.Proxy()
@@ -193,7 +193,8 @@ func TestAfterARestartNothingCanComeLate(t *testing.T) {
 	})
 }
 
-// Two silences in a row: what the first one's connection holds is put off by the second, and comes as late as both lasted.
+// Two silences in a row: what the first one's connection holds is put off by the second, and comes as late as both
+// lasted.
 func TestASecondOutagePutsOffWhatTheFirstOneHeld(t *testing.T) {
 	t.Parallel()
 	const due = 2700 * time.Millisecond // after the healing, when nothing else happens

@@ -36,7 +36,8 @@ func newListener(
 	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscriber, func()),
 ) *listener {
 	return &listener{
-		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1), wanted: make(map[string]map[*func()]struct{}),
+		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1),
+		wanted: make(map[string]map[*func()]struct{}),
 	}
 }
 
@@ -162,8 +163,8 @@ func (ls *listener) serve() (failed bool) {
 	return failed
 }
 
-// diff updates subscribed to the wanted channels, and returns the channels to add and to drop. idle reports whether there
-// are no wanted channels.
+// diff updates subscribed to the wanted channels, and returns the channels to add and to drop. idle reports whether
+// there are no wanted channels.
 func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -207,8 +207,8 @@ func (r *rig) warm() {
 	r.events = nil
 }
 
-// occupy keeps the driver at work for a round trip, so that what is asked next waits, and goes out as one batch. A driver that
-// rests may take the first of several calls alone. There must be a delay on the wire.
+// occupy keeps the driver at work for a round trip, so that what is asked next waits, and goes out as one batch. A
+// driver that rests may take the first of several calls alone. There must be a delay on the wire.
 func (r *rig) occupy() {
 	r.t.Helper()
 	ahead := r.ask(node.Command("echo", anything, "echo", "ahead"), within(10*time.Second))

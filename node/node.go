@@ -8,7 +8,9 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Node is one Redis master. It belongs to at most one locker, which binds and closes it.
+// Node is the client's side of one Redis master. It belongs to at most one Locker, which binds and closes it.
+//
+// Users need only Name. The other methods are for package quorum, see the package documentation.
 type Node struct {
 	name      string
 	clustered bool
@@ -20,7 +22,10 @@ type Node struct {
 	cancel context.CancelFunc
 }
 
-func newNode(name string, clk clock.Clock, open func(context.Context) (link, error), subscribe func(context.Context) (subscriber, func())) *Node {
+func newNode(
+	name string, clk clock.Clock,
+	open func(context.Context) (link, error), subscribe func(context.Context) (subscriber, func()),
+) *Node {
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.pipe = newPipe(clk, func() (link, error) { return open(n.ctx) })
@@ -28,16 +33,16 @@ func newNode(name string, clk clock.Clock, open func(context.Context) (link, err
 	return n
 }
 
-// Name is the node's address, without user and password.
+// Name returns the name given with [WithName], by default the master's address without user and password.
 func (n *Node) Name() string { return n.name }
 
 // Clustered reports whether the node is a Cluster, so that the keys of one script must be in one of its slots.
 func (n *Node) Clustered() bool { return n.clustered }
 
-// Bind must be called once, before the first Submit; a second call returns ErrBound. The node starts its goroutines
-// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when it
-// becomes suspect, with nil when it has recovered, and with a *[RefusalError] when the master begins or ceases to
-// refuse releases.
+// Bind must be called once, before the first Submit. A second call returns ErrBound. The node starts its goroutines
+// with spawn, which is an errgroup's Go, so that their owner can wait for them. It calls onHealth with the failure when
+// the master becomes suspect, with nil when the master has recovered, and with a *[RefusalError] when the master begins
+// or ceases to refuse releases.
 func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 	if n.bound.Swap(true) {
 		return ErrBound
@@ -51,7 +56,7 @@ func (n *Node) Bind(spawn func(func() error), onHealth func(err error)) error {
 // request's Deadline. The caller must not change the call afterwards, nor submit it again.
 func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
 
-// Suspect reports whether the node failed and has not answered since.
+// Suspect reports whether the master failed and has not answered since.
 func (n *Node) Suspect() bool { return n.pipe.isSuspect() }
 
 // Listen calls notify for every message on the channel, and after every (re)subscription, since a message may have been
@@ -60,9 +65,9 @@ func (n *Node) Listen(channel string, notify func()) (stop func()) {
 	return n.listener.listen(channel, notify)
 }
 
-// Close waits until the master has answered everything that was submitted, at most until the deadline, and ends the
-// connections. Calls that are still open get their vote. It returns how many pursued calls were not confirmed, or were
-// to be repeated after the deadline. The goroutines have ended when their owner's Wait returns.
+// Close waits until the master has answered every request, at most until the deadline, and closes the connections.
+// Requests that are still open get their vote. Close returns how many durable requests were not confirmed, or would
+// have to be repeated after the deadline. The goroutines have ended when their owner's Wait returns.
 func (n *Node) Close(deadline time.Time) (unconfirmed int) {
 	unconfirmed = n.pipe.close(deadline)
 	n.cancel()

@@ -9,23 +9,24 @@ import (
 	"time"
 )
 
-// Op is one operation on a master: a command or a script, and how its reply is read. It is immutable and may be
-// submitted to any number of nodes at once; they share its arguments.
+// Op is one operation on a master: a command or a script, and a function that reads its reply. It is immutable, and may
+// be submitted to any number of nodes at once, which share its encoding.
 type Op struct {
-	// Name is what errors and traces call it: "acquire", "raise", "extend", "release", "probe", "withdraw", "announce", "inspect", "status".
+	// Name is the operation's name in errors and traces: "acquire", "raise", "extend", "release", "probe", "withdraw",
+	// "announce", "inspect", "status".
 	Name string
-	// Lock is which lock it is about, for traces; "" if it is about none.
+	// Lock is the name of the lock that the operation concerns, for traces; "" if there is none.
 	Lock   string
 	read   func(reply any) Vote
-	out    []byte  // as it goes out, EVALSHA for a script
+	out    []byte  // the encoded command; EVALSHA for a script
 	script *Script // nil for a command
-	tail   int     // where the digest's successors begin in out
+	tail   int     // where the arguments after the digest begin in out
 	undo   *Script // the script that undoes the operation; nil: none is known
 }
 
-// Command makes an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote; nil takes the
-// convention of SET NX: OK is a grant, null is a denial, and any other reply is malformed. Arguments are strings,
-// []byte, int, or int64; others panic.
+// Command returns an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote. A nil read
+// follows the convention of SET NX: OK is a grant, null is a denial, and any other reply is malformed. Arguments are of
+// type string, []byte, int or int64; Command panics for others.
 func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet
@@ -38,15 +39,14 @@ type Script struct {
 	text, sha string
 }
 
-// NewScript prepares a script. Its SHA-1 is taken from the text.
+// NewScript returns a script with that text, and computes its SHA-1.
 func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// Op makes an operation of the script. It goes out as EVALSHA; a master that does not know the script (it is new there,
-// or SCRIPT FLUSH came between) gets its text right after. read nil takes the convention of [ReadNumber]. Arguments are as
-// those of [Command].
+// Op returns an operation that runs the script. A node sends it as EVALSHA, and again with the text of the script to a
+// master that does not know the script. A nil read is [ReadNumber]. For the arguments, see [Command].
 func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args ...any) *Op {
 	if read == nil {
 		read = ReadNumber
@@ -68,7 +68,7 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 
 const evalsha = "$7\r\nevalsha\r\n"
 
-// About says which lock a new operation is about, and returns it.
+// About sets the lock that a new operation concerns, and returns the operation.
 func (o *Op) About(lock string) *Op {
 	o.Lock = lock
 	return o
@@ -81,7 +81,7 @@ func (o *Op) UndoneBy(s *Script) *Op {
 	return o
 }
 
-// text is the operation as it goes out to a master that does not know the script.
+// text returns the encoded command for a master that does not know the script.
 func (o *Op) text() []byte {
 	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments stays
 	b := append(make([]byte, 0, len(o.out)+len(o.script.text)+16), head...)
@@ -100,13 +100,12 @@ func readSet(reply any) Vote {
 	}
 }
 
-// The replies of our scripts: a number above zero is a grant and carries the number; zero is a denial; Healed is a
-// denial that set the missing key again; a number below that is a denial, and says when to come back.
+// replyHealed is the reply of a script that denies because its key was missing, and has set the key again.
 const replyHealed = -1
 
 // ReadNumber reads a script's integer reply: n > 0 is a grant with the number n; 0 is a denial; -1 is a denial that
-// healed the key; n < -1 is a denial whose holder's key lives on for -n-1 milliseconds. Anything else is malformed, and so is
-// a number that no script can compute exactly (2^53 and above).
+// healed the key; n < -1 is a denial whose holder's key lives on for -n-1 milliseconds. Anything else is malformed, and
+// so is a number that no script can compute exactly (2^53 and above).
 func ReadNumber(reply any) Vote {
 	n, ok := reply.(int64)
 	switch {
@@ -123,7 +122,7 @@ func ReadNumber(reply any) Vote {
 	}
 }
 
-// milliseconds is a number of milliseconds, above 0, as a duration. One that is longer than a duration can be is the longest.
+// milliseconds returns n milliseconds, with n > 0, or the longest duration if that is shorter.
 func milliseconds(n int64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Open makes a node of a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
-// unix://[user:password@]/path/to/socket[?db=n]. Nothing is sent: it connects on first use. The URL's password appears
-// in no error and no log.
+// Open makes a node for the master at a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
+// unix://[user:password@]/path/to/socket[?db=n]. Open does not connect: the node connects on first use. The
+// URL's password appears in no error and no log.
 func Open(rawURL string, opts ...Option) (*Node, error) {
 	o, err := parse(rawURL)
 	if err != nil {
@@ -35,14 +35,14 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
 }
 
-// clientOptions returns a copy of base with what every connection of ours needs. Measured reasons are in
-// docs/internals.md.
+// clientOptions returns a copy of base with the settings of every connection. docs/internals.md has the measurements
+// behind them.
 func clientOptions(base *redis.Options) *redis.Options {
 	o := *base
-	o.MaxRetries = -1   // a repeated SET NX would meet its own key
+	o.MaxRetries = -1   // a repeated SET NX would find its own key
 	o.DialerRetries = 1 // a refused port costs 400 ms otherwise
 	o.PipelinePoolSize = -1
-	o.Protocol = 2 // nothing is pushed, so nothing need be looked for before each batch
+	o.Protocol = 2 // RESP2: without push messages, none must be looked for before each batch
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ContextTimeoutEnabled = false // a vote's deadline must not end the connection
@@ -52,14 +52,13 @@ func clientOptions(base *redis.Options) *redis.Options {
 }
 
 const (
-	// connectTimeout bounds a connection attempt: TCP, TLS, HELLO and INFO. A SYN that was lost in a black hole is
-	// repeated by the kernel after a second, so a new attempt is as good.
+	// connectTimeout bounds a connection attempt: TCP, TLS, HELLO and INFO. The kernel retransmits a lost SYN after a
+	// second, so a new attempt is as good.
 	connectTimeout = time.Second
-	// connectTimeoutMax is what it may grow to on a link on which no attempt has succeeded yet.
+	// connectTimeoutMax is the longest such bound while no attempt has succeeded yet.
 	connectTimeoutMax = 8 * time.Second
-	// silence is how long a connection may stay without an answer before it is given up. A frozen master is waited for
-	// that long on the connection that carries what it has not answered.
-	silence = 30 * time.Second
+	// maxSilence is how long a connection may stay without a reply that is due before it is closed.
+	maxSilence = 30 * time.Second
 )
 
 // dialer opens the sessions of one node.
@@ -68,14 +67,14 @@ type dialer struct {
 	dial    Dialer
 	clock   clock.Clock
 
-	mu      sync.Mutex // a probe may connect beside the driver
-	known   identities
-	patient time.Duration // what the next attempt may take
-	unasked bool          // do not ask for the right to run scripts: a connection ended at that question
+	mu             sync.Mutex // the driver, a probe and the recovery may connect at the same time
+	known          identities
+	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
+	skipRightCheck bool          // do not check the right to run scripts: a connection ended at that command
 }
 
-// connect opens the transport. Closing it discards what the kernel still holds: a SET that waits in a send buffer must
-// not arrive after the release that went over a later connection.
+// connect opens the transport. Closing it discards what the kernel has not sent yet: a SET in a send buffer must not
+// arrive after the release that went over a later connection.
 func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 	conn, err := d.dial(ctx, d.options.Network, d.options.Addr)
 	if err != nil {
@@ -95,11 +94,11 @@ func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// open makes a connection, proves that Redis is behind it, and learns which process that is.
+// open makes a connection, checks that a Redis server answers on it, and identifies the server process.
 func (d *dialer) open(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := d.clock.AfterFunc(d.patience(), func() { cancel(context.DeadlineExceeded) })
+	timer := d.clock.AfterFunc(d.attemptTimeout(), func() { cancel(context.DeadlineExceeded) })
 	defer timer.Stop()
 	began := d.clock.Now()
 
@@ -108,29 +107,30 @@ func (d *dialer) open(ctx context.Context) (link, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		d.took(0, err)
+		d.observeDial(0, err)
 		return nil, connectError(err)
 	}
-	d.took(d.clock.Now().Sub(began), nil)
+	d.observeDial(d.clock.Now().Sub(began), nil)
 	return s, nil
 }
 
-// patience is how long an attempt may take.
-func (d *dialer) patience() time.Duration {
+// attemptTimeout returns how long an attempt to connect may take.
+func (d *dialer) attemptTimeout() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return max(d.patient, connectTimeout)
+	return max(d.dialTimeout, connectTimeout)
 }
 
-// took learns from an attempt: how far the link is; or, while none has ever succeeded, that it may be farther.
-func (d *dialer) took(t time.Duration, err error) {
+// observeDial adapts the timeout to an attempt: four times what a successful one took, and twice the last timeout while
+// none has ever succeeded.
+func (d *dialer) observeDial(t time.Duration, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case err == nil:
-		d.patient = 4 * t
+		d.dialTimeout = 4 * t
 	case timedOut(err) && d.known.last.RunID == "":
-		d.patient = min(2*max(d.patient, connectTimeout), connectTimeoutMax)
+		d.dialTimeout = min(2*max(d.dialTimeout, connectTimeout), connectTimeoutMax)
 	}
 }
 
@@ -139,33 +139,33 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client reads with a patience of its own; the attempt's end closes the connection under it.
+	// The client has read timeouts of its own, so the end of ctx closes the connection under it.
 	unwatch := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer unwatch()
 
 	o := clientOptions(d.options)
 	o.PoolSize = 1
-	o.ReadTimeout, o.WriteTimeout = silence, silence
-	o.TLSConfig = nil // spoken by connect
+	o.ReadTimeout, o.WriteTimeout = maxSilence, maxSilence
+	o.TLSConfig = nil // connect has done the handshake
 	handed := false
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
-		// Once: another connection would lead to a process that nobody has identified.
+		// Only once: another connection could lead to another process, which would not be identified.
 		if handed {
 			return nil, errSessionOver
 		}
 		handed = true
-		return lent{patient{conn}}, nil
+		return borrowedConn{optionalDeadlines{conn}}, nil
 	}
-	// A refusal before this is called is one of the handshake (SELECT, say). go-redis returns it as if it were INFO's.
+	// An error reply before this call belongs to the handshake (to SELECT, for example). go-redis returns it as INFO's.
 	connected := false
 	o.OnConnect = func(context.Context, *redis.Conn) error {
 		connected = true
 		return nil
 	}
 	client := redis.NewClient(o)
-	info, right, err := d.introduce(client, &connected)
-	_ = client.Close()                                              // leaves conn open
-	if err == nil && right.err == errSilenced && ctx.Err() == nil { //nolint:errorlint // as introduce returns it
+	info, right, err := d.identify(client, &connected)
+	_ = client.Close()                                                // leaves conn open
+	if err == nil && right.err == errRightCheck && ctx.Err() == nil { //nolint:errorlint // as identify returns it
 		_ = conn.Close()
 		return d.session(ctx)
 	}
@@ -180,76 +180,76 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	return newSession(conn, identity), nil
 }
 
-// errSilenced is what introduce returns in right.err if the connection ended at the question for the right.
-var errSilenced = errors.New("the connection ended at EVALSHA")
+// errRightCheck is what identify returns in right.err if the connection ended at the check of the right.
+var errRightCheck = errors.New("the connection ended at EVALSHA")
 
-// introduce asks for the server's identity and, in the same round trip, whether this user may run scripts. A proxy may
-// end the connection at the second question. Then introduce does not ask it on later connections.
-func (d *dialer) introduce(client *redis.Client, connected *bool) (info string, right scriptRight, err error) {
+// identify asks for the server's identity and, in the same round trip, checks whether this user may run scripts. A
+// proxy may end the connection at that check, which is then left out on later connections.
+func (d *dialer) identify(client *redis.Client, connected *bool) (info string, right scriptRight, err error) {
 	ctx := context.Background()
 	d.mu.Lock()
-	unasked := d.unasked
+	skip := d.skipRightCheck
 	d.mu.Unlock()
-	if unasked {
+	if skip {
 		info, err = client.Info(ctx, "server").Result()
 		return info, scriptRight{}, err
 	}
 	p := client.Pipeline()
-	asked, scripts := p.Info(ctx, "server"), p.EvalSha(ctx, noScript, nil)
+	identity, scripts := p.Info(ctx, "server"), p.EvalSha(ctx, noScript, nil)
 	_, err = p.Exec(ctx)
 	if !*connected {
-		return "", scriptRight{}, err // the commands do not have the error
+		return "", scriptRight{}, err // the commands do not carry the error
 	}
-	info, err = asked.Result()
+	info, err = identity.Result()
 	var answer redis.Error
-	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // both commands have the error
+	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // both commands carry the error
 		d.mu.Lock()
-		d.unasked = true
+		d.skipRightCheck = true
 		d.mu.Unlock()
-		return info, scriptRight{err: errSilenced}, nil
+		return info, scriptRight{err: errRightCheck}, nil
 	}
 	return info, rightOf(scripts.Err()), err
 }
 
-// errSessionOver is what go-redis gets when it asks for a second connection.
+// errSessionOver is the error of an attempt of go-redis to make a second connection.
 var errSessionOver = errors.New("the connection has ended")
 
-// lent is a connection that outlives the client that it is lent to.
-type lent struct{ patient }
+// borrowedConn is a connection that stays open when the client that uses it is closed.
+type borrowedConn struct{ optionalDeadlines }
 
-func (lent) Close() error { return nil }
+func (borrowedConn) Close() error { return nil }
 
-// patient is a connection for a client that gives up where deadlines are not supported: those of tunnels often are not. Its
-// dialer's context ends it all the same.
-type patient struct{ net.Conn }
+// optionalDeadlines is a connection that ignores errors of setting a deadline, because go-redis does not use a
+// connection that has none. Connections of tunnels often have none. The dialer's context closes the connection anyway.
+type optionalDeadlines struct{ net.Conn }
 
-func (p patient) SetDeadline(t time.Time) error {
+func (p optionalDeadlines) SetDeadline(t time.Time) error {
 	_ = p.Conn.SetDeadline(t)
 	return nil
 }
 
-func (p patient) SetReadDeadline(t time.Time) error {
+func (p optionalDeadlines) SetReadDeadline(t time.Time) error {
 	_ = p.Conn.SetReadDeadline(t)
 	return nil
 }
 
-func (p patient) SetWriteDeadline(t time.Time) error {
+func (p optionalDeadlines) SetWriteDeadline(t time.Time) error {
 	_ = p.Conn.SetWriteDeadline(t)
 	return nil
 }
 
-// refusesInfo tells a reply that refuses INFO from one that refuses everything for now.
+// refusesInfo reports whether err is a reply that refuses INFO, rather than every command for the moment.
 func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }
 
-// subscribe makes a client of its own for subscriptions: their connection cannot carry anything else. It ends with ctx,
-// whatever it is waiting for, or when done is called.
-func (d *dialer) subscribe(ctx context.Context) (_ subscriber, done func()) {
+// subscribe makes a client for subscriptions, whose connection cannot carry other commands. The connection is closed
+// when ctx ends or closeClient is called, even while the client waits for it.
+func (d *dialer) subscribe(ctx context.Context) (_ subscriber, closeClient func()) {
 	o := clientOptions(d.options)
 	o.TLSConfig = nil
-	o.ReadTimeout, o.WriteTimeout = connectTimeout, connectTimeout // of the handshake; messages are waited for
+	o.ReadTimeout, o.WriteTimeout = connectTimeout, connectTimeout // of the handshake; reading messages has no timeout
 	var dialed atomic.Bool
 	o.Dialer = func(dialing context.Context, _, _ string) (net.Conn, error) {
-		// One connection, as for a session: go-redis would replace a broken one under the mutex that Close needs.
+		// Only one connection: go-redis would replace a broken one under the mutex that Close needs.
 		if dialed.Swap(true) {
 			return nil, errSessionOver
 		}
@@ -262,7 +262,7 @@ func (d *dialer) subscribe(ctx context.Context) (_ subscriber, done func()) {
 			return nil, err
 		}
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
-		return patient{conn}, nil
+		return optionalDeadlines{conn}, nil
 	}
 	client := redis.NewClient(o)
 	return client, func() { _ = client.Close() }

@@ -25,35 +25,36 @@ type settings struct {
 	clock  clock.Clock
 	dialer Dialer
 	name   string
-	tls    *tls.Config // a copy; nil: what the URL says
-	err    error       // of the first option that cannot be used
+	tls    *tls.Config // a copy; nil: the URL decides
+	err    error       // of an invalid option
 }
 
-// WithClock replaces the system's clock. It is for tests.
+// WithClock sets the clock. The default is the system's. It is for tests.
 func WithClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
 
-// WithDialer replaces the dialer, for a master behind a tunnel or a proxy. TLS, where the URL asks for it, is spoken
-// over the connection it returns.
+// WithDialer sets the dialer, for a master behind a tunnel or a proxy. If the URL asks for TLS, the node uses TLS over
+// the connection that the dialer returns.
 //
-// A connection that has been idle for a second is checked before it is used again, since the server may have closed it
-// meanwhile. Where the system can look into its socket (it is a syscall.Conn) the check costs nothing. Any other
-// connection is sent a PING first, which costs a round trip. A connection need not support deadlines, but its Close must
-// end a Read and a Write that block.
+// The node checks a connection that was idle for a second before it uses the connection again, since the server may
+// have closed it. The check of a socket (a syscall.Conn) costs nothing. On any other connection the node sends a PING
+// first, which costs a round trip. A connection need not support deadlines, but its Close must end a blocked Read and
+// Write.
 func WithDialer(d Dialer) Option { return func(s *settings) { s.dialer = d } }
 
-// WithName names the master in errors, traces and logs, in place of its address. Two masters of one locker must not have
-// the same name.
+// WithName sets the name of the master in errors, traces and logs. The default is its address. The masters of one
+// Locker must have different names.
 func WithName(name string) Option { return func(s *settings) { s.name = name } }
 
 // WithTLSConfig sets the TLS configuration of a master whose URL begins with rediss://: certificate authorities, a
-// client certificate, a server name. The configuration is copied. An empty ServerName is filled in from the URL; a
-// skip_verify in the URL is kept. A nil configuration is an error, and so is the option for a master without TLS
-// (redis://, unix://) and for a client given to [Wrap], which has a configuration of its own.
+// client certificate, a server name. The node uses a copy, takes an empty ServerName from the URL, and keeps a
+// skip_verify in the URL. A nil configuration is an error. So is the option for a master without TLS (redis://,
+// unix://), and for [Wrap], whose client has a configuration of its own.
 func WithTLSConfig(c *tls.Config) Option {
 	c = c.Clone() // nil stays nil
 	return func(s *settings) {
 		if c == nil {
-			s.err = errors.New("redlock: a nil TLS configuration: leave WithTLSConfig out to use the system's certificate authorities")
+			s.err = errors.New("redlock: a nil TLS configuration: " +
+				"leave WithTLSConfig out to use the system's certificate authorities")
 			return
 		}
 		s.tls = c.Clone() // an option may be used for several masters
@@ -79,8 +80,8 @@ func newSettings(opts []Option) (settings, error) {
 
 var systemDialer = &net.Dialer{KeepAlive: 15 * time.Second}
 
-// dialDefault connects over the network. Addresses that package memnet has given out belong to masters within this
-// process, which redlocktest.StartVirtual runs.
+// dialDefault connects over the network. An address of package memnet belongs to a master within this process, started
+// by redlocktest.StartVirtual.
 func dialDefault(ctx context.Context, network, addr string) (net.Conn, error) {
 	if dial := memnet.Find(addr); dial != nil {
 		return dial(ctx, network, addr)
@@ -88,13 +89,14 @@ func dialDefault(ctx context.Context, network, addr string) (net.Conn, error) {
 	return systemDialer.DialContext(ctx, network, addr)
 }
 
-// secure puts the TLS configuration of the settings in place of that of the URL.
+// secure replaces the TLS configuration of the URL by that of the settings, if there is one.
 func (s *settings) secure(o *redis.Options) error {
 	switch {
 	case s.tls == nil:
 		return nil
 	case o.TLSConfig == nil:
-		return fmt.Errorf("redlock: master %s: a TLS configuration for a URL without TLS: use rediss://, or leave WithTLSConfig out", o.Addr)
+		return fmt.Errorf("redlock: master %s: a TLS configuration for a URL without TLS: "+
+			"use rediss://, or leave WithTLSConfig out", o.Addr)
 	}
 	s.tls.ServerName = cmp.Or(s.tls.ServerName, o.TLSConfig.ServerName)
 	s.tls.InsecureSkipVerify = s.tls.InsecureSkipVerify || o.TLSConfig.InsecureSkipVerify

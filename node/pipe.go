@@ -11,8 +11,8 @@ import (
 //
 // The decisions are those of its state. The pipe takes the mutex, lets the state decide, and acts once it has released
 // the mutex: it writes, reads, connects, and applies the [effects]. Only two things happen under the mutex that concern
-// others: the start of a goroutine, because none may start once close has returned, and adding a command to the buffer of
-// a connection.
+// others: the start of a goroutine, because none may start once close has returned, and adding a command to the buffer
+// of a connection.
 type pipe struct {
 	clock     clock.Clock
 	open      func() (link, error) // makes a connection

@@ -85,7 +85,8 @@ func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
 		var want []string
 		var all []*ticket
 		for i := range rounds {
-			// Of one name, so that a release that overtook its acquire, or an acquire that overtook a release, would show.
+			// Of one name, so that a release that overtook its acquire, or an acquire that overtook a release, would
+			// show.
 			for _, op := range []*node.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
 				all = append(all, r.ask(op, within(time.Minute)))
 				want = append(want, op.Name+" "+token(i))

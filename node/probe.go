@@ -2,12 +2,13 @@ package node
 
 import "time"
 
-// thawGrace is how long a master that was frozen may take to answer over its old connection, once a new one has answered.
+// thawGrace is how long a master that was frozen may take to answer over its old connection, once a new one has
+// answered.
 const thawGrace = 100 * time.Millisecond
 
-// probe tries a new connection while the pipe's own stays silent. A master that was frozen answers neither, and both once
-// it has thawed. A master that was cut off answers the new connection long before TCP retransmits over the old one, if it
-// ever does.
+// probe tries a new connection while the pipe's own stays silent. A master that was frozen answers neither, and both
+// once it has thawed. A master that was cut off answers the new connection long before TCP retransmits over the old
+// one, if it ever does.
 func (p *pipe) probe() error {
 	old, silentSince := p.silent()
 	l, err := p.open()
@@ -27,20 +28,21 @@ func (p *pipe) silent() (link, time.Time) {
 	return p.conn.link, p.conn.silentSince
 }
 
-// probed decides between the old connection and a new one. If the old one is still silent, the driver's receive ends when
-// the old one is closed, and the driver goes on with the new one.
+// probed decides between the old connection and a new one. If the old one is still silent, the driver's receive ends
+// when the old one is closed, and the driver goes on with the new one.
 func (p *pipe) probed(old link, silentSince time.Time, l link, err error, now time.Time) (fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conn.probing = false
 	h := &p.state.health
+	silent := p.conn.link == old && p.conn.silentSince.Equal(silentSince) && len(p.state.calls.written) > 0
 	switch {
 	case err != nil:
 		if h.suspect != nil {
 			h.fail(err, now)
 			fx.wake(h.retryAt)
 		}
-	case !p.closing.closed && p.conn.link == old && p.conn.silentSince.Equal(silentSince) && len(p.state.calls.written) > 0:
+	case silent && !p.closing.closed:
 		p.conn.standby, h.retryAt = l, now
 		fx.close = append(fx.close, old)
 	default:

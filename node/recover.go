@@ -105,8 +105,8 @@ func (p *pipe) recoveryConnected(l link, err error, took time.Duration, now time
 	return fx, true
 }
 
-// endRecovery ends the recovery's goroutine and closes its connection. startRecovery starts another goroutine when a call
-// is due.
+// endRecovery ends the recovery's goroutine and closes its connection. startRecovery starts another goroutine when a
+// call is due.
 func (p *pipe) endRecovery(now time.Time, fx *effects) {
 	if p.recovery.link != nil {
 		fx.close = append(fx.close, p.recovery.link)

@@ -61,8 +61,8 @@ func (r *recovery) add(calls []*Call) {
 	}
 }
 
-// connected records that the master answered a handshake at now. It has executed what it received before, so the TTLs of
-// the orphans' keys are running. Only the network may still deliver something, within the time that lateDelivery
+// connected records that the master answered a handshake at now. It has executed what it received before, so the TTLs
+// of the orphans' keys are running. Only the network may still deliver something, within the time that lateDelivery
 // explains.
 func (r *recovery) connected(now time.Time) {
 	for _, o := range r.orphans {

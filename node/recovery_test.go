@@ -16,8 +16,8 @@ func releases(n int) []*Call {
 	return all
 }
 
-// A batch that breaks its connection is halved until the call that breaks it is alone. That call goes alone from then on,
-// with backoff, and all others get through.
+// A batch that breaks its connection is halved until the call that breaks it is alone. That call goes alone from then
+// on, with backoff, and all others get through.
 func TestRecoveryFindsTheCallThatBreaksConnections(t *testing.T) {
 	t.Parallel()
 	calls := releases(16)

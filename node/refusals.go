@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// A master that refuses releases is sent one of them after repeatAfter, then at doubling intervals up to refusalMax.
+	// A master that refuses releases is sent one of them after repeatAfter, then at doubling intervals up to
+	// refusalMax.
 	refusalMax = time.Second
 	// maxReasons is how many reasons have groups of their own. All further reasons share one.
 	maxReasons = 16

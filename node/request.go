@@ -16,8 +16,8 @@ type Request struct {
 
 	// Window is how long the server must have been up for its grant to count. If it is 0, every grant counts.
 	Window time.Duration
-	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a grant
-	// that does not count would still raise the counter.
+	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a
+	// grant that does not count would still raise the counter.
 	RequireTrusted bool
 	// Cancelled, if not nil, makes the node drop the request if it is true before the request was written.
 	Cancelled *atomic.Bool
@@ -33,18 +33,18 @@ type Delivery struct {
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated.
 	Durable bool
-	// KeyTTL is how long a key that the request removes can live after the master last answered. A durable request that gets
-	// an error reply is given up after that time, and one that was confirmed is repeated for no longer.
+	// KeyTTL is how long a key that the request removes can live after the master last answered. A durable request that
+	// gets an error reply is given up after that time, and one that was confirmed is repeated for no longer.
 	KeyTTL time.Duration
-	// FirstAsked is when the first of the operations was asked that a durable request undoes. If a connection ended with
-	// requests unanswered and those operations may be among them, the request is repeated after it was confirmed. The zero
-	// time means that it is unknown.
+	// FirstAsked is when the first of the operations was asked that a durable request undoes. If a connection ended
+	// with requests unanswered and those operations may be among them, the request is repeated after it was confirmed.
+	// The zero time means that it is unknown.
 	FirstAsked time.Time
-	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the request
-	// up, whatever the master does.
+	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
+	// request up, whatever the master does.
 	ExpiresAt time.Time
-	// OnlyIfWritten, if not nil, makes the node drop a durable request that it would send while the flag is false: what the
-	// request undoes was never written.
+	// OnlyIfWritten, if not nil, makes the node drop a durable request that it would send while the flag is false: what
+	// the request undoes was never written.
 	OnlyIfWritten *atomic.Bool
 }
 
@@ -84,7 +84,8 @@ func (c *Call) bytes() []byte {
 	return c.Op.out
 }
 
-// claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to deliver.
+// claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
+// deliver.
 func (c *Call) claimVote() bool {
 	first := !c.f.voted
 	c.f.voted = true

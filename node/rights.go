@@ -11,7 +11,7 @@ import (
 // rightsInterval is how often a master that refuses scripts is probed for the missing right, while locks are asked for.
 const rightsInterval = time.Second
 
-// RightError reports that a master is not asked for a lock, because it refuses the script that would release the lock.
+// RightError reports that a master was not asked for a lock because it refuses the script that would release the lock.
 type RightError struct {
 	// Err is the master's error reply to the script.
 	Err error
@@ -119,8 +119,8 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	return m.err
 }
 
-// handshake records what the handshake of a new connection found out about the right to run scripts. It returns what the
-// owner of the node must be told; nil if nothing changed.
+// handshake records what the handshake of a new connection found out about the right to run scripts. It returns what
+// the owner of the node must be told; nil if nothing changed.
 func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	old := (*rs)[nil]
 	switch {
@@ -136,8 +136,8 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	return nil
 }
 
-// probed handles the reply r to c if c is a probe, and reports whether it is. over is the error that the master no longer
-// returns if the reply shows that the user has the right again.
+// probed handles the reply r to c if c is a probe, and reports whether it is. over is the error that the master no
+// longer returns if the reply shows that the user has the right again.
 func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *RightError) {
 	for scope, m := range rs {
 		if m.inFlight != c {

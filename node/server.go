@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Server is the identity of one server process, as INFO tells it.
+// Server identifies one server process by its reply to INFO.
 type Server struct {
-	// RunID is random and new for every process; "" if it is not known.
+	// RunID is random and differs for every process; "" if it is unknown.
 	RunID string
-	// Up is the earliest moment, on this client's clock, from which the process has certainly been running and
-	// watched: nothing it knew before that counts as remembered.
+	// Up is the time, on this client's clock, since when the process has certainly been running and this node has known
+	// of it. The node does not rely on what the process knew before.
 	Up time.Time
-	// Err says why nobody knows: an *IdentityError if the server does not say who it is.
+	// Err is the reason why the identity is unknown: an *IdentityError if the server does not report it.
 	Err error
 
 	scripts scriptRight // found by the handshake
 }
 
-// Trusted says whether a grant of this server counts at now: nil, Err, or a *RestartError for a server that has not been
-// up for longer than the window.
+// Trusted returns nil if a grant of this server counts at now. Otherwise it returns Err, or a *RestartError if the
+// server has not been up for longer than the window.
 //
-// The source is the Redlock page, "Performance, crash recovery and fsync", which asks a restarted instance to stay
-// away for longer than the largest TTL; here the client sees to it.
+// The source is the Redlock page, "Performance, crash recovery and fsync", which asks that a restarted
+// instance stay away for longer than the largest TTL. Here the client enforces it.
 func (s Server) Trusted(window time.Duration, now time.Time) error {
 	if s.Err != nil {
 		return s.Err
@@ -33,7 +33,7 @@ func (s Server) Trusted(window time.Duration, now time.Time) error {
 	return s.restarted(window, now)
 }
 
-// restarted returns a *RestartError for a server that is known to have come up within the window.
+// restarted returns a *RestartError if the server is known to have come up within the window.
 func (s Server) restarted(window time.Duration, now time.Time) error {
 	if left := window - now.Sub(s.Up); window > 0 && left >= 0 {
 		return &RestartError{Left: left}
@@ -41,7 +41,7 @@ func (s Server) restarted(window time.Duration, now time.Time) error {
 	return nil
 }
 
-// guard turns a grant that does not count into what it is worth: it was executed, so it has to be released. Unknown.
+// guard turns a grant that does not count into Unknown: the operation was executed, so it must be released.
 func (s Server) guard(v Vote, window time.Duration, now time.Time) Vote {
 	if window <= 0 || v.Verdict != Granted {
 		return v
@@ -52,16 +52,16 @@ func (s Server) guard(v Vote, window time.Duration, now time.Time) Vote {
 	return v
 }
 
-// identities remembers who answered at an address, to notice that it is another one.
+// identities remembers the server that answered at an address, to notice when another process answers there.
 type identities struct {
 	last Server
-	seen time.Time // when last was first seen: it has certainly been up since then
+	seen time.Time // when last answered first; it has certainly been up since then
 }
 
-// learn takes a reply of INFO server received at now.
+// learn reads a reply to INFO server, or its error, that was received at now.
 func (m *identities) learn(info string, err error, now time.Time) Server {
 	if err != nil && !refusesInfo(err) {
-		return Server{Err: fmt.Errorf("who answered is not known: %w", err)} // for this once
+		return Server{Err: fmt.Errorf("who answered is not known: %w", err)} // only this time
 	}
 	if err != nil {
 		return Server{Err: &IdentityError{Err: err}}
@@ -76,12 +76,12 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	s := Server{RunID: id, Up: now.Add(time.Second - uptime)}
 	switch {
 	case m.last.RunID == id:
-		// The same process. An uptime that is not what it must be by now means that its clock was set: believe the shorter.
+		// The same process. If its uptime contradicts the earlier one, its clock was set: the shorter one counts.
 		if m.last.Up.After(s.Up) {
 			s.Up = m.last.Up
 		}
 	case m.last.RunID != "":
-		// Another process than before. Its uptime may be long (a promoted replica) and still it knows nothing.
+		// Another process. It may have been up for long (a promoted replica) without knowing the locks.
 		s.Up, m.seen = now, now
 	default:
 		m.seen = now
@@ -93,7 +93,7 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	return s
 }
 
-// uptimeOf is how long a server says that it has been up. Where its wall clock was set back it may say less than nothing.
+// uptimeOf returns the uptime that a server reports. It is negative if the wall clock was set back, which counts as 0.
 func uptimeOf(fields map[string]string) (time.Duration, error) {
 	const century = 100 * 365 * 24 * 3600
 	seconds, err := strconv.ParseInt(fields["uptime_in_seconds"], 10, 64)
@@ -117,16 +117,16 @@ func parseInfo(info string) map[string]string {
 	return fields
 }
 
-// Status is what a server says of itself.
+// Status is what a server reports about itself.
 type Status struct {
 	Role, Version string
 	Server        Server
 	Uptime        time.Duration
-	// Loading: it reads its dataset, and refuses commands until it has.
+	// Loading reports that the server is loading its dataset and refuses commands meanwhile.
 	Loading bool
 }
 
-// StatusOp asks a server for its [Status]; the vote's Data holds it.
+// StatusOp returns an operation that reads a server's [Status] into the vote's Data.
 func StatusOp() *Op {
 	return Command("status", readStatus, "info")
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// settled settles calls that were sent at 9 with replies that came at 10, over a connection that ended if err is not nil.
+// settled settles calls that were sent at 9 with replies that came at 10, over a connection that ended if err is not
+// nil.
 func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
 	for _, c := range calls {
 		c.f.sent = at(9)

@@ -21,7 +21,8 @@ import (
 //   - every call has one vote, by its deadline;
 //   - what failed was never executed, what was granted or denied was;
 //   - every pursued release is answered: no key is left, soon after the weather has cleared;
-//   - the node finds back by itself, closes when nothing can come late any more, and leaves neither goroutine nor connection.
+//   - the node finds back by itself, closes when nothing can come late any more, and leaves neither goroutine nor
+//     connection.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)

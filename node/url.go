@@ -10,56 +10,56 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parse reads a master's URL. Its errors show the URL without user and password, also one that cannot be read.
+// parse reads a master's URL. Its errors quote the URL without user and password, even if the URL is invalid.
 func parse(rawURL string) (*redis.Options, error) {
-	o, err := read(rawURL)
+	o, err := parseURL(rawURL)
 	if err == nil {
 		return o, nil
 	}
-	shown, bare, secret := hide(rawURL)
+	shown, bare, secret := redact(rawURL)
 	if secret {
-		// The error may quote what it took for the host, and that may be half of a password. So it is looked for in
-		// what is shown.
-		if _, err = read(bare); err == nil {
-			err = errors.New("the user, the password or the port cannot be read: it should look like redis://user:password@host:6379, " +
-				"with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
+		// The error may quote as the host what is half of a password. So this takes the error of the redacted URL.
+		if _, err = parseURL(bare); err == nil {
+			err = errors.New("the user, the password or the port cannot be read: " +
+				"it should look like redis://user:password@host:6379, with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
 		}
 	}
 	return nil, fmt.Errorf("redlock: master %q: %w", shown, err)
 }
 
-// hide replaces what may be a secret: everything before the last @ but a scheme; without an @, everything behind a scheme
-// if there is something where the port should be that is none; and a query. bare is the URL without user and password.
-func hide(rawURL string) (shown, bare string, secret bool) {
-	scheme, place, ok := strings.Cut(rawURL, "://")
+// redact replaces what may be secret in a URL: everything between the scheme and the last @; without an @, everything
+// after the scheme if the port is not a number; and the query. shown is the result; bare is the URL without user and
+// password; secret reports whether there was something between the scheme and the host.
+func redact(rawURL string) (shown, bare string, secret bool) {
+	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz+") == "" {
 		scheme += "://"
 	} else {
-		scheme, place = "", rawURL
+		scheme, rest = "", rawURL
 	}
-	if at := strings.LastIndexByte(place, '@'); at >= 0 {
-		place = place[at+1:]
-		return scheme + "xxxxx@" + hideQuery(place), scheme + place, true
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = rest[at+1:]
+		return scheme + "xxxxx@" + redactQuery(rest), scheme + rest, true
 	}
-	host, _, _ := strings.Cut(place, "/")
+	host, _, _ := strings.Cut(rest, "/")
 	_, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
 	if strings.Trim(port, "0123456789") != "" && scheme != "unix://" {
 		return scheme + "xxxxx", scheme + "xxxxx", true
 	}
-	return hideQuery(rawURL), rawURL, false
+	return redactQuery(rawURL), rawURL, false
 }
 
-func hideQuery(rawURL string) string {
+func redactQuery(rawURL string) string {
 	if before, _, ok := strings.Cut(rawURL, "?"); ok {
 		return before + "?xxxxx"
 	}
 	return rawURL
 }
 
-func read(rawURL string) (*redis.Options, error) {
+func parseURL(rawURL string) (*redis.Options, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		var inner *url.Error // quotes the whole URL
+		var inner *url.Error // this quotes the whole URL
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
@@ -73,20 +73,23 @@ func read(rawURL string) (*redis.Options, error) {
 	case u.Scheme == "unix" && u.Host != "":
 		return nil, fmt.Errorf("host %q in front of the path: a socket's URL is unix:///path", u.Host)
 	case strings.Contains(u.Hostname(), ":") && !isIP(u.Hostname()):
-		return nil, errors.New("the host has more than one colon and is no IP address; it should look like redis://user:password@host:6379")
+		return nil, errors.New("the host has more than one colon and is no IP address; " +
+			"it should look like redis://user:password@host:6379")
 	case u.Scheme != "unix" && u.Hostname() == "":
 		return nil, errors.New("no host; it should look like redis://user:password@host:6379")
 	}
 	o, err := redis.ParseURL(rawURL)
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), unexpected):
-		return nil, fmt.Errorf("unknown query parameter %q: client_name, db, protocol, skip_verify and the other parameters of go-redis's ParseURL are known",
+		return nil, fmt.Errorf("unknown query parameter %q: "+
+			"client_name, db, protocol, skip_verify and the other parameters of go-redis's ParseURL are known",
 			strings.TrimPrefix(err.Error(), unexpected))
 	case err != nil:
 		return nil, err
 	}
 	if o.MaxRetries > 0 {
-		return nil, fmt.Errorf("max_retries=%d: it must be left out: a client that repeats SET NX by itself reads its own key as somebody else's", o.MaxRetries)
+		return nil, fmt.Errorf("max_retries=%d: it must be left out: "+
+			"a client that repeats SET NX by itself reads its own key as somebody else's", o.MaxRetries)
 	}
 	if o.Network == "" {
 		o.Network = "tcp"
@@ -94,7 +97,7 @@ func read(rawURL string) (*redis.Options, error) {
 	return o, nil
 }
 
-// unexpected is how go-redis begins the error that names the parameters it does not know.
+// unexpected is the beginning of the error of go-redis that names unknown parameters.
 const unexpected = "redis: unexpected option: "
 
 func isIP(host string) bool {

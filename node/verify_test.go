@@ -82,7 +82,8 @@ func TestABusyTunnelIsNotVerified(t *testing.T) {
 	})
 }
 
-// A PING that gets no answer holds up the calls no longer than their deadlines, and they are certain not to be executed.
+// A PING that gets no answer holds up the calls no longer than their deadlines, and they are certain not to be
+// executed.
 func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
@@ -163,8 +164,8 @@ func TestATunnelsListenerHears(t *testing.T) {
 	})
 }
 
-// A wrapped client's pool holds several connections, all of which the server closed while they were idle. go-redis cannot look
-// into those of a simulated network, as it cannot look into TLS.
+// A wrapped client's pool holds several connections, all of which the server closed while they were idle. go-redis
+// cannot look into those of a simulated network, as it cannot look into TLS.
 func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 	t.Parallel()
 	for name, adjust := range map[string]func(*redis.Options){

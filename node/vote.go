@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// Verdict is the kind of a node's answer.
+// Verdict is the kind of a vote.
 type Verdict uint8
 
-// The four answers. The zero value is the careful one.
+// The four verdicts. The zero value is the one from which nothing follows.
 const (
-	// Unknown: the operation may have been executed, or may yet be.
+	// Unknown means that the operation may have been executed, or may yet be.
 	Unknown Verdict = iota
-	// Failed: it was certainly not executed.
+	// Failed means that the operation was certainly not executed.
 	Failed
-	// Denied: it was executed, and found somebody else, or nobody, where it needed its own token.
+	// Denied means that the operation was executed and found another token than its own, or none where it needed its
+	// own.
 	Denied
-	// Granted: it was executed and did what it is for.
+	// Granted means that the operation was executed and had its effect.
 	Granted
 )
 
@@ -33,34 +34,36 @@ func (v Verdict) String() string {
 	}
 }
 
-// Answered reports whether the master itself said so: it executed the operation and replied.
+// Answered reports whether the master executed the operation and replied.
 func (v Verdict) Answered() bool { return v == Granted || v == Denied }
 
-// Vote is a node's answer to one operation. A round has one for each node, so its size is a good part of what a lock allocates.
+// Vote is a node's answer to one request. A round holds one for each node, so the size of a Vote is a large part of
+// what a lock allocates.
 type Vote struct {
 	Verdict
-	// Owned: the Number was there already, and is what other holds of the same owner have.
+	// Owned reports that other holds of the same owner have the same Number.
 	Owned bool
-	// Healed: the key was missing and has been set again. It comes with Denied: the token was gone, so somebody else
-	// may have had the lock meanwhile, and the vote must not count for its old holder.
+	// Healed reports that the key was missing and has been set again. The verdict is Denied: another client may have
+	// held the lock meanwhile, so the vote must not count for the old holder.
 	Healed bool
-	// Unsent: the operation was never written to the master. It comes with Failed.
+	// Unsent reports that the operation was never written to the master. The verdict is Failed.
 	Unsent bool
-	// Number is what the operation's script returned with a grant, where it returns one.
+	// Number is the number that the operation's script returned with a grant; 0 if it returns none.
 	Number int64
-	// Wait is how long the present holder's key lives on, with Denied; 0 if the operation does not tell.
+	// Wait is how long the current holder's key lives on if the verdict is Denied; 0 if the operation does not return
+	// it.
 	Wait time.Duration
-	// Data is what a reading operation read, or what a denial says of the holder.
+	// Data is what a reading operation read, or what a denial contains about the holder.
 	Data any
-	// Server is the identity of the process that answered; nil if nobody did.
+	// Server identifies the process that answered; nil if none did.
 	Server *Server
-	// Took is the time from asking to this vote.
+	// Took is the time from the request to this vote.
 	Took time.Duration
-	// Err is why, with Failed and Unknown.
+	// Err is the reason for Failed and Unknown.
 	Err error
 }
 
-// RunID is that of the server that answered; "" if nobody did, or it is not known.
+// RunID returns the run id of the server that answered; "" if none did, or the run id is unknown.
 func (v *Vote) RunID() string {
 	if v.Server == nil {
 		return ""
@@ -73,7 +76,7 @@ func failed(err error) Vote  { return Vote{Verdict: Failed, Err: err} }
 func unsent(err error) Vote  { return Vote{Verdict: Failed, Err: err, Unsent: true} }
 func unknown(err error) Vote { return Vote{Verdict: Unknown, Err: err} }
 
-// badReply is the vote of a reply that the operation cannot return. The operation may have been executed.
+// badReply returns the vote for a reply that the operation cannot return. The operation may have been executed.
 func badReply(reply any) Vote {
 	return unknown(fmt.Errorf("the reply %.100q is not what the operation returns", fmt.Sprint(reply)))
 }

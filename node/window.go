@@ -2,18 +2,18 @@ package node
 
 import "time"
 
-// A master nearby gets one batch at a time: the calls that arrive during a round trip of a fraction of a millisecond are
-// better sent together. With a distant master, callers would then wait for each other's round trip, on average for almost
-// one more. A distant master gets batches a fraction of the round trip apart, while the replies to earlier batches are
-// outstanding. All go over one connection, in order.
+// A master nearby gets one batch at a time: the calls that arrive during a round trip of a fraction of a millisecond
+// are better sent together. With a distant master, callers would then wait for each other's round trip, on average for
+// almost one more. A distant master gets batches a fraction of the round trip apart, while the replies to earlier
+// batches are outstanding. All go over one connection, in order.
 
 const (
 	// maxInFlight is how many batches share a round trip. The last caller of a batch waits for one such part of it.
 	maxInFlight = 8
 	// minGap is the shortest time between batches. If it would be shorter, there is one batch at a time.
 	minGap = time.Millisecond
-	// rttWindow is how long a measured round trip counts at least; twice that is the most. The path may become longer. BBR
-	// uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
+	// rttWindow is how long a measured round trip counts at least; twice that is the most. The path may become longer.
+	// BBR uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
 	rttWindow = 10 * time.Second
 )
 
@@ -40,8 +40,8 @@ func (w *window) stalled(silentSince, now time.Time) bool {
 	return now.Sub(silentSince) > 2*w.rtt.shortest
 }
 
-// minRTT is the shortest of the latest round trips of a connection. Longer round trips include waiting. The zero value has
-// measured none.
+// minRTT is the shortest of the latest round trips of a connection. Longer round trips include waiting. The zero value
+// has measured none.
 type minRTT struct {
 	shortest time.Duration
 	// current and previous are the shortest of the period that began at since, and of the one before it.

@@ -17,22 +17,22 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Wrap makes a node of a ready client: one with a TLS configuration of its own, a Sentinel failover client, or a whole
-// Cluster that serves as one master. The client stays its owner's: the node uses its pool and never closes it.
+// Wrap makes a node that uses an existing client: one with a TLS configuration of its own, a Sentinel failover client,
+// or the client of a Cluster that serves as one master. The node uses the client's pool and never closes the client.
 //
-// A client whose options break a rule of the lock is refused, with an error that names the option: MaxRetries must be
-// -1 (for a Cluster MaxRedirects too), because a client that repeats SET NX by itself reads its own key as somebody
-// else's; and there must be a ReadTimeout, which bounds how long a silent connection is waited for.
+// Wrap returns an error that names the option if the client's options are unsafe for a lock. MaxRetries must be -1, and
+// for a Cluster MaxRedirects too, because a client that repeats SET NX by itself takes its own key for another
+// client's. ReadTimeout must be set, because it bounds the wait for a silent connection.
 //
-// Connections of a wrapped client come and go unseen, so the node asks for the server's identity with every batch.
-// That costs a command per batch, and over a Cluster a round trip. Nor can the node end them: closing its Locker may take
-// as much longer as the client's own timeouts have a silent connection waited for.
+// The node cannot observe the connections of a wrapped client, so it asks for the server's identity with every batch.
+// That costs a command per batch, and over a Cluster a round trip. The node cannot close these connections either:
+// Close of its Locker may take longer, by the client's own timeouts for a silent connection.
 //
-// After a second without a call the node sends a PING first, so that no call meets a connection that the server closed
-// meanwhile: go-redis cannot see that under TLS. Where the client has other users, a call may still meet one that only they
-// leave idle; set ConnMaxIdleTime below the server's timeout there.
+// After a second without a request the node sends a PING first, because the server may have closed the connection, and
+// go-redis does not notice that under TLS. If the client has other users, a request may still get a connection that
+// they left idle. Set ConnMaxIdleTime below the server's timeout in that case.
 //
-// A failover client has no address of its own: name it with [WithName], after its Sentinel master.
+// A failover client has no address: set its name, that of its Sentinel master, with [WithName].
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -51,13 +51,14 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 			return nil, errNoClient
 		}
 		o := c.Options()
-		if err := refuse(o.Addr, o.ReadTimeout, "MaxRetries", o.MaxRetries); err != nil {
+		if err := checkRetries(o.Addr, o.ReadTimeout, "MaxRetries", o.MaxRetries); err != nil {
 			return nil, err
 		}
 		w.single = c
 		label = o.Addr
 		if label == failoverAddr && s.name == "" {
-			return nil, errors.New("redlock: a failover client has no address that would tell it from others: name it with node.WithName")
+			return nil, errors.New("redlock: " +
+				"a failover client has no address that would tell it from others: name it with node.WithName")
 		}
 	case *redis.ClusterClient:
 		if c == nil {
@@ -65,44 +66,49 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		}
 		o := c.Options()
 		label = strings.Join(o.Addrs, "+")
-		if err := errors.Join(refuse(label, o.ReadTimeout, "MaxRetries", o.MaxRetries),
-			refuse(label, o.ReadTimeout, "MaxRedirects", o.MaxRedirects)); err != nil {
+		if err := errors.Join(checkRetries(label, o.ReadTimeout, "MaxRetries", o.MaxRetries),
+			checkRetries(label, o.ReadTimeout, "MaxRedirects", o.MaxRedirects)); err != nil {
 			return nil, err
 		}
 		w.cluster = c
 	default:
-		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: give it a *redis.Client or a *redis.ClusterClient", client)
+		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
+			"give it a *redis.Client or a *redis.ClusterClient", client)
 	}
 	open := func(ctx context.Context) (link, error) {
-		return w.fresh(ctx)
+		return w.newLink(ctx)
 	}
-	n := newNode(cmp.Or(s.name, label), s.clock, open, func(context.Context) (subscriber, func()) { return client, func() {} })
+	subscribe := func(context.Context) (subscriber, func()) { return client, func() {} }
+	n := newNode(cmp.Or(s.name, label), s.clock, open, subscribe)
 	n.clustered = w.cluster != nil
 	return n, nil
 }
 
-// failoverAddr is what go-redis gives for the address of every failover client.
+// failoverAddr is what go-redis returns as the address of every failover client.
 const failoverAddr = "FailoverClient"
 
 var errNoClient = errors.New("redlock: Wrap needs a client")
 
-// refuse checks options as a client returns them: by then -1, none, has become 0, but for a Cluster's MaxRetries.
-func refuse(label string, readTimeout time.Duration, name string, retries int) error {
+// checkRetries checks options of a client, as the client returns them: it turns -1 into 0, except for MaxRetries of a
+// Cluster.
+func checkRetries(label string, readTimeout time.Duration, name string, retries int) error {
 	if retries > 0 || retries < -1 {
-		return fmt.Errorf("redlock: master %s: %s is %d: set it to -1: a client that repeats SET NX by itself reads its own key as somebody else's",
+		return fmt.Errorf("redlock: master %s: %s is %d: set it to -1: "+
+			"a client that repeats SET NX by itself reads its own key as somebody else's",
 			label, name, retries)
 	}
 	if readTimeout <= 0 {
-		return fmt.Errorf("redlock: master %s: ReadTimeout is off: set one, a silent connection would be waited for for ever", label)
+		return fmt.Errorf("redlock: master %s: ReadTimeout is off: "+
+			"set one, a silent connection would be waited for for ever", label)
 	}
 	return nil
 }
 
-// wrapped is a link over somebody else's client, whose pipelines are one question and one answer.
+// wrapped is a link over the client of the caller. A pipeline of the client sends one batch and waits for its replies.
 type wrapped struct {
 	client  redis.UniversalClient
-	single  *redis.Client        // the client, if it is one of a single server
-	cluster *redis.ClusterClient // the client, if it is one of a Cluster
+	single  *redis.Client        // the client, if it is that of one server
+	cluster *redis.ClusterClient // the client, if it is that of a Cluster
 	clock   clock.Clock
 	out     []byte
 	replies []reply
@@ -110,18 +116,17 @@ type wrapped struct {
 
 	mu       sync.Mutex
 	identity *Server
-	used     time.Time // when something was sent last
+	used     time.Time // when a batch was last sent
 }
 
-// sharedIdentities are the identities of servers, as learned by several links.
+// sharedIdentities are identities that several links share.
 type sharedIdentities struct {
 	mu sync.Mutex
 	identities
 }
 
-// fresh returns another link over the same client if the server answers. The recovery uses one in addition to the
-// shared link.
-func (w *wrapped) fresh(ctx context.Context) (link, error) {
+// newLink returns another link over the same client if the server answers.
+func (w *wrapped) newLink(ctx context.Context) (link, error) {
 	if err := w.verifyIdle(ctx); err != nil {
 		return nil, connectError(err)
 	}
@@ -165,7 +170,7 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 		w.learn(clusterIdentity(w.cluster))
 		return err
 	}
-	// INFO goes first and over the same connection, so it tells of the process that answers the rest.
+	// INFO goes first over the same connection, so it identifies the process that executes the batch.
 	info := redis.NewCmd(context.Background(), "info", "server")
 	err := execPipeline(w.client.Pipeline(), append([]redis.Cmder{info}, cmds...))
 	text, ierr := info.Text()
@@ -174,22 +179,23 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 }
 
 func execPipeline(pipe redis.Pipeliner, cmds []redis.Cmder) error {
-	_ = pipe.BatchProcess(context.Background(), cmds...) // only gathers
+	_ = pipe.BatchProcess(context.Background(), cmds...) // only collects them
 	_, err := pipe.Exec(context.Background())
 	return err
 }
 
-// classify tells what became of cmd in an exec that returned execErr. Facts of go-redis v9.23 behind it: an error
-// reply to the handshake (WRONGPASS) is returned by Exec but not stamped on the commands, which then look like successes
-// without a value; what ends a connection is stamped on every command of the batch that has no error yet, also on those
-// that were answered before, and a reply that breaks off leaves a value beside its error. So a value counts only without one.
+// classify returns what became of cmd in an exec that returned execErr. It relies on these facts of go-redis v9.23:
+// Exec returns an error reply to the handshake (WRONGPASS) but does not set it on the commands, which then look like
+// successes without a value. The error that ends a connection is set on every command of the batch that has no error
+// yet, even on those that were answered before. A reply that is cut off leaves a value together with its error. So a
+// value counts only if there is no error.
 func classify(cmd *redis.Cmd, execErr error) reply {
 	err := cmd.Err()
 	var answer redis.Error
 	switch {
 	case err == nil && cmd.Val() != nil:
 		return reply{value: cmd.Val()}
-	case err == redis.Nil: //nolint:errorlint // as the reader of replies stamps it
+	case err == redis.Nil: //nolint:errorlint // go-redis does not wrap it
 		return reply{}
 	case err == nil && execErr == nil:
 		return reply{result: inDoubt, err: errors.New("no reply")}
@@ -207,7 +213,8 @@ func classify(cmd *redis.Cmd, execErr error) reply {
 // neverSent reports whether err says that the client had no connection to send anything over.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &op) && op.Op == "dial"
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) ||
+		errors.As(err, &op) && op.Op == "dial"
 }
 
 func (w *wrapped) learn(info string, err error) {
@@ -227,7 +234,8 @@ func (w *wrapped) server() *Server {
 
 func (w *wrapped) close() {}
 
-// clusterIdentity makes one identity of all masters of a Cluster: when one restarts, the Cluster did.
+// clusterIdentity combines the identities of all masters of a Cluster into one: if one restarts, the Cluster has
+// restarted.
 func clusterIdentity(c *redis.ClusterClient) (string, error) {
 	var mu sync.Mutex
 	var ids []string

@@ -7,16 +7,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// go-redis looks into a plain socket before it uses a connection of its pool again. It cannot look into TLS or a tunnel, and
-// so it uses connections that the server has closed. After a wrapped client was idle, a PING goes first: a PING may fail on
-// such a connection, which go-redis drops then, and no call does.
+// go-redis checks a plain socket before it uses a connection of its pool again. It cannot check TLS or a tunnel, and so
+// uses connections that the server has closed. After a wrapped client was idle, a PING goes first. If the PING fails on
+// such a connection, go-redis drops the connection, and no call is lost.
 
-// state has a client that was idle verified.
+// state reports a client that was idle as unverified.
 func (w *wrapped) state() linkState {
 	now := w.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now.Sub(w.used) < busy {
+	if now.Sub(w.used) < idleAfter {
 		return usable
 	}
 	return unverified
@@ -29,14 +29,14 @@ func (w *wrapped) noteUse() {
 	w.used = now
 }
 
-// verify draws connections until one has answered a PING.
+// verify uses one connection after the other until one has answered a PING.
 func (w *wrapped) verify() error {
 	var r reply
 	if w.cluster != nil {
 		r.err = w.cluster.ForEachMaster(context.Background(), verifyPools)
 		r.result = resultOf(r.err)
 	} else {
-		// The PING goes the way that batches go, so that it also learns who answers.
+		// The PING is sent like a batch, so that exec also identifies the server.
 		_, pipelines := poolsOf(w.single)
 		r = pipelines.verify(func() reply {
 			ping := redis.NewCmd(context.Background(), "ping")
@@ -48,8 +48,8 @@ func (w *wrapped) verify() error {
 	return nil
 }
 
-// verifyIdle verifies the idle connections of the client before a PING of [wrapped.fresh] goes over one of them. An error of
-// a Cluster shows in that.
+// verifyIdle verifies the idle connections of the client before a PING of [wrapped.newLink] goes over one of them. That
+// PING reports an error of a Cluster.
 func (w *wrapped) verifyIdle(ctx context.Context) error {
 	if w.cluster != nil {
 		_ = w.cluster.ForEachMaster(ctx, verifyPools)
@@ -79,13 +79,13 @@ func verifyPools(ctx context.Context, c *redis.Client) error {
 	}).err
 }
 
-// pool is what one must know of a connection pool to verify it.
+// pool describes a connection pool that is to be verified.
 type pool struct {
 	idle, size int
-	shared     bool // of pipelines: it is the main one
+	shared     bool // the pool for pipelines is the main one
 }
 
-// poolsOf returns the pool of a client's single commands and that of its pipelines, which may be the same.
+// poolsOf returns the pool for single commands of a client and the pool for pipelines, which may be the same.
 func poolsOf(c *redis.Client) (main, pipelines pool) {
 	o, stats := c.Options(), c.PoolStats()
 	main = pool{idle: int(stats.IdleConns), size: o.PoolSize}
@@ -101,9 +101,9 @@ func poolsOf(c *redis.Client) (main, pipelines pool) {
 	return main, pipelines
 }
 
-// verify repeats a PING while it meets connections that have ended; go-redis drops them. A pool that is a stack gives the
-// connection that answered to the next batch. One that is a queue gives out first what has been idle longest, so that the
-// others are alive, too.
+// verify repeats a PING while it gets connections that have ended, which go-redis drops. A pool that is a stack uses
+// the connection that answered for the next batch. A pool that is a queue uses first the connection that was idle
+// longest, so the others work, too.
 func (p pool) verify(ping func() reply) (r reply) {
 	for range p.size + 1 {
 		if r = ping(); r.result != inDoubt || timedOut(r.err) || errors.Is(r.err, redis.ErrClosed) {
@@ -113,7 +113,7 @@ func (p pool) verify(ping func() reply) (r reply) {
 	return r
 }
 
-// resultOf tells what became of a command with that error.
+// resultOf returns what became of a command with that error.
 func resultOf(err error) result {
 	var answer redis.Error
 	switch {

@@ -4,5 +4,5 @@ package node
 
 import "syscall"
 
-// peek cannot look into a socket here.
+// peek cannot check a socket on this system.
 func peek(syscall.RawConn) linkState { return unverified }

@@ -4,8 +4,8 @@ package node
 
 import "syscall"
 
-// peek looks into a socket without taking anything out of it. Anything that can be read there is the end of the stream, or
-// something that was not asked for.
+// peek checks a socket without consuming data. Anything that can be read there is the end of the stream, or data that
+// belongs to no command.
 func peek(raw syscall.RawConn) linkState {
 	state := over
 	err := raw.Read(func(fd uintptr) bool {
