@@ -29,9 +29,9 @@ func (k *Kind) LeftIntent(v node.Vote) bool {
 	return k.Intents == IntentAlways || b.Intent
 }
 
-// readClaim returns a reader of what acquire and probe return for so many names: a number for a grant; {1, number} for a
-// grant with the fencing token that the owner has already; {0, kind, TTL in milliseconds, which name, token, intent} for
-// a denial, of which the last three may be missing.
+// readClaim returns a reader of what acquire and probe return for so many names: a number for a grant; {1, number} for
+// a grant with the fencing token that the owner has already; {0, kind, TTL in milliseconds, which name, token, intent}
+// for a denial, of which the last three may be missing.
 func readClaim(names int) func(reply any) node.Vote {
 	if names == 1 {
 		return readClaimOfOne

@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Claim is a target with the token that is to hold it. Its methods make the operations that the masters execute. A claim
-// is immutable.
+// Claim is a target with the token that is to hold it. Its methods make the operations that the masters execute. A
+// claim is immutable.
 type Claim struct {
 	Target  Target
 	Token   string

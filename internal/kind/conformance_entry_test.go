@@ -121,9 +121,9 @@ func entrySteps(k string) map[string]step {
 	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
 	add("inspect: it", step{given: mine.with("last", "7", "owned", "6").made(), op: inspectOp(lockName), vote: node.Vote{
 		Verdict: node.Denied,
-		Data: wantState{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[string]int64{
-			"reader": 7, "writer": 7, "reentrant": 6,
-		}[k]},
+		Data: wantState{kind: k, holds: entries{holdToken: 5 * time.Second}, fence: map[bool]int64{
+			false: 7, true: 6, // the owner's fencing token
+		}[kind.Named(k).Nested()]},
 	}})
 	add("inspect: it alone", step{
 		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName), vote: seen(k, holdToken, 5*time.Second),

@@ -6,9 +6,9 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// entries are the operations of the kinds whose holds are entries of a sorted set at the name: readers, a writer, or the
-// holds of a reentrant lock's owner. Each entry has an expiry by the master's clock. With one expiry for all entries, a
-// dead hold would live on another's renewals. A count in place of entries would drift between the masters.
+// entries are the operations of the kinds whose holds are entries of a sorted set at the name: readers, a writer, or
+// the holds of a reentrant lock's owner. Each entry has an expiry by the master's clock. With one expiry for all
+// entries, a dead hold would live on another's renewals. A count in place of entries would drift between the masters.
 type entries struct{ *Claim }
 
 func (e entries) Acquire() *node.Op {

@@ -48,8 +48,8 @@ func fenceArg(fence int64) any {
 // isFence reports whether n can be a fencing token, or 0 for none. A script's numbers are exact below 2^53.
 func isFence(n int64) bool { return n >= 0 && n < 1<<53 }
 
-// readRaise returns a reader of raise's replies. It grants a counter with exactly the value that it was to be raised to.
-// If the counter is larger, the master has given out another token.
+// readRaise returns a reader of raise's replies. It grants a counter with exactly the value that it was to be raised
+// to. If the counter is larger, the master has given out another token.
 func readRaise(fence int64) func(any) node.Vote {
 	return func(reply any) node.Vote {
 		v := node.ReadNumber(reply)

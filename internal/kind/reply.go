@@ -11,8 +11,8 @@ import (
 
 // A reply is checked where it is read. A master that replies nonsense has failed, and its reply is not used.
 
-// malformed returns the vote of a reply that the script cannot return. The script may have been executed, so the vote is
-// [node.Unknown], and what it may have granted is released.
+// malformed returns the vote of a reply that the script cannot return. The script may have been executed, so the vote
+// is [node.Unknown], and what it may have granted is released.
 func malformed(reply any, script string) node.Vote {
 	return node.Vote{Err: fmt.Errorf("the reply %.100q is not what %s returns", fmt.Sprint(reply), script)}
 }
@@ -21,8 +21,8 @@ func malformed(reply any, script string) node.Vote {
 func readKind(field any) (kind string, ok bool) {
 	const longest = 64
 	kind, ok = field.(string)
-	ok = ok && kind != "" && len(kind) <= longest && !strings.ContainsFunc(kind, func(r rune) bool { return r <= ' ' || r > '~' })
-	return kind, ok
+	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
+	return kind, ok && kind != "" && len(kind) <= longest && !strings.ContainsFunc(kind, unprintable)
 }
 
 // readTTL reads a TTL in milliseconds. For -1, a key without a TTL, it returns a negative duration. A TTL above the

@@ -51,8 +51,8 @@ func NewScripts(rewrite func(name, text string) string) *Scripts {
 //go:embed lua/*.lua
 var lua embed.FS
 
-// source returns the text of a script with these parts, which are names of files in lua without the ending, separated by
-// spaces.
+// source returns the text of a script with these parts, which are names of files in lua without the ending, separated
+// by spaces.
 func source(parts string) string {
 	var text strings.Builder
 	for part := range strings.FieldsSeq(parts) {

@@ -1,9 +1,9 @@
 -- Shared by the scripts that read locks of any kind.
 --
--- A mutex is a string at the name whose value is the token. Every other kind is a sorted set at the name, with one entry
--- for each hold: 'redlock:<kind>:<token>', scored by the time at which it expires, in milliseconds by this master's
--- clock. All entries that have not expired are of one kind, and of one owner unless they are readers. The key expires
--- with its last entry. Any other key at the name belongs to another program, and no script changes it.
+-- A mutex is a string at the name whose value is the token. Every other kind is a sorted set at the name, with one
+-- entry for each hold: 'redlock:<kind>:<token>', scored by the time at which it expires, in milliseconds by this
+-- master's clock. All entries that have not expired are of one kind, and of one owner unless they are readers. The key
+-- expires with its last entry. Any other key at the name belongs to another program, and no script changes it.
 
 local function clock()
 	local t = redis.call('TIME')

@@ -1,8 +1,8 @@
 -- Acquires a lock with entries.
 --   ARGV[3]  the TTL in milliseconds    ARGV[4]  the smallest fencing token to give, or '' for none
 --   ARGV[5]  the fence's TTL in milliseconds    ARGV[6]  the waiter's own intent, or ''
--- Returns the fencing token, or 1 without fencing; {1, fencing token} if the owner's other holds have the same token; or
--- {0, kind, TTL in milliseconds} of the holder that blocks.
+-- Returns the fencing token, or 1 without fencing; {1, fencing token} if the owner's other holds have the same token;
+-- or {0, kind, TTL in milliseconds} of the holder that blocks.
 local hint = ARGV[4] ~= '' and fencingToken(ARGV[4])
 local now = clock()
 local kind, token, ttl = holder(KEYS[1], now)

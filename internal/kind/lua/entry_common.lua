@@ -40,8 +40,8 @@ local function raise(token, keep)
 	return f
 end
 
--- Removes the fencing token of an earlier owner from the fence, given the kind of the name's holder. The fence keeps its
--- TTL. A fence without a TTL gets that of a new fence.
+-- Removes the fencing token of an earlier owner from the fence, given the kind of the name's holder. The fence keeps
+-- its TTL. A fence without a TTL gets that of a new fence.
 local function disown(kind, keep)
 	if kind == nil and sharedByOwner(ARGV[1]) then
 		local last, owned = fence(KEYS[2])

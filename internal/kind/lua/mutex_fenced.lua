@@ -1,6 +1,6 @@
 -- Acquires a mutex with a fencing token on one name that is free. It needs three commands and creates no unneeded
--- values, since most of its cost is Lua itself. Its keys and arguments are those of mutex_acquire, which follows. If the name
--- is held, the hint is not above the counter, or one of the two is not a token, this part changes nothing and
+-- values, since most of its cost is Lua itself. Its keys and arguments are those of mutex_acquire, which follows. If
+-- the name is held, the hint is not above the counter, or one of the two is not a token, this part changes nothing and
 -- mutex_acquire does the work. The counter is read before anything is written: otherwise it would have to be restored,
 -- with its TTL.
 local last = redis.call('GET', KEYS[2]) or '0'
