@@ -47,35 +47,35 @@ integration: image ## the tests against five real masters in containers, alone
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
 	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
 
-image: ## the Redis image that the container tests use: found, pulled, or made of this machine's redis-server
+image: ## find, pull or build the Redis image of the container tests
 	@$(REDISIMAGE)
 
-up: ## five masters in containers on 127.0.0.1:6391-6395, to develop against
+up: ## start five masters in containers on 127.0.0.1:6391-6395
 	@image=$$($(REDISIMAGE)) && REDLOCK_REDIS_IMAGE=$$image $(COMPOSE) $(FIVE) up -d
 	@echo "export REDLOCK_MASTERS=$(MASTERS)"
 
-down: ## and away with them
+down: ## stop and remove them
 	$(COMPOSE) $(FIVE) down
 
-chaos: image ## harm masters and clients, simulate schedules, and have broken locks caught (SCHEDULES=5000 SEED=random)
+chaos: image ## inject faults, simulate schedules, and catch broken locks (SCHEDULES=5000 SEED=random)
 	go run ./chaos -schedules $(SCHEDULES) $(if $(SEED),-seed $(SEED))
 
-chaos-soak: image ## random scenarios for as long as DURATION=2h says
+chaos-soak: image ## play random scenarios for DURATION=2h
 	go run ./chaos -soak $(DURATION) -lanes 2
 
-guarantees: image ## play the scenarios of docs/guarantees.md, and write the table that they show
+guarantees: image ## play the scenarios of docs/guarantees.md and write its table
 	go run ./chaos -guarantees docs/guarantees.md
 
-bench: ## single masters against quorums against other clients, near, far, in a crowd and under faults; a quarter of an hour; needs redis-server
+bench: ## the benchmark: latency, far masters, contention, faults; 15 minutes; needs redis-server
 	go run ./bench
 
-bench-check: ## the same against the project's targets: names what falls short (on a quiet machine)
+bench-check: ## compare the benchmark with the project's targets (on an idle machine)
 	go run ./bench -check
 
-bench-docs: ## the same, with its tables and pictures put into docs/performance/ (on a quiet machine)
+bench-docs: ## the same, and write the tables and pictures of docs/performance/
 	go run ./bench -check -save bench-report/run.json -html bench-report/report.html -markdown docs/performance/tables.md -pictures docs/performance
 
-bench-smoke: ## the benchmark in short, on ratios with slack: that it runs, and that nothing has fallen far back
+bench-smoke: ## a short benchmark: that it runs, and that no ratio is far off
 	go run ./bench -smoke -check
 
 # Two seconds, because masters tell their uptime in whole ones: to a new process they may seem a little younger.
@@ -108,9 +108,9 @@ vet: ## go vet
 staticcheck: ## staticcheck, at a pinned version
 	go run $(STATICCHECK) $(PACKAGES)
 
-cross: ## that it builds for macOS and Windows too
+cross: ## build for macOS and Windows
 	GOOS=darwin go build $(PACKAGES)
 	GOOS=windows go build $(PACKAGES)
 
-clean: ## remove what the other targets leave in the tree
+clean: ## remove the output of the other targets
 	rm -rf bin chaos-report bench-report coverage.out
