@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// An Alarm calls one function at the earliest of the times it was asked for. It exists for the hot path: asking for a
-// time later than the pending one costs a comparison, not a timer, so a queue whose deadlines grow touches its timer
-// once per period instead of once per entry. The function finds out for itself what is due, and asks again.
+// An Alarm calls one function at the earliest of the requested times. It exists for the hot path: a request for a time
+// later than the pending one costs a comparison and no timer. A queue whose deadlines grow sets its timer once per
+// period and not once per entry. The function must find out what is due, and request the next time.
 type Alarm struct {
 	clock Clock
 	ring  func()
 
 	mu      sync.Mutex
 	timer   Timer
-	at      time.Time // when the pending call comes; zero: none is pending
+	at      time.Time // the time of the pending call; zero: no call is pending
 	stopped bool
 	ringing sync.WaitGroup
 }
 
-// NewAlarm returns an Alarm that calls ring in a goroutine of its own, never twice at the same time for one setting.
+// NewAlarm returns an Alarm that calls ring in a new goroutine.
 func NewAlarm(c Clock, ring func()) *Alarm {
 	return &Alarm{clock: c, ring: ring}
 }
 
-// By makes sure that the function is called at t or earlier. A call may come without anything being due.
+// By requests a call at t or earlier. The function may be called when nothing is due.
 func (a *Alarm) By(t time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,7 +53,7 @@ func (a *Alarm) fire() {
 	a.ring()
 }
 
-// Stop ends the alarm for good and returns when no call of the function runs any more.
+// Stop ends the alarm and returns when no call of the function is running.
 // The function itself must not call it.
 func (a *Alarm) Stop() {
 	a.mu.Lock()

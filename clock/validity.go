@@ -3,17 +3,18 @@ package clock
 import "time"
 
 // Drift is the budget for the difference in speed between the clocks of a client and of the masters, and for the
-// coarseness of the masters' expiry. It is the only promise about clocks that a lock asks for: while a TTL runs, no
-// clock may gain more than the budget on another. A clock that jumps breaks it.
+// resolution of the masters' expiry. It is the only assumption about clocks: within one TTL, no clock gains more than
+// the budget on another. A clock that jumps violates it.
 type Drift struct {
-	// Factor is the share of the TTL that may be gained or lost, 0.01 for one percent.
+	// Factor is the share of the TTL by which clocks may differ. 0.01 is one percent.
 	Factor float64
-	// Least is added to it: Redis expires keys to the millisecond, and one more is lost in rounding.
+	// Least is added to that share. Redis expires keys to the millisecond, and rounding loses another millisecond.
 	Least time.Duration
 }
 
-// DefaultDrift is the budget of the Redlock page (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
-// one percent of the TTL, and two milliseconds.
+// DefaultDrift is the budget of the Redlock page
+// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/): one percent of the TTL, and two
+// milliseconds.
 var DefaultDrift = Drift{Factor: 0.01, Least: 2 * time.Millisecond}
 
 // Of returns the budget for a TTL.
@@ -21,8 +22,8 @@ func (d Drift) Of(ttl time.Duration) time.Duration {
 	return time.Duration(float64(ttl)*d.Factor) + d.Least
 }
 
-// Validity returns how long a lock may be relied on whose keys were set with ttl, elapsed after the first byte of the
-// request went out. Zero or less: the lock is not held, however many masters granted it.
+// Validity returns for how long a lock is valid whose keys were set with ttl, when elapsed has passed since the first
+// byte of the request was sent. If the result is zero or less, the lock is not held, however many masters granted it.
 //
 // The source is the Redlock page, step 4: "the lock validity time is considered to be the initial validity time minus
 // the time elapsed". It leaves the drift to the implementation; here it is always taken off.

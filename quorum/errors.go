@@ -10,23 +10,23 @@ import (
 )
 
 var (
-	// ErrNoQuorum: fewer than a majority of the nodes answered, or they did so too late.
+	// ErrNoQuorum is returned if fewer than a majority of the nodes answered in time.
 	ErrNoQuorum = errors.New("redlock: no majority of the masters answered")
-	// ErrGone: a majority of the nodes said that the token is not there any more.
+	// ErrGone is returned if a majority of the nodes no longer has the token.
 	ErrGone = errors.New("a majority of the masters no longer holds the token")
-	// ErrClosing: Config.Closing was closed.
+	// ErrClosing is returned after Config.Closing was closed.
 	ErrClosing = errors.New("the quorum is being closed")
-	// ErrEnded: the lease was released, or its deadline has passed.
+	// ErrEnded is returned if the lease was released or its deadline has passed.
 	ErrEnded = errors.New("the lease is over")
 )
 
 // DeniedError reports that another holder has the lock.
 type DeniedError struct {
-	// Wait is how long until the keys of the present holder expire; 0 if no node reported it.
+	// Wait is the time until the keys of the present holder expire; 0 if no node reported it.
 	Wait time.Duration
 	// By is the Data of a node that denied; nil if there is none.
 	By any
-	// Alone is set if the scout denied, and no other node was asked.
+	// Alone reports whether only the first node was asked.
 	Alone bool
 }
 
@@ -73,7 +73,7 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// noQuorum wraps ErrNoQuorum with why.
+// noQuorum returns ErrNoQuorum, joined with why unless that is nil.
 func noQuorum(why error) error {
 	if why == nil {
 		return ErrNoQuorum

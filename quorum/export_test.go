@@ -10,19 +10,19 @@ import (
 // Tally is the arithmetic of a round, for its tests.
 type Tally struct{ tally }
 
-// NewTally returns a tally of so many seats, of which need decide.
-func NewTally(seats, need int) *Tally { return &Tally{newTally(seats, need)} }
+// NewTally returns a tally of so many nodes, of which need decide.
+func NewTally(nodes, need int) *Tally { return &Tally{newTally(nodes, need)} }
 
 // Add counts a vote and returns what it makes: "open", "won" or "lost".
-func (t *Tally) Add(seat int, v node.Vote) string {
-	return [...]string{open: "open", won: "won", lost: "lost"}[t.add(seat, v)]
+func (t *Tally) Add(index int, v node.Vote) string {
+	return [...]string{open: "open", won: "won", lost: "lost"}[t.add(index, v)]
 }
 
 // Counts returns the numbers of grants, denials, and neither.
 func (t *Tally) Counts() (granted, denied, silent int) { return t.granted, t.denied, t.silent }
 
-// VoteOf returns what counts for a seat.
-func (t *Tally) VoteOf(seat int) node.Vote { return t.votes[seat] }
+// VoteOf returns what counts for a index.
+func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index] }
 
 func (t *Tally) Held() bool          { return t.held() }
 func (t *Tally) Answered() bool      { return t.answered() }

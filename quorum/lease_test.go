@@ -353,8 +353,8 @@ func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 	})
 }
 
-// An adopted lease may have longer to live than an extension gives it. From the sending on its keys may have the shorter
-// TTL, whether anybody hears of it or not, and then they are somebody else's before the old deadline.
+// An adopted lease may have longer to live than an extension gives it. From the sending on its keys may have the
+// shorter TTL, whether anybody hears of it or not, and then they are somebody else's before the old deadline.
 func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

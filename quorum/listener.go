@@ -36,9 +36,9 @@ func (l *Listener) Stop() {
 // Wait returns a channel that is closed when the waiter has to try again: when a majority of the nodes have sent a
 // release message. The start of a node's subscription counts as a message, since the node may have sent one before.
 //
-// A message counts until its node answers a [Quorum.Probe] of the Listener that started later, and does not grant it. If
-// the waiter probes after each attempt that was denied, it is woken no later than by the last message of a majority for
-// one release. It may be woken too early, by messages of earlier releases.
+// A message counts until its node answers a [Quorum.Probe] of the Listener that started later, and does not grant it.
+// If the waiter probes after each attempt that was denied, it is woken no later than by the last message of a majority
+// for one release. It may be woken too early, by messages of earlier releases.
 //
 // The caller must call stop when it waits no longer.
 func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {

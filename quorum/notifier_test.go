@@ -11,9 +11,9 @@ import (
 )
 
 // TestEveryReleaseWakesTheWaiter tries the orders in which the nodes release a lock, their messages arrive, and the
-// waiter's attempts and probes are executed and answered. It tries every order if there are few, and many otherwise. The lock is
-// released on a bare majority of the nodes. Some nodes may have sent another message before. The other nodes are down,
-// or never release. In every order, the waiter must start an attempt when a majority is free.
+// waiter's attempts and probes are executed and answered. It tries every order if there are few, and many otherwise.
+// The lock is released on a bare majority of the nodes. Some nodes may have sent another message before. The other
+// nodes are down, or never release. In every order, the waiter must start an attempt when a majority is free.
 func TestEveryReleaseWakesTheWaiter(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
@@ -118,8 +118,8 @@ type modelProbe struct {
 	granted bool
 }
 
-// newModel returns a waiter that waits for a lock on n nodes. A majority will release it. The last nodes are down, and the
-// first ones have sent an early message.
+// newModel returns a waiter that waits for a lock on n nodes. A majority will release it. The last nodes are down, and
+// the first ones have sent an early message.
 func newModel(n, down, early int) *modelState {
 	m := &modelState{n: n, need: n/2 + 1, waiter: waits}
 	m.notifier = quorum.NewMajorityNotifier(n, m.need)

@@ -2,18 +2,19 @@ package quorum
 
 import "github.com/redlock-go/redlock/node"
 
-// Ops are the operations of one lock, for one token: a kind of lock is such a set. Each must be safe to run on a
-// node at any time, in any order after the acquire: extend, raise and release look at the token before they touch a key,
-// and extend puts a missing key back and says so with a healed vote.
+// Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
+// in any order: Extend, Raise and Release check the token before they change a key.
 type Ops interface {
-	// Acquire places the token. With fencing, a grant's Number is the node's fencing token.
+	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token.
 	Acquire() *node.Op
-	// Raise lifts the node's fencing token to fence. Granted: it is exactly that now, and the token is there.
+	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the fencing
+	// token is exactly fence.
 	Raise(fence int64) *node.Op
-	// Extend gives the token a further TTL, and the fencing token, unless it is 0, with it.
+	// Extend gives the token, and the fencing token unless it is 0, a further TTL. If the token is missing, Extend
+	// restores it and reports this with a healed vote.
 	Extend(fence int64) *node.Op
-	// Release takes the token away. A grant's Number is one more than those whom the node has told of it. held says that the lock
-	// was held, so that those who wait for it are to be told; what a failed acquire left behind goes silently, or contenders
-	// would wake each other for ever.
-	Release(held bool) *node.Op
+	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
+	// announce is false for a quiet release and for the remains of a failed acquire: if those were published, contenders
+	// would wake each other forever.
+	Release(announce bool) *node.Op
 }

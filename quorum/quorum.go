@@ -12,6 +12,8 @@
 //
 // The page does not say what to do about nodes that answer late or not at all. Here a release stays with its node until
 // the master has answered it.
+//
+// This package is the engine of package redlock. Its API may change in any release.
 package quorum
 
 import (
@@ -31,28 +33,28 @@ import (
 // Node is what a quorum needs of a master. [node.Node] is one.
 type Node interface {
 	Name() string
-	Bind(spawn func(func() error), tell func(error)) error
+	Bind(spawn func(func() error), onHealth func(error)) error
 	Submit(*node.Call)
 	Suspect() bool
-	Listen(channel string, heard func()) (stop func())
+	Listen(channel string, message func()) (stop func())
 	Close(deadline time.Time) (unconfirmed int)
 }
 
 var _ Node = (*node.Node)(nil)
 
-// Config is what a Quorum is made of.
+// Config configures a Quorum.
 type Config struct {
 	// Nodes are the masters: one, or an odd number of at least three, with distinct names.
 	Nodes []Node
-	// Clock is where all times come from.
+	// Clock is the source of all times.
 	Clock clock.Clock
-	// OnVote, if set, is told every vote.
+	// OnVote, if set, is called with every vote.
 	OnVote func(node string, op *node.Op, v node.Vote)
 	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
 	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
 	OnHealth func(node string, err error)
-	// OnDuplicate, if set, is told once that two nodes are one server, when they first answer in one round.
-	OnDuplicate func(node, twin string)
+	// OnDuplicate, if set, is called once with two nodes that are one server, when both first answer in one round.
+	OnDuplicate func(node, other string)
 	// Closing, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrClosing.
 	Closing <-chan struct{}
 }
@@ -63,23 +65,25 @@ type Quorum struct {
 	nodes []Node
 	need  int
 	sleep *sleepMeter
-	// byName has the seats, sorted by the names of their nodes.
+	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
-	twins sync.Map // pairs of seats that OnDuplicate was told of
+	// reported has the pairs of nodes that OnDuplicate was called with.
+	reported sync.Map
 }
 
-// New checks the nodes, binds them, and returns their quorum. On an error no node is bound that was not before, except
-// those before one that belongs to somebody else.
+// New checks the nodes, binds them, and returns their quorum. If one of the nodes belongs to another quorum, the nodes
+// before it stay bound. After any other error, no node is bound.
 func New(cfg Config) (*Quorum, error) {
 	n := len(cfg.Nodes)
 	if n == 0 {
 		return nil, errors.New("redlock: no masters: give one, or an odd number of at least three")
 	}
 	if n%2 == 0 {
-		return nil, fmt.Errorf("redlock: %d masters: an even number tolerates no more failures than %d; give one, or an odd number of at least three", n, n-1)
+		return nil, fmt.Errorf("redlock: %d masters: an even number tolerates no more failures than %d; "+
+			"give one, or an odd number of at least three", n, n-1)
 	}
 	seen := make(map[string]bool, n)
 	for i, nd := range cfg.Nodes {
@@ -93,8 +97,8 @@ func New(cfg Config) (*Quorum, error) {
 	}
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1}
 	q.sleep = newSleepMeter(cfg.Clock)
-	for seat := range q.nodes {
-		q.byName = append(q.byName, seat)
+	for index := range q.nodes {
+		q.byName = append(q.byName, index)
 	}
 	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.nodes[a].Name(), q.nodes[b].Name()) })
 	for _, nd := range q.nodes {
@@ -110,30 +114,26 @@ func New(cfg Config) (*Quorum, error) {
 	return q, nil
 }
 
-// Majority is how many nodes decide.
+// Majority returns how many nodes are a majority.
 func (q *Quorum) Majority() int { return q.need }
 
-// tellTwins tells of a pair of nodes that are one server, if nobody has yet.
-func (q *Quorum) tellTwins(pair [2]int) {
+// reportDuplicate calls OnDuplicate with two nodes that are one server, once.
+func (q *Quorum) reportDuplicate(pair [2]int) {
 	if q.cfg.OnDuplicate == nil {
 		return
 	}
-	if _, told := q.twins.LoadOrStore(pair, true); !told {
+	if _, before := q.reported.LoadOrStore(pair, true); !before {
 		q.cfg.OnDuplicate(q.nodes[pair[0]].Name(), q.nodes[pair[1]].Name())
 	}
 }
 
-// Broadcast asks every node op and waits for none.
+// Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
-	q.ask(ask{
-		op: op, timeout: timeout, scout: NoFirst,
-		enough:  func(*tally) bool { return false },
-		decided: func(*round) {},
-	})
+	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: func(*tally) bool { return false }})
 }
 
-// Close waits until the nodes have answered what they were asked, at most until deadline, and ends them. It returns when
-// none of their goroutines runs any more, with the names of nodes on which releases were left unconfirmed.
+// Close waits until the nodes have answered their requests, at most until deadline, and closes them. It returns when
+// all their goroutines have ended, with the names of the nodes on which releases are unconfirmed.
 func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 	left := make([]int, len(q.nodes))
 	var closing errgroup.Group

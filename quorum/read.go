@@ -7,15 +7,15 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Answer is one node's answer to a question.
+// Answer is one node's answer to a Read.
 type Answer struct {
 	Node string
 	Vote node.Vote
-	// Voted: the node has voted, though perhaps only to say that it failed.
+	// Voted reports whether the node has voted. The vote may be that it failed.
 	Voted bool
 }
 
-// Read sends op, which changes nothing, to every node. It returns the answers by seat when all nodes have voted, at the
+// Read sends op, which changes nothing, to every node. It returns the answers by node when all nodes have voted, at the
 // latest after timeout. With clear, it returns as soon as a majority has granted or a majority has denied. If fewer
 // than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
 // ErrClosing and the context's.
@@ -40,12 +40,12 @@ func (q *Quorum) Probe(
 		asked = listener.lastMessage()
 	}
 	done := make(chan struct{})
-	r := q.ask(ask{
-		op: op, timeout: timeout, scout: NoFirst,
+	r := q.ask(question{
+		op: op, timeout: timeout, first: NoFirst,
 		enough: func(t *tally) bool { return clear && t.clear() },
-		each: func(seat int, c *node.Call) *node.Vote {
+		each: func(index int, c *node.Call) *node.Vote {
 			if res != nil {
-				res.record(seat, c)
+				res.record(index, c)
 			}
 			if listener != nil {
 				listener.observe(c, asked)
@@ -63,7 +63,7 @@ func (q *Quorum) Probe(
 	}
 	answers := make([]Answer, len(q.nodes))
 	answered, free := false, false
-	r.look(func(t *tally) {
+	r.withTally(func(t *tally) {
 		answered, free = t.answered(), t.state() == won
 		for i := range answers {
 			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.voted[i]}
@@ -78,16 +78,16 @@ func (q *Quorum) Probe(
 	return answers, nil
 }
 
-// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the nodes'
-// names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect, FirstNode
-// returns the next one.
+// FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
+// nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,
+// FirstNode returns the next one.
 func (q *Quorum) FirstNode(hash uint64) int {
 	n := len(q.nodes)
 	first := int(hash % uint64(n))
 	for i := range n {
-		seat := q.byName[(first+i)%n]
-		if !q.nodes[seat].Suspect() {
-			return seat
+		index := q.byName[(first+i)%n]
+		if !q.nodes[index].Suspect() {
+			return index
 		}
 	}
 	return NoFirst

@@ -2,11 +2,15 @@ package quorum
 
 import "github.com/redlock-go/redlock/node"
 
-// Release ends the lease at once and takes its keys away from every node that may have them. done, if not nil, is
-// told once what a majority said: nil, and how many heard of it, where its nodes know; ErrGone, it no longer had the token;
-// or ErrNoQuorum, wrapped, and the releases are pursued all the same, until each node has answered. Those who wait for
-// the keys are told of it unless it is silent. Only the first call does anything; done of a later one is told ErrEnded.
-func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
+// Release ends the lease at once and removes its keys from every node that may have them. Unless it is quiet, it
+// publishes release messages. Only the first call has an effect. If done is not nil, Release calls it once, with the
+// number of subscribers that received the message, as far as the nodes know it, and with:
+//
+//   - nil: a majority confirmed the release, or a majority answered.
+//   - ErrGone: a majority no longer had the token.
+//   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
+//   - ErrEnded: the lease was released before.
+func (l *Lease) Release(quiet bool, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -16,20 +20,20 @@ func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
 	}
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op := l.ops.Release(!silently && !l.until.IsZero())
+	op := l.ops.Release(!quiet && !l.until.IsZero())
 	l.mu.Unlock()
-	l.q.ask(ask{
-		op: op, timeout: l.terms.Timeout, scout: NoFirst, enough: (*tally).clear,
+	l.q.ask(question{
+		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = l.terms.TTL + l.terms.Drift
 			c.Delivery.FirstAsked = l.asked
-			switch l.place(i) {
+			switch l.keysOn(i) {
 			case unsent:
-				return &node.Vote{Verdict: node.Failed, Unsent: true}
-			case placed:
+				return skipped()
+			case present:
 				c.Delivery.Durable, c.Delivery.ExpiresAt = true, now.Add(c.Delivery.KeyTTL)
-			case doubtful:
-				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.trails[i].wrote
+			case unclear:
+				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.states[i].written
 			}
 			return nil
 		},
@@ -37,19 +41,24 @@ func (l *Lease) Release(silently bool, done func(heard int64, err error)) {
 	})
 }
 
-// confirmed says what a majority made of a release.
-func confirmed(r *round) (heard int64, err error) {
+// confirmed returns the result of a decided release.
+func confirmed(r *round) (subscribers int64, err error) {
 	var s state
 	var gone, answered bool
-	r.look(func(t *tally) { s, gone, answered, heard = t.state(), t.gone(), t.answered(), max(0, t.most()-1) })
+	r.withTally(func(t *tally) {
+		s, gone, answered, subscribers = t.state(), t.gone(), t.answered(), max(0, t.maxSeen()-1)
+	})
 	switch {
 	case s == won:
-		return heard, nil
+		return subscribers, nil
 	case gone:
 		return 0, ErrGone
 	case answered:
-		return heard, nil
+		return subscribers, nil
 	default:
 		return 0, noQuorum(r.errors())
 	}
 }
+
+// skipped returns the vote for a node to which nothing is sent.
+func skipped() *node.Vote { return &node.Vote{Verdict: node.Failed, Unsent: true} }

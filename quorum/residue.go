@@ -10,26 +10,29 @@ import (
 
 // Residue records on which nodes the probes of one caller may have left something, so that it can be withdrawn.
 type Residue struct {
-	left  func(node.Vote) bool // reports whether an answered probe left something
-	void  atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
-	since time.Time            // when the first probe was submitted
+	left      func(node.Vote) bool // reports whether an answered probe left something
+	cancelled atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
+	since     time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
-	seats []remnant
+	nodes []remnant
 }
 
 // remnant is what probes may have left on one node.
 type remnant struct {
-	wrote atomic.Bool // a probe may have been written to the node
-	open  int         // how many probes have no vote yet; guarded by Residue.mu, as all below
-	left  bool        // a probe left something
-	maybe bool        // a probe was not answered: it may have left something, or may still do so
+	written atomic.Bool // a probe may have been written to the node
+
+	// Residue.mu guards the following.
+
+	inFlight int  // probes without a vote
+	left     bool // a probe left something
+	maybe    bool // a probe was not answered: it may have left something, or may still do so
 }
 
 // NewResidue returns a Residue for a caller that has not probed yet. left reports whether an answered probe left
 // something on its node.
 func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
-	return &Residue{left: left, seats: make([]remnant, len(q.nodes))}
+	return &Residue{left: left, nodes: make([]remnant, len(q.nodes))}
 }
 
 // begin records when the first probe was submitted.
@@ -40,12 +43,12 @@ func (res *Residue) begin(now time.Time) {
 }
 
 // record makes res record the vote of c, even if it arrives after the round.
-func (res *Residue) record(seat int, c *node.Call) {
-	s := &res.seats[seat]
-	c.Cancelled, c.Written = &res.void, &s.wrote
+func (res *Residue) record(index int, c *node.Call) {
+	s := &res.nodes[index]
+	c.Cancelled, c.Written = &res.cancelled, &s.written
 	c.Voter = &probe{res: res, round: c.Voter}
 	res.mu.Lock()
-	s.open++
+	s.inFlight++
 	res.mu.Unlock()
 }
 
@@ -55,10 +58,10 @@ type probe struct {
 	round node.Voter
 }
 
-func (p *probe) Vote(seat int, v node.Vote) {
+func (p *probe) Vote(index int, v node.Vote) {
 	p.res.mu.Lock()
-	s := &p.res.seats[seat]
-	s.open--
+	s := &p.res.nodes[index]
+	s.inFlight--
 	switch {
 	case v.Verdict.Answered():
 		s.left = s.left || p.res.left(v)
@@ -66,15 +69,15 @@ func (p *probe) Vote(seat int, v node.Vote) {
 		s.maybe = true
 	}
 	p.res.mu.Unlock()
-	p.round.Vote(seat, v)
+	p.round.Vote(index, v)
 }
 
 // Left reports whether the votes so far show that a probe left something on any node.
 func (res *Residue) Left() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	for i := range res.seats {
-		if res.seats[i].left {
+	for i := range res.nodes {
+		if res.nodes[i].left {
 			return true
 		}
 	}
@@ -89,29 +92,28 @@ func (res *Residue) Left() bool {
 // nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
 // acquisition.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
-	res.void.Store(true)
+	res.cancelled.Store(true)
 	if res.empty() {
 		return
 	}
-	q.ask(ask{
-		op: op, timeout: timeout, scout: NoFirst,
-		enough:  func(*tally) bool { return false },
-		decided: func(*round) {},
-		each: func(seat int, c *node.Call) *node.Vote {
-			at := unsent
+	q.ask(question{
+		op: op, timeout: timeout, first: NoFirst,
+		enough: func(*tally) bool { return false },
+		each: func(index int, c *node.Call) *node.Vote {
+			keys := unsent
 			if lease != nil {
-				at = lease.place(seat)
+				keys = lease.keysOn(index)
 			}
 			res.mu.Lock()
 			defer res.mu.Unlock()
-			s := &res.seats[seat]
+			s := &res.nodes[index]
 			c.Delivery.KeyTTL, c.Delivery.FirstAsked = life, res.since
 			switch {
-			case at == placed:
+			case keys == present:
 				return skipped()
-			case s.maybe || s.open > 0:
-				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.wrote
-			case s.left && at != doubtful:
+			case s.maybe || s.inFlight > 0:
+				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
+			case s.left && keys != unclear:
 				c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(life)
 			default:
 				return skipped()
@@ -121,15 +123,12 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 	})
 }
 
-// skipped returns the vote for a node to which nothing is sent.
-func skipped() *node.Vote { return &node.Vote{Verdict: node.Failed, Unsent: true} }
-
 // empty reports whether it is certain that the probes left nothing.
 func (res *Residue) empty() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	for i := range res.seats {
-		if s := &res.seats[i]; s.left || s.maybe || s.open > 0 {
+	for i := range res.nodes {
+		if s := &res.nodes[i]; s.left || s.maybe || s.inFlight > 0 {
 			return false
 		}
 	}

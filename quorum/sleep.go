@@ -54,25 +54,3 @@ func (m *sleepMeter) recent(now time.Time) time.Duration {
 
 // Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
 func (q *Quorum) Suspended() time.Duration { return q.sleep.fresh() }
-
-// wake moves the deadline and the cap earlier by the time for which the machine was suspended since the reading on
-// which they are based. It must be called with l.mu held.
-func (l *Lease) wake(slept time.Duration) {
-	missed := slept - l.slept
-	if missed <= 0 || l.fixed {
-		return
-	}
-	l.slept = slept
-	l.until = l.until.Add(-missed)
-	if !l.cap.IsZero() {
-		l.cap = l.cap.Add(-missed)
-	}
-}
-
-// Wake takes a new reading, and moves the deadline earlier if the machine was suspended.
-func (l *Lease) Wake() {
-	slept := l.q.sleep.fresh()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wake(slept)
-}

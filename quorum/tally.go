@@ -6,10 +6,10 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// ErrSameServer: two nodes are one server under two names, whose vote counts once.
+// ErrSameServer is the error of a node that is the same server as another node. The server has one vote.
 var ErrSameServer = errors.New("this is the same server as another of the masters: give every master its own address")
 
-// state is what a tally says so far.
+// state is the state of a round.
 type state uint8
 
 const (
@@ -20,51 +20,52 @@ const (
 
 // tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.
 type tally struct {
-	votes []node.Vote // by seat; unknown, as the zero Vote is, until one comes
+	votes []node.Vote // by node; the zero Vote, which is Unknown, before the vote
 	voted []bool
 	need  int
 
 	granted, denied, silent int // silent: failed or unknown
 
-	twins   [][2]int // the seats from which one server answered
-	fencing bool     // grants carry fencing tokens
+	duplicates [][2]int // pairs of nodes that are one server
 }
 
-func newTally(seats, need int) tally {
-	return tally{votes: make([]node.Vote, seats), voted: make([]bool, seats), need: need}
+func newTally(nodes, need int) tally {
+	return tally{votes: make([]node.Vote, nodes), voted: make([]bool, nodes), need: need}
 }
 
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
-func (t *tally) add(seat int, v node.Vote) state {
-	if twin := t.twin(seat, v.RunID()); twin >= 0 {
-		t.twins = append(t.twins, [2]int{min(twin, seat), max(twin, seat)})
-		if overrules(v, t.votes[twin]) {
-			t.count(t.votes[twin].Verdict, -1)
-			t.votes[twin] = sameServer(t.votes[twin])
+func (t *tally) add(index int, v node.Vote) state {
+	if other := t.duplicateOf(index, v.RunID()); other >= 0 {
+		t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
+		if overrules(v, t.votes[other]) {
+			t.count(t.votes[other].Verdict, -1)
+			t.votes[other] = sameServer(t.votes[other])
 			t.count(node.Failed, 1)
 		} else {
 			v = sameServer(v)
 		}
 	}
-	t.votes[seat], t.voted[seat] = v, true
+	t.votes[index], t.voted[index] = v, true
 	t.count(v.Verdict, 1)
 	return t.state()
 }
 
-// overrules says which of two votes of one server counts, whichever arrived first. It got the same SET twice and granted one of
-// them: the grant. It was extended twice, and the first put the key back: that it was gone.
+// overrules reports whether v counts, and not other, if both come from one server. A server that gets the same SET
+// twice grants one of them, and the grant counts. A server that is extended twice may restore the key with the first,
+// and then it counts that the key was gone.
 func overrules(v, other node.Vote) bool {
 	healed := func(v node.Vote) bool { return v.Verdict == node.Denied && v.Healed }
 	return healed(v) || v.Verdict == node.Granted && other.Verdict == node.Denied && !healed(other)
 }
 
-// twin finds the seat from which the server with this run id has voted already, -1 if there is none.
-func (t *tally) twin(seat int, runID string) int {
+// duplicateOf returns the node, other than index, from which the server with this run id has answered; -1 if there is
+// none.
+func (t *tally) duplicateOf(index int, runID string) int {
 	if runID == "" {
 		return -1
 	}
 	for i := range t.votes {
-		if i != seat && t.votes[i].RunID() == runID && t.votes[i].Verdict.Answered() {
+		if i != index && t.votes[i].RunID() == runID && t.votes[i].Verdict.Answered() {
 			return i
 		}
 	}
@@ -98,12 +99,12 @@ func (t *tally) state() state {
 	}
 }
 
-// decided: won; or lost, and also why, to another or for want of answers. A loss is a loss whatever comes, but its reason
-// would otherwise hang on which vote happened to come first.
+// decided reports whether the round is won, or lost with a reason that no later vote changes: another holder has the
+// lock, or too few nodes answered. Otherwise the reason would depend on the order of the votes.
 func (t *tally) decided() bool {
 	switch t.state() {
 	case won:
-		return !t.fencing || t.settled()
+		return true
 	case lost:
 		return t.answered() || len(t.votes)-t.silent < t.need || t.complete()
 	default:
@@ -111,10 +112,10 @@ func (t *tally) decided() bool {
 	}
 }
 
-// clear: a majority says one thing.
+// clear reports whether a majority granted or a majority denied.
 func (t *tally) clear() bool { return t.granted >= t.need || t.denied >= t.need }
 
-// denial is the vote of a node that denied; of several, the one whose holder stays longest, as far as they told.
+// denial returns the denial with the longest known Wait; the zero Vote if no node denied.
 func (t *tally) denial() (longest node.Vote) {
 	for _, v := range t.votes {
 		if v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
@@ -124,14 +125,14 @@ func (t *tally) denial() (longest node.Vote) {
 	return longest
 }
 
-// complete: every node has voted.
+// complete reports whether every node has voted.
 func (t *tally) complete() bool { return t.granted+t.denied+t.silent == len(t.votes) }
 
-// held: somebody denied, and a majority has answered.
+// held reports whether a majority has answered and a node denied.
 func (t *tally) held() bool { return t.denied > 0 && t.answered() }
 
-// answered: a majority of the nodes has said so themselves.
+// answered reports whether a majority has answered.
 func (t *tally) answered() bool { return t.granted+t.denied >= t.need }
 
-// gone: a majority said no.
+// gone reports whether a majority denied.
 func (t *tally) gone() bool { return t.denied >= t.need }

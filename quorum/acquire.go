@@ -1,0 +1,120 @@
+package quorum
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// NoFirst, in place of a node's index, makes Acquire ask all nodes at once.
+const NoFirst = -1
+
+// Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
+// Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
+// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures
+// (see [Quorum.NewPermanentFailures]).
+//
+// After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
+// *DeniedError if another holder has the lock. Otherwise it is a *PermanentError if retrying cannot succeed,
+// ErrNoQuorum wrapped with a *NodeError for each node that failed, ErrClosing, or the context's error.
+func (q *Quorum) Acquire(
+	ctx context.Context, ops Ops, terms Terms, first int, failures *PermanentFailures,
+) (*Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
+	done := make(chan struct{})
+	rec := &recorder{lease: l, record: (*keyState).acquired}
+	enough := (*tally).decided
+	if terms.Fencing {
+		enough = (*tally).fenceDecided
+	}
+	r := q.prepare(question{
+		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, cancelled: &l.released, first: first,
+		failures: failures, enough: enough,
+		each: func(i int, c *node.Call) *node.Vote {
+			c.Voter, c.Written, c.RequireTrusted = rec, &l.states[i].written, terms.Fencing
+			l.mu.Lock()
+			l.states[i].keys = unclear
+			l.mu.Unlock()
+			return nil
+		},
+		decided: func(*round) { close(done) },
+	})
+	rec.round, l.asked = r, r.asked
+	held := false
+	defer func() {
+		if !held { // also if the OnVote callback panics
+			l.Release(false, nil)
+		}
+	}()
+	r.start()
+
+	var err error
+	select {
+	case <-done:
+		err = l.acquired(ctx, r)
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-q.cfg.Closing:
+		err = ErrClosing
+	}
+	if err != nil {
+		return nil, err
+	}
+	held = true
+	return l, nil
+}
+
+// acquired returns nil if the decided round r has acquired the lease.
+func (l *Lease) acquired(ctx context.Context, r *round) error {
+	r.mu.Lock()
+	s, held, denial := r.decider.tally.state(), r.decider.tally.held(), r.decider.tally.denial()
+	byFirst := r.decider.deniedByFirst()
+	r.mu.Unlock()
+	switch {
+	case s == won:
+		return l.won(ctx, r)
+	case held || byFirst:
+		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst}
+	case r.failures.permanent():
+		return &PermanentError{Err: noQuorum(r.errors())}
+	default:
+		return noQuorum(r.errors())
+	}
+}
+
+// won starts the lease if time is left.
+func (l *Lease) won(ctx context.Context, r *round) error {
+	if l.terms.MaxHold > 0 {
+		l.cap = r.asked.Add(l.terms.MaxHold)
+	}
+	l.slept = r.slept
+	if err := l.checkValidity(); err != nil {
+		return err
+	}
+	if l.terms.Fencing {
+		if err := l.settleFence(ctx, r); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = l.deadline(r.asked)
+	l.noteSuspension(l.q.sleep.recent(l.q.cfg.Clock.Now()))
+	return nil
+}
+
+// checkValidity returns an error if no validity is left of a lease that was just granted.
+func (l *Lease) checkValidity() error {
+	now := l.q.cfg.Clock.Now()
+	slept := l.q.sleep.recent(now) - l.slept
+	if !now.Before(l.deadline(l.asked).Add(-slept)) {
+		return noQuorum(errTooLate)
+	}
+	return nil
+}
+
+var errTooLate = errors.New("the votes came when the validity was used up")

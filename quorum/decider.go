@@ -1,0 +1,36 @@
+package quorum
+
+import "github.com/redlock-go/redlock/node"
+
+// decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
+type decider struct {
+	tally     tally
+	enough    func(*tally) bool
+	first     int  // the node that is asked before the others, or NoFirst
+	fannedOut bool // the first node has voted, and the others are asked
+	done      bool // the round is decided
+}
+
+// add counts a vote. It reports whether the vote decides the round, which happens once, and whether the other nodes are
+// to be asked now.
+func (d *decider) add(index int, v node.Vote) (decided, askRest bool) {
+	s := d.tally.add(index, v)
+	switch {
+	case d.done:
+		return false, false
+	case d.first == index && !d.fannedOut:
+		// A denial by the first node decides. A failure does not: the others can be a majority without it.
+		d.done = v.Verdict == node.Denied || s == lost
+		askRest = !d.done && len(d.tally.votes) > 1
+		d.fannedOut = askRest
+		d.done = d.done || s == won && !askRest // the only node granted
+	default:
+		d.done = d.enough(&d.tally) || d.tally.complete()
+	}
+	return d.done, askRest
+}
+
+// deniedByFirst reports whether the first node denied and no other was asked.
+func (d *decider) deniedByFirst() bool {
+	return d.first != NoFirst && !d.fannedOut && d.tally.denied > 0
+}

@@ -1,0 +1,81 @@
+package quorum
+
+import "github.com/redlock-go/redlock/node"
+
+// Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
+//
+//   - nil: Until has moved.
+//   - ErrGone: a majority no longer has the token. The lease is lost.
+//   - ErrNoQuorum, wrapped with the errors of the nodes: the lease continues as before.
+//   - ErrEnded: the lease was released meanwhile, or its deadline has passed.
+//
+// A node that lost the key restores it, but its vote counts only from the next extension on: another client may have
+// held the lock there in the meantime.
+func (l *Lease) Extend(done func(error)) {
+	if l.released.Load() {
+		done(ErrEnded)
+		return
+	}
+	// An imported lease may have more than a TTL left. The extension shortens it, even if its answer is lost.
+	l.mu.Lock()
+	if soonest := l.deadline(l.q.cfg.Clock.Now()); soonest.Before(l.until) {
+		l.until = soonest
+	}
+	l.mu.Unlock()
+	l.submitExtension(done).open()
+}
+
+// submitExtension submits an extension to every node and returns its round, which is gated. Extensions are submitted in
+// the order of the calls: after a change of kind, no extension as the old kind may follow one as the new kind.
+func (l *Lease) submitExtension(done func(error)) *round {
+	l.order.Lock()
+	defer l.order.Unlock()
+	l.mu.Lock()
+	op := l.ops.Extend(l.fence)
+	l.mu.Unlock()
+	rec := &recorder{lease: l, record: (*keyState).extension}
+	r := l.q.prepare(question{
+		op: op, timeout: l.terms.Timeout, cancelled: &l.released, first: NoFirst, enough: (*tally).clear,
+		each: func(i int, c *node.Call) *node.Vote {
+			c.Voter, c.Written = rec, &l.states[i].written
+			l.mu.Lock()
+			l.states[i].inFlight++
+			l.mu.Unlock()
+			return nil
+		},
+		decided: func(r *round) { done(l.extended(r)) },
+	})
+	rec.round = r
+	r.gate()
+	r.start()
+	return r
+}
+
+// extended returns the result of a decided extension, and moves Until if a majority granted it.
+func (l *Lease) extended(r *round) error {
+	var s state
+	var gone bool
+	r.withTally(func(t *tally) { s, gone = t.state(), t.gone() })
+	switch {
+	case s == won:
+		return l.prolong(r)
+	case gone:
+		return ErrGone
+	default:
+		return noQuorum(r.errors())
+	}
+}
+
+func (l *Lease) prolong(r *round) error {
+	slept := l.q.sleep.fresh()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteSuspension(slept)
+	if l.released.Load() || l.frozen || !l.q.cfg.Clock.Now().Before(l.until) {
+		return ErrEnded // another holder may have had the lock since
+	}
+	if until := l.deadline(r.asked).Add(r.slept - slept); until.After(l.until) {
+		l.until = until
+	}
+	return nil
+}

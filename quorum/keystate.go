@@ -1,0 +1,82 @@
+package quorum
+
+import (
+	"sync/atomic"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written.
+type keyState struct {
+	keys     presence
+	extended bool        // keys is known from an extension, which is newer than the acquire
+	inFlight uint16      // extensions without a vote
+	written  atomic.Bool // an operation that sets keys may have been written to the node
+}
+
+// presence is whether a node has the keys of a lease.
+type presence uint8
+
+const (
+	unsent  presence = iota // nothing was written to the node
+	absent                  // the node reported that it does not have them
+	present                 // the node reported that it has them
+	unclear                 // the node may have them, or may still get them
+)
+
+// now returns whether the node has the keys. An extension in flight would restore them, however late it arrives.
+func (s *keyState) now() presence {
+	if s.inFlight > 0 {
+		return unclear
+	}
+	return s.keys
+}
+
+// acquired records the vote on the acquire.
+func (s *keyState) acquired(v node.Vote) {
+	switch {
+	case s.extended:
+	case v.Verdict == node.Granted:
+		s.keys = present
+	case v.Verdict == node.Unknown:
+		s.keys = unclear
+	case v.Unsent:
+		s.keys = unsent
+	default:
+		s.keys = absent
+	}
+}
+
+// extension records the vote on an extension. One that was certainly not executed says nothing about the keys.
+func (s *keyState) extension(v node.Vote) {
+	s.inFlight--
+	switch {
+	case v.Verdict == node.Granted || v.Healed:
+		s.keys, s.extended = present, true
+	case v.Verdict == node.Denied:
+		s.keys, s.extended = absent, true
+	case v.Verdict == node.Unknown:
+		s.keys, s.extended = unclear, true
+	}
+}
+
+// keysOn returns whether a node has the keys of the lease.
+func (l *Lease) keysOn(index int) presence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.states[index].now()
+}
+
+// recorder records the votes of a round in the states of a lease, also those that arrive after the decision.
+type recorder struct {
+	lease  *Lease
+	record func(*keyState, node.Vote)
+	round  *round
+}
+
+func (rec *recorder) Vote(index int, v node.Vote) {
+	rec.lease.mu.Lock()
+	rec.record(&rec.lease.states[index], v)
+	rec.lease.mu.Unlock()
+	rec.round.Vote(index, v)
+}
