@@ -66,7 +66,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
 	lease := l.quorum.Import(c.Ops(), cfg.terms(), census.Maybe, until, 0)
-	lock := newLock(ctx, l, c, nil, cfg, lease)
+	lock := newLock(ctx, l, c, cfg, lease)
 	if !lock.schedule() {
 		return nil, ErrClosed
 	}

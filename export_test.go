@@ -1,9 +1,11 @@
 package redlock
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -23,42 +25,42 @@ func Gather(votes []node.Vote, need int) Holding {
 // ScoutOf says which of n masters contenders for a name ask first.
 func ScoutOf(name string, n int) int { return int(hash(name) % uint64(n)) }
 
-// StopLines keeps every line of the Locker as it is until the returned function is called.
-func (l *Locker) StopLines() (goOn func()) {
-	l.lines.mu.Lock()
-	return l.lines.mu.Unlock
-}
-
-// Queue puts so many callers of Lock into the queue of a name; no master is asked. Its functions are what a denial of
-// the head, a TryLock of the name, and a caller's leaving do.
-func (l *Locker) Queue(name string, callers int) (deny func(), try func() (leave func()), leave func()) {
-	join := func(try bool) (*line, *waiter) {
-		w := &waiter{turn: make(chan turn, 1), target: mutexOf(name), cfg: &l.cfg, try: try}
-		ln, _ := l.lines.join(w)
-		return ln, w
+// BlockQueues blocks every wait queue of the Locker until the returned function is called. It has a lock whose lease is
+// read while the queues are locked, when the lock is handed over.
+func (l *Locker) BlockQueues() (unblock func()) {
+	request := waitqueue.Request{
+		Key: waitqueue.KeyOf([]string{"blocked"}), Names: []string{"blocked"},
+		Policy: blockingLock{}.Policy(),
 	}
-	ln, head := join(false)
-	for range callers - 1 {
-		join(false)
-	}
-	deny = func() {
-		l.lines.refused(ln, ErrHeld)
-		l.lines.mu.Lock()
-		ln.refusal = nil
-		l.lines.mu.Unlock()
-	}
-	try = func() func() {
-		_, w := join(true)
-		return func() { l.lines.leave(ln, w) }
-	}
-	return deny, try, func() { l.lines.leave(ln, head) }
-}
-
-// Released notes the release of a name of which another process has heard.
-func (l *Locker) Released(name string) {
+	holder, _ := l.queues.Join(request)
+	next, _ := l.queues.Join(request)
+	blocker := blockingLock{blocked: make(chan struct{}), unblock: make(chan struct{})}
 	now := l.cfg.clock.Now()
-	l.lines.heard(&line{target: mutexOf(name)}, 1, now.Add(leastGap), now)
+	var hold waitqueue.Hold
+	holder.Granted(&hold, now, now)
+	go hold.PassLease(blocker, now)
+	<-blocker.blocked
+	return func() {
+		close(blocker.unblock)
+		next.Leave()
+		hold.Released(now, false)
+	}
 }
+
+type blockingLock struct{ blocked, unblock chan struct{} }
+
+func (blockingLock) Policy() waitqueue.Policy {
+	return waitqueue.Policy{Cohort: true, ReuseLease: true, TTL: time.Hour}
+}
+
+func (b blockingLock) Validity(time.Time) time.Duration {
+	close(b.blocked)
+	<-b.unblock
+	return 0
+}
+
+func (blockingLock) Publish() {}
+func (blockingLock) Release() {}
 
 // LockSize is what a held lock takes in memory, without what it points to.
 const LockSize = unsafe.Sizeof(Lock{})

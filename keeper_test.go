@@ -191,7 +191,7 @@ func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
 	l, _ = yesLocker(t, 1, redlock.WithTrace(&redlock.Trace{
 		Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
 			if op == "acquire" && goOn == nil {
-				goOn = l.StopLines() // the caller has won, and cannot tell its line yet
+				goOn = l.BlockQueues() // the caller has won, and cannot tell its line yet
 				close(voted)
 			}
 		},

@@ -92,7 +92,7 @@ var transitions = [phases][events]phase{
 type change struct {
 	event  event
 	cause  error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
-	silent bool        // eventGiveBack: the release is not published; see goesOn
+	silent bool        // eventGiveBack: the release is not published; see [waitqueue.Hold.KeepSilent]
 	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
 }
 
@@ -132,10 +132,10 @@ func (l *Lock) effects(before, after phase, c change) {
 	case after == phaseLingering:
 		l.linger()
 	case before == phaseLingering:
-		l.markEnding()
+		l.hold.Lost()
 		l.release(false, nil)
 	case before == phaseCleared:
-		l.markEnding() // its release may not have been submitted yet
+		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
 		l.release(false, nil)
 	case before == phaseUnlocked && after == phaseReleased:
@@ -157,29 +157,14 @@ func (l *Lock) linger() {
 	}
 }
 
-// markEnding makes a TryLock wait for the release of the lock instead of reporting that the name is held.
-func (l *Lock) markEnding() {
-	if ln := l.queue(); ln != nil {
-		l.locker.lines.markEnding(ln, l)
-	}
-}
-
 // release submits the release, and only then gives the turn to the next waiter, whose request must follow the release.
 // The release also follows every extension, so that no late extension restores the lock.
 func (l *Lock) release(silently bool, done func(error)) {
-	ln := l.queue()
 	now := l.cfg.clock.Now()
-	gap := l.tenure.gap(now)
-	if ln != nil {
-		next := turn{after: gap}
-		if silently {
-			next = turn{tenure: l.tenure.next()}
-		}
-		defer l.locker.lines.ended(ln, next) // also if a callback panics
-	}
-	l.lease.Release(silently, func(heard int64, err error) {
-		if ln != nil && !silently {
-			l.locker.lines.heard(ln, int(heard), now.Add(gap), now)
+	defer l.hold.Released(now, silently) // also if a callback panics
+	l.lease.Release(silently, func(subscribers int64, err error) {
+		if !silently {
+			l.hold.Published(int(subscribers), now)
 		}
 		if done != nil {
 			done(err)
@@ -191,12 +176,9 @@ func (l *Lock) release(silently bool, done func(error)) {
 // reports whether it did. It does not if Token was called before Unlock: the caller may still use the token.
 func (l *Lock) handOver() bool {
 	l.mu.Lock()
-	ln, exposed := l.line, l.tokenExposed
+	exposed := l.tokenExposed
 	l.mu.Unlock()
-	if ln == nil || exposed || !l.cfg.handsOver() {
-		return false
-	}
-	return l.locker.lines.handOver(ln, l, l.cfg.clock.Now())
+	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
 // handedOver records that successor has the lease now; nil if the Locker was closed meanwhile.
@@ -215,20 +197,6 @@ func (l *Lock) abandon() {
 	if l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) == phaseHeld {
 		l.giveBack()
 	}
-}
-
-// goesOn reports whether the next waiter of this Locker is to request the name right after the release of the lock,
-// which is silent then.
-func (l *Lock) goesOn() bool {
-	ln := l.queue()
-	return ln != nil && l.locker.lines.goOn(ln, l, l.cfg.clock.Now())
-}
-
-// queue returns the queue in which the lock's caller waited; nil if it has left the queue.
-func (l *Lock) queue() *line {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.line
 }
 
 // expire ends the lock as lost if its deadline has passed.

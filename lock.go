@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -20,7 +21,7 @@ type Lock struct {
 	cfg    *config
 	lease  *quorum.Lease
 	base   context.Context // the context given to Lock without its cancellation and deadline
-	tenure tenure
+	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
 
 	renewal keepalive.Entry // for locker.schedule, which guards it
 
@@ -29,7 +30,6 @@ type Lock struct {
 	tokenExposed bool        // Token returned token: somebody may still use it
 	decoy        string      // what Token returns if it is first called after Unlock; "" until then
 	claim        *kind.Claim // a downgrade replaces it
-	line         *line       // the queue in which the caller waited; nil: attached, or downgraded
 	successor    *Lock       // to which the lease was handed over
 	err          error       // nil while held
 	until        time.Time   // when the lock would have ended; zero while held
@@ -37,9 +37,9 @@ type Lock struct {
 	cancel       context.CancelCauseFunc
 }
 
-func newLock(ctx context.Context, l *Locker, c *kind.Claim, ln *line, cfg *config, lease *quorum.Lease) *Lock {
+func newLock(ctx context.Context, l *Locker, c *kind.Claim, cfg *config, lease *quorum.Lease) *Lock {
 	return &Lock{
-		locker: l, name: c.Target.Title(), token: c.Token, claim: c, line: ln, cfg: cfg, lease: lease,
+		locker: l, name: c.Target.Title(), token: c.Token, claim: c, cfg: cfg, lease: lease,
 		base: context.WithoutCancel(ctx),
 	}
 }
@@ -228,7 +228,8 @@ func (l *Lock) passOn() error {
 		return nil
 	}
 	done := make(chan error, 1)
-	l.transition(change{event: eventGiveBack, silent: l.goesOn(), done: func(err error) { done <- err }})
+	silent := l.hold.KeepSilent(queuedLock{l}, l.cfg.clock.Now())
+	l.transition(change{event: eventGiveBack, silent: silent, done: func(err error) { done <- err }})
 	err := <-done // arrives at the nodes' deadline at the latest
 	switch {
 	case err == nil:

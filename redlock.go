@@ -36,6 +36,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -44,7 +45,7 @@ import (
 type Locker struct {
 	cfg      config
 	quorum   *quorum.Quorum
-	lines    lines
+	queues   *waitqueue.Queues
 	schedule *keepalive.Schedule
 	cluster  string // the name of a master that is a Cluster: the keys of one operation must share a slot; "" if none is
 
@@ -124,7 +125,17 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		return nil, err
 	}
 	l.quorum = q
-	l.lines.init(q)
+	l.queues = waitqueue.New(waitqueue.Config{
+		Now: cfg.clock.Now,
+		Listen: func(names []string) waitqueue.Subscription {
+			channels := make([]string, len(names))
+			for i, name := range names {
+				channels[i] = kind.Channel(name)
+			}
+			return q.Listen(channels...)
+		},
+		HeldError: func(name, kind string) error { return &HeldError{Name: name, Kind: kind} },
+	})
 	l.schedule = keepalive.New(cfg.clock, expiryLead, q.Suspended)
 	return l, nil
 }

@@ -75,10 +75,9 @@ func (l *Lock) downgrade(ctx context.Context) error {
 	}
 	reader := l.claim.Downgraded()
 	l.claim = reader
-	ln := l.line
-	l.line = nil
+	release := l.hold.Detach()
 	l.mu.Unlock()
-	l.lease.ChangeKind(reader.Ops())       // without l.mu: an extension that is decided meanwhile locks it
-	defer l.locker.lines.ended(ln, turn{}) // the next in line asks after the downgrade, also if a callback panics
+	l.lease.ChangeKind(reader.Ops()) // without l.mu: an extension that is decided meanwhile locks it
+	defer release()                  // the next waiter asks after the downgrade, also if a callback panics
 	return l.extend(ctx)
 }

@@ -20,6 +20,7 @@ func aged(age, round time.Duration, passes int) cohort {
 // valid is a lock whose lease lasts that long.
 type valid time.Duration
 
+func (valid) Policy() Policy                     { return mutex }
 func (v valid) Validity(time.Time) time.Duration { return time.Duration(v) }
 func (valid) Publish()                           {}
 func (valid) Release()                           {}

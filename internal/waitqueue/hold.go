@@ -4,55 +4,66 @@ import "time"
 
 // Lock is a lock that this process acquired.
 type Lock interface {
+	Policy() Policy
 	// Validity returns how long the lock's lease lasts.
 	Validity(now time.Time) time.Duration
-	// Publish publishes the release of the lock, after a silent release.
+	// Publish publishes the release of the lock, which was silent.
 	Publish()
-	// Release releases the lock, which no caller holds.
+	// Release releases the lock, whose lease no waiter took.
 	Release()
 }
 
-// Hold is a lock's part of the queue from which it was acquired. All methods of the zero Hold, which is in no queue, do
-// nothing.
+// Hold is a lock that was acquired, in its queue. All methods of the zero Hold, which is in no queue, do nothing.
 type Hold struct {
-	lock   Lock
-	queues *Queues
-	policy Policy
-	cohort cohort
-	queue  *queue // Queues.mu guards it; nil after Detach
+	queue    *queue
+	cohort   cohort
+	detached bool // Queues.mu guards it
+}
+
+// lock locks the queues. It returns the queue of the hold; nil, without locking anything, if it has none.
+func (h *Hold) lock() *queue {
+	if h.queue == nil {
+		return nil
+	}
+	h.queue.all.mu.Lock()
+	if h.detached {
+		h.queue.all.mu.Unlock()
+		return nil
+	}
+	return h.queue
 }
 
 // PassLease gives the lease of the lock to the next waiter, and reports whether it did. It does not if there is no
 // waiter, or if the policies do not allow it. The caller must not release the lock afterwards.
-func (h *Hold) PassLease(now time.Time) bool {
-	if h.queues == nil {
+func (h *Hold) PassLease(l Lock, now time.Time) bool {
+	q := h.lock()
+	if q == nil {
 		return false
 	}
-	h.queues.mu.Lock()
-	defer h.queues.mu.Unlock()
-	return h.queue != nil && h.queue.passLease(h, now)
+	defer q.all.mu.Unlock()
+	return q.passLease(l, h.cohort, now)
 }
 
 // KeepSilent reports whether the release of the lock, which must follow, shall be silent: the next waiter may ask for
 // the lock before other processes do.
-func (h *Hold) KeepSilent(now time.Time) bool {
-	if h.queues == nil {
+func (h *Hold) KeepSilent(l Lock, now time.Time) bool {
+	q := h.lock()
+	if q == nil {
 		return false
 	}
-	h.queues.mu.Lock()
-	defer h.queues.mu.Unlock()
-	return h.queue != nil && h.queue.keepSilent(h, now)
+	defer q.all.mu.Unlock()
+	return q.keepSilent(l, h.cohort, now)
 }
 
 // Lost records that the lock was lost and is about to be released. A TryLock then waits for the release instead of
 // reporting that the lock is held.
 func (h *Hold) Lost() {
-	if h.queues == nil {
+	q := h.lock()
+	if q == nil {
 		return
 	}
-	h.queues.mu.Lock()
-	defer h.queues.mu.Unlock()
-	if q := h.queue; q != nil && q.newest == h {
+	defer q.all.mu.Unlock()
+	if q.newest == h {
 		q.apply(lost)
 	}
 }
@@ -60,24 +71,19 @@ func (h *Hold) Lost() {
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
 // next waiter's request must follow it.
 func (h *Hold) Released(now time.Time, silent bool) {
-	if h.queues == nil {
+	q := h.lock()
+	if q == nil {
 		return
 	}
 	turn := Wakeup{Action: Ask}
-	h.queues.mu.Lock()
-	q := h.queue
-	if q == nil {
-		h.queues.mu.Unlock()
-		return
-	}
 	switch {
 	case silent:
 		turn.cohort = h.cohort.next()
 	case q.remoteWaiters:
 		turn.Delay = h.cohort.cooldown(now)
 	}
-	effects := h.queues.released(q, turn)
-	h.queues.mu.Unlock()
+	effects := q.released(turn)
+	q.all.mu.Unlock()
 	effects.run()
 }
 
@@ -85,42 +91,35 @@ func (h *Hold) Released(now time.Time, silent bool) {
 // this process yields the lock until the cooldown after the release is over. Otherwise it would win every race for the
 // lock.
 func (h *Hold) Published(subscribers int, released time.Time) {
-	if h.queues == nil {
-		return
-	}
-	h.queues.mu.Lock()
-	defer h.queues.mu.Unlock()
-	q := h.queue
+	q := h.lock()
 	if q == nil {
 		return
 	}
-	if q.unsubscribe != nil {
+	defer q.all.mu.Unlock()
+	if q.subscription != nil {
 		subscribers-- // this queue itself
 	}
 	q.remoteWaiters = subscribers > 0
 	if q.remoteWaiters {
-		h.queues.yields.set(q.key.Key, released.Add(h.cohort.cooldown(released)), released)
+		q.all.yields.set(q.key.Key, released.Add(h.cohort.cooldown(released)), released)
 	} else {
-		h.queues.yields.clear(q.key.Key)
+		q.all.yields.clear(q.key.Key)
 	}
 }
 
-// Detach makes the hold one that is in no queue. The returned function gives the turn to the next waiter.
+// Detach takes the hold out of its queue: its methods do nothing from then on. The returned function gives the turn to
+// the next waiter.
 func (h *Hold) Detach() (release func()) {
-	if h.queues == nil {
-		return func() {}
-	}
-	h.queues.mu.Lock()
-	defer h.queues.mu.Unlock()
-	q := h.queue
-	h.queue = nil
+	q := h.lock()
 	if q == nil {
 		return func() {}
 	}
+	defer q.all.mu.Unlock()
+	h.detached = true
 	return func() {
-		h.queues.mu.Lock()
-		effects := h.queues.released(q, Wakeup{Action: Ask})
-		h.queues.mu.Unlock()
+		q.all.mu.Lock()
+		effects := q.released(Wakeup{Action: Ask})
+		q.all.mu.Unlock()
 		effects.run()
 	}
 }

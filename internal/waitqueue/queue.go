@@ -4,6 +4,7 @@ import "time"
 
 // queue is the queue for one lock. It exists while it has waiters or this process holds the lock. Queues.mu guards it.
 type queue struct {
+	all     *Queues
 	key     queueKey
 	names   []string
 	phase   phase
@@ -16,11 +17,11 @@ type queue struct {
 	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
 
-	remoteWaiters bool  // other processes waited for the lock at its last release
-	unpublished   *Hold // the last lock, if its release was silent and a waiter of this queue is to continue
+	remoteWaiters bool   // other processes waited for the lock at its last release
+	unpublished   Lock   // the last lock, if its release was silent and a waiter of this queue is to continue
+	silentCohort  cohort // the cohort of unpublished
 
-	releases    chan struct{} // receives when a release was published; buffered; nil before subscribe
-	unsubscribe func()        // nil while the queue is not subscribed
+	subscription Subscription // for the releases of the lock; nil: none
 }
 
 // apply changes the phase of the queue.
@@ -56,25 +57,24 @@ func (q *queue) give(turn Wakeup) {
 func (q *queue) headNeedsTurn() bool { return q.phase == asking && !q.waiting.first.hasTurn }
 
 // passLease gives the lease of a lock to the head if the policies allow it. It reports whether it did.
-func (q *queue) passLease(from *Hold, now time.Time) bool {
+func (q *queue) passLease(from Lock, c cohort, now time.Time) bool {
 	head := q.waiting.first
-	if head == nil || q.phase != held ||
-		!from.cohort.mayReuseLease(from.policy, head.Policy, now, from.lock) {
+	if head == nil || q.phase != held || !c.mayReuseLease(from.Policy(), head.Policy, now, from) {
 		return false
 	}
 	q.newest, head.inherit = nil, from
 	q.apply(passed)
-	q.give(Wakeup{Action: Inherit, Lock: from.lock, cohort: from.cohort.next()})
+	q.give(Wakeup{Action: Inherit, Lock: from, cohort: c.next()})
 	return true
 }
 
 // keepSilent reports whether the release of a lock shall be silent. If so, it records that.
-func (q *queue) keepSilent(from *Hold, now time.Time) bool {
+func (q *queue) keepSilent(from Lock, c cohort, now time.Time) bool {
 	head := q.waiting.first
-	if head == nil || !from.cohort.mayKeep(from.policy, head.Policy, now, minSilentBudget) {
+	if head == nil || !c.mayKeep(from.Policy(), head.Policy, now, minSilentBudget) {
 		return false
 	}
-	q.unpublished = from
+	q.unpublished, q.silentCohort = from, c
 	return true
 }
 
@@ -87,33 +87,8 @@ func (q *queue) failTryLocks(err error) {
 }
 
 // takeUnpublished returns the lock whose silent release is to be published now; nil if there is none.
-func (q *queue) takeUnpublished() *Hold {
+func (q *queue) takeUnpublished() Lock {
 	from := q.unpublished
 	q.unpublished = nil
 	return from
-}
-
-// subscribe subscribes to the releases of the queue's names, unless the queue is subscribed already.
-func (q *queue) subscribe(listen func(name string, wake func()) (stop func())) {
-	if q.unsubscribe != nil {
-		return
-	}
-	if q.releases == nil {
-		q.releases = make(chan struct{}, 1)
-	}
-	releases := q.releases
-	var stops []func()
-	for _, name := range q.names {
-		stops = append(stops, listen(name, func() {
-			select {
-			case releases <- struct{}{}:
-			default:
-			}
-		}))
-	}
-	q.unsubscribe = func() {
-		for _, stop := range stops {
-			stop()
-		}
-	}
 }

@@ -2,6 +2,7 @@ package waitqueue_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ type lock struct {
 	published, released int
 }
 
+func (l *lock) Policy() waitqueue.Policy         { return mutex("").Policy }
 func (l *lock) Validity(time.Time) time.Duration { return l.validity }
 func (l *lock) Publish()                         { l.published++ }
 func (l *lock) Release()                         { l.released++; l.hold.Released(l.time(), false) }
@@ -33,19 +35,30 @@ var epoch = time.Unix(1_000_000_000, 0)
 // process is the Queues of one process whose clock only the test moves.
 type process struct {
 	*waitqueue.Queues
-	t         *testing.T
-	now       time.Time
-	listeners map[string]func()
+	t             *testing.T
+	now           time.Time
+	subscriptions []*subscription // those that have not ended
+}
+
+// subscription is a subscription for releases of names.
+type subscription struct {
+	process *process
+	names   []string
+}
+
+func (s *subscription) Stop() {
+	i := slices.Index(s.process.subscriptions, s)
+	s.process.subscriptions = slices.Delete(s.process.subscriptions, i, i+1)
 }
 
 func newProcess(t *testing.T) *process {
 	t.Helper()
-	p := &process{t: t, now: epoch, listeners: make(map[string]func())}
+	p := &process{t: t, now: epoch}
 	p.Queues = waitqueue.New(waitqueue.Config{
 		Now: func() time.Time { return p.now },
-		Listen: func(name string, wake func()) func() {
-			p.listeners[name] = wake
-			return func() { delete(p.listeners, name) }
+		Listen: func(names []string) waitqueue.Subscription {
+			p.subscriptions = append(p.subscriptions, &subscription{p, names})
+			return p.subscriptions[len(p.subscriptions)-1]
 		},
 		HeldError: func(name, kind string) error { return errors.Join(errHeld, errors.New(name+" "+kind)) },
 	})
@@ -122,7 +135,7 @@ func (p *process) waits(ws ...*waitqueue.Waiter) {
 // grant has the waiter acquire the lock with a round of requests that took a millisecond.
 func (p *process) grant(w *waitqueue.Waiter) *lock {
 	l := &lock{validity: time.Minute}
-	w.Granted(l, &l.hold, p.now, p.now.Add(time.Millisecond))
+	w.Granted(&l.hold, p.now, p.now.Add(time.Millisecond))
 	return l
 }
 
@@ -227,22 +240,23 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	a, b := p.join(mutex("x")), p.join(mutex("x"))
 	p.asks(a, 0)
 	la := p.grant(a)
-	assert.False(t, p.grant(p.join(mutex("y"))).hold.PassLease(p.now), "nobody waits")
+	alone := p.grant(p.join(mutex("y")))
+	assert.False(t, alone.hold.PassLease(alone, p.now), "nobody waits")
 	la.validity = time.Second
-	assert.False(t, la.hold.PassLease(p.now), "most of the lease must be left")
+	assert.False(t, la.hold.PassLease(la, p.now), "most of the lease must be left")
 	la.validity = time.Minute
-	require.True(t, la.hold.PassLease(p.now))
+	require.True(t, la.hold.PassLease(la, p.now))
 	turn := p.turn(b)
 	assert.Equal(t, waitqueue.Inherit, turn.Action)
 	assert.Same(t, la, turn.Lock)
 	require.ErrorIs(t, p.joinError(try("x")), errHeld, "the lock is held in between")
 	c := p.join(mutex("x"))
 	lb := &lock{validity: time.Minute}
-	b.Inherited(lb, &lb.hold)
+	b.Inherited(&lb.hold)
 	p.waits(c)
-	assert.False(t, lb.hold.PassLease(epoch.Add(51*time.Millisecond)), "the cohort began with the first holder")
+	assert.False(t, lb.hold.PassLease(lb, epoch.Add(51*time.Millisecond)), "the cohort began with the first holder")
 	lb.hold.Lost()
-	assert.False(t, lb.hold.PassLease(p.now), "a lost lock is not passed on")
+	assert.False(t, lb.hold.PassLease(lb, p.now), "a lost lock is not passed on")
 	lb.hold.Released(p.now, false)
 	p.asks(c, 0)
 }
@@ -255,7 +269,7 @@ func TestAPassedLeaseWhoseWaiterGivesUp(t *testing.T) {
 		a, b, c := p.join(mutex("x")), p.join(mutex("x")), p.join(mutex("x"))
 		p.asks(a, 0)
 		la := p.grant(a)
-		require.True(t, la.hold.PassLease(p.now))
+		require.True(t, la.hold.PassLease(la, p.now))
 		if received {
 			p.turn(b)
 		}
@@ -277,7 +291,7 @@ func TestASilentRelease(t *testing.T) {
 		b, c = p.join(mutex("x")), p.join(mutex("x"))
 		p.asks(a, 0)
 		l = p.grant(a)
-		require.True(t, l.hold.KeepSilent(p.now))
+		require.True(t, l.hold.KeepSilent(l, p.now))
 		l.hold.Released(p.now, true)
 		p.asks(b, 0)
 		return p, l, b, c
@@ -287,8 +301,8 @@ func TestASilentRelease(t *testing.T) {
 		p, l, b, c := silent(t)
 		lb := p.grant(b)
 		assert.Zero(t, l.published)
-		assert.False(t, lb.hold.KeepSilent(epoch.Add(22*time.Millisecond)), "the cohort goes on")
-		assert.True(t, lb.hold.KeepSilent(epoch.Add(20*time.Millisecond)))
+		assert.False(t, lb.hold.KeepSilent(lb, epoch.Add(22*time.Millisecond)), "the cohort goes on")
+		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(20*time.Millisecond)))
 		c.Leave()
 		assert.Zero(t, lb.published)
 		lb.hold.Released(p.now, true)
@@ -307,7 +321,7 @@ func TestASilentRelease(t *testing.T) {
 		b.Failed(errLost, false)
 		assert.Equal(t, 1, l.published)
 		lb := p.grant(b)
-		assert.True(t, lb.hold.KeepSilent(epoch.Add(20*time.Millisecond)), "a new cohort")
+		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(20*time.Millisecond)), "a new cohort")
 		c.Leave()
 	})
 	t.Run("is published if all waiters leave", func(t *testing.T) {
@@ -333,9 +347,9 @@ func TestASilentRelease(t *testing.T) {
 		t.Parallel()
 		p := newProcess(t)
 		l := p.grant(p.join(mutex("x")))
-		assert.False(t, l.hold.KeepSilent(p.now))
+		assert.False(t, l.hold.KeepSilent(l, p.now))
 		p.join(writer("x"))
-		assert.False(t, l.hold.KeepSilent(p.now))
+		assert.False(t, l.hold.KeepSilent(l, p.now))
 	})
 }
 
@@ -385,27 +399,26 @@ func TestAReentrantLockYieldsOnce(t *testing.T) {
 	p.asks(p.join(alone), 0)
 }
 
-func TestMessages(t *testing.T) {
+func TestSubscription(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
 	several := mutex("x")
 	several.Names = []string{"x", "y"}
 	several.Key = waitqueue.KeyOf(several.Names)
 	a, b := p.join(several), p.join(several)
-	assert.Nil(t, a.Releases())
+	assert.Nil(t, a.Subscription())
 	a.Listen()
 	a.Listen()
-	assert.Len(t, p.listeners, 2)
-	p.listeners["x"]()
-	p.listeners["y"]()
-	assert.Len(t, a.Releases(), 1)
+	require.Len(t, p.subscriptions, 1)
+	assert.Equal(t, several.Names, p.subscriptions[0].names)
+	assert.Same(t, p.subscriptions[0], b.Subscription())
 	l := p.grant(a)
 	l.hold.Published(1, p.now) // the queue itself
-	assert.Len(t, p.listeners, 2)
+	assert.Len(t, p.subscriptions, 1)
 	l.hold.Released(p.now, false)
 	p.asks(b, 0)
 	b.Leave()
-	assert.Empty(t, p.listeners, "nobody waits")
+	assert.Empty(t, p.subscriptions, "nobody waits")
 }
 
 func TestOwnersOfAReentrantLock(t *testing.T) {
@@ -453,8 +466,8 @@ func TestDetach(t *testing.T) {
 	l.hold.Released(p.now, false)
 	l.hold.Published(1, p.now)
 	l.hold.Lost()
-	assert.False(t, l.hold.PassLease(p.now))
-	assert.False(t, l.hold.KeepSilent(p.now))
+	assert.False(t, l.hold.PassLease(l, p.now))
+	assert.False(t, l.hold.KeepSilent(l, p.now))
 	l.hold.Detach()()
 	p.waits(next)
 	release()
@@ -468,6 +481,21 @@ func TestAHoldInNoQueue(t *testing.T) {
 	h.Published(1, epoch)
 	h.Lost()
 	h.Detach()()
-	assert.False(t, h.PassLease(epoch))
-	assert.False(t, h.KeepSilent(epoch))
+	assert.False(t, h.PassLease(nil, epoch))
+	assert.False(t, h.KeepSilent(nil, epoch))
+}
+
+// A lock that nobody else wants costs the queue, its waiter, and the waiter's channel with its buffer.
+func TestUncontendedAllocations(t *testing.T) {
+	p := newProcess(t)
+	r := mutex("x")
+	var l lock
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		w, _ := p.Join(r)
+		<-w.Wakeups()
+		w.Granted(&l.hold, epoch, epoch)
+		l.hold.KeepSilent(&l, epoch)
+		l.hold.Released(epoch, false)
+		l.hold.Published(0, epoch)
+	}), 4.0)
 }

@@ -19,14 +19,13 @@ type Request struct {
 type Waiter struct {
 	Request
 
-	queues  *Queues
 	queue   *queue
 	wakeups chan Wakeup
 	nudges  chan struct{}
 
 	// Queues.mu guards the fields below.
 	hasTurn bool
-	inherit *Hold  // the lock whose lease the waiter was given; nil: none
+	inherit Lock   // the lock whose lease the waiter was given; nil: none
 	cohort  cohort // the cohort that continues if the masters grant the next attempt
 	links   [listSorts]links
 }
@@ -57,27 +56,30 @@ func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 // the masters even without the turn. For other kinds of locks it is nil.
 func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 
-// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already.
+// Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
+// ends when the queue has no waiters any more.
 func (w *Waiter) Listen() {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	w.queue.subscribe(w.queues.listen)
+	q := w.queue
+	q.all.mu.Lock()
+	defer q.all.mu.Unlock()
+	if q.subscription == nil {
+		q.subscription = q.all.listen(q.names)
+	}
 }
 
-// Releases returns the channel that receives when a release was published. It is nil until a waiter of the queue calls
-// Listen.
-func (w *Waiter) Releases() <-chan struct{} {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	return w.queue.releases
+// Subscription returns the subscription of the waiter's queue; nil if there is none.
+func (w *Waiter) Subscription() Subscription {
+	w.queue.all.mu.Lock()
+	defer w.queue.all.mu.Unlock()
+	return w.queue.subscription
 }
 
 // Reason returns why the queue waits; nil if that is not known yet.
 func (w *Waiter) Reason() error {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
+	w.queue.all.mu.Lock()
+	defer w.queue.all.mu.Unlock()
 	if w.queue.holds > 0 {
-		return w.queues.heldError(w.queue)
+		return w.queue.heldError()
 	}
 	return w.queue.reason
 }
@@ -85,9 +87,9 @@ func (w *Waiter) Reason() error {
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
 func (w *Waiter) Leave() {
-	w.queues.mu.Lock()
-	effects := w.queues.leave(w)
-	w.queues.mu.Unlock()
+	w.queue.all.mu.Lock()
+	effects := w.queue.leave(w)
+	w.queue.all.mu.Unlock()
 	effects.run()
 }
 
@@ -95,25 +97,25 @@ func (w *Waiter) Leave() {
 // the queue fail with the same error, since they must not overtake the head. If the lock is not held elsewhere, Failed
 // publishes a release that was silent: waiters in other processes would get no message otherwise.
 func (w *Waiter) Failed(err error, heldElsewhere bool) {
-	w.queues.mu.Lock()
-	effects := w.queues.failed(w, err, heldElsewhere)
-	w.queues.mu.Unlock()
+	w.queue.all.mu.Lock()
+	effects := w.queue.failed(w, err, heldElsewhere)
+	w.queue.all.mu.Unlock()
 	effects.run()
 }
 
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
-// from its queue. The TryLocks in the queue fail. hold is the lock's part of the queue; Granted initializes it.
-func (w *Waiter) Granted(lock Lock, hold *Hold, asked, now time.Time) {
-	w.queues.mu.Lock()
-	effects := w.queues.granted(w, lock, hold, w.cohort.granted(asked, now))
-	w.queues.mu.Unlock()
+// from its queue. The TryLocks in the queue fail. Granted initializes hold.
+func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
+	w.queue.all.mu.Lock()
+	effects := w.queue.granted(w, hold, w.cohort.granted(asked, now))
+	w.queue.all.mu.Unlock()
 	effects.run()
 }
 
 // Inherited is Granted for a lock that took the lease of another one.
-func (w *Waiter) Inherited(lock Lock, hold *Hold) {
-	w.queues.mu.Lock()
-	effects := w.queues.granted(w, lock, hold, w.cohort)
-	w.queues.mu.Unlock()
+func (w *Waiter) Inherited(hold *Hold) {
+	w.queue.all.mu.Lock()
+	effects := w.queue.granted(w, hold, w.cohort)
+	w.queue.all.mu.Unlock()
 	effects.run()
 }

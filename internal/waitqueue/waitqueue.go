@@ -15,7 +15,7 @@ import (
 // Queues holds the queues of one process. It is safe for concurrent use.
 type Queues struct {
 	now    func() time.Time
-	listen func(name string, wake func()) (stop func())
+	listen func(names []string) Subscription
 	held   func(name, kind string) error
 
 	mu     sync.Mutex // not held while effects run
@@ -26,8 +26,8 @@ type Queues struct {
 // Config is what Queues needs from its user.
 type Config struct {
 	Now func() time.Time
-	// Listen subscribes to the releases of a name until stop is called.
-	Listen func(name string, wake func()) (stop func())
+	// Listen subscribes to the releases of names.
+	Listen func(names []string) Subscription
 	// HeldError makes the error of a TryLock on a name that this process holds with a lock of a kind.
 	HeldError func(name, kind string) error
 }
@@ -36,6 +36,9 @@ type Config struct {
 func New(c Config) *Queues {
 	return &Queues{now: c.Now, listen: c.Listen, held: c.HeldError, byKey: make(map[queueKey]*queue)}
 }
+
+// Subscription is a subscription for the releases of a lock.
+type Subscription interface{ Stop() }
 
 // Key identifies what a lock locks: one name, or several.
 type Key struct {
@@ -61,20 +64,20 @@ type queueKey struct {
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
 // hooks of the user.
 type effects struct {
-	publish     *Hold  // the lock whose release was silent and is now to be published
-	release     *Hold  // the lock whose lease was given to a waiter that gave up
-	unsubscribe func() // ends a queue's subscription
+	publish Lock         // the lock whose release was silent and is now to be published
+	release Lock         // the lock whose lease was given to a waiter that gave up
+	stop    Subscription // the subscription of a queue that has no waiters any more
 }
 
 func (e effects) run() {
-	if e.unsubscribe != nil {
-		defer e.unsubscribe()
+	if e.stop != nil {
+		defer e.stop.Stop()
 	}
 	if e.publish != nil {
-		e.publish.lock.Publish()
+		e.publish.Publish()
 	}
 	if e.release != nil {
-		e.release.lock.Release()
+		e.release.Release()
 	}
 }
 
@@ -87,12 +90,12 @@ func (qs *Queues) Join(r Request) (*Waiter, error) {
 	if r.Try {
 		switch q.phase {
 		case held, passing:
-			return nil, qs.heldError(q)
+			return nil, q.heldError()
 		case denied:
 			return nil, q.reason
 		}
 	}
-	w := &Waiter{Request: r, queues: qs, queue: q, wakeups: make(chan Wakeup, 1)}
+	w := &Waiter{Request: r, queue: q, wakeups: make(chan Wakeup, 1)}
 	if r.Owner != "" && !r.Alone {
 		w.nudges = make(chan struct{}, 1)
 	}
@@ -110,7 +113,7 @@ func (qs *Queues) queueFor(r Request) *queue {
 	if q := qs.byKey[key]; q != nil && !r.Alone {
 		return q
 	}
-	q := &queue{key: key, names: r.Names, phase: idle, tries: waitList{sort: byTry}}
+	q := &queue{all: qs, key: key, names: r.Names, phase: idle, tries: waitList{sort: byTry}}
 	if !r.Alone {
 		qs.byKey[key] = q
 	}
@@ -127,36 +130,35 @@ func (qs *Queues) yield(w *Waiter) time.Duration {
 }
 
 // heldError returns the error of a TryLock while this process holds the lock.
-func (qs *Queues) heldError(q *queue) error { return qs.held(q.names[0], q.kind) }
+func (q *queue) heldError() error { return q.all.held(q.names[0], q.kind) }
 
-func (qs *Queues) leave(w *Waiter) effects {
-	q := w.queue
+func (q *queue) leave(w *Waiter) effects {
 	switch {
 	case !q.remove(w):
 		return effects{}
 	case !w.hasTurn:
 		q.apply(left)
-		return qs.clean(q)
+		return q.clean()
 	}
 	q.apply(headLeft)
-	e := qs.clean(q)
+	e := q.clean()
 	e.release = w.inherit
 	if q.phase == asking {
-		e.publish = qs.turnAfterLeave(q)
+		e.publish = q.turnAfterLeave()
 	}
 	return e
 }
 
 // turnAfterLeave gives the turn to the head after another waiter gave it up. It returns the lock whose silent release
 // is to be published; nil if there is none.
-func (qs *Queues) turnAfterLeave(q *queue) (publish *Hold) {
+func (q *queue) turnAfterLeave() (publish Lock) {
 	head, from := q.waiting.first, q.unpublished
 	if from == nil {
-		q.give(Wakeup{Action: Ask, Delay: qs.yield(head)})
+		q.give(Wakeup{Action: Ask, Delay: q.all.yield(head)})
 		return nil
 	}
-	turn, over := from.cohort.afterSilence(
-		from.policy, head.Policy, head.Try, q.remoteWaiters, qs.yield(head), qs.now())
+	turn, over := q.silentCohort.afterSilence(
+		from.Policy(), head.Policy, head.Try, q.remoteWaiters, q.all.yield(head), q.all.now())
 	q.give(turn)
 	if !over {
 		return nil
@@ -164,8 +166,7 @@ func (qs *Queues) turnAfterLeave(q *queue) (publish *Hold) {
 	return q.takeUnpublished()
 }
 
-func (qs *Queues) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
-	q := w.queue
+func (q *queue) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
 	q.apply(failed)
 	q.reason, w.cohort = err, cohort{}
 	q.failTryLocks(err)
@@ -175,31 +176,30 @@ func (qs *Queues) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
 	return e
 }
 
-func (qs *Queues) granted(w *Waiter, lock Lock, h *Hold, c cohort) effects {
-	q := w.queue
+func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 	q.remove(w)
 	if w.hasTurn {
 		q.apply(granted)
 	} else {
 		q.apply(grantedAside)
 	}
-	*h = Hold{lock: lock, queues: qs, policy: w.Policy, cohort: c, queue: q}
+	*h = Hold{queue: q, cohort: c}
 	q.kind, q.newest, q.reason, q.unpublished = w.Kind, h, nil, nil
 	if w.Owner == "" {
 		q.holds = 1
 	} else {
 		q.holds++
-		qs.yields.clear(w.Key) // the other processes had their turn; the owner's further holds do not yield
-		qs.nudge(w.Key, w.Owner)
+		q.all.yields.clear(w.Key) // the other processes had their turn; the owner's further holds do not yield
+		q.all.nudge(w.Key, w.Owner)
 	}
 	if q.tries.first != nil {
-		q.failTryLocks(qs.heldError(q))
+		q.failTryLocks(q.heldError())
 	}
-	return qs.clean(q)
+	return q.clean()
 }
 
 // released records that a lock no longer holds what the queue is for. If it was the last one, the head gets the turn.
-func (qs *Queues) released(q *queue, turn Wakeup) effects {
+func (q *queue) released(turn Wakeup) effects {
 	if q.holds--; q.holds > 0 {
 		return effects{}
 	}
@@ -208,20 +208,20 @@ func (qs *Queues) released(q *queue, turn Wakeup) effects {
 	if q.phase == asking && q.headNeedsTurn() {
 		q.give(turn)
 	}
-	return qs.clean(q)
+	return q.clean()
 }
 
 // clean removes what a queue without waiters no longer needs.
-func (qs *Queues) clean(q *queue) (e effects) {
+func (q *queue) clean() (e effects) {
 	if q.waiting.first != nil {
 		return effects{}
 	}
-	e.unsubscribe, q.unsubscribe = q.unsubscribe, nil
+	e.stop, q.subscription = q.subscription, nil
 	if q.phase != idle {
 		return e
 	}
-	if qs.byKey[q.key] == q {
-		delete(qs.byKey, q.key)
+	if q.all.byKey[q.key] == q {
+		delete(q.all.byKey, q.key)
 	}
 	e.publish = q.takeUnpublished()
 	return e

@@ -13,50 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-func unconnected(b *testing.B) *redlock.Locker {
-	b.Helper()
-	l, err := redlock.Open([]string{"redis://127.0.0.1:1"})
-	require.NoError(b, err)
-	b.Cleanup(func() { assert.NoError(b, l.Close()) })
-	return l
-}
-
-// A release of a name that other processes wait for, one of many such names a second.
-func BenchmarkReleaseOfAContendedName(b *testing.B) {
-	for _, names := range []int{50, 5000, 50_000} {
-		b.Run(fmt.Sprint(names, " names"), func(b *testing.B) {
-			l := unconnected(b)
-			all := make([]string, names)
-			for i := range all {
-				all[i] = fmt.Sprint("orders:", i)
-				l.Released(all[i])
-			}
-			for i := 0; b.Loop(); i++ {
-				l.Released(all[i%names])
-			}
-		})
-	}
-}
-
-// A TryLock that is denied with the head of a long queue, and one whose context ends there.
-func BenchmarkTryLockInAQueue(b *testing.B) {
-	for _, callers := range []int{10, 1000, 40_000} {
-		b.Run(fmt.Sprint("denied among ", callers), func(b *testing.B) {
-			deny, try, _ := unconnected(b).Queue("x", callers)
-			for b.Loop() {
-				try()
-				deny()
-			}
-		})
-		b.Run(fmt.Sprint("cancelled among ", callers), func(b *testing.B) {
-			_, try, _ := unconnected(b).Queue("x", callers)
-			for b.Loop() {
-				try()()
-			}
-		})
-	}
-}
-
 // Two hundred callers of one Locker want one name at the same time: as owners of a reentrant lock, and as holders of a
 // mutex.
 func BenchmarkTwoHundredCallers(b *testing.B) {
