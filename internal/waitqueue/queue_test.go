@@ -184,7 +184,10 @@ func TestQueuesOfOneName(t *testing.T) {
 	reader := writer("x")
 	reader.Alone = true
 	p.asks(p.join(reader), 0)
-	p.asks(p.join(reader), 0)
+	alone := p.join(reader)
+	p.asks(alone, 0)
+	alone.Leave()
+	p.waits(p.join(writer("x")))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{`["x" "y"]`}), waitqueue.KeyOf([]string{"x", "y"}))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{"x", `y" "z`}), waitqueue.KeyOf([]string{"x", "y", "z"}))
 }
@@ -218,8 +221,13 @@ func TestTryLocks(t *testing.T) {
 	require.ErrorContains(t, last.Reason(), "x writer")
 	l.hold.Released(p.now, false)
 	p.asks(last, 0)
+	require.NoError(t, last.Reason(), "a grant forgets the reason")
 	l.hold.Lost() // of no effect, since it is released
-	p.waits(p.join(try("x")))
+	tried := p.join(try("x"))
+	p.waits(tried)
+	last.Failed(errLost, false)
+	p.fails(tried, errLost)
+	p.waits(last) // it has the turn
 }
 
 // A caller that the queue fails does not get a second answer.
@@ -250,6 +258,7 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	assert.Equal(t, waitqueue.Inherit, turn.Action)
 	assert.Same(t, la, turn.Lock)
 	require.ErrorIs(t, p.joinError(try("x")), errHeld, "the lock is held in between")
+	la.hold.Lost() // of no effect, since it has no lease any more
 	c := p.join(mutex("x"))
 	lb := &lock{validity: time.Minute}
 	b.Inherited(&lb.hold)
@@ -299,6 +308,7 @@ func TestASilentRelease(t *testing.T) {
 	t.Run("is not published if the next waiter acquires the lock", func(t *testing.T) {
 		t.Parallel()
 		p, l, b, c := silent(t)
+		p.now = epoch.Add(10 * time.Millisecond)
 		lb := p.grant(b)
 		assert.Zero(t, l.published)
 		assert.False(t, lb.hold.KeepSilent(lb, epoch.Add(22*time.Millisecond)), "the cohort goes on")
@@ -307,6 +317,14 @@ func TestASilentRelease(t *testing.T) {
 		assert.Zero(t, lb.published)
 		lb.hold.Released(p.now, true)
 		assert.Equal(t, 1, lb.published, "nobody is left")
+	})
+	t.Run("is not published after another release was", func(t *testing.T) {
+		t.Parallel()
+		p, l, b, c := silent(t)
+		lb := p.grant(b)
+		c.Leave()
+		lb.hold.Released(p.now, false)
+		assert.Zero(t, l.published)
 	})
 	t.Run("is not published if the lock turns out to be held", func(t *testing.T) {
 		t.Parallel()
@@ -320,8 +338,9 @@ func TestASilentRelease(t *testing.T) {
 		b.Failed(errLost, false)
 		b.Failed(errLost, false)
 		assert.Equal(t, 1, l.published)
+		p.now = epoch.Add(10 * time.Millisecond)
 		lb := p.grant(b)
-		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(20*time.Millisecond)), "a new cohort")
+		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(30*time.Millisecond)), "a new cohort")
 		c.Leave()
 	})
 	t.Run("is published if all waiters leave", func(t *testing.T) {
@@ -446,6 +465,7 @@ func TestOwnersOfAReentrantLock(t *testing.T) {
 	l1.hold.Released(p.now, false)
 	you.Failed(errHeld, true)
 	l2.hold.Released(p.now, false)
+	p.waits(you) // it has the turn
 	require.ErrorIs(t, you.Reason(), errHeld)
 	later := p.join(reentrant("x", "me"))
 	p.Nudge(waitqueue.KeyOf([]string{"x"}), "me")
