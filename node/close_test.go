@@ -32,8 +32,8 @@ func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
 						r.node.Listen("channel", func() {})
 						r.ask(acquire("a", "me"))
 						r.ask(acquire("b", "me"), within(time.Hour))
-						r.ask(release("a", "me"), pursued)
-						r.ask(release("b", "me"), pursued, within(time.Hour))
+						r.ask(release("a", "me"), durably)
+						r.ask(release("b", "me"), durably, within(time.Hour))
 						time.Sleep(since)
 						began := time.Now()
 						unconfirmed := r.node.Close(began.Add(bound))
@@ -62,7 +62,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		r.warm()
 		a := r.ask(acquire("a", "me"))
 		synctest.Wait()
-		b := r.ask(release("a", "me"), pursued)
+		b := r.ask(release("a", "me"), durably)
 		c := r.ask(acquire("c", "me"))
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
@@ -79,7 +79,7 @@ func TestCloseWaitsForAReleaseThatIsPursued(t *testing.T) {
 		r.warm()
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
 		r.m.Freeze()
-		r.ask(release("a", "me"), pursued).result()
+		r.ask(release("a", "me"), durably).result()
 		time.AfterFunc(3*time.Second, r.m.Thaw)
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
@@ -97,7 +97,7 @@ func TestCloseWaitsForTheSecondLook(t *testing.T) {
 		old := n.last()
 		old.hold(200 * time.Millisecond)
 		r.ask(acquire("a", "me")).result()
-		r.ask(release("a", "me"), pursued).result()
+		r.ask(release("a", "me"), durably).result()
 		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
 		select {
 		case <-old.delivered:
@@ -138,7 +138,7 @@ func TestAClosedNodeTakesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.node.Close(time.Now().Add(time.Second))
-		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), pursued)} {
+		for _, tk := range []*ticket{r.ask(acquire("a", "me")), r.ask(release("a", "me"), durably)} {
 			v := tk.result()
 			assert.Equal(t, node.Failed, v.Verdict)
 			assert.True(t, v.Unsent)
@@ -165,7 +165,7 @@ func TestWhileANodeClosesItTakesReleasesOnly(t *testing.T) {
 		v := r.ask(acquire("b", "me")).result()
 		require.ErrorIs(t, v.Err, node.ErrClosed)
 		assert.True(t, v.Unsent)
-		assert.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
+		assert.Equal(t, node.Granted, r.ask(release("a", "me"), durably).result().Verdict)
 		closing.Wait()
 		assert.True(t, r.gone())
 	})
@@ -185,7 +185,7 @@ func TestCallersAndCloseAtOnce(t *testing.T) {
 						for j := range 50 {
 							stop := r.node.Listen(token(i), func() {})
 							r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
-							r.ask(release(token(i), token(j)), pursued, within(20*time.Millisecond)).result()
+							r.ask(release(token(i), token(j)), durably, within(20*time.Millisecond)).result()
 							stop()
 						}
 					})
@@ -209,9 +209,9 @@ func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
 		r.ask(acquire("a", "me"), within(time.Hour))
 		synctest.Wait()
 		r.ask(acquire("b", "me"), within(time.Hour))
-		r.ask(release("c", "me"), pursued)
-		r.ask(release("d", "me"), pursued)
-		r.ask(release("e", "me"), pursued)
+		r.ask(release("c", "me"), durably)
+		r.ask(release("d", "me"), durably)
+		r.ask(release("e", "me"), durably)
 		assert.Equal(t, 3, r.node.Close(time.Now().Add(time.Second)))
 		for _, tk := range r.asked[len(r.asked)-5:] {
 			assert.NotEqual(t, node.Granted, tk.result().Verdict)

@@ -65,7 +65,7 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	var all []*ticket
 	for _, name := range names {
 		all = append(all, r.ask(acquire(name, "me"), within(patient)), r.ask(acquire(name, "another"), within(patient)),
-			r.ask(extend(name, "me"), within(patient)), r.ask(release(name, "me"), pursued, within(patient)))
+			r.ask(extend(name, "me"), within(patient)), r.ask(release(name, "me"), durably, within(patient)))
 	}
 	for i, tk := range all {
 		v := tk.result()

@@ -12,15 +12,15 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// giveUp is how a release is asked whose key is known to expire.
-func giveUp(d time.Duration) func(*node.Call) {
+// expiresAfter is how a release is asked whose key is known to expire.
+func expiresAfter(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) {
-		pursued(c)
+		durably(c)
 		c.Delivery.ExpiresAt = c.Asked.Add(d)
 	}
 }
 
-func TestAReleaseIsPursuedUntilTheMasterIsBack(t *testing.T) {
+func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct {
 		begin, end func(r *rig)
@@ -45,7 +45,7 @@ func TestAReleaseIsPursuedUntilTheMasterIsBack(t *testing.T) {
 					r.warm()
 					require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
 					fault.begin(r)
-					rel := r.ask(release("a", "me"), pursued)
+					rel := r.ask(release("a", "me"), durably)
 					time.Sleep(lasting)
 					assert.NotEmpty(t, r.m.Keys(), "the fault is one")
 					fault.end(r)
@@ -60,11 +60,11 @@ func TestAReleaseIsPursuedUntilTheMasterIsBack(t *testing.T) {
 	}
 }
 
-func TestAPursuedReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
+func TestADurableReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
-		v := r.ask(release("a", "me"), pursued).result()
+		v := r.ask(release("a", "me"), durably).result()
 		assert.Equal(t, node.Unknown, v.Verdict)
 		assert.False(t, v.Unsent)
 		require.ErrorIs(t, v.Err, node.ErrTimeout)
@@ -72,28 +72,28 @@ func TestAPursuedReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
 	})
 }
 
-func TestAPursuedReleaseThatIsRefusedSaysSo(t *testing.T) {
+func TestADurableReleaseThatIsRefusedSaysSo(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
-		v := r.ask(release("a", "me"), pursued).result()
+		v := r.ask(release("a", "me"), durably).result()
 		assert.Equal(t, node.Failed, v.Verdict)
 		require.ErrorContains(t, v.Err, "READONLY")
 		assert.Zero(t, v.Took)
 	})
 }
 
-func TestAPursuitEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
+func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fault func(r *rig)
 		ask   func(*node.Call)
 	}{
-		"refused, the key known to be there":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, giveUp(ttl)},
-		"cut off, the key known to be there":   {func(r *rig) { r.m.BlackHole() }, giveUp(ttl)},
-		"readonly, the key known to be there":  {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, giveUp(ttl)},
-		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, pursued},
+		"refused, the key known to be there":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, expiresAfter(ttl)},
+		"cut off, the key known to be there":   {func(r *rig) { r.m.BlackHole() }, expiresAfter(ttl)},
+		"readonly, the key known to be there":  {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, expiresAfter(ttl)},
+		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, durably},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +120,7 @@ func TestAPursuitEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 }
 
 // "The key must have expired by now" is no reason to stop when nobody knows that the acquire was executed.
-func TestAPursuitIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
+func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{20 * time.Second, 2 * time.Minute, 10 * time.Minute} {
 		t.Run(lasting.String(), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAPursuitIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 				r.warm()
 				r.m.Freeze()
 				require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-				r.ask(release("a", "me"), pursued)
+				r.ask(release("a", "me"), durably)
 				time.Sleep(lasting)
 				r.m.Thaw()
 				time.Sleep(1500 * time.Millisecond)
@@ -159,7 +159,7 @@ func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
 				old := n.last()
 				old.hold(late)
 				require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-				rel := r.ask(release("a", "me"), pursued, within(5*time.Second))
+				rel := r.ask(release("a", "me"), durably, within(5*time.Second))
 				r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
 				assert.Equal(t, node.Denied, rel.result().Verdict, "it found nothing: it came first")
 				<-old.delivered
@@ -192,7 +192,7 @@ func TestAReleaseSoonAfterALossIsConfirmedASecondTime(t *testing.T) {
 		r.eventually(time.Second, "the new connection is there", func() bool { return n.first().isClosed() })
 		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		time.Sleep(400 * time.Millisecond)
-		require.Equal(t, node.Denied, r.ask(release("a", "me"), pursued).result().Verdict)
+		require.Equal(t, node.Denied, r.ask(release("a", "me"), durably).result().Verdict)
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	}, node.WithDialer(n.Dial))
@@ -203,7 +203,7 @@ func TestAfterAnOrderlyLossAReleaseGoesOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
-		require.Equal(t, node.Granted, r.ask(release("a", "me"), pursued).result().Verdict)
+		require.Equal(t, node.Granted, r.ask(release("a", "me"), durably).result().Verdict)
 		time.Sleep(5 * time.Second)
 		assert.Len(t, r.executed(), 2)
 	})
@@ -237,7 +237,7 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 					r.m.Reset()
 					require.NotEqual(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict, "nothing goes out")
 				}
-				rel := r.ask(release("a", "me"), pursued, within(5*time.Second))
+				rel := r.ask(release("a", "me"), durably, within(5*time.Second))
 				synctest.Wait()
 				require.Equal(t, tt.lost, r.gone())
 				require.False(t, rel.voted())
@@ -252,7 +252,7 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 	}
 }
 
-func TestACallThatIsNotPursuedIsAskedOnce(t *testing.T) {
+func TestACallThatIsNotDurableIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

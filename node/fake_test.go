@@ -83,7 +83,7 @@ func (h *hole) isClosed() bool {
 	return h.closed
 }
 
-// Readable is what a look into the socket tells.
+// Readable reports whether a check of the socket finds data.
 func (h *hole) Readable() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 )
 
 // since says when that was asked which a release is to undo.
-func since(at time.Time) func(*node.Call) {
+func firstAsked(at time.Time) func(*node.Call) {
 	return func(c *node.Call) { c.Delivery.FirstAsked = at }
 }
 
-func lingers(d time.Duration) func(*node.Call) {
+func withKeyTTL(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) { c.Delivery.KeyTTL = d }
 }
 
@@ -30,7 +30,7 @@ func (r *rig) outage(lasting time.Duration, adjust ...func(*node.Call)) (healed 
 	r.m.BlackHole()
 	a := r.ask(node.Command("acquire", nil, "set", "a", "me", "nx", "px", time.Hour.Milliseconds()))
 	require.Equal(r.t, node.Unknown, a.result().Verdict)
-	r.ask(release("a", "me"), append([]func(*node.Call){pursued, since(a.call.Asked)}, adjust...)...)
+	r.ask(release("a", "me"), append([]func(*node.Call){durably, firstAsked(a.call.Asked)}, adjust...)...)
 	time.Sleep(lasting - timeout)
 	r.m.Link.Heal()
 	return time.Now()
@@ -82,7 +82,7 @@ func TestWhatAProxyDeliversAfterAnOutageIsTakenBack(t *testing.T) {
 		t.Run(lasting.String(), func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
-				healed := r.outage(lasting, lingers(time.Hour))
+				healed := r.outage(lasting, withKeyTTL(time.Hour))
 				came, gone := r.ghost("a")
 				late := came.Sub(healed)
 				assert.Greater(t, late, lasting/3, "it came late")
@@ -103,7 +103,7 @@ func TestWhatAProxyDeliversAfterAnOutageIsTakenBack(t *testing.T) {
 func TestAfterALongOutageReleasesAreRepeatedForTwoMinutes(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
-		healed := r.outage(time.Hour, lingers(time.Hour))
+		healed := r.outage(time.Hour, withKeyTTL(time.Hour))
 		_, gone := r.ghost("a")
 		require.NotZero(t, gone, "it was never taken back")
 		all := r.sent("a")
@@ -128,7 +128,7 @@ func TestALockReleasedAfterAnOutageIsNotBroughtBackByItsOldExtension(t *testing.
 		r.eventually(time.Second, "the node works", func() bool {
 			return r.ask(extend("a", "me")).result().Verdict == node.Granted
 		})
-		v := r.ask(release("a", "me"), giveUp(ttl), since(a.call.Asked)).result()
+		v := r.ask(release("a", "me"), expiresAfter(ttl), firstAsked(a.call.Asked)).result()
 		require.Equal(t, node.Granted, v.Verdict)
 		r.eventually(4*time.Second, "the control: the extension brings it back", func() bool { return r.m.Get("a") == "me" })
 		r.eventually(4*time.Second, "it is taken back", r.gone)
@@ -146,8 +146,8 @@ func TestAfterAnOutageNewLocksAreReleasedOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		b := r.ask(acquire("b", "me"))
 		require.Equal(t, node.Granted, b.result().Verdict)
-		r.ask(release("b", "me"), pursued, since(b.call.Asked)).result()
-		r.ask(release("c", "me"), pursued).result() // nobody knows when it was asked
+		r.ask(release("b", "me"), durably, firstAsked(b.call.Asked)).result()
+		r.ask(release("c", "me"), durably).result() // nobody knows when it was asked
 		time.Sleep(time.Minute)
 		assert.Len(t, r.sent("b"), 2)
 		assert.Greater(t, len(r.sent("c")), 2)
@@ -155,11 +155,11 @@ func TestAfterAnOutageNewLocksAreReleasedOnce(t *testing.T) {
 }
 
 // What comes later than a key could live is left to its TTL, which then is shorter than it was late.
-func TestALateAcquireIsHuntedForItsLinger(t *testing.T) {
+func TestALateAcquireIsReleasedForItsKeyTTL(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		const linger = 5 * time.Second
-		healed := r.outage(time.Minute, lingers(linger))
+		healed := r.outage(time.Minute, withKeyTTL(linger))
 		r.ghost("a")
 		all := r.sent("a")
 		for i, e := range all {
@@ -182,7 +182,7 @@ func TestAfterARestartNothingCanComeLate(t *testing.T) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
 		r.ask(acquire("a", "me"))
-		rel := r.ask(release("a", "me"), pursued, within(time.Minute))
+		rel := r.ask(release("a", "me"), durably, within(time.Minute))
 		time.Sleep(trip / 4)
 		r.m.Crash()
 		time.Sleep(10 * time.Second)
@@ -205,7 +205,7 @@ func TestASecondOutagePutsOffWhatTheFirstOneHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
-				healed := r.outage(3500*time.Millisecond, lingers(time.Hour))
+				healed := r.outage(3500*time.Millisecond, withKeyTTL(time.Hour))
 				time.Sleep(second.begins)
 				require.False(t, r.node.Suspect())
 				r.m.BlackHole()
@@ -225,7 +225,7 @@ func TestASecondOutagePutsOffWhatTheFirstOneHeld(t *testing.T) {
 func TestALossAfterTheDoubtHasEndedBeginsANewOne(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.outage(10*time.Second, lingers(time.Hour))
+		r.outage(10*time.Second, withKeyTTL(time.Hour))
 		time.Sleep(time.Minute)
 		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		r.m.Delay(trip/2, 0)
@@ -233,7 +233,7 @@ func TestALossAfterTheDoubtHasEndedBeginsANewOne(t *testing.T) {
 		time.Sleep(trip / 4)
 		r.m.Reset()
 		c.result()
-		rel := r.ask(release("b", "me"), pursued, lingers(time.Hour), within(time.Second))
+		rel := r.ask(release("b", "me"), durably, withKeyTTL(time.Hour), within(time.Second))
 		require.Equal(t, node.Granted, rel.result().Verdict)
 		time.Sleep(5 * time.Minute)
 		all := r.sent("b")
@@ -246,11 +246,11 @@ func TestALossAfterTheDoubtHasEndedBeginsANewOne(t *testing.T) {
 func TestARefusedReleaseDoesNotWaitBehindThoseInDoubt(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
-		r.outage(time.Minute, lingers(time.Hour))
+		r.outage(time.Minute, withKeyTTL(time.Hour))
 		time.Sleep(20 * time.Second) // it was looked at at an age of 16 s, and is again at 32 s
 		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
-		require.Equal(t, node.Failed, r.ask(release("b", "me"), pursued).result().Verdict)
+		require.Equal(t, node.Failed, r.ask(release("b", "me"), durably).result().Verdict)
 		r.m.Recover()
 		time.Sleep(600 * time.Millisecond)
 		assert.Empty(t, r.m.Get("b"))

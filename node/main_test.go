@@ -46,10 +46,10 @@ type rig struct {
 	group errgroup.Group
 	slack time.Duration // how late a vote may be: 0 in a bubble
 
-	mu     sync.Mutex
-	asked  []*ticket
-	told   []error
-	events []simnet.Event // but for the handshakes
+	mu       sync.Mutex
+	asked    []*ticket
+	reported []error
+	events   []simnet.Event // but for the handshakes
 }
 
 // inBubble runs f in a bubble, with one master and a node for it. Afterwards the node must close, every call must have
@@ -79,7 +79,7 @@ func bind(t *testing.T, w *simnet.Net, n *node.Node) *rig {
 	require.NoError(t, n.Bind(r.group.Go, func(err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.told = append(r.told, err)
+		r.reported = append(r.reported, err)
 	}))
 	t.Cleanup(func() {
 		n.Close(r.clock.Now().Add(time.Second))
@@ -124,11 +124,11 @@ func (r *rig) batches() (sizes []int) {
 	return sizes
 }
 
-// tells is what the node said of its standing: "suspect" or "well".
-func (r *rig) tells() (all []string) {
+// healthReports returns what the node reported of its health: "suspect" or "well".
+func (r *rig) healthReports() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, err := range r.told {
+	for _, err := range r.reported {
 		if err == nil {
 			all = append(all, "well")
 		} else {
@@ -140,14 +140,14 @@ func (r *rig) tells() (all []string) {
 
 // ticket is one call, and its voter.
 type ticket struct {
-	t     *testing.T
-	call  *node.Call
-	votes atomic.Int64
-	cast  chan struct{} // closed when the vote is there
-	vote  node.Vote
-	at    time.Time // of the vote
-	clock clock.Clock
-	slack time.Duration
+	t         *testing.T
+	call      *node.Call
+	votes     atomic.Int64
+	delivered chan struct{} // closed when the vote is there
+	vote      node.Vote
+	at        time.Time // of the vote
+	clock     clock.Clock
+	slack     time.Duration
 }
 
 // Vote takes the one vote of the call.
@@ -160,7 +160,7 @@ func (tk *ticket) Vote(seat int, v node.Vote) {
 		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, seat)
 	}
 	tk.at, tk.vote = tk.clock.Now(), v
-	close(tk.cast)
+	close(tk.delivered)
 }
 
 // ask submits a call that is due after timeout, as adjusted.
@@ -171,7 +171,7 @@ func (r *rig) ask(op *node.Op, adjust ...func(*node.Call)) *ticket {
 	for _, f := range adjust {
 		f(c)
 	}
-	tk := &ticket{t: r.t, call: c, cast: make(chan struct{}), clock: r.clock, slack: r.slack}
+	tk := &ticket{t: r.t, call: c, delivered: make(chan struct{}), clock: r.clock, slack: r.slack}
 	c.Voter = tk
 	r.mu.Lock()
 	c.Index = len(r.asked)
@@ -184,7 +184,7 @@ func (r *rig) ask(op *node.Op, adjust ...func(*node.Call)) *ticket {
 // result waits for the vote. It fails if that comes after the call's deadline.
 func (tk *ticket) result() node.Vote {
 	tk.t.Helper()
-	<-tk.cast
+	<-tk.delivered
 	assert.False(tk.t, tk.at.After(tk.call.Deadline.Add(tk.slack)), "the vote of call %d, %s, came %v after its deadline",
 		tk.call.Index, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
 	assert.LessOrEqual(tk.t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
@@ -237,10 +237,10 @@ func within(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) { c.Deadline = c.Asked.Add(d) }
 }
 
-// pursued is how a release is asked whose acquire may be under way.
-func pursued(c *node.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
+// durably is how a release is asked whose acquire may be under way.
+func durably(c *node.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
 
-func unless(void *atomic.Bool) func(*node.Call) {
+func cancelledBy(void *atomic.Bool) func(*node.Call) {
 	return func(c *node.Call) { c.Cancelled = void }
 }
 

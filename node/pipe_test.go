@@ -124,7 +124,7 @@ func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
 		assert.Equal(t, node.Unknown, v.Verdict)
 		require.ErrorIs(t, v.Err, node.ErrTimeout)
 		assert.Equal(t, timeout, v.Took)
-		rel := r.ask(release("a", "me"), pursued)
+		rel := r.ask(release("a", "me"), durably)
 		assert.Equal(t, node.Unknown, rel.result().Verdict)
 
 		time.Sleep(5 * time.Second)
@@ -150,9 +150,9 @@ func TestAVoidedCallIsNotSent(t *testing.T) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
 		var void atomic.Bool
-		onTheWire := r.ask(acquire("first", token(0)), unless(&void))
+		onTheWire := r.ask(acquire("first", token(0)), cancelledBy(&void))
 		synctest.Wait()
-		waits := r.ask(acquire("second", token(1)), unless(&void))
+		waits := r.ask(acquire("second", token(1)), cancelledBy(&void))
 		time.Sleep(trip / 4)
 		void.Store(true)
 		assert.Equal(t, node.Granted, onTheWire.result().Verdict, "too late for this one")
@@ -227,7 +227,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 		assert.True(t, v.Unsent)
 		require.ErrorIs(t, v.Err, node.ErrBusy)
 		assert.Zero(t, v.Took)
-		rel := r.ask(release("first", token(0)), pursued, long)
+		rel := r.ask(release("first", token(0)), durably, long)
 		assert.False(t, rel.voted(), "a release is always taken")
 		for _, tk := range all {
 			require.Equal(t, node.Granted, tk.result().Verdict)
@@ -272,7 +272,7 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 		assert.Equal(t, node.Unknown, second.result().Verdict, "it left when the first came back, and is under way")
 		synctest.Wait()
 		assert.False(t, r.node.Suspect())
-		assert.Empty(t, r.tells())
+		assert.Empty(t, r.healthReports())
 	})
 }
 

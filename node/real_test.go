@@ -71,7 +71,7 @@ func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
 		require.Eventually(t, func() bool { return len(connections(t, c)) == 0 }, patient, time.Millisecond)
 		time.Sleep(1100 * time.Millisecond) // a connection counts as idle after a second
 	}
-	assert.Empty(t, r.tells())
+	assert.Empty(t, r.healthReports())
 }
 
 func TestAFrozenServerKeepsNoGhost(t *testing.T) {
@@ -81,7 +81,7 @@ func TestAFrozenServerKeepsNoGhost(t *testing.T) {
 	require.NoError(t, s.Freeze())
 	v := r.ask(acquire("a", "me")).result()
 	assert.Equal(t, node.Unknown, v.Verdict)
-	r.ask(release("a", "me"), pursued).result()
+	r.ask(release("a", "me"), durably).result()
 	time.Sleep(500 * time.Millisecond)
 	require.NoError(t, s.Thaw())
 	require.Eventually(t, func() bool { return !r.node.Suspect() }, patient, time.Millisecond)
@@ -107,7 +107,7 @@ func TestAServerThatThawsAfterItsConnectionEndedKeepsNoGhost(t *testing.T) {
 	require.Equal(t, node.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
 	require.NoError(t, s.Freeze())
 	require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-	r.ask(release("a", "me"), pursued).result()
+	r.ask(release("a", "me"), durably).result()
 	require.NoError(t, n.first().Close())
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, s.Thaw())
@@ -249,10 +249,10 @@ func TestAFullServerFails(t *testing.T) {
 	assert.Equal(t, node.Failed, v.Verdict)
 	require.ErrorContains(t, v.Err, "OOM")
 	assert.False(t, node.Permanent(v.Err))
-	v = r.ask(release("a", "me"), pursued, within(patient)).result()
+	v = r.ask(release("a", "me"), durably, within(patient)).result()
 	require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", "0").Err())
 	assert.Zero(t, r.node.Close(time.Now().Add(patient)))
-	assert.Empty(t, c.Keys(t.Context(), "*").Val(), "the release was pursued: %v", v)
+	assert.Empty(t, c.Keys(t.Context(), "*").Val(), "the release was repeated: %v", v)
 }
 
 func TestAReplicaFails(t *testing.T) {

@@ -48,7 +48,7 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 		r.warm()
 		came := r.hangUpAt("poison")
 		const lasting = 10 * time.Second
-		r.ask(release("poison", "me"), giveUp(lasting))
+		r.ask(release("poison", "me"), expiresAfter(lasting))
 		asked, failed := 0, 0
 		for end := time.Now().Add(2 * lasting); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			asked++
@@ -62,7 +62,7 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 		assert.Less(t, tries, 15, "with backoff")
 		time.Sleep(time.Minute)
 		assert.Equal(t, tries, came("poison"), "and given up when its key has expired")
-		assert.Empty(t, r.tells(), "the master is well")
+		assert.Empty(t, r.healthReports(), "the master is well")
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
 		assert.Zero(t, time.Since(began), "nothing waits")
@@ -89,7 +89,7 @@ func TestReleasesRecoverFastFromAPoisonousOne(t *testing.T) {
 						name = "poison"
 					}
 					r.m.Set(name, "me", ttl)
-					all = append(all, r.ask(release(name, "me"), giveUp(ttl), within(20*trip)))
+					all = append(all, r.ask(release(name, "me"), expiresAfter(ttl), within(20*trip)))
 				}
 				for i, tk := range all {
 					if i == at {
@@ -117,7 +117,7 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 		r.warm()
 		r.hangUpAt(names...)
 		for _, name := range names {
-			r.ask(release(name, "me"), giveUp(20*time.Second))
+			r.ask(release(name, "me"), expiresAfter(20*time.Second))
 		}
 		time.Sleep(10 * time.Second)
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
@@ -127,7 +127,7 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		assert.LessOrEqual(t, r.m.Conns(), 2)
 		r.m.Set("healthy", "me", ttl)
-		rel := r.ask(release("healthy", "me"), giveUp(20*time.Second))
+		rel := r.ask(release("healthy", "me"), expiresAfter(20*time.Second))
 		assert.Equal(t, node.Granted, rel.result().Verdict)
 	})
 }
@@ -139,7 +139,7 @@ func TestAPoisonousReleaseWhoseAcquireIsInDoubtIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		came := r.hangUpAt("poison")
-		r.ask(release("poison", "me"), pursued)
+		r.ask(release("poison", "me"), durably)
 		time.Sleep(2*time.Minute + time.Second + ttl)
 		tries := came("poison")
 		assert.Greater(t, tries, 10)
@@ -153,7 +153,7 @@ func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
 		r.hangUpAt("poison")
-		r.ask(release("poison", "me"), giveUp(ttl))
+		r.ask(release("poison", "me"), expiresAfter(ttl))
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		assert.Equal(t, 1, r.node.Close(began.Add(time.Second)))
@@ -176,7 +176,7 @@ func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 		r.occupy()
 		var all []*ticket
 		for i := range n {
-			all = append(all, r.ask(release(token(i), "me"), giveUp(ttl), within(time.Second)))
+			all = append(all, r.ask(release(token(i), "me"), expiresAfter(ttl), within(time.Second)))
 		}
 		time.Sleep(trip + trip/4)
 		dials := r.m.Dials()
@@ -202,7 +202,7 @@ func TestReleasesOfAFrozenMasterDoNotMultiplyConnections(t *testing.T) {
 		}
 		r.m.Freeze()
 		for i := range n {
-			r.ask(release(token(i), "me"), pursued)
+			r.ask(release(token(i), "me"), durably)
 		}
 		time.Sleep(timeout)
 		r.m.Reset()
@@ -292,12 +292,12 @@ func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
 				if v.Verdict != node.Granted {
 					counts[i][1]++
 				}
-				r.ask(release(name, "me"), giveUp(ttl), since(a.call.Asked), within(patient)).result()
+				r.ask(release(name, "me"), expiresAfter(ttl), firstAsked(a.call.Asked), within(patient)).result()
 			}
 		})
 	}
 	time.Sleep(lasting / 10)
-	r.ask(releaseScript.Op("release", nil, []string{poison}, "me", "redlock:"+poison), giveUp(ttl), since(began))
+	r.ask(releaseScript.Op("release", nil, []string{poison}, "me", "redlock:"+poison), expiresAfter(ttl), firstAsked(began))
 	all.Wait()
 	asked, failed := 0, 0
 	for _, n := range counts {

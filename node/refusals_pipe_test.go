@@ -17,7 +17,7 @@ import (
 func (r *rig) refused() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, err := range r.told {
+	for _, err := range r.reported {
 		var refusal *node.RefusalError
 		switch {
 		case !errors.As(err, &refusal):
@@ -50,7 +50,7 @@ func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 				r.m.Reply(msg, "EVALSHA")
 				before := r.m.Count("EVALSHA")
 				for i := range n {
-					r.ask(release(token(i), "me"), giveUp(time.Hour))
+					r.ask(release(token(i), "me"), expiresAfter(time.Hour))
 				}
 				time.Sleep(timeout)
 				began := r.m.Count("EVALSHA")
@@ -81,13 +81,13 @@ func TestAReasonForRefusalsDoesNotHoldUpAnother(t *testing.T) {
 		r.warm()
 		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
 		for i := range 50 {
-			r.ask(release(token(i), "me"), giveUp(time.Minute))
+			r.ask(release(token(i), "me"), expiresAfter(time.Minute))
 		}
 		synctest.Wait()
 		r.m.Recover()
 		r.m.Set("other", "me", time.Hour)
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
-		assert.Equal(t, node.Failed, r.ask(release("other", "me"), giveUp(time.Minute)).result().Verdict)
+		assert.Equal(t, node.Failed, r.ask(release("other", "me"), expiresAfter(time.Minute)).result().Verdict)
 		r.m.Recover()
 		r.eventually(600*time.Millisecond, "the other got through", r.gone)
 	})
@@ -100,14 +100,14 @@ func TestRefusedReleasesAreGivenUpAndCounted(t *testing.T) {
 		r.warm()
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
 		for i := range 10 {
-			r.ask(release(token(i), "me"), giveUp(5*time.Second))
+			r.ask(release(token(i), "me"), expiresAfter(5*time.Second))
 		}
 		time.Sleep(6 * time.Second)
 		sent := r.m.Count("EVALSHA")
 		time.Sleep(time.Minute)
 		assert.Equal(t, sent, r.m.Count("EVALSHA"), "they are given up")
 		for i := range 10 {
-			r.ask(release(token(i), "me"), giveUp(5*time.Second))
+			r.ask(release(token(i), "me"), expiresAfter(5*time.Second))
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
@@ -204,7 +204,7 @@ func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
 				r.m.FlushScripts()
 				require.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
 				r.m.Reply(c.msg, c.cmds...)
-				assert.Equal(t, node.Failed, r.ask(release("a", "me"), giveUp(5*time.Second)).result().Verdict)
+				assert.Equal(t, node.Failed, r.ask(release("a", "me"), expiresAfter(5*time.Second)).result().Verdict)
 				synctest.Wait()
 				assertBarred(t, r.ask(undoable("b")).result(), c.right)
 				for range 20 {
@@ -216,7 +216,7 @@ func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
 				time.Sleep(time.Second)
 				v := r.ask(undoable("b")).result()
 				assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
-				assert.Equal(t, node.Granted, r.ask(release("b", "me"), giveUp(5*time.Second)).result().Verdict)
+				assert.Equal(t, node.Granted, r.ask(release("b", "me"), expiresAfter(5*time.Second)).result().Verdict)
 			})
 		})
 	}
@@ -243,7 +243,7 @@ func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
 				r.m.Reply(c.msg, c.cmds...)
 				adjust := within(timeout)
 				if c.op.Name == "release" {
-					adjust = giveUp(5 * time.Second)
+					adjust = expiresAfter(5 * time.Second)
 				}
 				require.ErrorContains(t, r.ask(c.op, adjust).result().Err, strings.Fields(c.msg)[0])
 				assert.Equal(t, node.Granted, r.ask(undoable("b")).result().Verdict)
@@ -325,7 +325,7 @@ func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
 		}
 		r.m.Reply("NOPERM this user has no permissions to access one of the keys used as arguments", "EVALSHA")
 		for i := range 10 {
-			r.ask(release(token(i), "me"), giveUp(time.Hour))
+			r.ask(release(token(i), "me"), expiresAfter(time.Hour))
 		}
 		synctest.Wait()
 		r.m.Recover()

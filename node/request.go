@@ -6,6 +6,8 @@ import (
 )
 
 // Request is one operation asked of one node.
+//
+// Like all types of this file, it is for package quorum: see the package documentation.
 type Request struct {
 	Op *Op
 	// Voter receives the vote, together with Index.
@@ -43,8 +45,8 @@ type Delivery struct {
 	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
 	// request up, whatever the master does.
 	ExpiresAt time.Time
-	// OnlyIfWritten, if not nil, makes the node drop a durable request that it would send while the flag is false: what
-	// the request undoes was never written.
+	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
+	// the request if it cannot send it at once, and does not count it as unconfirmed.
 	OnlyIfWritten *atomic.Bool
 }
 

@@ -62,7 +62,7 @@ func TestAMasterThatForgetsItsScriptsAgainAndAgain(t *testing.T) {
 		for i := range 20 {
 			r.m.FlushScripts()
 			require.Equal(t, node.Granted, r.ask(acquire("a", token(i))).result().Verdict)
-			require.Equal(t, node.Granted, r.ask(release("a", token(i)), pursued).result().Verdict)
+			require.Equal(t, node.Granted, r.ask(release("a", token(i)), durably).result().Verdict)
 		}
 		assert.True(t, r.gone())
 	})
@@ -78,10 +78,10 @@ func TestAnExtendWhoseAskerHasGoneIsNotSentAgainAsText(t *testing.T) {
 		require.NotContains(t, r.m.Counts(), "EVAL extend")
 		evals := r.m.Count("EVAL")
 		var over atomic.Bool
-		ext := r.ask(extend("a", "me"), unless(&over))
+		ext := r.ask(extend("a", "me"), cancelledBy(&over))
 		synctest.Wait() // it is on the wire, and the master does not know its script
 		over.Store(true)
-		rel := r.ask(release("a", "me"), pursued)
+		rel := r.ask(release("a", "me"), durably)
 		assert.Equal(t, node.Granted, rel.result().Verdict)
 		v := ext.result()
 		assert.Equal(t, node.Failed, v.Verdict)
@@ -100,9 +100,9 @@ func TestAnExtendThatTimedOutAndIsOverIsNotSentAgainAsText(t *testing.T) {
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
 		r.m.Freeze()
 		var over atomic.Bool
-		require.Equal(t, node.Unknown, r.ask(extend("a", "me"), unless(&over)).result().Verdict)
+		require.Equal(t, node.Unknown, r.ask(extend("a", "me"), cancelledBy(&over)).result().Verdict)
 		over.Store(true)
-		r.ask(release("a", "me"), pursued)
+		r.ask(release("a", "me"), durably)
 		time.Sleep(time.Second)
 		r.m.Thaw()
 		time.Sleep(time.Second)

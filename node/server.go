@@ -9,6 +9,8 @@ import (
 )
 
 // Server identifies one server process by its reply to INFO.
+//
+// Server and Status are for packages of redlock: see the package documentation.
 type Server struct {
 	// RunID is random and differs for every process; "" if it is unknown.
 	RunID string

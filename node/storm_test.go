@@ -20,7 +20,7 @@ import (
 //
 //   - every call has one vote, by its deadline;
 //   - what failed was never executed, what was granted or denied was;
-//   - every pursued release is answered: no key is left, soon after the weather has cleared;
+//   - every durable release is answered: no key is left, soon after the weather has cleared;
 //   - the node finds back by itself, closes when nothing can come late any more, and leaves neither goroutine nor
 //     connection.
 func TestStorm(t *testing.T) {
@@ -92,7 +92,7 @@ func (s *storm) run() {
 	s.eventually(1500*time.Millisecond, "the node works", func() bool {
 		return s.ask(acquire("calm", "calm"), within(50*time.Millisecond)).result().Verdict.Answered()
 	})
-	s.ask(release("calm", "calm"), pursued)
+	s.ask(release("calm", "calm"), durably)
 	s.eventually(2*time.Second, "no key is left", s.gone)
 	began := time.Now()
 	assert.Zero(t, s.node.Close(began.Add(time.Minute)))
@@ -108,18 +108,18 @@ func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 	due := within(time.Duration(5+random.IntN(200)) * time.Millisecond)
 	var over atomic.Bool
 	a := &attempt{token: token}
-	a.acquire = s.ask(acquire("a", token), due, unless(&over))
+	a.acquire = s.ask(acquire("a", token), due, cancelledBy(&over))
 	if random.IntN(4) > 0 {
 		a.acquire.result()
 	} // or give up before it has voted
 	if random.IntN(3) == 0 {
-		a.extend = s.ask(extend("a", token), due, unless(&over))
+		a.extend = s.ask(extend("a", token), due, cancelledBy(&over))
 		if random.IntN(2) == 0 {
 			a.extend.result()
 		}
 	}
 	over.Store(true)
-	a.released = s.ask(release("a", token), due, pursued, since(a.acquire.call.Asked))
+	a.released = s.ask(release("a", token), due, durably, firstAsked(a.acquire.call.Asked))
 	if random.IntN(2) == 0 {
 		a.released.result()
 	}

@@ -37,11 +37,11 @@ func TestAMasterThatLetADeadlinePassIsNotAskedAgain(t *testing.T) {
 			assertNotAsked(t, r.ask(acquire(token(i), "me")).result(), node.ErrTimeout)
 			time.Sleep(100 * time.Millisecond)
 		}
-		assert.Equal(t, []string{"suspect"}, r.tells(), "once, not at every probe")
+		assert.Equal(t, []string{"suspect"}, r.healthReports(), "once, not at every probe")
 		r.m.Thaw()
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"first"}, r.m.Keys(), "the others were never sent")
-		assert.Equal(t, []string{"suspect", "well"}, r.tells())
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
 	})
 }
 
@@ -76,13 +76,13 @@ func TestAConnectionThatDiedInSilenceIsReplaced(t *testing.T) {
 		old := n.last()
 		old.swallow()
 		assert.Equal(t, node.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-		rel := r.ask(release("first", "me"), pursued)
+		rel := r.ask(release("first", "me"), durably)
 		assert.Equal(t, node.Unknown, rel.result().Verdict)
 		r.eventually(400*time.Millisecond, "the new connection is adopted", func() bool { return !r.node.Suspect() })
 		assert.True(t, old.isClosed(), "and the old one closed")
 		v := r.ask(acquire("second", "me")).result()
 		assert.Equal(t, node.Granted, v.Verdict)
-		assert.Equal(t, []string{"suspect", "well"}, r.tells())
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
 		assert.Equal(t, 2, r.m.ConnsEver())
 	}, node.WithDialer(n.Dial))
 }
@@ -116,13 +116,13 @@ func TestExpiringReleasesDoNotPutOffTheProbe(t *testing.T) {
 		n.last().swallow()
 		r.ask(acquire("first", "me"))
 		for range 15 {
-			r.ask(release("first", "me"), pursued)
+			r.ask(release("first", "me"), durably)
 			time.Sleep(7 * time.Millisecond)
 		}
 		require.True(t, r.node.Suspect())
 		began := time.Now()
 		for r.node.Suspect() && time.Since(began) < 2*time.Second {
-			r.ask(release("first", "me"), pursued)
+			r.ask(release("first", "me"), durably)
 			time.Sleep(7 * time.Millisecond)
 		}
 		assert.Less(t, time.Since(began), 500*time.Millisecond)
@@ -138,7 +138,7 @@ func TestABlackHoleThatEnds(t *testing.T) {
 				r.warm()
 				r.m.BlackHole()
 				assert.Equal(t, node.Unknown, r.ask(acquire("first", "me")).result().Verdict)
-				r.ask(release("first", "me"), pursued)
+				r.ask(release("first", "me"), durably)
 				time.Sleep(lasting)
 				assertNotAsked(t, r.ask(acquire("second", "me")).result(), node.ErrTimeout)
 				r.m.Link.Heal()
@@ -146,7 +146,7 @@ func TestABlackHoleThatEnds(t *testing.T) {
 					return r.ask(acquire("third", "me")).result().Verdict.Answered()
 				})
 				r.eventually(600*time.Millisecond, "the release got through", func() bool { return r.m.Get("first") == "" })
-				assert.Equal(t, []string{"suspect", "well"}, r.tells())
+				assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
 			})
 		})
 	}
@@ -165,7 +165,7 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 		assert.False(t, node.Permanent(v.Err))
 		assertNotAsked(t, r.ask(acquire("a", "me")).result(), syscall.ECONNREFUSED)
 		assert.Equal(t, 1, r.m.Dials())
-		assert.Equal(t, []string{"suspect"}, r.tells())
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})
 }
 
@@ -178,12 +178,12 @@ func TestARefusingMasterIsTriedFromTimeToTime(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.InDelta(t, 25, r.m.Dials(), 5, "first quickly, then twice a second")
-		assert.Equal(t, []string{"suspect"}, r.tells())
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
 		r.m.Accept()
 		r.eventually(510*time.Millisecond, "the node works", func() bool {
 			return r.ask(acquire("a", "me")).result().Verdict == node.Granted
 		})
-		assert.Equal(t, []string{"suspect", "well"}, r.tells())
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
 	})
 }
 
@@ -207,19 +207,19 @@ func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 	}
 }
 
-// Nobody asks anything but releases: the pursuit alone must find the master again.
-func TestPursuitAloneTriesASuspectAgain(t *testing.T) {
+// If releases are the only requests, they alone must find the master again.
+func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
-		r.ask(release("a", "me"), pursued).result()
+		r.ask(release("a", "me"), durably).result()
 		r.m.Set("a", "me", ttl)
 		time.Sleep(5 * time.Second)
 		assert.InDelta(t, 13, r.m.Dials(), 4)
 		r.m.Accept()
 		r.eventually(510*time.Millisecond, "the release got through", r.gone)
 		synctest.Wait()
-		assert.Equal(t, []string{"suspect", "well"}, r.tells())
+		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
 	})
 }
 
@@ -257,7 +257,7 @@ func TestAResetConnectionIsNoSuspicion(t *testing.T) {
 		v = r.ask(acquire("b", "me")).result()
 		assert.Equal(t, node.Granted, v.Verdict)
 		assert.Equal(t, 4*trip, v.Took, "connect, HELLO, INFO, and the call")
-		assert.Empty(t, r.tells())
+		assert.Empty(t, r.healthReports())
 	})
 }
 
@@ -270,11 +270,11 @@ func TestAServerThatAlwaysHangsUpIsNotAskedInAHurry(t *testing.T) {
 		require.NoError(t, err)
 		r := bind(t, nil, n)
 		assert.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
-		r.ask(release("a", "me"), pursued).result()
+		r.ask(release("a", "me"), durably).result()
 		time.Sleep(10 * time.Second)
 		assert.Less(t, srv.dials.Load(), int64(40))
 		assert.True(t, n.Suspect())
-		assert.Equal(t, []string{"suspect"}, r.tells())
+		assert.Equal(t, []string{"suspect"}, r.healthReports())
 	})
 }
 
@@ -293,7 +293,7 @@ func TestWhatWaitsForAMasterFailsWhenItBecomesSuspect(t *testing.T) {
 		written := r.ask(acquire("written", "me"))
 		synctest.Wait()
 		patient := r.ask(acquire("patient", "me"), within(10*time.Second))
-		undo := r.ask(release("written", "me"), pursued, within(10*time.Second))
+		undo := r.ask(release("written", "me"), durably, within(10*time.Second))
 		assert.Equal(t, node.Unknown, written.result().Verdict)
 		v := patient.result()
 		assert.Equal(t, node.Failed, v.Verdict)

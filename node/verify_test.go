@@ -54,11 +54,11 @@ func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			r.m.Reset()
 			time.Sleep(2 * time.Second)
-			a, b := r.ask(acquire(token(i), "me")), r.ask(release(token(i), "me"), pursued)
+			a, b := r.ask(acquire(token(i), "me")), r.ask(release(token(i), "me"), durably)
 			assert.Equal(t, node.Granted, a.result().Verdict, "%v", a.vote.Err)
 			assert.Equal(t, node.Granted, b.result().Verdict, "%v", b.vote.Err)
 		}
-		assert.Empty(t, r.tells(), "that says nothing about the master")
+		assert.Empty(t, r.healthReports(), "that says nothing about the master")
 		assert.Equal(t, 4, r.m.ConnsEver())
 		time.Sleep(time.Minute)
 		assert.Equal(t, 4, r.m.Count("EVALSHA"), "no release is repeated, since no call was in doubt")
@@ -144,7 +144,7 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.m.Freeze()
 		a := r.ask(acquire("a", "me"))
-		r.ask(release("a", "me"), pursued)
+		r.ask(release("a", "me"), durably)
 		synctest.Wait()
 		began := time.Now()
 		assert.Equal(t, 1, r.node.Close(began.Add(50*time.Millisecond)))
@@ -191,7 +191,7 @@ func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 						assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
 					}
 				}
-				assert.Empty(t, r.tells())
+				assert.Empty(t, r.healthReports())
 			})
 		})
 	}

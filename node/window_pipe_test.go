@@ -200,7 +200,7 @@ func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
 		for _, tk := range all {
 			assert.NotEqual(t, node.Granted, tk.result().Verdict)
 			if tk.vote.Verdict == node.Unknown {
-				r.ask(release(fmt.Sprint("name-", tk.call.Index-2), token(tk.call.Index-2)), pursued)
+				r.ask(release(fmt.Sprint("name-", tk.call.Index-2), token(tk.call.Index-2)), durably)
 			}
 		}
 		r.m.Thaw()
@@ -219,7 +219,7 @@ func TestWhatOverlapsWhenAConnectionBreaksIsUnknown(t *testing.T) {
 			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
 			time.Sleep(gap)
 		}
-		rel := r.ask(release("name-0", token(0)), pursued, within(10*time.Second))
+		rel := r.ask(release("name-0", token(0)), durably, within(10*time.Second))
 		time.Sleep(gap / 2)
 		r.m.Crash()
 		for _, tk := range all[5:] { // those before have reached it

@@ -166,7 +166,7 @@ func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 		for _, m := range s.all {
 			assert.Positive(t, m.Count("SET"), "no name belongs to %s", m.Addr())
 		}
-		assert.Empty(t, s.tells())
+		assert.Empty(t, s.healthReports())
 	})
 }
 

@@ -44,7 +44,7 @@ func TestAReleaseOverAWrappedClientIsRepeatedUntilTheMasterAnswers(t *testing.T)
 				} else {
 					meets.fault(r.m)
 				}
-				rel := r.ask(release("a", "me"), pursued, lingers(time.Hour), since(a.call.Asked))
+				rel := r.ask(release("a", "me"), durably, withKeyTTL(time.Hour), firstAsked(a.call.Asked))
 				if meets.reset {
 					r.eventually(time.Second, "the first attempt", met.Load)
 					meets.fault(r.m)
