@@ -245,7 +245,7 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 					if i == from {
 						requireQuiet(t, frozen)
 						ask(t, frozen, "CONFIG", "RESETSTAT")
-						all(t, (*redisbox.Master).Pause, frozen)
+						all(t, (*redisbox.Master).Freeze, frozen)
 					}
 					assert.Less(t, each(t, locks, step.name, step.do), soon, "%s: nothing waits for the frozen", step.name)
 					if step.name == "extend" {
@@ -253,7 +253,7 @@ func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 					}
 					if i == to {
 						time.Sleep(outlast)
-						all(t, (*redisbox.Master).Unpause, frozen)
+						all(t, (*redisbox.Master).Thaw, frozen)
 						eventually(t, settled, func() error {
 							if stats := ask(t, frozen, "INFO", "commandstats").(string); !strings.Contains(stats, "cmdstat_evalsha:") {
 								return fmt.Errorf("the control: nothing was in its buffer when it woke: %s", stats)
@@ -282,7 +282,7 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 	all(t, (*redisbox.Master).Kill, masters[0], masters[1])
 	each(t, held, "extend", extend)
 
-	all(t, (*redisbox.Master).Pause, masters[2])
+	all(t, (*redisbox.Master).Freeze, masters[2])
 	none := func(f func(context.Context, *holding) error) func(context.Context, *holding) error {
 		return func(ctx context.Context, h *holding) error {
 			if err := f(ctx, h); !errors.Is(err, redlock.ErrNoQuorum) {
@@ -312,7 +312,7 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 		assert.Less(t, each(t, held, step.name, step.do), 2*nodeTimeout, step.name)
 	}
 	time.Sleep(outlast)
-	all(t, (*redisbox.Master).Unpause, masters[2])
+	all(t, (*redisbox.Master).Thaw, masters[2])
 	requireOnlyFences(t, masters[2:]...)
 }
 
@@ -327,7 +327,7 @@ func TestAWriterThatGaveUpLeavesNothing(t *testing.T) {
 	_, err = others.RW("doc").TryLock(t.Context())
 	require.ErrorIs(t, err, redlock.ErrHeld)
 
-	all(t, (*redisbox.Master).Pause, masters[4])
+	all(t, (*redisbox.Master).Freeze, masters[4])
 	gaveUp := make(chan error, 1)
 	ctx, giveUp := context.WithCancel(t.Context())
 	go func() {
@@ -355,6 +355,6 @@ func TestAWriterThatGaveUpLeavesNothing(t *testing.T) {
 		return err
 	})
 	unlock(t, reader)
-	all(t, (*redisbox.Master).Unpause, masters[4])
+	all(t, (*redisbox.Master).Thaw, masters[4])
 	requireOnlyFences(t, masters...)
 }

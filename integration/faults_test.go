@@ -102,7 +102,7 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 		lasts      time.Duration
 		late       bool // what was sent meanwhile arrives as late as the fault lasted
 	}{
-		"frozen":  {begin: (*redisbox.Master).Pause, end: (*redisbox.Master).Unpause, lasts: outlast},
+		"frozen":  {begin: (*redisbox.Master).Freeze, end: (*redisbox.Master).Thaw, lasts: outlast},
 		"cut off": {begin: (*redisbox.Master).Disconnect, end: (*redisbox.Master).Reconnect, lasts: outlast},
 		"black-holed": {
 			begin: (*redisbox.Master).BlackHole, end: (*redisbox.Master).Heal,
@@ -161,12 +161,12 @@ func TestNoGhostsAfterAPause(t *testing.T) {
 	requireEmpty(t, settled, masters...)
 	ask(t, frozen, "CONFIG", "RESETSTAT")
 
-	all(t, (*redisbox.Master).Pause, frozen)
+	all(t, (*redisbox.Master).Freeze, frozen)
 	for i := range outlasting {
 		unlock(t, lock(t, locker, fmt.Sprintf("ghost:%d", i)))
 		time.Sleep(outlast / outlasting)
 	}
-	all(t, (*redisbox.Master).Unpause, frozen)
+	all(t, (*redisbox.Master).Thaw, frozen)
 	requireNoGhosts(t, settled, masters...)
 	assert.Contains(t, ask(t, frozen, "INFO", "commandstats"), "cmdstat_set:",
 		"the control: it did carry out a SET when it woke, so there was a ghost to lay")

@@ -96,7 +96,7 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	v = r.ask(acquire(names[0]+"/2", "me"), window(time.Second), within(patient)).result()
 	assert.NotEqual(t, node.Granted, v.Verdict, "nobody knows whether the Cluster is the same")
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
-	require.NoError(t, servers[2].Restart(t.Context()))
+	require.NoError(t, servers[2].Start(t.Context()))
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire(fmt.Sprint("{", names[0], "}", time.Now().UnixNano()), "me"), window(time.Hour), within(patient)).result()
 		return v.RunID() != ""

@@ -119,7 +119,7 @@ func TestARestartedServerIsNoticed(t *testing.T) {
 	t.Parallel()
 	r, s, _ := realRig(t)
 	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
-	require.NoError(t, s.Restart(t.Context()))
+	require.NoError(t, s.Start(t.Context()))
 	var v node.Vote
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire("a", "me"), window(time.Minute), within(patient)).result()
@@ -141,7 +141,7 @@ func TestAKilledServerIsFoundAgain(t *testing.T) {
 		assert.NotEqual(t, node.Granted, v.Verdict)
 		assert.Less(t, v.Took, time.Second, "refused at once")
 	}
-	require.NoError(t, s.Restart(t.Context()))
+	require.NoError(t, s.Start(t.Context()))
 	assert.Eventually(t, func() bool {
 		return r.ask(acquire("a", "me"), within(patient)).result().Verdict == node.Granted
 	}, patient, 10*time.Millisecond)
@@ -167,7 +167,7 @@ func TestAServerThatIsLoadingSaysSo(t *testing.T) {
 	require.NoError(t, s.Kill())
 	v := r.ask(acquire("a", "me"), within(patient)).result()
 	require.NotEqual(t, node.Granted, v.Verdict)
-	require.NoError(t, s.Restart(t.Context()))
+	require.NoError(t, s.Start(t.Context()))
 
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire("a", "me"), within(patient)).result()

@@ -42,9 +42,9 @@ func (m *Master) Start(ctx context.Context) error {
 	return m.fault("start", errors.Join(m.ready(ctx), m.locate(ctx)))
 }
 
-// Pause freezes the server: its connections stay open and silent, and what is sent to it waits in its socket buffers
-// until [Master.Unpause].
-func (m *Master) Pause(ctx context.Context) error {
+// Freeze freezes the server: its connections stay open and silent, and what is sent to it waits in its socket buffers
+// until [Master.Thaw].
+func (m *Master) Freeze(ctx context.Context) error {
 	defer m.docker.Close()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -58,8 +58,8 @@ func (m *Master) Pause(ctx context.Context) error {
 	}
 }
 
-// Unpause lets a frozen server go on.
-func (m *Master) Unpause(ctx context.Context) error {
+// Thaw lets a frozen server go on.
+func (m *Master) Thaw(ctx context.Context) error {
 	defer m.docker.Close()
 	_, err := m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
 	return m.fault("unpause", err)
@@ -182,7 +182,7 @@ func (m *Master) Restore(ctx context.Context) error {
 	blackHoled := m.blackHoled
 	m.mu.Unlock()
 	if state.State.Paused {
-		err = m.Unpause(ctx)
+		err = m.Thaw(ctx)
 	}
 	if err == nil && state.State.Running && blackHoled {
 		err = m.Heal(ctx)

@@ -68,11 +68,11 @@ func TestFaults(t *testing.T) {
 	t.Run("a paused master is silent and keeps its data", func(t *testing.T) {
 		m := masters[1]
 		set(t, m, "k")
-		require.NoError(t, m.Pause(ctx))
+		require.NoError(t, m.Freeze(ctx))
 		took, err := ask(t, m)
 		require.Error(t, err)
 		assert.GreaterOrEqual(t, took, 240*time.Millisecond, "silent, not refused: %v", err)
-		require.NoError(t, m.Unpause(ctx))
+		require.NoError(t, m.Thaw(ctx))
 		assert.Equal(t, 1, keys(t, m))
 	})
 	t.Run("a disconnected master breaks connections and comes back with its data", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFaults(t *testing.T) {
 	})
 	t.Run("restore undoes all of them", func(t *testing.T) {
 		require.NoError(t, masters[0].Kill(ctx))
-		require.NoError(t, masters[1].Pause(ctx))
+		require.NoError(t, masters[1].Freeze(ctx))
 		require.NoError(t, masters[2].Disconnect(ctx))
 		if redisbox.CanBlackHole() == nil {
 			require.NoError(t, masters[3].BlackHole(ctx))
@@ -145,7 +145,7 @@ func TestWaitUptimeReturnsOnlyAboveTheWindow(t *testing.T) {
 
 func TestAClosedMasterIsGone(t *testing.T) {
 	m := redisbox.StartT(t, 1)[0]
-	require.NoError(t, m.Pause(t.Context()), "in whatever state it is")
+	require.NoError(t, m.Freeze(t.Context()), "in whatever state it is")
 	require.NoError(t, m.Close())
 	require.NoError(t, m.Close(), "closing twice is no error")
 	_, err := ask(t, m)

@@ -181,9 +181,9 @@ func (s *Server) kill() error {
 	return err
 }
 
-// Restart kills the server if it runs and starts it again on the same port: with another run_id, and empty unless it was
+// Start kills the server if it runs and starts it again on the same port: with another run_id, and empty unless it was
 // told to persist what it has. It returns when the new process answers commands.
-func (s *Server) Restart(ctx context.Context) error {
+func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.kill(); err != nil {

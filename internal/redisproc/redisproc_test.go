@@ -91,7 +91,7 @@ func TestRestartedServerIsEmptyAndAnother(t *testing.T) {
 			pid, addr := s.PID(), s.Addr()
 
 			require.NoError(t, before(s))
-			require.NoError(t, s.Restart(t.Context()))
+			require.NoError(t, s.Start(t.Context()))
 			assert.Equal(t, addr, s.Addr())
 			assert.NotEqual(t, pid, s.PID())
 			n, err := client(t, s).DBSize(t.Context()).Result()

@@ -95,7 +95,7 @@ func (c *conn) isClosed() bool {
 func (c *conn) reset() {
 	c.up.lose()
 	c.up.end(io.EOF)
-	c.up.swallow()
+	c.up.sendNothing()
 	c.down.kill(syscall.ECONNRESET, syscall.ECONNRESET)
 	c.up.breakSender(syscall.EPIPE)
 }
@@ -104,7 +104,7 @@ func (c *conn) reset() {
 // was sent to it before.
 func (c *conn) abandon() {
 	c.up.kill(io.EOF, nil)
-	c.up.swallow()
+	c.up.sendNothing()
 	c.down.end(syscall.ECONNRESET)
 }
 

@@ -2,10 +2,10 @@ package simnet
 
 import "strings"
 
-// Freeze stops the master as SIGSTOP does: it accepts connections and reads, but executes nothing. Keys go on to expire.
+// Freeze stops the master as SIGSTOP does: it accepts connections and reads, but executes nothing. Keys still expire.
 func (m *Master) Freeze() { m.set(func() { m.frozen = true }) }
 
-// Thaw ends Freeze. What came in meanwhile is executed, in order.
+// Thaw ends Freeze. The master executes in order what it has received meanwhile.
 func (m *Master) Thaw() { m.set(func() { m.frozen = false }) }
 
 // Refuse makes new connections fail; those that exist are not touched. Accept ends it.
@@ -14,16 +14,16 @@ func (m *Master) Refuse() { m.set(func() { m.refuse = true }) }
 // Accept ends Refuse.
 func (m *Master) Accept() { m.set(func() { m.refuse = false }) }
 
-// Crash ends the server: its connections break, its data, scripts and subscriptions are gone, what it had not
-// executed never is, and new connections are refused until Restart.
+// Crash ends the server and loses its data, scripts and subscriptions. Its connections break, commands that it has not
+// executed are lost, and new connections are refused until Restart.
 func (m *Master) Crash() { m.stop(false) }
 
-// Stop ends the server like Crash, but Start finds its data again, as with an append-only file written always. Keys go
-// on to expire.
+// Stop ends the server like Crash, but Start restores its data, as with an append-only file that is synced always. Keys
+// still expire.
 func (m *Master) Stop() { m.stop(true) }
 
-// Restart brings the server up again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up
-// crashes first. A frozen one is not frozen any more.
+// Restart starts the server again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up crashes
+// first. A frozen server thaws.
 func (m *Master) Restart() {
 	if m.Up() {
 		m.Crash()

@@ -162,7 +162,7 @@ func (h *half) push(s segment, t trip) {
 	h.cond.Broadcast()
 }
 
-// end lets the receiver read what was sent, and then err for ever. The end itself does not get lost.
+// end lets the receiver read what was sent, and from then on err. The end itself does not get lost.
 func (h *half) end(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,8 +182,8 @@ func (h *half) discard() {
 	h.drop(func(s *segment) bool { return cut || s.held || s.sent.After(now) })
 }
 
-// drop drops the first segment that has not arrived and is to go, and all behind it: they cannot be read without it. The
-// end of the stream stays.
+// drop drops the first segment that has not arrived and for which goes is true, and all later ones, which cannot be read
+// without it. The end of the stream stays.
 func (h *half) drop(goes func(*segment) bool) {
 	h.settle()
 	h.mu.Lock()
@@ -203,16 +203,16 @@ func (h *half) drop(goes func(*segment) bool) {
 	}
 }
 
-// cease is what is left of a sender that was killed: what it has written is still sent, with the end behind it, but for what it
-// wrote while it did not run.
-func (h *half) cease() {
+// closeAfterData ends the half of a killed sender: the receiver gets what the sender has written, and then the end. What was
+// written while the sender did not run is lost.
+func (h *half) closeAfterData() {
 	h.drop(func(s *segment) bool { return s.held })
 	h.end(io.EOF)
-	h.swallow()
+	h.sendNothing()
 }
 
-// swallow makes whatever is sent from now on vanish.
-func (h *half) swallow() {
+// sendNothing drops everything that is sent from now on.
+func (h *half) sendNothing() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sink = true

@@ -21,9 +21,9 @@ type Host struct {
 	clock *Clock
 	links []*Link
 
-	mu    sync.Mutex
-	dead  bool // killed
-	grave bool // buried
+	mu       sync.Mutex
+	dead     bool // killed
+	draining bool // Drain was called
 }
 
 // Host returns the host of that name; the first call makes it.
@@ -68,13 +68,13 @@ func (h *Host) Suspend() { h.net.change(h.clock.Suspend) }
 // Resume ends Suspend.
 func (h *Host) Resume() { h.net.change(h.clock.Resume) }
 
-// Kill ends the host's process as SIGKILL does: its connections end behind what it has written, and it goes no further. Its
-// goroutines cannot be ended: they wait, as those of a frozen host, until Bury.
+// Kill ends the host's process as SIGKILL does: its connections end after what it has written, and it does nothing more. Its
+// goroutines cannot be ended: they wait, as those of a frozen host, until Drain.
 func (h *Host) Kill() {
 	h.net.change(func() {
 		for _, c := range h.net.of(h) {
-			c.up.cease()
-			c.down.swallow()
+			c.up.closeAfterData()
+			c.down.sendNothing()
 		}
 		h.clock.Freeze()
 		h.mu.Lock()
@@ -90,10 +90,11 @@ func (h *Host) Dead() bool {
 	return h.dead
 }
 
-// Bury lets what was left of a killed host run to its end, without a network: a bubble must not end before its goroutines.
-func (h *Host) Bury() {
+// Drain lets the goroutines of a killed host run to their end, without a network. A bubble must not end before its
+// goroutines.
+func (h *Host) Drain() {
 	h.mu.Lock()
-	h.grave = true
+	h.draining = true
 	h.mu.Unlock()
 	for _, c := range h.net.of(h) {
 		c.kill()
@@ -101,17 +102,16 @@ func (h *Host) Bury() {
 	h.net.change(h.clock.Thaw)
 }
 
-func (h *Host) buried() bool {
+func (h *Host) isDraining() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.grave
+	return h.draining
 }
 
 // Frozen reports whether the host is frozen.
 func (h *Host) Frozen() bool { return h.clock.Frozen() }
 
-// AwaitThaw returns as soon as the host is not frozen: what a program calls where its code must not run in a frozen
-// process.
+// AwaitThaw returns as soon as the host is not frozen. A program calls it where its code must not run in a frozen process.
 func (h *Host) AwaitThaw() {
 	for {
 		h.net.mu.Lock()
@@ -148,7 +148,7 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 		h.net.mu.Lock()
 		changed := h.net.changed
 		h.net.mu.Unlock()
-		if h.buried() {
+		if h.isDraining() {
 			return fail(os.NewSyscallError("connect", syscall.ENETDOWN))
 		}
 		clear := !h.Frozen() && !m.cut(ToMaster) && !m.cut(FromMaster) && !link.cut(ToMaster) && !link.cut(FromMaster)

@@ -30,7 +30,7 @@ func TestAKilledHostSendsNoMoreAndItsConnectionsEnd(t *testing.T) {
 		assert.Equal(t, "on its way", m.Get("a"), "a kernel sends what it was given")
 		assert.Zero(t, m.Conns())
 		assert.True(t, h.Frozen(), "the dead do not thaw")
-		h.Bury()
+		h.Drain()
 		require.Error(t, <-answers)
 		require.Error(t, <-answers)
 		_, err := h.Dial(t.Context(), "tcp", m.Addr())
@@ -57,7 +57,7 @@ func TestTheConnectionsOfAHostThatWasKilledWhileItWasFrozenEnd(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Zero(t, m.Conns())
 		assert.Equal(t, "before", m.Get("a"))
-		h.Bury()
+		h.Drain()
 		require.Error(t, <-answer)
 	})
 }

@@ -66,7 +66,7 @@ func (m *Master) serve(c *conn, life int) {
 		m.mu.Unlock()
 	}
 	c.up.kill(io.EOF, nil)
-	c.up.swallow()
+	c.up.sendNothing()
 	c.down.end(io.EOF)
 	m.tally.Lock()
 	delete(m.conns, c)

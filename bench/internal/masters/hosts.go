@@ -39,14 +39,10 @@ func (h boxHost) Addr() string { return h.addr }
 
 func (h boxHost) URL() string { return "redis://" + h.addr }
 
-func (h boxHost) Freeze(ctx context.Context) error { return h.Pause(ctx) }
-
-func (h boxHost) Thaw(ctx context.Context) error { return h.Unpause(ctx) }
-
 func (h boxHost) Kill() error { return h.Master.Kill(context.Background()) }
 
-func (h boxHost) Restart(ctx context.Context) error {
-	if err := h.Start(ctx); err != nil {
+func (h boxHost) Start(ctx context.Context) error {
+	if err := h.Master.Start(ctx); err != nil {
 		return err
 	}
 	if now := h.ContainerAddr(); now != h.addr {

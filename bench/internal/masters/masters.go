@@ -26,7 +26,7 @@ type Host interface {
 	Freeze(ctx context.Context) error
 	Thaw(ctx context.Context) error
 	Kill() error
-	Restart(ctx context.Context) error // empty, at the same address
+	Start(ctx context.Context) error // empty, at the same address
 	Close() error
 }
 

@@ -45,7 +45,7 @@ func allFaults() []fault {
 		{
 			Scenario: report.Scenario{Name: "killed", What: "killed, and 3s later back, empty", Lasts: 3 * time.Second},
 			inject:   func(_ context.Context, v *faultTarget) error { return v.host.Kill() },
-			heal:     func(ctx context.Context, v *faultTarget) error { return v.host.Restart(ctx) },
+			heal:     func(ctx context.Context, v *faultTarget) error { return v.host.Start(ctx) },
 		},
 	}
 }

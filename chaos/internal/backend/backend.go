@@ -57,11 +57,11 @@ const (
 // Backend is a set of real masters that can be harmed. A master's addresses stay the same for its whole life, crashes
 // included. Operations on different masters may overlap; on one master one fault at a time is allowed.
 type Backend struct {
-	options  Options
-	host     host
-	masters  []*master
-	eyes     Eyes
-	noClocks error // why clocks cannot be moved
+	options   Options
+	host      host
+	masters   []*master
+	inspector Inspector
+	noClocks  error // why clocks cannot be moved
 }
 
 // server is what a backend makes of one master.
@@ -70,8 +70,8 @@ type server interface {
 	peer() (host, port string, err error)
 	kill(ctx context.Context) error
 	start(ctx context.Context) error
-	pause(ctx context.Context) error
-	unpause(ctx context.Context) error
+	freeze(ctx context.Context) error
+	thaw(ctx context.Context) error
 	editAOF(ctx context.Context, edit func(name string, content []byte) []byte) error
 	packets(ctx context.Context, c proxy.Condition) error
 	log(ctx context.Context) (string, error)
@@ -140,7 +140,7 @@ func (b *Backend) open(ctx context.Context, name string, args []string) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if b.eyes, err = Look(b.Direct()); err != nil {
+	if b.inspector, err = NewInspector(b.Direct()); err != nil {
 		return err
 	}
 	if b.noClocks == nil {
@@ -187,7 +187,7 @@ func (b *Backend) Close() error {
 		})
 	}
 	_ = all.Wait() // the errors are gathered one by one
-	errs = append(errs, b.eyes.Close())
+	errs = append(errs, b.inspector.Close())
 	if b.host != nil {
 		errs = append(errs, b.host.close())
 	}

@@ -66,8 +66,8 @@ type box struct{ *redisbox.Master }
 func (b box) addr() string                            { return b.Addr() }
 func (b box) kill(ctx context.Context) error          { return b.Kill(ctx) }
 func (b box) start(ctx context.Context) error         { return b.Start(ctx) }
-func (b box) pause(ctx context.Context) error         { return b.Pause(ctx) }
-func (b box) unpause(ctx context.Context) error       { return b.Restore(ctx) }
+func (b box) freeze(ctx context.Context) error        { return b.Freeze(ctx) }
+func (b box) thaw(ctx context.Context) error          { return b.Restore(ctx) }
 func (b box) log(ctx context.Context) (string, error) { return b.Logs(ctx) }
 func (b box) close() error                            { return b.Close() }
 

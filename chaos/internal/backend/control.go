@@ -41,10 +41,10 @@ func (b *Backend) CanLose(loss aof.Loss) error {
 }
 
 // Pause freezes a master: its connections stay open and silent.
-func (b *Backend) Pause(ctx context.Context, m int) error { return b.masters[m].pause(ctx) }
+func (b *Backend) Freeze(ctx context.Context, m int) error { return b.masters[m].freeze(ctx) }
 
 // Unpause lets it go on with what was sent meanwhile.
-func (b *Backend) Unpause(ctx context.Context, m int) error { return b.masters[m].unpause(ctx) }
+func (b *Backend) Thaw(ctx context.Context, m int) error { return b.masters[m].thaw(ctx) }
 
 // Network puts the proxy between the clients and a master into a condition.
 func (b *Backend) Network(_ context.Context, m int, c proxy.Condition) error {
@@ -63,14 +63,14 @@ func (b *Backend) CanPackets() error { return b.host.packets() }
 
 // Do sends a master a command, on a direct connection.
 func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
-	return b.eyes.Do(ctx, m, args...)
+	return b.inspector.Do(ctx, m, args...)
 }
 
 // Peer returns where other masters reach a master.
 func (b *Backend) Peer(m int) (host, port string, err error) { return b.masters[m].peer() }
 
-// Look opens eyes on the masters. The caller closes them.
-func (b *Backend) Look() (Eyes, error) { return Look(b.Direct()) }
+// Look opens inspector on the masters. The caller closes them.
+func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.Direct()) }
 
 // Masters returns how many there are.
 func (b *Backend) Masters() int { return len(b.masters) }
@@ -105,7 +105,7 @@ func (b *Backend) tryClocks(ctx context.Context) error {
 	if err := clock.Jump(far); err != nil {
 		return err
 	}
-	now, err := b.eyes[0].Time(ctx).Result()
+	now, err := b.inspector[0].Time(ctx).Result()
 	if err := errors.Join(err, clock.Jump(-far)); err != nil {
 		return err
 	}

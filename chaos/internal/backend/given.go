@@ -18,18 +18,18 @@ import (
 const Given = "given"
 
 // GivenMasters are masters that the user runs, and others use meanwhile. They are locked on and looked at: nothing here could
-// harm them, or touch what does not carry the run's mark.
+// harm them, or touch what does not carry the run's prefix.
 type GivenMasters struct {
-	given []string // as the user wrote them
-	urls  []string // with the mark
-	mark  string
-	infos []map[string]string
+	given  []string // as the user wrote them
+	urls   []string // with the prefix
+	prefix string
+	infos  []map[string]string
 }
 
 // Take returns the user's masters if they are fit for a run: each can be reached with the rights that it takes, each is a
-// master, and each is another. Otherwise the error says of every one what is wrong, and what to do. The mark, which
+// master, and each is another. Otherwise the error says of every one what is wrong, and what to do. The prefix, which
 // nobody else uses, is in all names that the run locks, and is what its connections are called.
-func Take(ctx context.Context, urls []string, mark string) (*GivenMasters, error) {
+func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, error) {
 	l, err := redlock.Open(urls) // which sends nothing, and hides passwords in its errors
 	if err != nil {
 		return nil, err
@@ -37,33 +37,33 @@ func Take(ctx context.Context, urls []string, mark string) (*GivenMasters, error
 	if err := l.Close(); err != nil {
 		return nil, err
 	}
-	g := &GivenMasters{given: urls, mark: mark, infos: make([]map[string]string, len(urls))}
+	g := &GivenMasters{given: urls, prefix: prefix, infos: make([]map[string]string, len(urls))}
 	for _, u := range urls {
-		marked, err := marked(u, mark)
+		marked, err := marked(u, prefix)
 		if err != nil {
 			return nil, err
 		}
 		g.urls = append(g.urls, marked)
 	}
-	eyes, err := g.Look()
+	inspector, err := g.NewInspector()
 	if err != nil {
 		return nil, err
 	}
-	defer eyes.Close()
-	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, eyes, m) }), g.twins()); err != nil {
+	defer inspector.Close()
+	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, inspector, m) }), g.twins()); err != nil {
 		return nil, err
 	}
 	return g, g.each(func(m int) error { return g.try(ctx, m) })
 }
 
-// marked is the URL of a master for connections that are called mark.
-func marked(rawURL, mark string) (string, error) {
+// marked is the URL of a master for connections that are called prefix.
+func marked(rawURL, prefix string) (string, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return "", errors.New("the URL of a master cannot be read") // Open has said more
 	}
 	q := u.Query()
-	q.Set("client_name", mark)
+	q.Set("client_name", prefix)
 	u.RawQuery = q.Encode()
 	return u.String(), nil
 }
@@ -97,11 +97,11 @@ func WithoutPassword(rawURL string) string {
 }
 
 // inspect looks whether it is a master, and may be looked at.
-func (g *GivenMasters) inspect(ctx context.Context, eyes Eyes, m int) error {
-	if err := eyes.Ping(ctx, m); err != nil {
+func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) error {
+	if err := inspector.Ping(ctx, m); err != nil {
 		return fmt.Errorf("cannot be used: %w; %s", err, remedy(err))
 	}
-	info, err := eyes.Info(ctx, m)
+	info, err := inspector.Info(ctx, m)
 	if err != nil {
 		return fmt.Errorf("does not answer INFO: %w; %s", err, remedy(err))
 	}
@@ -113,8 +113,8 @@ func (g *GivenMasters) inspect(ctx context.Context, eyes Eyes, m int) error {
 	case info["cluster_enabled"] == "1":
 		return errors.New("is a node of a Cluster, which keeps some names only: give masters that are no Cluster")
 	}
-	_, err1 := eyes.Keys(ctx, m)
-	_, _, err2 := eyes.Sockets(ctx, m)
+	_, err1 := inspector.Keys(ctx, m)
+	_, _, err2 := inspector.Sockets(ctx, m)
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("cannot be looked at: %w; %s", err, remedy(err))
 	}
@@ -185,7 +185,7 @@ func remedy(err error) string {
 		return "check its certificate; SSL_CERT_FILE may name that of an authority of your own"
 	case has("NOPERM", "ACL"):
 		return fmt.Sprintf("beside what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
-			"+client|setname +client|list +pubsub|channels +scan +info", MarkBegin, MarkBegin)
+			"+client|setname +client|list +pubsub|channels +scan +info", PrefixBegin, PrefixBegin)
 	case has("LOADING", "MASTERDOWN", "BUSY"):
 		return "try again when it is ready"
 	default:
@@ -193,11 +193,11 @@ func remedy(err error) string {
 	}
 }
 
-// MarkBegin is how the mark of every run begins.
-const MarkBegin = "redlock-chaos:"
+// PrefixBegin is how the prefix of every run begins.
+const PrefixBegin = "redlock-chaos:"
 
 // Prefix stands before all names that the run locks.
-func (g *GivenMasters) Prefix() string { return g.mark + ":" }
+func (g *GivenMasters) Prefix() string { return g.prefix + ":" }
 
 // URLs returns where clients reach the masters.
 func (g *GivenMasters) URLs() []string { return g.urls }
@@ -205,8 +205,8 @@ func (g *GivenMasters) URLs() []string { return g.urls }
 // Masters returns how many there are.
 func (g *GivenMasters) Masters() int { return len(g.urls) }
 
-// Look opens eyes on the masters, which see what carries the mark. The caller closes them.
-func (g *GivenMasters) Look() (Eyes, error) { return LookFor(g.given, g.mark) }
+// Look opens inspector on the masters, which see what carries the prefix. The caller closes them.
+func (g *GivenMasters) NewInspector() (Inspector, error) { return NewInspectorFor(g.given, g.prefix) }
 
 // Close does nothing: the masters go on.
 func (g *GivenMasters) Close() error { return nil }
@@ -214,7 +214,7 @@ func (g *GivenMasters) Close() error { return nil }
 // Notes say what a reader of the report should know of the masters.
 func (g *GivenMasters) Notes() []string {
 	notes := []string{fmt.Sprintf("the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
-		strings.Join(g.names(), ", "), g.mark)}
+		strings.Join(g.names(), ", "), g.prefix)}
 	for m, info := range g.infos {
 		if policy := info["maxmemory_policy"]; info["maxmemory"] != "0" && policy != "" && policy != "noeviction" {
 			notes = append(notes, fmt.Sprintf("master %s may evict locks when its memory is full: its maxmemory-policy is %s, and should be noeviction", g.Name(m), policy))

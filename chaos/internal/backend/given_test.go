@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-const mark = backend.MarkBegin + "test"
+const prefix = backend.PrefixBegin + "test"
 
 func connect(t *testing.T, s *redisproc.Server) *redis.Client {
 	t.Helper()
@@ -33,10 +33,10 @@ func TestMastersThatAreFitAreTakenAndNothingElseIsTouched(t *testing.T) {
 	before, err := foreign.ClientID(t.Context()).Result()
 	require.NoError(t, err)
 
-	g, err := backend.Take(t.Context(), redisproc.URLs(all), mark)
+	g, err := backend.Take(t.Context(), redisproc.URLs(all), prefix)
 	require.NoError(t, err)
 	assert.Equal(t, 3, g.Masters())
-	assert.True(t, strings.HasPrefix(g.Prefix(), backend.MarkBegin))
+	assert.True(t, strings.HasPrefix(g.Prefix(), backend.PrefixBegin))
 	require.NoError(t, g.Close())
 
 	after, err := foreign.ClientID(t.Context()).Result()
@@ -45,7 +45,7 @@ func TestMastersThatAreFitAreTakenAndNothingElseIsTouched(t *testing.T) {
 	assert.Equal(t, "theirs", foreign.Get(t.Context(), "orders:1").Val())
 	for _, key := range foreign.Keys(t.Context(), "*").Val() {
 		if key != "orders:1" {
-			assert.Contains(t, key, mark)
+			assert.Contains(t, key, prefix)
 			assert.Positive(t, foreign.PTTL(t.Context(), key).Val(), "%s ends by itself", key)
 		}
 	}
@@ -82,14 +82,14 @@ func TestMastersThatAreNotFitAreRefusedWithWhatToDo(t *testing.T) {
 		"the same, twice":   {[]string{a, b, "redis://localhost:" + strings.Split(all[2].Addr(), ":")[1]}, []string{"one and the same server", b, "give each master once"}},
 		"of a Cluster":      {[]string{a, b, cluster.URL()}, []string{cluster.URL(), "node of a Cluster"}},
 		"may not be named":  {[]string{a, b, "redis://poor:secret@" + poor.Addr()}, []string{poor.Addr(), "NOPERM", "+client|list"}},
-		"may not be locked": {[]string{a, b, "redis://stingy:secret@" + stingy.Addr()}, []string{stingy.Addr(), "~" + backend.MarkBegin + "*"}},
+		"may not be locked": {[]string{a, b, "redis://stingy:secret@" + stingy.Addr()}, []string{stingy.Addr(), "~" + backend.PrefixBegin + "*"}},
 		"several":           {[]string{dead.URL(), replica.URL(), a}, []string{dead.URL(), replica.URL()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), soon)
 			defer cancel()
-			_, err := backend.Take(ctx, tt.urls, mark)
+			_, err := backend.Take(ctx, tt.urls, prefix)
 			require.Error(t, err)
 			for _, says := range tt.says {
 				require.ErrorContains(t, err, says)
@@ -105,11 +105,11 @@ func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
 	foreign := connect(t, s)
-	require.NoError(t, foreign.MSet(t.Context(), "theirs", 1, mark+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", mark), 1).Err())
-	eyes, err := backend.LookFor([]string{s.URL()}, mark)
+	require.NoError(t, foreign.MSet(t.Context(), "theirs", 1, prefix+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", prefix), 1).Err())
+	inspector, err := backend.NewInspectorFor([]string{s.URL()}, prefix)
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, eyes.Close()) })
-	keys, err := eyes.Keys(t.Context(), 0)
+	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
+	keys, err := inspector.Keys(t.Context(), 0)
 	require.NoError(t, err)
 	assert.Len(t, keys, 2)
 
@@ -117,21 +117,21 @@ func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, theirs.Close()) })
 	_, err = theirs.Receive(t.Context())
 	require.NoError(t, err)
-	connections, channels, err := eyes.Sockets(t.Context(), 0)
+	connections, channels, err := inspector.Sockets(t.Context(), 0)
 	require.NoError(t, err)
 	assert.Zero(t, connections)
 	assert.Empty(t, channels)
 
-	named := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: mark})
+	named := redis.NewClient(&redis.Options{Addr: s.Addr(), ClientName: prefix})
 	t.Cleanup(func() { assert.NoError(t, named.Close()) })
-	own := named.Subscribe(t.Context(), "redlock:"+mark+":kept")
+	own := named.Subscribe(t.Context(), "redlock:"+prefix+":kept")
 	t.Cleanup(func() { assert.NoError(t, own.Close()) })
 	_, err = own.Receive(t.Context())
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		connections, channels, err := eyes.Sockets(t.Context(), 0)
+		connections, channels, err := inspector.Sockets(t.Context(), 0)
 		require.NoError(c, err)
 		assert.Equal(c, 1, connections)
-		assert.Equal(c, []string{"redlock:" + mark + ":kept"}, channels)
+		assert.Equal(c, []string{"redlock:" + prefix + ":kept"}, channels)
 	}, soon, 10*time.Millisecond)
 }

@@ -61,9 +61,9 @@ type proc struct{ *redisproc.Server }
 func (p proc) addr() string                         { return p.Addr() }
 func (p proc) peer() (host, port string, err error) { return net.SplitHostPort(p.Addr()) }
 func (p proc) kill(context.Context) error           { return p.Kill() }
-func (p proc) start(ctx context.Context) error      { return p.Restart(ctx) }
-func (p proc) pause(context.Context) error          { return p.Freeze() }
-func (p proc) unpause(context.Context) error        { return p.Thaw() }
+func (p proc) start(ctx context.Context) error      { return p.Start(ctx) }
+func (p proc) freeze(context.Context) error         { return p.Freeze() }
+func (p proc) thaw(context.Context) error           { return p.Thaw() }
 func (p proc) log(context.Context) (string, error)  { return p.Log(), nil }
 func (p proc) close() error                         { return p.Close() }
 

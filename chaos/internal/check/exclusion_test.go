@@ -138,7 +138,7 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Sound(tt.events)
+			v := check.WellFormed(tt.events)
 			require.False(t, v.Held())
 			assert.Contains(t, v.Findings[0].Text, tt.says)
 		})
@@ -148,5 +148,5 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 func TestSoundAcceptsAWorkingClient(t *testing.T) {
 	t.Parallel()
 	s := new(story).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1)
-	assert.True(t, check.Sound(s.events).Held())
+	assert.True(t, check.WellFormed(s.events).Held())
 }

@@ -19,7 +19,7 @@ import (
 // And whether or not a majority is known to vote: nobody waits for longer than that while others get the same name that often.
 // Time in which the process of the waiter did not run does not count, nor when the machine was away (see hitches), and a second after
 // that, nor what is beyond Recovery of a time in which nobody got the name.
-func Waiting(events []history.Event, w Weather) Verdict {
+func Waiting(events []history.Event, w Availability) Verdict {
 	v := on(events, "waiting")
 	alive := livesOf(events, w.Clients)
 	good := w.voting(events)
@@ -78,7 +78,7 @@ func Waiting(events []history.Event, w Weather) Verdict {
 
 // longest returns the longest stretch in which a wait counts: as long as a wait can have been, of all that was asked in one
 // phase. If it is no longer than what is allowed, no wait can have been too long.
-func (w Weather) longest(all []attempt, good []span, alive lives) (longest time.Duration) {
+func (w Availability) longest(all []attempt, good []span, alive lives) (longest time.Duration) {
 	phases := map[string]span{}
 	for _, a := range all {
 		s, ok := phases[a.asked.Phase]
@@ -99,7 +99,7 @@ func (w Weather) longest(all []attempt, good []span, alive lives) (longest time.
 
 // starved returns how often others got a name while a waited for it, and how long it ran between the first and the last
 // of them. Of a time in which nobody got it, Recovery counts at most: then it was not for the others that a waited.
-func (w Weather) starved(
+func (w Availability) starved(
 	got map[string][]history.Event, a attempt, allowed time.Duration, alive lives,
 ) (times int, ran time.Duration) {
 	life := lifeOf(a.asked.ID())
@@ -125,7 +125,7 @@ func (w Weather) starved(
 
 // free looks for names that were wanted, by a process that ran, and that nobody held or got for too long though a majority
 // voted. It returns the longest of those times that count when the majority is no longer new.
-func (w Weather) free(
+func (w Availability) free(
 	v *Verdict, events []history.Event, all []attempt, good []span, alive lives, ttls map[string]time.Duration,
 ) (longest time.Duration) {
 	wanted, taken := map[string][]span{}, map[string][]span{}
@@ -164,7 +164,7 @@ func (w Weather) free(
 
 // freedom is what has to be known of a name to tell whether it was free for too long.
 type freedom struct {
-	Weather
+	Availability
 	name    string
 	wanted  []span // by somebody who ran
 	away    []span // the machine was

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// weather: of three masters two must vote; who waits for more than a second complains, and two seconds after an outage
+// availability: of three masters two must vote; who waits for more than a second complains, and two seconds after an outage
 // somebody must have each name.
-var weather = check.Weather{
+var availability = check.Availability{
 	Masters: 3, Clients: []string{"a", "b"}, Mute: []string{"pause"}, Forget: []string{"kill"}, Window: time.Second,
 	Recovery: 2 * time.Second, Idle: 10 * time.Second, Bound: time.Second, Retry: 100 * time.Millisecond,
 }
@@ -112,7 +112,7 @@ func TestWaiting(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Waiting(tt.story.events, weather)
+			v := check.Waiting(tt.story.events, availability)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -125,7 +125,7 @@ func TestWaiting(t *testing.T) {
 
 func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 	t.Parallel()
-	w := weather
+	w := availability
 	w.Bound = 3 * time.Second
 	outage := new(story).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1)
 	around := outage.held(100, 110, 200, "c", 1).held(100, 5300, 5400, "c", 2)
@@ -140,7 +140,7 @@ func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 // A name whose locks are short is not waited for as long as one whose locks are long.
 func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 	t.Parallel()
-	w := weather
+	w := availability
 	w.TTLs, w.Recovery = 2, time.Minute // the TTL of the story is a second
 	long := func(e *history.Event) { e.Name, e.TTL = "long", 5*time.Second }
 	for name, tt := range map[string]struct {
@@ -207,7 +207,7 @@ func TestAWaitIsTooLongWhenOthersGotTheNameOften(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := weather
+			w := availability
 			w.Draws = tt.draws
 			v := check.Waiting(tt.story.events, w)
 			finds(t, v, tt.says)
@@ -217,7 +217,7 @@ func TestAWaitIsTooLongWhenOthersGotTheNameOften(t *testing.T) {
 
 func TestAWantedNameMustNotLieFree(t *testing.T) {
 	t.Parallel()
-	w := weather
+	w := availability
 	w.Bound, w.Idle = time.Minute, time.Second // the TTL of the story is a second
 	w.Recovery = 4 * time.Second
 	for name, tt := range map[string]struct {
@@ -276,7 +276,7 @@ func TestTheLongestStretchInWhichAWaitCountsIsSaid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Contains(t, check.Waiting(tt.story.events, weather).Looked, "no stretch in which they count was "+tt.says)
+			assert.Contains(t, check.Waiting(tt.story.events, availability).Looked, "no stretch in which they count was "+tt.says)
 		})
 	}
 }

@@ -36,13 +36,13 @@ var checkers = map[string]checker{
 		return check.Fencing(events, t.plan.masters, nil)
 	}},
 	"register": {judge: func(_ *trial, events []history.Event) check.Verdict { return check.Register(events) }},
-	"told in time": {judge: func(t *trial, events []history.Event) check.Verdict {
-		return check.Told(events, t.fleet.Names(), scenarios.Slack)
+	"loss notified": {judge: func(t *trial, events []history.Event) check.Verdict {
+		return check.LossNotified(events, t.fleet.Names(), scenarios.Slack)
 	}},
 	"waiting": {
 		judge: func(t *trial, events []history.Event) check.Verdict {
 			s := scenarios.Scenario{Groups: t.groups}
-			return check.Waiting(events, s.Weather(t.plan.masters, t.fleet.Names()))
+			return check.Waiting(events, s.Availability(t.plan.masters, t.fleet.Names()))
 		},
 		timely: true,
 	},

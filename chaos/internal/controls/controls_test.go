@@ -70,7 +70,7 @@ func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 		"residue":         "still holds ",
 		"leaks":           "goroutines of it are left",
 		"fencing":         " got the token ",
-		"told in time":    "told ",
+		"loss notified":   "told ",
 		"register":        "an update is lost",
 		"linearizability": "no single lock could have been held like this",
 	}
@@ -245,7 +245,7 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
 		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
 		"a client that failed":    {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
-		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "soundness: "},
+		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "well-formed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -57,11 +57,11 @@ func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
 	p := e.plan
 	p.rounds = 1
 	p.harm = func(ctx context.Context, t *trial) error {
-		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Pause(ctx, master)); err != nil {
+		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Freeze(ctx, master)); err != nil {
 			return err
 		}
 		pause(ctx, 2*time.Second) // longer than they wait for a master
-		if err := errors.Join(t.masters.Unpause(ctx, master), t.follow(ctx)); err != nil {
+		if err := errors.Join(t.masters.Thaw(ctx, master), t.follow(ctx)); err != nil {
 			return err
 		}
 		return masterFails(ctx, t)

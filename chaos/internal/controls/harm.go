@@ -36,7 +36,7 @@ func dies(moment string) harm {
 		}
 		fault := "kill-client-" + moment
 		t.note(history.Inject, fault, faults.Clients, victim)
-		if err := t.fleet.Doom(ctx, victim, moment); err != nil {
+		if err := t.fleet.SetCrashPoint(ctx, victim, moment); err != nil {
 			return err
 		}
 		if err := t.fleet.WaitGone(ctx, victim, goneTimeout); err != nil {

@@ -23,7 +23,7 @@ func until(moment time.Duration, events []history.Event) []history.Event {
 // proper returns nil if the verdict is worth something: the harness worked, locks were held, and where nothing was found
 // it is not for want of harm.
 func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error {
-	for _, of := range []check.Verdict{check.Broken(events), check.Clients(events), check.Sound(events)} {
+	for _, of := range []check.Verdict{check.Broken(events), check.Clients(events), check.WellFormed(events)} {
 		if !of.Held() {
 			return fmt.Errorf("%s: %s", of.Checker, of.Findings[0].Text)
 		}

@@ -37,7 +37,7 @@ var ownLocks = []entry{
 		plan: plan{lock: "loss told much too late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: []traffic.Group{
 			{Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1, Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}}},
 		}},
-		checker: "told in time", proof: &proof{masters: 3, rounds: 1},
+		checker: "loss notified", proof: &proof{masters: 3, rounds: 1},
 	},
 	// A holder that is late writes what the next one, who has the same token, does not know of.
 	{

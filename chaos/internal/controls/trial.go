@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/pulse"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
+	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -83,7 +83,7 @@ func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, er
 	t.fleet = &traffic.Fleet{
 		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
 	}
-	defer pulse.Watch(t.log, "", 0)()
+	defer stalls.Detect(t.log, "", 0)()
 	over, err := t.watch(ctx)
 	err = errors.Join(err, t.fleet.Close())
 	events, reading := history.ReadDir(t.dir)
@@ -249,11 +249,11 @@ func (t *trial) phase(name string) time.Duration {
 
 // look writes down what is left on the masters, for as long as it may take until nothing is.
 func (t *trial) look(ctx context.Context, what history.Kind, since time.Duration) error {
-	eyes, err := t.masters.Look()
+	inspector, err := t.masters.NewInspector()
 	if err != nil {
 		return err
 	}
-	return errors.Join(eyes.Watch(ctx, t.log, what, since+scenarios.Grace), eyes.Close())
+	return errors.Join(inspector.Watch(ctx, t.log, what, since+scenarios.Grace), inspector.Close())
 }
 
 func (t *trial) names() []string { return traffic.Names(t.prefix, t.groups) }

@@ -35,26 +35,26 @@ func (c clients) Start(_ context.Context, i int) error  { return c.say("start %d
 func (c clients) Freeze(_ context.Context, i int) error { return c.say("freeze %d", i) }
 func (c clients) Thaw(_ context.Context, i int) error   { return c.say("thaw %d", i) }
 func (c clients) CanFreeze() error                      { return nil }
-func (c clients) CanDoom() error                        { return c.noDoom }
+func (c clients) CanSetCrashPoint() error               { return c.noDoom }
 func (c clients) CanRunClocks() error                   { return c.noClocks }
 
 func (c clients) RunClock(_ context.Context, i int, gain float64) error {
 	return c.say("clock %d %+.3f", i, gain)
 }
 
-func (c clients) Doom(_ context.Context, i int, moment string) error {
-	return c.say("doom %d %q", i, moment)
+func (c clients) SetCrashPoint(_ context.Context, i int, point string) error {
+	return c.say("crash point %d %q", i, point)
 }
 
 func TestClientsAreToldWhatToDoToThemselves(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{
 		faults.KillClient:          {"kill 2", "start 2"},
-		faults.KillClientHolding:   {`doom 2 "holding"`, "kill 2", "start 2"},
-		faults.KillClientAcquiring: {`doom 2 "acquiring"`, "kill 2", "start 2"},
-		faults.KillClientReleasing: {`doom 2 "releasing"`, "kill 2", "start 2"},
+		faults.KillClientHolding:   {`crash point 2 "holding"`, "kill 2", "start 2"},
+		faults.KillClientAcquiring: {`crash point 2 "acquiring"`, "kill 2", "start 2"},
+		faults.KillClientReleasing: {`crash point 2 "releasing"`, "kill 2", "start 2"},
 		faults.FreezeClient:        {"freeze 2", "thaw 2"},
-		faults.FreezeClientHolding: {`doom 2 "frozen-holding"`, `doom 2 ""`},
+		faults.FreezeClientHolding: {`crash point 2 "frozen-holding"`, `crash point 2 ""`},
 		faults.DriftClient:         {"clock 2 +0.005", "clock 2 +0.000"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func (s *site) ahead() time.Duration {
 	s.t.Helper()
 	best := time.Duration(math.MinInt64)
 	for range 20 {
-		now, err := s.eyes[0].Time(s.t.Context()).Result()
+		now, err := s.inspector[0].Time(s.t.Context()).Result()
 		require.NoError(s.t, err)
 		best = max(best, time.Until(now))
 	}

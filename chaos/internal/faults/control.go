@@ -15,8 +15,8 @@ type MasterControl interface {
 
 	Kill(ctx context.Context, master int) error
 	Start(ctx context.Context, master int) error
-	Pause(ctx context.Context, master int) error
-	Unpause(ctx context.Context, master int) error
+	Freeze(ctx context.Context, master int) error
+	Thaw(ctx context.Context, master int) error
 	// Lose takes from the disk of a killed master what a crash loses; CanLose returns nil, or why it cannot be that much.
 	Lose(ctx context.Context, master int, loss aof.Loss) error
 	CanLose(loss aof.Loss) error
@@ -45,11 +45,11 @@ type ClientControl interface {
 	Thaw(ctx context.Context, client int) error
 	// CanFreeze returns nil, or why this system has no means to stop a process.
 	CanFreeze() error
-	// Doom tells a client what to do to itself at the next such moment, once. [Spared] takes it back: when Doom returns
+	// Doom tells a client what to do to itself at the next such moment, once. [NoCrashPoint] takes it back: when Doom returns
 	// then, the client runs, thawed if it had to be, and will do nothing of that kind.
-	Doom(ctx context.Context, client int, moment string) error
-	// CanDoom returns nil, or why the clients cannot be told.
-	CanDoom() error
+	SetCrashPoint(ctx context.Context, client int, point string) error
+	// CanSetCrashPoint returns nil, or why the clients cannot be told.
+	CanSetCrashPoint() error
 	// RunClock has the clock of a client's lock gain so many seconds a second from now on; 0: it runs as it was started, and
 	// stays ahead by what it has gained. CanRunClocks returns nil, or why the clocks cannot be had.
 	RunClock(ctx context.Context, client int, gain float64) error
@@ -58,13 +58,13 @@ type ClientControl interface {
 
 // The moments of [ClientControl]'s Doom.
 const (
-	// Spared is no moment at all.
-	Spared = ""
+	// NoCrashPoint is no moment at all.
+	NoCrashPoint = ""
 	// DieHolding, DieAcquiring and DieReleasing: it kills itself with SIGKILL while it holds a lock, while a Lock call is
 	// on its way, while an Unlock call is.
 	DieHolding   = "holding"
 	DieAcquiring = "acquiring"
 	DieReleasing = "releasing"
-	// StopHolding: it stops itself with SIGSTOP inside the critical section.
-	StopHolding = "frozen-holding"
+	// FreezeHolding: it stops itself with SIGSTOP inside the critical section.
+	FreezeHolding = "frozen-holding"
 )

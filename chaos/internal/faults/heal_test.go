@@ -62,7 +62,7 @@ func (s *site) interrupt(f faults.Traits, begun int) {
 	case <-time.After(2 * soon):
 		s.t.Fatalf("%s is not healed", f.Name)
 	}
-	require.NoError(s.t, s.eyes.PingAll(s.t.Context()), f.Name)
+	require.NoError(s.t, s.inspector.PingAll(s.t.Context()), f.Name)
 	for m := range s.masters.Masters() {
 		require.NoError(s.t, s.nemesis.Healthy(s.t.Context(), faults.Masters, m), f.Name)
 	}

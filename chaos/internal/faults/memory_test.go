@@ -50,7 +50,7 @@ func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 	_, err := heard.Receive(t.Context())
 	require.NoError(t, err)
 	blocked := func() bool {
-		info, err := s.eyes.Do(t.Context(), 0, "INFO", "clients")
+		info, err := s.inspector.Do(t.Context(), 0, "INFO", "clients")
 		return err == nil && strings.Contains(info.(string), "blocked_clients:1")
 	}
 	s.eventually("somebody waits", blocked)

@@ -63,10 +63,10 @@ func (w *world) set(what string, down bool) func(context.Context, int) error {
 	}
 }
 
-func (w *world) Kill(ctx context.Context, m int) error    { return w.set("kill", true)(ctx, m) }
-func (w *world) Start(ctx context.Context, m int) error   { return w.set("start", false)(ctx, m) }
-func (w *world) Pause(ctx context.Context, m int) error   { return w.set("pause", true)(ctx, m) }
-func (w *world) Unpause(ctx context.Context, m int) error { return w.set("unpause", false)(ctx, m) }
+func (w *world) Kill(ctx context.Context, m int) error   { return w.set("kill", true)(ctx, m) }
+func (w *world) Start(ctx context.Context, m int) error  { return w.set("start", false)(ctx, m) }
+func (w *world) Freeze(ctx context.Context, m int) error { return w.set("freeze", true)(ctx, m) }
+func (w *world) Thaw(ctx context.Context, m int) error   { return w.set("thaw", false)(ctx, m) }
 
 func (w *world) Masters() int                              { return 5 }
 func (w *world) CanLose(loss aof.Loss) error               { return nil }

@@ -155,7 +155,7 @@ func TestAnUnpluggedMasterKeepsWhatItHas(t *testing.T) {
 	s.set(c, "lock")
 	s.inject(faults.Unplug)
 	require.Error(t, c.Ping(t.Context()).Err())
-	require.Error(t, s.eyes.Ping(t.Context(), 0), "nobody reaches it")
+	require.Error(t, s.inspector.Ping(t.Context(), 0), "nobody reaches it")
 	s.heal(faults.Unplug)
 	assert.Equal(t, []string{"lock"}, s.keys())
 }

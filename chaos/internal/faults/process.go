@@ -20,6 +20,6 @@ func ofProcess(m MasterControl) []Fault {
 		crash(KillMaster, aof.Everything),
 		crash(KillMasterKept, aof.Nothing),
 		crash(KillMasterTail, aof.Tail),
-		made(PauseMaster, nil, m.Pause, m.Unpause),
+		made(PauseMaster, nil, m.Freeze, m.Thaw),
 	}
 }

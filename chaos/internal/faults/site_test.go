@@ -26,10 +26,10 @@ const (
 
 // site is real masters with everything that can be done to them.
 type site struct {
-	t       *testing.T
-	masters *backend.Backend
-	nemesis *faults.Nemesis
-	eyes    backend.Eyes
+	t         *testing.T
+	masters   *backend.Backend
+	nemesis   *faults.Nemesis
+	inspector backend.Inspector
 }
 
 // on runs a test on both backends.
@@ -55,13 +55,13 @@ func open(t *testing.T, name string, o backend.Options) *site {
 	b, err := backend.Open(ctx, name, o)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, b.Close()) })
-	clients, err := backend.Look(b.URLs())
+	clients, err := backend.NewInspector(b.URLs())
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, clients.Close()) })
-	eyes, err := backend.Look(b.Direct())
+	inspector, err := backend.NewInspector(b.Direct())
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, eyes.Close()) })
-	return &site{t: t, masters: b, eyes: eyes, nemesis: &faults.Nemesis{
+	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })
+	return &site{t: t, masters: b, inspector: inspector, nemesis: &faults.Nemesis{
 		Faults:  faults.OnMasters(b),
 		Healthy: func(ctx context.Context, _ faults.Side, m int) error { return clients.Ping(ctx, m) },
 		Log:     func(history.Event) {}, Say: func(string, ...any) {}, HealthTimeout: soon,
@@ -116,7 +116,7 @@ func (s *site) set(c *redis.Client, key string) {
 // keys returns what master 0 has, past all network faults.
 func (s *site) keys() []string {
 	s.t.Helper()
-	keys, err := s.eyes.Keys(s.t.Context(), 0)
+	keys, err := s.inspector.Keys(s.t.Context(), 0)
 	require.NoError(s.t, err)
 	names := []string{}
 	for _, k := range keys {
@@ -128,7 +128,7 @@ func (s *site) keys() []string {
 // left returns the TTL of a key at master 0.
 func (s *site) left(key string) time.Duration {
 	s.t.Helper()
-	left, err := s.eyes[0].PTTL(s.t.Context(), key).Result()
+	left, err := s.inspector[0].PTTL(s.t.Context(), key).Result()
 	require.NoError(s.t, err)
 	return left
 }
@@ -136,7 +136,7 @@ func (s *site) left(key string) time.Duration {
 // uptime returns for how long master 0 has been up.
 func (s *site) uptime() time.Duration {
 	s.t.Helper()
-	up, err := s.eyes.Uptime(s.t.Context(), 0)
+	up, err := s.inspector.Uptime(s.t.Context(), 0)
 	require.NoError(s.t, err)
 	return up
 }

@@ -56,7 +56,7 @@ func attemptsOf(events []history.Event, c clock, bad map[history.ID]bool) []atte
 			a.Answer = max(a.Asked, end[a.life])
 		}
 	}
-	for _, s := range check.Stretches(events) {
+	for _, s := range check.Intervals(events) {
 		if i, ok := at[s.Who]; ok {
 			all[i].Held = append(all[i].Held, [2]float64{c.ms(s.Begin), c.ms(s.End)})
 			all[i].Modes = append(all[i].Modes, cmp.Or(s.Mode, history.ModeMutex))

@@ -36,21 +36,21 @@ type Cell struct {
 
 // Row is what is promised under one fault.
 type Row struct {
-	Fault                                    string
-	Exclusion, Fencing, ToldInTime, Liveness Cell
+	Fault                                      string
+	Exclusion, Fencing, LossNotified, Liveness Cell
 }
 
 // Guarantees writes the table as markdown. It returns an error, and writes nothing, if a cell makes no sense: if no
 // scenario shows it, or if its assumption is missing.
 func Guarantees(w io.Writer, table []Row) error {
 	var b strings.Builder
-	b.WriteString("| fault | exclusion | fencing | told in time | liveness |\n|---|---|---|---|---|\n")
+	b.WriteString("| fault | exclusion | fencing | loss notified | liveness |\n|---|---|---|---|---|\n")
 	for _, r := range table {
 		b.WriteString("| " + escape(r.Fault))
-		for i, c := range []Cell{r.Exclusion, r.Fencing, r.ToldInTime, r.Liveness} {
+		for i, c := range []Cell{r.Exclusion, r.Fencing, r.LossNotified, r.Liveness} {
 			text, err := c.text()
 			if err != nil {
-				column := []string{"exclusion", "fencing", "told in time", "liveness"}[i]
+				column := []string{"exclusion", "fencing", "loss notified", "liveness"}[i]
 				return fmt.Errorf("guarantees: %s under %q: %w", column, r.Fault, err)
 			}
 			b.WriteString(" | " + text)

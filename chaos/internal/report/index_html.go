@@ -41,7 +41,7 @@ type controls struct {
 
 // order is how the checkers' columns stand: what the lock promises first.
 var order = []string{
-	"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "residue", "leaks", "coverage", "soundness", "clients", "harness",
+	"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "residue", "leaks", "coverage", "well-formed", "clients", "harness",
 }
 
 // IndexFile is the name of the index in the folder of a run.

@@ -19,7 +19,7 @@ func suite(bad bool) report.Index {
 	verdicts := func(change func(v *check.Verdict)) []check.Verdict {
 		var all []check.Verdict
 		for _, c := range []string{
-			"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "coverage", "leaks", "soundness", "harness", "residue",
+			"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "coverage", "leaks", "well-formed", "harness", "residue",
 		} {
 			v := check.Verdict{Checker: c}
 			if c == "register" {
@@ -52,7 +52,7 @@ func suite(bad bool) report.Index {
 			{Name: "only-unplug", Backend: "processes", Folder: "only-unplug-processes", Skipped: "without unplug: only containers have a network"},
 		},
 		Naive: []report.Control{{Lock: "setnx", Checker: "liveness", Caught: true, Text: `c1 did not acquire "one" <ever>`, After: 8 * time.Second}},
-		Own:   []report.Control{{Lock: "loss told late", Checker: "told in time", Caught: true, Text: "told of the loss only at 2.866 s", After: 3 * time.Second}},
+		Own:   []report.Control{{Lock: "loss told late", Checker: "loss notified", Caught: true, Text: "told of the loss only at 2.866 s", After: 3 * time.Second}},
 		Virtual: []report.Control{{
 			Lock: "majority less one", Checker: "exclusion", Caught: true, Text: "VIOLATION: two holders", After: 1200 * time.Millisecond, Schedules: 3,
 		}},

@@ -114,8 +114,8 @@ func judged(events []history.Event) report.Run {
 		Title: "made-up", Backend: "processes", Seed: 17, Replay: "go run ./chaos -scenario made-up -backend processes -seed 17",
 		Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 71 * time.Second, Events: events,
 		Verdicts: []check.Verdict{
-			check.Exclusion(events), check.Register(events), check.Told(events, clients, 50*time.Millisecond),
-			check.Linearizability(events, time.Minute), check.Sound(events), check.Broken(events),
+			check.Exclusion(events), check.Register(events), check.LossNotified(events, clients, 50*time.Millisecond),
+			check.Linearizability(events, time.Minute), check.WellFormed(events), check.Broken(events),
 			{Checker: "residue", Looked: "5 masters 2s after the last unlock"},
 		},
 		Controls: []report.Control{

@@ -83,11 +83,11 @@ func TestGuarantees(t *testing.T) {
 	kept := report.Cell{Promise: report.Kept, Scenario: "minority-killed"}
 	rows := []report.Row{{
 		Fault: "a master's clock jumps", Exclusion: report.Cell{Promise: report.NotPromised, Scenario: "clock-jump"}, Fencing: kept,
-		ToldInTime: kept, Liveness: report.Cell{Promise: report.KeptGiven, Given: "a|b", Scenario: "x"},
+		LossNotified: kept, Liveness: report.Cell{Promise: report.KeptGiven, Given: "a|b", Scenario: "x"},
 	}}
 	var b strings.Builder
 	require.NoError(t, report.Guarantees(&b, rows))
-	assert.Equal(t, "| fault | exclusion | fencing | told in time | liveness |\n|---|---|---|---|---|\n"+
+	assert.Equal(t, "| fault | exclusion | fencing | loss notified | liveness |\n|---|---|---|---|---|\n"+
 		"| a master's clock jumps | not promised (seen broken) · `clock-jump` | kept · `minority-killed` | kept · `minority-killed` | kept, given a\\|b · `x` |\n",
 		b.String())
 }
@@ -102,7 +102,7 @@ func TestGuaranteesThatNothingShowsAreRefused(t *testing.T) {
 		"is no promise":       {Promise: "perhaps", Scenario: "s"},
 	} {
 		var b strings.Builder
-		err := report.Guarantees(&b, []report.Row{{Fault: "f", Exclusion: kept, Fencing: bad, ToldInTime: kept, Liveness: kept}})
+		err := report.Guarantees(&b, []report.Row{{Fault: "f", Exclusion: kept, Fencing: bad, LossNotified: kept, Liveness: kept}})
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, `fencing under "f"`)
 		assert.Empty(t, b.String())

@@ -69,7 +69,7 @@ func TestTheAcceptanceTestLeavesMastersOfTheUserAsTheyWere(t *testing.T) {
 	assert.Equal(t, int64(1), foreign.Publish(ctx, "redlock:orders:1", "x").Val(), "the foreign subscription lives on")
 	assert.Equal(t, "theirs", foreign.Get(ctx, "orders:1").Val())
 	assert.Equal(t, "7", foreign.Get(ctx, "redlock:fence:{orders}").Val())
-	for _, key := range foreign.Keys(ctx, "*"+backend.MarkBegin+"*").Val() {
+	for _, key := range foreign.Keys(ctx, "*"+backend.PrefixBegin+"*").Val() {
 		assert.True(t, strings.HasPrefix(key, "redlock:fence:"), "only fencing counters stay, not %s", key)
 		assert.Positive(t, foreign.PTTL(ctx, key).Val(), "%s ends by itself", key)
 	}
@@ -136,7 +136,7 @@ func leak(t *testing.T, s *redisproc.Server) error {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer c.Close()
 	for ctx.Err() == nil {
-		for _, key := range c.Keys(ctx, backend.MarkBegin+"*:kept").Val() {
+		for _, key := range c.Keys(ctx, backend.PrefixBegin+"*:kept").Val() {
 			mark := strings.TrimSuffix(key, ":kept")
 			u := url.URL{Scheme: "redis", Host: s.Addr(), RawQuery: url.Values{"client_name": {mark}}.Encode()}
 			o, err := redis.ParseURL(u.String())

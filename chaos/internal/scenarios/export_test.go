@@ -36,7 +36,7 @@ func (s Scenario) Counts(seed uint64) time.Duration {
 	}
 	history.Sort(events)
 	const figure = "longest stretch in which a wait counts, in milliseconds"
-	for _, f := range check.Waiting(events, s.Weather(Masters, []string{client})).Figures {
+	for _, f := range check.Waiting(events, s.Availability(Masters, []string{client})).Figures {
 		if f.What == figure {
 			return time.Duration(f.N) * time.Millisecond
 		}

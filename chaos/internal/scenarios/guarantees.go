@@ -102,7 +102,7 @@ func table(cell func(Scenario, Column) report.Cell) (string, error) {
 			continue
 		}
 		rows = append(rows, report.Row{
-			Fault: s.Fault + ": " + s.About, Exclusion: cell(s, Exclusion), Fencing: cell(s, Fencing), ToldInTime: cell(s, Told),
+			Fault: s.Fault + ": " + s.About, Exclusion: cell(s, Exclusion), Fencing: cell(s, Fencing), LossNotified: cell(s, LossNotified),
 			Liveness: cell(s, Liveness),
 		})
 	}

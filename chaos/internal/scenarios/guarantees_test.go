@@ -24,7 +24,7 @@ func TestTheTableOfGuaranteesIsUpToDate(t *testing.T) {
 // outcome is a run in which these checkers found something.
 func outcome(s scenarios.Scenario, on string, found ...string) scenarios.Outcome {
 	out := scenarios.Outcome{Scenario: s, Backend: on}
-	for _, checker := range []string{"exclusion", "linearizability", "fencing", "register", "told in time", "liveness", "waiting", "residue"} {
+	for _, checker := range []string{"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "residue"} {
 		v := check.Verdict{Checker: checker}
 		for _, name := range found {
 			if name == checker {

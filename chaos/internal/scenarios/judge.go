@@ -33,12 +33,12 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 		check.Linearizability(events, modelTime),
 		check.Fencing(events, masters, lasting()),
 		check.Register(events),
-		check.Told(p.ours(events), clients, Slack),
+		check.LossNotified(p.ours(events), clients, Slack),
 		check.Liveness(events, clients, names, s.Bound()),
-		check.Waiting(events, s.Weather(masters, clients)),
+		check.Waiting(events, s.Availability(masters, clients)),
 		check.Coverage(events, clients, names, p.planned(), s.extends()),
 		check.Leaks(events, clients, masters, Grace),
-		check.Sound(events),
+		check.WellFormed(events),
 		check.Clients(p.ours(events)),
 		check.Broken(events),
 	}
@@ -70,9 +70,9 @@ func lasting() []string {
 	return names
 }
 
-// Weather is what the checker of waits has to know of the faults.
-func (s Scenario) Weather(masters int, clients []string) check.Weather {
-	w := check.Weather{
+// Availability is what the checker of waits has to know of the faults.
+func (s Scenario) Availability(masters int, clients []string) check.Availability {
+	w := check.Availability{
 		Masters: masters, Clients: clients, Window: s.Window() + rounding, Recovery: s.Bound() + busy,
 		Idle: idle, Bound: patience, TTLs: deaths, Draws: draws, Retry: retry,
 	}

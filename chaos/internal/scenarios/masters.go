@@ -19,8 +19,8 @@ type masters interface {
 	URLs() []string
 	// Prefix stands before all names that the run locks.
 	Prefix() string
-	// Look opens eyes on the masters, which see what is of the run.
-	Look() (backend.Eyes, error)
+	// Look opens inspector on the masters, which see what is of the run.
+	NewInspector() (backend.Inspector, error)
 	// Notes say what a reader of the report should know of them.
 	Notes() []string
 	Close() error
@@ -53,7 +53,7 @@ func (o Options) check() error {
 // open returns the masters of a run, which are up.
 func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 	if o.Backend == backend.Given {
-		mark := fmt.Sprintf("%s%s-%d", backend.MarkBegin, time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
+		mark := fmt.Sprintf("%s%s-%d", backend.PrefixBegin, time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 		o.Say("looking at %d masters; whatever this run leaves there has %q in its name", len(o.Masters), mark)
 		return backend.Take(ctx, o.Masters, mark)
 	}

@@ -41,18 +41,18 @@ const (
 // player plays a scenario, part by part.
 type player struct {
 	*stage
-	eyes    backend.Eyes
-	nemesis *faults.Nemesis
-	plan    []faults.Step
+	inspector backend.Inspector
+	nemesis   *faults.Nemesis
+	plan      []faults.Step
 }
 
 // play plays the scenario and judges what came of it.
-func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters masters, eyes backend.Eyes) ([]history.Event, error) {
+func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters masters, inspector backend.Inspector) ([]history.Event, error) {
 	st, err := newStage(s, o, masters)
 	if err != nil {
 		return nil, err
 	}
-	p := &player{stage: st, eyes: eyes}
+	p := &player{stage: st, inspector: inspector}
 	p.prepare(out)
 	if len(s.Faults) > 0 && len(p.plan) == 0 {
 		out.Skipped = strings.Join(out.Without, "; ")
@@ -112,7 +112,7 @@ func (p *player) healthy(ctx context.Context, on faults.Side, target int) error 
 	if on == faults.Clients {
 		return p.fleet.Healthy(target)
 	}
-	return p.eyes.Ping(ctx, target)
+	return p.inspector.Ping(ctx, target)
 }
 
 func (p *player) run(ctx context.Context) error {
@@ -144,26 +144,26 @@ func (p *player) run(ctx context.Context) error {
 	}
 	settled := p.phase(history.Settled)
 	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
-	if err := p.eyes.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
+	if err := p.inspector.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
 		return err
 	}
 	if err := p.fleet.Quit(ctx); err != nil {
 		return err
 	}
-	return p.eyes.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
+	return p.inspector.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
 }
 
 // waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker would get
 // a lock, and that is right: a fresh master may be one that forgot.
 func (p *player) waitForVotes(ctx context.Context) error {
-	if err := p.eyes.PingAll(ctx); err != nil {
+	if err := p.inspector.PingAll(ctx); err != nil {
 		return err
 	}
 	window := p.scenario.Window()
 	for said := false; ; said = true {
 		youngest := time.Duration(1<<63 - 1)
-		for m := range p.eyes {
-			up, err := p.eyes.Uptime(ctx, m)
+		for m := range p.inspector {
+			up, err := p.inspector.Uptime(ctx, m)
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ func (p *player) storm(ctx context.Context) error {
 
 // calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns when the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
-	if err := p.eyes.PingAll(ctx); err != nil {
+	if err := p.inspector.PingAll(ctx); err != nil {
 		return 0, err
 	}
 	calm, bound := p.phase(history.Calm), p.scenario.Bound()

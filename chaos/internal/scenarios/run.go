@@ -99,7 +99,7 @@ func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
 		c := columns[v.Checker]
-		lasts := c == Exclusion || c == Fencing || c == Told || v.Checker == clients
+		lasts := c == Exclusion || c == Fencing || c == LossNotified || v.Checker == clients
 		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
 			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
 		}
@@ -138,14 +138,14 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	eyes, err := masters.Look()
+	inspector, err := masters.NewInspector()
 	if err != nil {
 		return out, errors.Join(err, masters.Close())
 	}
-	events, err := play(ctx, s, o, &out, masters, eyes)
+	events, err := play(ctx, s, o, &out, masters, inspector)
 	saveLogs(ctx, o, masters)
 	out.Took, out.Faults = time.Since(began), report.Injected(events)
-	err = errors.Join(err, eyes.Close(), masters.Close())
+	err = errors.Join(err, inspector.Close(), masters.Close())
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}

@@ -53,21 +53,21 @@ type Column string
 
 // The columns of the table of guarantees.
 const (
-	Exclusion Column = "exclusion"
-	Fencing   Column = "fencing"
-	Told      Column = "told in time"
-	Liveness  Column = "liveness"
+	Exclusion    Column = "exclusion"
+	Fencing      Column = "fencing"
+	LossNotified Column = "loss notified"
+	Liveness     Column = "liveness"
 )
 
 // Columns returns all of them.
-func Columns() []Column { return []Column{Exclusion, Fencing, Told, Liveness} }
+func Columns() []Column { return []Column{Exclusion, Fencing, LossNotified, Liveness} }
 
 // columns are the checkers of each column. Those of none must always hold.
 var columns = map[string]Column{
 	"exclusion": Exclusion, "linearizability": Exclusion,
 	"fencing": Fencing, "register": Fencing,
-	"told in time": Told,
-	"liveness":     Liveness, "waiting": Liveness,
+	"loss notified": LossNotified,
+	"liveness":      Liveness, "waiting": Liveness,
 }
 
 // Promise is what is said of a column.

@@ -204,7 +204,7 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	}
 	for _, f := range s.simulated() {
 		switch planned := sum.Planned[f]; {
-		case planned > 0 && sum.Befell[f] == 0:
+		case planned > 0 && sum.Injected[f] == 0:
 			find("", "%s was planned %d times, and never injected", f, planned)
 		case planned == 0 && sum.Schedules >= everything:
 			find("", "%s never occurred", f)

@@ -120,7 +120,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 		"majority less one":      {scenario: "only-silent-link", lock: "majority less one", wrong: "exclusion: in "},
 		"restart guard off":      {scenario: "majority", lock: "restart guard off", wrong: "exclusion: in "},
 		"no token compared":      {scenario: "only-freeze-client-holding", lock: "no token compared", wrong: "exclusion: in "},
-		"loss told late":         {scenario: "only-silent-link", lock: "loss told late", wrong: "told in time: in "},
+		"loss told late":         {scenario: "only-silent-link", lock: "loss told late", wrong: "loss notified: in "},
 		"counters without end":   {scenario: "fenced", lock: "counters that never end", wrong: "residue: in "},
 		"fence counted from one": {scenario: "everything", lock: "fence counted from one", wrong: "fencing: in "},
 	}
@@ -149,7 +149,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 				assert.Contains(t, strings.Join(v.Wrong(), "\n"), tt.wrong)
 			}
 			assert.Equal(t, schedules, v.Schedules)
-			assert.Equal(t, v.Summary.Planned, v.Summary.Befell, "every fault is injected, as often as it is planned")
+			assert.Equal(t, v.Summary.Planned, v.Summary.Injected, "every fault is injected, as often as it is planned")
 			text, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
 			require.NoError(t, err)
 			assert.Contains(t, string(text), fmt.Sprintf("%d schedules from seed 1", schedules))
@@ -210,26 +210,26 @@ func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
 		},
 		"of one schedule nobody expects it": {schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) }},
 		"a fault stays out": {
-			schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Befell, faults.FlushScripts) },
+			schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Injected, faults.FlushScripts) },
 			says: faults.FlushScripts + " was planned 3 times, and never injected",
 		},
 		"a fault is never drawn": {
 			schedules: 100, spoil: func(sum simulation.Summary) {
 				delete(sum.Planned, faults.FlushScripts)
-				delete(sum.Befell, faults.FlushScripts)
+				delete(sum.Injected, faults.FlushScripts)
 			}, says: faults.FlushScripts + " never occurred",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sum := simulation.Summary{
-				Schedules: tt.schedules, Wanted: map[string]int{}, Held: map[string]int{}, Planned: map[string]int{}, Befell: map[string]int{},
+				Schedules: tt.schedules, Wanted: map[string]int{}, Held: map[string]int{}, Planned: map[string]int{}, Injected: map[string]int{},
 			}
 			for _, name := range names {
 				sum.Wanted[name], sum.Held[name] = 2, 1
 			}
 			for _, f := range s.Faults {
-				sum.Planned[f], sum.Befell[f] = 3, 1
+				sum.Planned[f], sum.Injected[f] = 3, 1
 			}
 			if tt.spoil != nil {
 				tt.spoil(sum)

@@ -10,20 +10,20 @@ type Checker string
 
 // The checkers.
 const (
-	ByExclusion Checker = "exclusion"    // no two believe in a lock at once that must not
-	ByFencing   Checker = "fencing"      // tokens grow, and an owner has one
-	ByRegister  Checker = "register"     // what checks fencing tokens loses no update
-	ByTold      Checker = "told in time" // a lock's context ends no later than its deadline, and a lock that is gone is not kept
-	ByLiveness  Checker = "liveness"     // who waits gets it, who keeps it alive has it, and no call gets stuck
-	ByResidue   Checker = "residue"      // nothing is left on any master, nor a connection to it
-	ByContract  Checker = "contract"     // calls return what they say
-	ByLoad      Checker = "load"         // nobody asks all the time
-	ByHarness   Checker = "harness"      // the schedule could be run
+	ByExclusion    Checker = "exclusion"     // no two believe in a lock at once that must not
+	ByFencing      Checker = "fencing"       // tokens grow, and an owner has one
+	ByRegister     Checker = "register"      // what checks fencing tokens loses no update
+	ByLossNotified Checker = "loss notified" // a lock's context ends no later than its deadline, and a lock that is gone is not kept
+	ByLiveness     Checker = "liveness"      // who waits gets it, who keeps it alive has it, and no call gets stuck
+	ByResidue      Checker = "residue"       // nothing is left on any master, nor a connection to it
+	ByContract     Checker = "contract"      // calls return what they say
+	ByLoad         Checker = "load"          // nobody asks all the time
+	ByHarness      Checker = "harness"       // the schedule could be run
 )
 
 // Checkers returns all of them.
 func Checkers() []Checker {
-	return []Checker{ByExclusion, ByFencing, ByRegister, ByTold, ByLiveness, ByResidue, ByContract, ByLoad, ByHarness}
+	return []Checker{ByExclusion, ByFencing, ByRegister, ByLossNotified, ByLiveness, ByResidue, ByContract, ByLoad, ByHarness}
 }
 
 // Problem is something that must not be, other than two holds that break a rule.

@@ -21,7 +21,7 @@ const (
 // majority, and thaws them. What was placed there must be gone soon.
 func (r *run) ghosts() {
 	frozen := rand.New(rand.NewPCG(r.schedule.Seed, 0x67)).Perm(r.schedule.Masters)[:r.schedule.Masters/2+1]
-	r.note("weather", "ghosts: masters %v freeze, the last of them later", frozen)
+	r.note("fault", "ghosts: masters %v freeze, the last of them later", frozen)
 	thaw := r.now() + ghostFreeze
 	for _, m := range frozen[:len(frozen)-1] {
 		r.world.Master(m).Freeze()
@@ -33,7 +33,7 @@ func (r *run) ghosts() {
 	for _, m := range frozen {
 		r.world.Master(m).Thaw()
 	}
-	r.note("weather", "all masters are thawed")
+	r.note("fault", "all masters are thawed")
 	r.residue("after the ghosts")
 }
 

@@ -141,7 +141,7 @@ func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 
 // last is a moment that may be the last one of the worker's client.
 func (w *worker) last(m Moment) {
-	if !w.life.doomed(m) {
+	if !w.life.reached(m) {
 		return
 	}
 	w.note(w.host.Name(), "%s", m)
@@ -155,7 +155,7 @@ func (w *worker) last(m Moment) {
 
 // soon is a moment that may be the last one, in the midst of what comes next.
 func (w *worker) soon(m Moment) {
-	if w.life.doomed(m) {
+	if w.life.reached(m) {
 		w.note(w.host.Name(), "soon killed, %s", m)
 		time.AfterFunc(within(w.rng, 100*time.Microsecond), w.host.Kill)
 	}

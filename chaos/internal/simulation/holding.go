@@ -115,6 +115,6 @@ func (h *holding) end() {
 func (h *holding) toldInTime() {
 	deadline := max(h.until(), h.thawed(h.host.Name()))
 	if late := h.now() - deadline; late > time.Millisecond && !h.host.Frozen() {
-		h.problem(ByTold, h.who, "told %v late that %q is lost", late, h.want.Names)
+		h.problem(ByLossNotified, h.who, "told %v late that %q is lost", late, h.want.Names)
 	}
 }

@@ -26,8 +26,8 @@ func (r *Result) judge(waits []Wait) {
 		return excused
 	})...)
 	r.kept()
-	if drillOf(r.Schedule) != nil {
-		return // what befalls whom is no fault of the schedule there, and judged by the drill
+	if microScenarioOf(r.Schedule) != nil {
+		return // what befalls whom is no fault of the schedule there, and judged by the microScenario
 	}
 	if r.Schedule.quiet() {
 		r.idle(waits)
@@ -61,7 +61,7 @@ func (r *Result) kept() {
 	for at, masters := range wiped {
 		for _, h := range r.Holds {
 			if masters == r.Schedule.Masters && h.From < at && h.To > at+h.TTL+h.TTL/100 {
-				r.Problems = append(r.Problems, Problem{By: ByTold, Entry: Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf(
+				r.Problems = append(r.Problems, Problem{By: ByLossNotified, Entry: Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf(
 					"kept %q until %v though all masters forgot it at %v", h.Name, stamp(h.To), stamp(at))}})
 			}
 		}

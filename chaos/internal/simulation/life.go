@@ -76,33 +76,33 @@ func (r *run) work(client int) {
 // not come.
 func (r *run) revive(client int) {
 	old := r.lives[client]
-	old.doom(AtOnce)
+	old.setCrashPoint(AtOnce)
 	old.host.Kill()
 	if r.begin(client) == nil {
-		r.gone = append(r.gone, old)
+		r.killed = append(r.killed, old)
 		r.work(client)
 	}
 }
 
 // bury lets what is left of those who were killed come to its end.
-func (r *run) bury() {
-	for _, l := range r.gone {
+func (r *run) drainKilled() {
+	for _, l := range r.killed {
 		r.thaw(l.host.Name())
-		l.host.Bury()
+		l.host.Drain()
 		r.await(l.host.Name(), &l.workers, r.schedule.MaxTTL()+patience)
 		_ = l.locker.Close() // it has no network, and cannot confirm anything
 	}
 }
 
 // doom sets the last moment of a life; with AtOnce, none.
-func (l *life) doom(m Moment) {
+func (l *life) setCrashPoint(m Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moment = m
 }
 
 // doomed reports whether the life's last moment has come, and says so once.
-func (l *life) doomed(m Moment) bool {
+func (l *life) reached(m Moment) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.moment != m {

@@ -34,9 +34,9 @@ type Summary struct {
 	// Seen is what each checker found.
 	Seen map[Checker]Sighting
 	// Wanted is how many schedules each name was in, and Held how often it was had. Planned is how often they have each fault that a
-	// scenario names, and Befell how often it was injected.
-	Wanted, Held    map[string]int
-	Planned, Befell map[string]int
+	// scenario names, and Injected how often it was injected.
+	Wanted, Held      map[string]int
+	Planned, Injected map[string]int
 }
 
 // Finding is a schedule in which something was found that must not be.
@@ -91,7 +91,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	start := time.Now()
 	sum := Summary{
 		Profiles: make(map[string]int), Seen: make(map[Checker]Sighting), Wanted: make(map[string]int), Held: make(map[string]int),
-		Planned: make(map[string]int), Befell: make(map[string]int),
+		Planned: make(map[string]int), Injected: make(map[string]int),
 	}
 	var next atomic.Uint64
 	var mu sync.Mutex
@@ -160,8 +160,8 @@ func (s *Summary) add(r *Result, excused func(Checker) bool) {
 	for _, f := range r.Schedule.Faults {
 		s.Planned[f.Name]++
 	}
-	for name, n := range r.Befell {
-		s.Befell[name] += n
+	for name, n := range r.Injected {
+		s.Injected[name] += n
 	}
 	first := make(map[Checker]string)
 	see := func(c Checker, text string) {

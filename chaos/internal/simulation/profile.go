@@ -29,7 +29,7 @@ type profile struct {
 	proxies bool                                   // half of its schedules have proxies before the masters
 	fencing float64                                // the least share of locks with a fencing token
 	client  func(r *rand.Rand, i int, c *Client)   // what is special about its clients
-	weather func(r *rand.Rand, s Schedule) []Fault // what happens besides
+	storms  func(r *rand.Rand, s Schedule) []Fault // what happens besides
 }
 
 var (
@@ -43,19 +43,19 @@ var profiles = []profile{
 	{name: "calm", ttl: short, storm: span(3, 5), kinds: []FaultKind{Delay, ScriptFlush}, calm: true},
 	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true, steps: true},
 	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true, steps: true},
-	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, weather: waves},
+	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, storms: waves},
 	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true, steps: true},
-	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, weather: distance},
+	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, storms: distance},
 	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true, proxies: true},
-	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, weather: death, locks: []Kind{Reader, Reader, Reader, Writer}},
+	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death, locks: []Kind{Reader, Reader, Reader, Writer}},
 	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true, fencing: 0.7},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, weather: losses, fencing: 0.7},
-	{name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: loyal, weather: islands},
-	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, weather: farTwin, locks: []Kind{Reader, Reader, Reader, Writer, Writer}},
-	{name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: settled, weather: wipes},
+	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, storms: losses, fencing: 0.7},
+	{name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: loyal, storms: islands},
+	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin, locks: []Kind{Reader, Reader, Reader, Writer, Writer}},
+	{name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: settled, storms: wipes},
 	{name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay}, links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7},
 	{
-		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, weather: parties,
+		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, storms: parties,
 		locks: []Kind{Mutex, Mutex, Mutex, Writer}, fencing: 1,
 	},
 }
@@ -67,9 +67,9 @@ func span(from, to int) [2]time.Duration {
 // Draw returns the schedule of a seed.
 func Draw(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
-	i := int(seed % uint64(len(profiles)+len(drills)))
+	i := int(seed % uint64(len(profiles)+len(microScenarios)))
 	if i >= len(profiles) {
-		return drills[i-len(profiles)].schedule(seed)
+		return microScenarios[i-len(profiles)].schedule(seed)
 	}
 	p := profiles[i]
 	s := Schedule{
@@ -232,8 +232,8 @@ func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
 			lane(Fault{Master: -1, Client: c}, []FaultKind{Freeze}, 3*ttl)
 		}
 	}
-	if p.weather != nil {
-		all = append(all, p.weather(r, s)...)
+	if p.storms != nil {
+		all = append(all, p.storms(r, s)...)
 	}
 	slices.SortStableFunc(all, func(a, b Fault) int { return int(a.At - b.At) })
 	return all

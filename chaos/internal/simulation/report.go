@@ -25,8 +25,8 @@ type Result struct {
 	HandedOver int
 	// LostUpdates are those that a register without fencing tokens lost.
 	LostUpdates int
-	// Befell is how often each fault that a scenario names was injected.
-	Befell map[string]int
+	// Injected is how often each fault that a scenario names was injected.
+	Injected map[string]int
 	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
 	Took     time.Duration
 	Commands int

@@ -42,12 +42,12 @@ type run struct {
 	hosts    []*simnet.Host
 	lockers  []Locker
 	lives    []*life // the present one of each client, whose host and Locker stand above
-	gone     []*life // those that were killed, and whose client lives on
+	killed   []*life // those that were killed, and whose client lives on
 	started  []int   // how many lives of each client have begun
 	images   map[int]simnet.Image
 	over     chan struct{}   // closed when the storm is over
 	storm    context.Context // ends then, too
-	befell   map[string]int  // how often each fault began, by the name that a scenario gives it
+	injected map[string]int  // how often each fault began, by the name that a scenario gives it
 
 	registers registers
 }
@@ -59,7 +59,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r := &run{
 		history: newHistory(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
 		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
-		images: make(map[int]simnet.Image), befell: make(map[string]int),
+		images: make(map[int]simnet.Image), injected: make(map[string]int),
 	}
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
@@ -77,13 +77,13 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	}
 
 	fine := true
-	if d := drillOf(s); d != nil {
-		d.play(&scene{run: r, rng: s.dice()})
+	if d := microScenarioOf(s); d != nil {
+		d.play(&env{run: r, rng: s.dice()})
 	} else {
 		for i := range s.Clients {
 			r.work(i)
 		}
-		fine = r.weather()
+		fine = r.playFaults()
 	}
 	close(r.over)
 	calm()
@@ -100,7 +100,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 			m.Crash()
 		}
 	}
-	r.note("weather", "all is well again")
+	r.note("fault", "all is well again")
 	if r.rest() && fine {
 		r.residue("after the storm")
 		r.liveness()
@@ -110,10 +110,10 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		}
 	}
 	r.close()
-	r.bury()
+	r.drainKilled()
 	result := r.result(s)
-	result.LostUpdates, result.Befell = r.registers.lost, r.befell
-	for _, l := range slices.Concat(r.gone, r.lives) {
+	result.LostUpdates, result.Injected = r.registers.lost, r.injected
+	for _, l := range slices.Concat(r.killed, r.lives) {
 		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
 			result.HandedOver += l.HandedOver()
 		}
@@ -122,7 +122,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 }
 
 // weather lets the faults happen, until the storm is over. It reports false if it broke off.
-func (r *run) weather() bool {
+func (r *run) playFaults() bool {
 	type turn struct {
 		at time.Duration
 		do func()
@@ -131,18 +131,18 @@ func (r *run) weather() bool {
 	for _, f := range r.schedule.Faults {
 		turns = append(turns, turn{f.At, func() {
 			r.note(f.where(), "%v", f)
-			f.begin(r)
-			r.befell[f.Name]++
+			f.inject(r)
+			r.injected[f.Name]++
 		}})
 		if f.Kind == CrashTail {
 			turns = append(turns, turn{max(0, f.At-tail), func() { r.images[f.Master] = r.world.Master(f.Master).Image() }})
 		}
 		for at := f.At + f.Every; f.Every > 0 && at < f.Until; at += f.Every {
-			turns = append(turns, turn{at, func() { f.begin(r) }})
+			turns = append(turns, turn{at, func() { f.inject(r) }})
 		}
 		if f.Until > f.At {
 			turns = append(turns, turn{f.Until, func() {
-				f.end(r)
+				f.heal(r)
 				r.note(f.where(), "no longer %v", f)
 			}})
 		}

@@ -34,7 +34,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 		}
 	}
 	assert.Len(t, locks, 5, "every kind of lock is drawn: %v", locks)
-	assert.Len(t, profiles, 15+len(simulation.Drills()))
+	assert.Len(t, profiles, 15+len(simulation.MicroScenarios()))
 	assert.Len(t, kinds, 15, "every fault is drawn: %v", kinds)
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }

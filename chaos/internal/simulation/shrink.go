@@ -28,9 +28,9 @@ func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (ti
 // few: the smallest schedule would hardly ever show it again): without half of the faults, one client, one name and so on,
 // until nothing can be left out any more or ctx ends.
 //
-// A drill is small, and needs all that it has.
+// A microScenario is small, and needs all that it has.
 func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Schedule {
-	if drillOf(s) != nil {
+	if microScenarioOf(s) != nil {
 		return s
 	}
 	for smaller := true; smaller && ctx.Err() == nil; {

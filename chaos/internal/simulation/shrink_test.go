@@ -20,7 +20,7 @@ func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	same := func(p Schedule) bool { return p.Storm == s.Storm && len(p.Clients) == 3 && p.Masters == 5 }
 	for what, is := range map[string]func(p Schedule) bool{
 		"a shorter storm, without the faults behind it": func(p Schedule) bool { return p.Storm == s.Storm/2 && len(p.Faults) == 3 },
-		"without a client, and what befell it": func(p Schedule) bool {
+		"without a client, and what injected it": func(p Schedule) bool {
 			return len(p.Clients) == 2 && p.Clients[1].Name == "z" && len(p.Faults) == 3 && p.Faults[1].Client == 1
 		},
 		"one name":              func(p Schedule) bool { return len(p.Names) == 1 },

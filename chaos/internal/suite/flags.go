@@ -149,7 +149,7 @@ status: 0 when everything was as promised and every control was caught, 1 when n
 
 With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tries a deployment of yours: client processes on this machine lock
 there, die, freeze, and have clocks that drift. The masters are not harmed: nothing is flushed, configured, killed or slowed on
-purpose. All names begin with `+backend.MarkBegin+`, and what others have there is neither touched nor looked at. URLs may have a
+purpose. All names begin with `+backend.PrefixBegin+`, and what others have there is neither touched nor looked at. URLs may have a
 user, a password, rediss:// for TLS, and a database. The masters must be 1, or an odd number. Fencing counters of the run stay
 for a day, and end by themselves.
 
@@ -184,7 +184,7 @@ for a day, and end by themselves.
 }
 
 func checkers() []string {
-	names := []string{"residue", "leaks", "coverage", "soundness", "clients", "harness"}
+	names := []string{"residue", "leaks", "coverage", "well-formed", "clients", "harness"}
 	for _, c := range scenarios.Columns() {
 		names = append(names, scenarios.CheckersOf(c)...)
 	}

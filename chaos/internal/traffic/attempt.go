@@ -58,7 +58,7 @@ func (a *attempt) hear() {
 // section is the critical section: read the register, hold, look at the lock once more, write the register.
 func (a *attempt) section(ctx context.Context) {
 	was := a.read()
-	a.client.doom.at(Holding)
+	a.client.crashPoint.killAt(Holding)
 	inside, leave := context.WithCancel(ctx)
 	defer leave()
 	nested := make(chan struct{})
@@ -77,7 +77,7 @@ func (a *attempt) section(ctx context.Context) {
 	<-nested
 
 	if a.Mode != history.ModeReader && a.mayGoOn() {
-		a.client.doom.frozen(FrozenHolding)
+		a.client.crashPoint.freezeAt(FrozenHolding)
 		a.write(was)
 	}
 	if a.downgrade && a.mayGoOn() {

@@ -15,22 +15,22 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
-	"github.com/redlock-go/redlock/chaos/internal/pulse"
 	"github.com/redlock-go/redlock/chaos/internal/register"
+	"github.com/redlock-go/redlock/chaos/internal/stalls"
 )
 
 // client is one client process.
 type client struct {
-	config    Config
-	clock     history.Clock
-	drift     *drift // the clock that its lock goes by
-	history   *history.Writer
-	locker    locker.Locker
-	registers map[string]*register.Client
-	votes     *votes
-	doom      doom
-	held      atomic.Int64
-	workers   atomic.Int64 // the last id given to a worker
+	config     Config
+	clock      history.Clock
+	drift      *drift // the clock that its lock goes by
+	history    *history.Writer
+	locker     locker.Locker
+	registers  map[string]*register.Client
+	votes      *votes
+	crashPoint crashPoint
+	held       atomic.Int64
+	workers    atomic.Int64 // the last id given to a worker
 }
 
 // RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
@@ -93,7 +93,7 @@ func (c *client) open() error {
 	var err error
 	c.locker, err = openLocker(c.config, locker.Settings{
 		URLs: c.config.URLs, Owner: fmt.Sprintf("%s.%d", c.config.Client, c.config.Life), Window: c.config.Window,
-		Clock: c.drift, Between: func() { c.doom.at(Between) },
+		Clock: c.drift, Between: func() { c.crashPoint.killAt(Between) },
 	}, c.votes)
 	return err
 }
@@ -121,7 +121,7 @@ func (a *answers) send(x Answer) {
 // serve starts the traffic and obeys until it is told to quit, which it reports, or the input ends. It returns when
 // nothing of it runs any more.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
-	defer pulse.Watch(c.history, c.config.Client, c.config.Life)() // before anybody waits for a lock
+	defer stalls.Detect(c.history, c.config.Client, c.config.Life)() // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())
 	var storm, telling sync.WaitGroup
 	defer telling.Wait()
@@ -155,13 +155,13 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 			c.pass(cmd)
 		case Round:
 			c.round(cmd)
-		case Doom:
-			if cmd.Moment != Spared {
-				out.send(Answer{Done: Doom}) // before: afterwards may be too late
-				c.doom.arm(cmd.Moment)
+		case SetCrashPoint:
+			if cmd.CrashPoint != NoCrashPoint {
+				out.send(Answer{Done: SetCrashPoint}) // before: afterwards may be too late
+				c.crashPoint.set(cmd.CrashPoint)
 				continue
 			}
-			c.doom.disarm()
+			c.crashPoint.clear()
 		case Drift:
 			c.drift.gain(cmd.Gain)
 		case Quit:

@@ -84,7 +84,7 @@ func TestClientsInContainers(t *testing.T) {
 		require.Eventually(t, func() bool { return writes(0, 0) > was }, soon, look)
 	})
 	t.Run("freeze themselves", func(t *testing.T) {
-		require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 		was, other := -1, 0
 		require.Eventually(t, func() bool {
 			if n := writes(0, 0); n != was {
@@ -96,7 +96,7 @@ func TestClientsInContainers(t *testing.T) {
 		require.Eventually(t, func() bool { return writes(0, 0) > was }, soon, look)
 	})
 	t.Run("kill themselves, and live again", func(t *testing.T) {
-		require.NoError(t, f.Doom(t.Context(), 0, traffic.Holding))
+		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.Holding))
 		require.NoError(t, f.WaitGone(t.Context(), 0, soon))
 		require.NoError(t, f.Start(t.Context(), 0))
 		require.Eventually(t, both(1), soon, look)

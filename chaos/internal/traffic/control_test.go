@@ -173,6 +173,6 @@ func TestAMixedFleetExcludesEachOther(t *testing.T) {
 	assert.Empty(t, log.all())
 	events := read(t, f)
 	assert.Empty(t, check.Exclusion(events).Findings)
-	assert.Empty(t, check.Sound(events).Findings)
+	assert.Empty(t, check.WellFormed(events).Findings)
 	assert.Empty(t, lostWrites(events))
 }

@@ -141,8 +141,8 @@ func (f *Fleet) Thaw(_ context.Context, client int) error { return f.to(client, 
 // CanFreeze returns nil, or why clients cannot be frozen here.
 func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
 
-// CanDoom returns nil: clients know how to end themselves.
-func (f *Fleet) CanDoom() error { return nil }
+// CanSetCrashPoint returns nil: clients know how to end themselves.
+func (f *Fleet) CanSetCrashPoint() error { return nil }
 
 func (f *Fleet) to(client int, do func(Running) error) error {
 	p := f.proc(client)
@@ -152,17 +152,17 @@ func (f *Fleet) to(client int, do func(Running) error) error {
 	return do(p.run)
 }
 
-// Doom has a client kill itself, or freeze, at the next such moment of its traffic, and returns when the client knows. Its
+// Doom has a client kill itself, or freeze, at the next such point of its traffic, and returns when the client knows. Its
 // death is expected then (see [Fleet.WaitGone]); a frozen one goes on with [Fleet.Thaw].
-// The moment [Spared] takes it back, and thaws a client that it has frozen.
-func (f *Fleet) Doom(ctx context.Context, client int, moment string) error {
-	if moment == Spared {
-		return f.spare(ctx, client)
+// The point [NoCrashPoint] takes it back, and thaws a client that it has frozen.
+func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
+	if point == NoCrashPoint {
+		return f.clearCrashPoint(ctx, client)
 	}
-	if !slices.Contains(Moments(), moment) {
-		return fmt.Errorf("a client cannot be doomed %q: there are %q", moment, Moments())
+	if !slices.Contains(CrashPoints(), point) {
+		return fmt.Errorf("a client has no crash point %q: there are %q", point, CrashPoints())
 	}
-	if moment == FrozenHolding {
+	if point == FrozenHolding {
 		if err := canFreeze(); err != nil {
 			return err
 		}
@@ -171,14 +171,14 @@ func (f *Fleet) Doom(ctx context.Context, client int, moment string) error {
 	if p == nil {
 		return fmt.Errorf("client %s does not run", Name(client))
 	}
-	if moment != FrozenHolding {
+	if point != FrozenHolding {
 		p.expect()
 	}
-	return p.do(ctx, Command{Do: Doom, Moment: moment}, tellTimeout)
+	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: point}, tellTimeout)
 }
 
-// spare takes a doom back. The client may freeze in the very moment in which it is told, so it is thawed until it answers.
-func (f *Fleet) spare(ctx context.Context, client int) error {
+// spare takes a doom back. The client may freeze in the very point in which it is told, so it is thawed until it answers.
+func (f *Fleet) clearCrashPoint(ctx context.Context, client int) error {
 	p := f.proc(client)
 	if p == nil {
 		return fmt.Errorf("client %s does not run", Name(client))
@@ -201,7 +201,7 @@ func (f *Fleet) spare(ctx context.Context, client int) error {
 			}
 		}
 	})
-	return p.do(ctx, Command{Do: Doom, Moment: Spared}, tellTimeout)
+	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
 }
 
 // RunClock has the clock that a client's lock goes by gain so many seconds a second from now on, and returns when it does. 0: it

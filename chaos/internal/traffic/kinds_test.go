@@ -185,7 +185,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 
 			events := read(t, f)
 			goneRound(t, events[before:], f.Names(), traffic.Lists[list])
-			assert.Empty(t, check.Sound(events).Findings)
+			assert.Empty(t, check.WellFormed(events).Findings)
 			assert.Zero(t, has(events, func(e history.Event) bool { return e.Kind == history.Broken }))
 			for where, n := range lostWrites(events) {
 				assert.Equal(t, "trusting test:unfenced-over", where, "%d writes lost", n)

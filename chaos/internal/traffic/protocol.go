@@ -57,7 +57,7 @@ type Command struct {
 	Fencing  bool          `json:"fencing,omitempty"`
 	Patience time.Duration `json:"patience,omitempty"`
 	// Moment belongs to Doom.
-	Moment string `json:"moment,omitempty"`
+	CrashPoint string `json:"crash_point,omitempty"`
 	// Gain belongs to Drift.
 	Gain float64 `json:"gain,omitempty"`
 }
@@ -72,7 +72,7 @@ const (
 	// once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
 	Round = "round"
 	// Doom has the client kill or freeze itself at the next Moment of its traffic.
-	Doom = "doom"
+	SetCrashPoint = "set-crash-point"
 	// Drift has the clock that the lock goes by gain Gain seconds a second from now on. 0: it runs as it was started, and stays
 	// ahead by what it has gained.
 	Drift = "drift"
@@ -82,8 +82,8 @@ const (
 
 // The moments of a doom.
 const (
-	// Spared: at none.
-	Spared = ""
+	// NoCrashPoint: at none.
+	NoCrashPoint = ""
 	// Acquiring: killed a few hundred microseconds to milliseconds after Lock was called.
 	Acquiring = "acquiring"
 	// Between: killed between the two steps of a lock that takes two.
@@ -98,7 +98,7 @@ const (
 )
 
 // Moments returns all of them.
-func Moments() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
+func CrashPoints() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
 
 // Answer is what a client tells the harness.
 type Answer struct {

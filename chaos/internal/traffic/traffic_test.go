@@ -313,7 +313,7 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 
 	events, err := history.ReadDir(f.Dir)
 	require.NoError(t, err)
-	assert.Empty(t, check.Sound(events).Findings)
+	assert.Empty(t, check.WellFormed(events).Findings)
 	assert.Empty(t, check.Exclusion(events).Findings)
 	events = append([]history.Event{{Kind: history.Phase, Phase: history.Calm}}, events...)
 	assert.Empty(t, check.Liveness(events, f.Names(), traffic.Names("test:", traffic.Groups), time.Hour*24*365).Findings)

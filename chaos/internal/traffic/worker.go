@@ -117,7 +117,7 @@ func (w *worker) cycle(ctx context.Context, t try) bool {
 	a := newAttempt(w, t)
 	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
 	wait, cancel := context.WithTimeout(ctx, t.patience)
-	w.client.doom.soon(Acquiring)
+	w.client.crashPoint.killDuring(Acquiring)
 	l, err := w.client.locker.Lock(wait, t.Request)
 	cancel()
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *worker) cycle(ctx context.Context, t try) bool {
 	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
 	unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	w.client.doom.soon(Releasing)
+	w.client.crashPoint.killDuring(Releasing)
 	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(l.Unlock(unlock))})
 	return true
 }

@@ -10,22 +10,22 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/pulse"
 	"github.com/redlock-go/redlock/chaos/internal/register"
+	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // stage is what a scenario is played on: clients, registers, and the harness's own history.
 type stage struct {
 	Options
-	scenario  Scenario
-	masters   masters
-	prefix    string // of all names
-	dir       string // of the histories
-	log       *history.Writer
-	stopPulse func() // of this process: the proxies before the masters are in it
-	fleet     *traffic.Fleet
-	registers map[string]*register.Register
+	scenario          Scenario
+	masters           masters
+	prefix            string // of all names
+	dir               string // of the histories
+	log               *history.Writer
+	stopStallDetector func() // of this process: the proxies before the masters are in it
+	fleet             *traffic.Fleet
+	registers         map[string]*register.Register
 }
 
 func newStage(s Scenario, o Options, m masters) (_ *stage, err error) {
@@ -48,7 +48,7 @@ func newStage(s Scenario, o Options, m masters) (_ *stage, err error) {
 		}
 		st.registers[g.Register], addresses[g.Register] = r, r.Addr()
 	}
-	st.stopPulse = pulse.Watch(st.log, "", 0)
+	st.stopStallDetector = stalls.Detect(st.log, "", 0)
 	st.fleet = &traffic.Fleet{
 		Runner: o.Runner, Size: s.clients(), Dir: dir, Logs: logs, Log: st.log.Write,
 		Configure: func(client int) traffic.Config {
@@ -93,7 +93,7 @@ func (s *stage) broken(err error) {
 // close ends the clients and returns the whole history, which it also saves in one file. On an error it returns what there is of it.
 func (s *stage) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
-	s.stopPulse()
+	s.stopStallDetector()
 	closing := s.log.Close()
 	events, err := history.ReadDir(s.dir)
 	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events))

@@ -9,8 +9,8 @@ import (
 
 // Sound checks that the history is one that working clients can have written, in the order of its times, so that a
 // writer's bug does not pass for safety.
-func Sound(events []history.Event) Verdict {
-	v := on(events, "soundness")
+func WellFormed(events []history.Event) Verdict {
+	v := on(events, "well-formed")
 	v.Looked = fmt.Sprintf("%d events", len(events))
 	acquired := map[history.ID]bool{}
 	last := time.Duration(0)

@@ -11,15 +11,15 @@ import (
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
-// TestDrillsCatchWhatTheyAreAbout: each drill of turns finds the mistake that it is about, in our own lock with a
+// TestMicroScenariosCatchWhatTheyAreAbout: each microScenario of turns finds the mistake that it is about, in our own lock with a
 // script rewritten.
-func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
+func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		drill    string
-		scripts  string // the beginnings of their names, separated by spaces
-		old, new string
-		crime    string
+		microScenario string
+		scripts       string // the beginnings of their names, separated by spaces
+		old, new      string
+		crime         string
 	}{
 		"releases that nobody hears of": {
 			"two names in turn", "mutex_release entry_release", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'",
@@ -44,7 +44,7 @@ func TestDrillsCatchWhatTheyAreAbout(t *testing.T) {
 				}
 				return text
 			}
-			caught(t, simulation.Product(broken.Hooks(seam.Hooks{Script: script})), c.drill, 15, c.crime)
+			caught(t, simulation.Product(broken.Hooks(seam.Hooks{Script: script})), c.microScenario, 15, c.crime)
 			require.Len(t, rewritten, len(strings.Fields(c.scripts)), "the script is another than it was")
 		})
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// drillsOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for long.
-var drillsOfTurns = []drill{
-	{name: "two names in turn", draw: drowsyOnTwo, play: (*scene).namesInTurn},
-	{name: "a dead writer's intent", draw: farBounds, play: (*scene).deadWriter},
+// microScenariosOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for long.
+var microScenariosOfTurns = []microScenario{
+	{name: "two names in turn", draw: drowsyOnTwo, play: (*env).namesInTurn},
+	{name: "a dead writer's intent", draw: farBounds, play: (*env).deadWriter},
 }
 
 // drowsyOnTwo clients hardly ask again by themselves, and want two names.
@@ -20,12 +20,12 @@ func drowsyOnTwo(r *rand.Rand, s *Schedule) {
 
 // namesInTurn: a Locker hears every release of a name that it waits for, also when it waited for the name before, and
 // has waited for another all the time.
-func (sc *scene) namesInTurn() {
-	holders, waiters := sc.worker(0), []*worker{sc.worker(1), sc.worker(1)}
+func (e *env) namesInTurn() {
+	holders, waiters := e.worker(0), []*worker{e.worker(1), e.worker(1)}
 	kinds := []Kind{Mutex, Writer, Reentrant}
-	kept := sc.rng.IntN(2)
+	kept := e.rng.IntN(2)
 	wanted := func(i int, owner string) Want {
-		w := Want{Kind: kinds[sc.rng.IntN(len(kinds))], Names: sc.schedule.Names[i:][:1]}
+		w := Want{Kind: kinds[e.rng.IntN(len(kinds))], Names: e.schedule.Names[i:][:1]}
 		if w.Kind == Reentrant {
 			w.Owner = owner
 		}
@@ -38,12 +38,12 @@ func (sc *scene) namesInTurn() {
 	}
 	// release ends a hold, and checks how soon the waiter has the name.
 	release := func(h *holding, w *worker, got <-chan *holding, what string) bool {
-		released := sc.now()
+		released := e.now()
 		h.sure()
 		next := <-got
 		// One attempt, and a look at what is in the way if it meets the release.
 		if bound := 3 * w.client.Timeout; next == nil || next.from-released > bound {
-			sc.problem(ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
+			e.problem(ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
 		}
 		if next != nil {
 			next.sure()
@@ -64,13 +64,13 @@ func (sc *scene) namesInTurn() {
 				return
 			}
 			got := wait(waiters[1], wanted(other, "owner2"))
-			holders.pause(context.Background(), 200*time.Millisecond+within(sc.rng, 300*time.Millisecond))
+			holders.pause(context.Background(), 200*time.Millisecond+within(e.rng, 300*time.Millisecond))
 			if !release(h, waiters[1], got, "while its client waits for another name") {
 				return
 			}
 			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile the waiter is not subscribed to it
 			if long.lock.Context().Err() != nil {
-				sc.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
+				e.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
 			}
 		}
 		if !release(long, waiters[0], longWait, "for which its client waited while others came and went") {
@@ -94,48 +94,48 @@ func farBounds(r *rand.Rand, s *Schedule) {
 
 // deadWriter: a writer, or another exclusive waiter, keeps new readers out as long as it lives. After its death it
 // keeps them out for no longer than the TTL of its intent, whatever its retry bounds are.
-func (sc *scene) deadWriter() {
-	first, second, writer := sc.worker(0), sc.worker(0), sc.worker(1)
-	h := first.must(sc.want(Reader), 2*time.Second, "nobody holds it")
+func (e *env) deadWriter() {
+	first, second, writer := e.worker(0), e.worker(0), e.worker(1)
+	h := first.must(e.want(Reader), 2*time.Second, "nobody holds it")
 	if h == nil {
 		return
 	}
 	wrote := make(chan *holding, 1)
-	kind := []Kind{Writer, Writer, Mutex, Reentrant, Several}[sc.rng.IntN(5)]
-	go func() { wrote <- writer.take(sc.want(kind), patient{most: time.Minute}) }()
+	kind := []Kind{Writer, Writer, Mutex, Reentrant, Several}[e.rng.IntN(5)]
+	go func() { wrote <- writer.take(e.want(kind), patient{most: time.Minute}) }()
 	time.Sleep(2 * writer.client.Timeout) // its first attempt, and its look at what is in the way
 
 	came := make(chan *holding, 1)
-	go func() { came <- second.take(sc.want(Reader), patient{most: time.Minute}) }()
+	go func() { came <- second.take(e.want(Reader), patient{most: time.Minute}) }()
 	select {
 	case early := <-came:
-		sc.problem(ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(sc.now()), kind)
+		e.problem(ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(e.now()), kind)
 		if early != nil {
 			early.sure()
 		}
 		came <- nil
-	case <-time.After(2*time.Second + within(sc.rng, 3*time.Second)): // the intent is renewed several times
+	case <-time.After(2*time.Second + within(e.rng, 3*time.Second)): // the intent is renewed several times
 	}
 	writer.host.Freeze()
-	dead := sc.now()
-	sc.note(writer.client.Name, "dead")
+	dead := e.now()
+	e.note(writer.client.Name, "dead")
 	life := writer.client.intentLife()
 	bound := life + life/50 + second.client.RetryMax + 3*second.client.Timeout
 	if next := <-came; next != nil {
 		if next.from-dead > bound {
-			sc.problem(ByLiveness, second.who, "was kept out for %v by a dead writer, %v at most were expected",
+			e.problem(ByLiveness, second.who, "was kept out for %v by a dead writer, %v at most were expected",
 				next.from-dead, bound)
 		}
 		next.sure()
 	}
 
-	sc.thaw(writer.client.Name)
+	e.thaw(writer.client.Name)
 	writer.host.Thaw()
 	h.sure()
 	if w := <-wrote; w != nil {
 		w.sure()
 	} else {
-		sc.problem(ByLiveness, writer.who,
-			"did not get %q when it lived again and the readers had gone", sc.schedule.Names[0])
+		e.problem(ByLiveness, writer.who,
+			"did not get %q when it lived again and the readers had gone", e.schedule.Names[0])
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Weather is what [Waiting] has to know of a run to tell how long somebody may have to wait.
-type Weather struct {
+// Availability is what [Waiting] has to know of a run to tell how long somebody may have to wait.
+type Availability struct {
 	// Masters is how many there are.
 	Masters int
 	// Clients are the names of the clients, by the indices that faults call them by.
@@ -37,7 +37,7 @@ type Weather struct {
 }
 
 // voting returns the stretches of time in which a majority of the masters voted, as far as the faults tell.
-func (w Weather) voting(events []history.Event) []span {
+func (w Availability) voting(events []history.Event) []span {
 	var end time.Duration
 	silent := make([][]span, w.Masters)
 	type hit struct {
@@ -101,7 +101,7 @@ func (w Weather) voting(events []history.Event) []span {
 }
 
 // allowed returns how long an acquisition may wait.
-func (w Weather) allowed(a attempt, ttls map[string]time.Duration) time.Duration {
+func (w Availability) allowed(a attempt, ttls map[string]time.Duration) time.Duration {
 	var longest time.Duration
 	for _, name := range a.asked.Locked() {
 		longest = max(longest, ttls[name])
@@ -111,7 +111,7 @@ func (w Weather) allowed(a attempt, ttls map[string]time.Duration) time.Duration
 
 // settled returns when waiters may begin to complain in a stretch in which a majority votes: what was before the history
 // was healthy, so that the first stretch has nothing to recover from.
-func (w Weather) settled(g span) time.Duration {
+func (w Availability) settled(g span) time.Duration {
 	if g.from == 0 {
 		return 0
 	}

@@ -9,25 +9,25 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// drillsOfHolding are about what a holder has.
-var drillsOfHolding = []drill{
-	{name: "frozen through the deadline", draw: nothing, play: (*scene).frozenThrough},
-	{name: "given up", draw: nothing, play: (*scene).givenUp},
-	{name: "attached", draw: keepers, play: (*scene).attached},
-	{name: "depth", draw: keepers, play: (*scene).depth},
-	{name: "longest hold", draw: awake, play: (*scene).longestHold},
+// microScenariosOfHolding are about what a holder has.
+var microScenariosOfHolding = []microScenario{
+	{name: "frozen through the deadline", draw: nothing, play: (*env).frozenThrough},
+	{name: "given up", draw: nothing, play: (*env).givenUp},
+	{name: "attached", draw: keepers, play: (*env).attached},
+	{name: "depth", draw: keepers, play: (*env).depth},
+	{name: "longest hold", draw: awake, play: (*env).longestHold},
 }
 
 // frozenThrough: a lock that was told lost, or whose deadline has passed, is over, also when an extension that was in time is
 // heard of then: in the last millisecond, in which it is told; or when a process thaws.
-func (sc *scene) frozenThrough() {
+func (e *env) frozenThrough() {
 	const way = 20 * time.Millisecond
-	for _, m := range sc.world.Masters() {
+	for _, m := range e.world.Masters() {
 		m.Delay(way, 0)
 	}
-	w := sc.worker(0)
+	w := e.worker(0)
 	for i := range 12 {
-		h := w.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+		h := w.must(e.want(Mutex), 2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
@@ -35,14 +35,14 @@ func (sc *scene) frozenThrough() {
 		ask := func() error { return h.lock.Extend(context.Background()) }
 		var err error
 		if i%2 == 0 {
-			time.Sleep(until - within(sc.rng, 900*time.Microsecond) - 2*way - sc.now())
+			time.Sleep(until - within(e.rng, 900*time.Microsecond) - 2*way - e.now())
 			err = ask()
 		} else {
 			err = w.sleepThrough(until, way, ask)
 		}
 		time.Sleep(2 * time.Millisecond)
 		if later := h.until(); err == nil || h.lock.Context().Err() == nil || later > until+time.Microsecond {
-			sc.problem(ByTold, w.who, "%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
+			e.problem(ByLossNotified, w.who, "%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
 				h.want.Names, stamp(later), stamp(until), err)
 		}
 		h.believe("over")
@@ -67,14 +67,14 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 }
 
 // givenUp: what a caller wanted who has had its answer is not asked of a master that was not asked by then.
-func (sc *scene) givenUp() {
-	w, other := sc.worker(0), sc.worker(1)
-	taken := other.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+func (e *env) givenUp() {
+	w, other := e.worker(0), e.worker(1)
+	taken := other.must(e.want(Mutex), 2*time.Second, "nobody holds it")
 	if taken == nil {
 		return
 	}
 	for range 4 {
-		down := sc.some(sc.schedule.Masters - sc.majority())
+		down := e.some(e.schedule.Masters - e.majority())
 		for _, m := range down {
 			m.Freeze()
 		}
@@ -83,18 +83,18 @@ func (sc *scene) givenUp() {
 		if h == nil {
 			return
 		}
-		want := sc.want(Mutex)
+		want := e.want(Mutex)
 		want.Try = true
 		if w.take(want, patient{most: time.Second}) != nil {
 			w.problem(ByContract, w.who, "got %q though it is held", want.Names)
 		}
-		left := sc.now()
-		time.Sleep(within(sc.rng, w.client.Timeout/2))
+		left := e.now()
+		time.Sleep(within(e.rng, w.client.Timeout/2))
 		for _, m := range down {
 			m.Thaw()
 		}
 		time.Sleep(time.Second)
-		sc.unasked(w.client.Name, want.Names, left)
+		e.unasked(w.client.Name, want.Names, left)
 		h.sure()
 	}
 	taken.sure()
@@ -114,88 +114,88 @@ func (h *history) unasked(client string, names []string, since time.Duration) {
 }
 
 // attached: a handle on a lock of another process, which stops, extends and unlocks it, and nobody comes between.
-func (sc *scene) attached() {
-	first, second, third := sc.worker(0), sc.worker(1), sc.worker(1)
+func (e *env) attached() {
+	first, second, third := e.worker(0), e.worker(1), e.worker(1)
 	ctx := context.Background()
-	name := sc.schedule.Names[0]
+	name := e.schedule.Names[0]
 	if _, err := second.locker.Attach(ctx, name, "nobody's"); !errors.Is(err, redlock.ErrLost) {
-		sc.problem(ByContract, second.who, "attaching to what nobody holds says: %v", err)
+		e.problem(ByContract, second.who, "attaching to what nobody holds says: %v", err)
 	}
-	h := first.must(sc.want(Mutex), 2*time.Second, "nobody holds it")
+	h := first.must(e.want(Mutex), 2*time.Second, "nobody holds it")
 	if h == nil {
 		return
 	}
 	if _, err := second.locker.Attach(ctx, name, "another's"); !errors.Is(err, redlock.ErrHeld) {
-		sc.problem(ByContract, second.who, "attaching with another token says: %v", err)
+		e.problem(ByContract, second.who, "attaching with another token says: %v", err)
 	}
-	time.Sleep(within(sc.rng, first.client.TTL/4))
-	down := sc.some(sc.schedule.Masters - sc.majority())
+	time.Sleep(within(e.rng, first.client.TTL/4))
+	down := e.some(e.schedule.Masters - e.majority())
 	for _, m := range down {
 		m.Freeze()
 	}
 	l, err := second.locker.Attach(ctx, name, h.lock.Token())
 	if err != nil {
-		sc.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
+		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
 		return
 	}
-	a := second.begin(sc.want(Mutex), l, sc.now())
+	a := second.begin(e.want(Mutex), l, e.now())
 	first.host.Freeze()
 	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the budget, and as much for what the clocks gained
 	if !first.client.Keepalive && a.until() > h.until()+drifts {
-		sc.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
+		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
 	}
 	waited := make(chan *holding)
-	go func() { waited <- third.take(sc.want(Mutex), patient{most: 10 * third.client.TTL}) }()
+	go func() { waited <- third.take(e.want(Mutex), patient{most: 10 * third.client.TTL}) }()
 	for range 4 { // longer than the first TTL lasts
 		time.Sleep(first.client.TTL / 3)
 		if err := l.Extend(ctx); err != nil {
-			sc.problem(ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
+			e.problem(ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
 		}
 	}
 	for _, m := range down {
 		m.Thaw()
 	}
 	a.sure()
-	released := sc.now()
+	released := e.now()
 	if next := <-waited; next == nil || next.from < released-time.Millisecond || next.from-released > 3*third.client.Timeout {
-		sc.problem(ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
+		e.problem(ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
 			name, stamp(released), next != nil)
 	} else {
 		next.sure()
 	}
 	h.stop()
-	sc.thaw(first.client.Name)
+	e.thaw(first.client.Name)
 	first.host.Thaw()
 	time.Sleep(first.client.Timeout) // it finds its lock over
 	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
-		sc.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
+		e.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
 	}
 }
 
 // depth: the holds that an owner has, at however many processes, while nothing is in flight; with a minority of the masters
 // gone, too.
-func (sc *scene) depth() {
-	want := sc.want(Reentrant)
+func (e *env) depth() {
+	want := e.want(Reentrant)
 	var held []*holding
 	look := func(when string) {
-		time.Sleep(3 * sc.schedule.Clients[0].Timeout)
+		time.Sleep(3 * e.schedule.Clients[0].Timeout)
 		for _, h := range held {
 			if n := h.lock.Depth(); n != len(held) {
-				sc.problem(ByContract, h.who, "the owner has %d holds, and Depth says %d, %s", len(held), n, when)
+				e.problem(ByContract, h.who, "the owner has %d holds, and Depth says %d, %s", len(held), n, when)
 			}
 		}
 	}
 	take := func() {
-		w := sc.worker(sc.rng.IntN(2))
+		w := e.worker(e.rng.IntN(2))
 		if h := w.must(want, 2*time.Second, "it is the owner's"); h != nil {
 			held = append(held, h)
 		}
 	}
 	give := func() {
-		i := sc.rng.IntN(len(held))
+		i := e.rng.IntN(len(held))
 		held[i].sure()
 		if n := held[i].lock.Depth(); n != 0 {
-			sc.problem(ByContract, held[i].who, "Depth of a hold that has ended says %d", n)
+			e.problem(ByContract, held[i].who, "Depth of a hold that has ended says %d", n)
 		}
 		held = append(held[:i], held[i+1:]...)
 	}
@@ -205,7 +205,7 @@ func (sc *scene) depth() {
 	}
 	give()
 	look("after an Unlock")
-	gone := sc.some(sc.schedule.Masters - sc.majority())
+	gone := e.some(e.schedule.Masters - e.majority())
 	for _, m := range gone {
 		m.Stop()
 	}
@@ -229,11 +229,11 @@ func awake(_ *rand.Rand, s *Schedule) {
 }
 
 // longestHold: a lock with a maximum is kept alive until then, and not longer, and is another's at once.
-func (sc *scene) longestHold() {
-	w, other := sc.worker(0), sc.worker(1)
+func (e *env) longestHold() {
+	w, other := e.worker(0), e.worker(1)
 	for _, kind := range []Kind{Mutex, Writer, Reentrant} {
-		want := sc.want(kind)
-		want.MaxHold = within(sc.rng, 3*w.client.TTL)
+		want := e.want(kind)
+		want.MaxHold = within(e.rng, 3*w.client.TTL)
 		h := w.must(want, 2*time.Second, "nobody holds it")
 		if h == nil {
 			return
@@ -246,15 +246,15 @@ func (sc *scene) longestHold() {
 		waited := make(chan *holding)
 		go func() { waited <- other.take(want, patient{most: 5 * w.client.TTL}) }()
 		w.pause(h.lock.Context(), 4*w.client.TTL)
-		end := sc.now()
+		end := e.now()
 		exact := 2*time.Millisecond + h.want.MaxHold/200 // it is told a millisecond before, by a clock that drifts
 		if end < soonest-exact || end > latest+exact || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			sc.problem(ByTold, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
+			e.problem(ByLossNotified, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
 				kind, h.want.MaxHold, stamp(h.asked), stamp(h.from), stamp(end), context.Cause(h.lock.Context()))
 		}
 		next := <-waited
 		if next == nil || next.from > latest+exact+3*other.client.Timeout {
-			sc.problem(ByLiveness, other.who, "did not get %q when its maximum had come by %v: %v",
+			e.problem(ByLiveness, other.who, "did not get %q when its maximum had come by %v: %v",
 				want.Names, stamp(latest), next != nil)
 		}
 		if next != nil {

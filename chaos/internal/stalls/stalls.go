@@ -1,5 +1,5 @@
 // Package pulse notices when a process did not run, or a processor did not serve it: it was frozen, or the machine was busy, or away.
-package pulse
+package stalls
 
 import (
 	"sync"
@@ -15,7 +15,7 @@ const (
 )
 
 // watch is of one process, which writes down what it notices.
-type watch struct {
+type detector struct {
 	history *history.Writer
 	client  string
 	life    int
@@ -26,26 +26,26 @@ type watch struct {
 
 // Watch writes into a process's history when that does not run, as [history.Stalled] and [history.Starved], from its return until stop is
 // called. The client is "" where the process is the harness.
-func Watch(w *history.Writer, client string, life int) (stop func()) {
-	x := &watch{history: w, client: client, life: life, over: make(chan struct{})}
-	x.begin(x.process)
-	x.processors()
-	x.begun.Wait()
+func Detect(w *history.Writer, client string, life int) (stop func()) {
+	d := &detector{history: w, client: client, life: life, over: make(chan struct{})}
+	d.begin(d.process)
+	d.processors()
+	d.begun.Wait()
 	return func() {
-		close(x.over)
-		x.all.Wait()
+		close(d.over)
+		d.all.Wait()
 	}
 }
 
 // begin runs what watches and says when it has begun.
-func (x *watch) begin(watch func(begun func())) {
-	x.begun.Add(1)
-	x.all.Go(func() { watch(x.begun.Done) })
+func (d *detector) begin(watch func(begun func())) {
+	d.begun.Add(1)
+	d.all.Go(func() { watch(d.begun.Done) })
 }
 
 // process writes down when the process did not run.
-func (x *watch) process(begun func()) {
-	clock := x.history.Clock()
+func (d *detector) process(begun func()) {
+	clock := d.history.Clock()
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
 	last := clock.Now()
@@ -55,10 +55,10 @@ func (x *watch) process(begun func()) {
 		case <-ticks.C:
 			now := clock.Now()
 			if late := now - last - tick; late > stalled {
-				x.history.Write(history.Event{T: now, Kind: history.Stalled, Client: x.client, Life: x.life, Stall: late})
+				d.history.Write(history.Event{T: now, Kind: history.Stalled, Client: d.client, Life: d.life, Stall: late})
 			}
 			last = now
-		case <-x.over:
+		case <-d.over:
 			return
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package pulse
+package stalls
 
 // processors needs threads that keep to one processor, which only Linux has.
-func (x *watch) processors() {}
+func (d *detector) processors() {}

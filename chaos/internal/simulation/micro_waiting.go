@@ -9,11 +9,11 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// drillsOfWaiting are about who gets a lock that several want, and how soon.
-var drillsOfWaiting = []drill{
-	{name: "shares", draw: rivals, play: (*scene).shares},
-	{name: "readers without a gap", draw: readers, play: (*scene).writerBetween},
-	{name: "news of a release", draw: drowsy, play: (*scene).news},
+// microScenariosOfWaiting are about who gets a lock that several want, and how soon.
+var microScenariosOfWaiting = []microScenario{
+	{name: "shares", draw: rivals, play: (*env).shares},
+	{name: "readers without a gap", draw: readers, play: (*env).writerBetween},
+	{name: "news of a release", draw: drowsy, play: (*env).news},
 }
 
 // rivals ask for one name again as soon as they have released it, a few milliseconds from the masters.
@@ -36,7 +36,7 @@ type tenure struct {
 	shown      bool          // a holder asked for the token
 }
 
-// tenures are those of a drill, by token.
+// tenures are those of a microScenario, by token.
 type tenures struct {
 	mu  sync.Mutex
 	all map[string]*tenure
@@ -70,58 +70,58 @@ func (ts *tenures) sorted() []*tenure {
 
 // shares: a process that releases a name leaves it to those who wait elsewhere, so that each gets its turn; what it hands over
 // within itself has an end (see redlock.WithoutHandOver), and is never a lock whose token was asked for.
-func (sc *scene) shares() {
+func (e *env) shares() {
 	var trip time.Duration
-	for _, f := range sc.schedule.Faults {
-		f.begin(sc.run)
+	for _, f := range e.schedule.Faults {
+		f.inject(e.run)
 		trip = max(trip, 2*f.Delay)
 	}
 	had := &tenures{all: make(map[string]*tenure)}
 	var all []func()
-	for client, c := range sc.schedule.Clients {
+	for client, c := range e.schedule.Clients {
 		for range c.Workers {
-			w := sc.worker(client)
-			all = append(all, func() { w.grab(sc, had, client) })
+			w := e.worker(client)
+			all = append(all, func() { w.grab(e, had, client) })
 		}
 	}
 	together(all...)
 
-	ttl := sc.schedule.MaxTTL()
+	ttl := e.schedule.MaxTTL()
 	// 4 times what the masters took: a scout and then the others, each behind what was on its way over the connection.
 	slice := min(ttl/8, max(50*time.Millisecond, 4*4*trip))
-	shares := make([]int, len(sc.schedule.Clients))
+	shares := make([]int, len(e.schedule.Clients))
 	for _, t := range had.sorted() {
 		if t.last-t.first > slice+trip {
-			sc.problem(ByLiveness, sc.schedule.Clients[t.client].Name,
+			e.problem(ByLiveness, e.schedule.Clients[t.client].Name,
 				"kept %q for %v by handing it over, while others waited; %v at most were expected",
-				sc.schedule.Names[0], t.last-t.first, slice+trip)
+				e.schedule.Names[0], t.last-t.first, slice+trip)
 		}
 		shares[t.client]++
 	}
-	sc.fair(Mutex, shares)
-	sc.fair(Reentrant, sc.owners())
+	e.fair(Mutex, shares)
+	e.fair(Reentrant, e.owners())
 }
 
 // fair: each of two clients had its turn, though both always wanted the name.
-func (sc *scene) fair(kind Kind, shares []int) {
+func (e *env) fair(kind Kind, shares []int) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
-			sc.problem(ByLiveness, sc.schedule.Clients[client].Name,
+			e.problem(ByLiveness, e.schedule.Clients[client].Name,
 				"had the %v %q %d times of %d, less than a quarter of its share, though it always wanted it",
-				kind, sc.schedule.Names[0], n, all)
+				kind, e.schedule.Names[0], n, all)
 		}
 	}
 }
 
 // owners has an owner of each client take the name again and again, and returns how often each had it.
-func (sc *scene) owners() []int {
-	shares := make([]int, len(sc.schedule.Clients))
-	until := sc.now() + time.Second
+func (e *env) owners() []int {
+	shares := make([]int, len(e.schedule.Clients))
+	until := e.now() + time.Second
 	var all []func()
 	for client := range shares {
-		w := sc.worker(client)
-		want := sc.want(Reentrant)
-		want.Owner = sc.schedule.Clients[client].Name
+		w := e.worker(client)
+		want := e.want(Reentrant)
+		want.Owner = e.schedule.Clients[client].Name
 		all = append(all, func() {
 			for w.now() < until {
 				h := w.must(want, time.Minute, "nobody holds it for long")
@@ -139,9 +139,9 @@ func (sc *scene) owners() []int {
 }
 
 // grab takes the name again and again, and holds it for a moment.
-func (w *worker) grab(sc *scene, had *tenures, client int) {
-	for w.now() < sc.schedule.Storm {
-		h := w.must(sc.want(Mutex), time.Minute, "nobody holds it for long")
+func (w *worker) grab(e *env, had *tenures, client int) {
+	for w.now() < e.schedule.Storm {
+		h := w.must(e.want(Mutex), time.Minute, "nobody holds it for long")
 		if h == nil {
 			return
 		}
@@ -150,7 +150,7 @@ func (w *worker) grab(sc *scene, had *tenures, client int) {
 			h.lock.Token()
 		}
 		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
-		token := sc.leaseToken(sc.schedule.Names[0]) // Lock.Token would keep the lock from being handed over
+		token := e.leaseToken(e.schedule.Names[0]) // Lock.Token would keep the lock from being handed over
 		h.sure()
 		if had.add(client, h, token, shown) {
 			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
@@ -159,9 +159,9 @@ func (w *worker) grab(sc *scene, had *tenures, client int) {
 }
 
 // leaseToken is the token that most of the masters hold a mutex with.
-func (sc *scene) leaseToken(name string) (token string) {
+func (e *env) leaseToken(name string) (token string) {
 	votes := make(map[string]int)
-	for _, m := range sc.world.Masters() {
+	for _, m := range e.world.Masters() {
 		held := m.Get(name)
 		if votes[held]++; votes[held] > votes[token] {
 			token = held
@@ -187,14 +187,14 @@ func readers(r *rand.Rand, s *Schedule) {
 }
 
 // writerBetween: a waiting writer keeps new readers out, so that it gets the lock when those have gone that are in.
-func (sc *scene) writerBetween() {
+func (e *env) writerBetween() {
 	var all []func()
 	over := make(chan struct{})
 	var most time.Duration
-	for client, c := range sc.schedule.Clients[:2] {
+	for client, c := range e.schedule.Clients[:2] {
 		most = max(most, c.Stay)
 		for n := range c.Workers {
-			w := sc.worker(client)
+			w := e.worker(client)
 			all = append(all, func() {
 				w.pause(context.Background(), time.Duration(n)*c.Stay/3+time.Duration(client)*c.Stay/6)
 				for {
@@ -203,7 +203,7 @@ func (sc *scene) writerBetween() {
 						return
 					default:
 					}
-					if h := w.must(sc.want(Reader), time.Minute, "no writer holds it for long"); h != nil {
+					if h := w.must(e.want(Reader), time.Minute, "no writer holds it for long"); h != nil {
 						w.pause(context.Background(), c.Stay)
 						h.sure()
 					}
@@ -213,12 +213,12 @@ func (sc *scene) writerBetween() {
 	}
 	all = append(all, func() {
 		defer close(over)
-		w := sc.worker(2)
+		w := e.worker(2)
 		// The first attempt, the look that leaves the intent, and the attempt when the last reader has gone.
 		bound := most + 3*w.client.Timeout
 		for range 3 {
 			w.pause(context.Background(), 2*most)
-			h := w.must(sc.want(Writer), bound, "it waits for the readers that are in, and keeps others out")
+			h := w.must(e.want(Writer), bound, "it waits for the readers that are in, and keeps others out")
 			if h == nil {
 				return
 			}
@@ -253,12 +253,12 @@ var trouble = []struct {
 
 // news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt, whichever one
 // master is in trouble: also the one that contenders ask first.
-func (sc *scene) news() {
-	holder, waiter := sc.worker(0), sc.worker(1)
+func (e *env) news() {
+	holder, waiter := e.worker(0), e.worker(1)
 	kinds := []Kind{Mutex, Writer, Reentrant}
-	for _, m := range sc.world.Masters() {
+	for _, m := range e.world.Masters() {
 		for _, tr := range trouble {
-			want := sc.want(kinds[sc.rng.IntN(len(kinds))])
+			want := e.want(kinds[e.rng.IntN(len(kinds))])
 			h := holder.must(want, 2*time.Second, "nobody holds it")
 			if h == nil {
 				return
@@ -268,28 +268,28 @@ func (sc *scene) news() {
 			}
 			got := make(chan *holding)
 			go func() { got <- waiter.take(want, patient{most: 30 * time.Second}) }()
-			time.Sleep(within(sc.rng, time.Second) + 100*time.Millisecond)
-			sc.note("weather", "%s, master %d", tr.what, m.Index())
+			time.Sleep(within(e.rng, time.Second) + 100*time.Millisecond)
+			e.note("fault", "%s, master %d", tr.what, m.Index())
 			tr.begin(m, want.Names[0])
-			time.Sleep(within(sc.rng, 100*time.Millisecond))
-			released := sc.now()
+			time.Sleep(within(e.rng, 100*time.Millisecond))
+			released := e.now()
 			h.sure()
 			next := <-got
 			// A scout that is silent, one look at what is in the way of a stale one, and the attempt itself.
 			bound := 3 * waiter.client.Timeout
 			switch {
 			case next == nil:
-				sc.problem(ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
+				e.problem(ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
 					want.Names[0], tr.what, m.Index())
 			case next.from-released > bound:
-				sc.problem(ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
+				e.problem(ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
 					want.Names[0], next.from-released, bound, tr.what, m.Index())
 			}
 			if next != nil {
 				next.sure()
 			}
 			tr.end(m, want.Names[0])
-			time.Sleep(sc.schedule.Window + 2*time.Second) // what restarted may vote again
+			time.Sleep(e.schedule.Window + 2*time.Second) // what restarted may vote again
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // begin lets the fault happen.
-func (f Fault) begin(r *run) {
+func (f Fault) inject(r *run) {
 	if f.Client >= 0 && f.Master < 0 {
-		f.befall(r)
+		f.injectClient(r)
 		return
 	}
 	m := r.world.Master(f.Master)
@@ -79,7 +79,7 @@ func (f Fault) onPath(l *simnet.Link) {
 }
 
 // befall lets it happen to a client.
-func (f Fault) befall(r *run) {
+func (f Fault) injectClient(r *run) {
 	l := r.lives[f.Client]
 	switch {
 	case f.Kind == Jump:
@@ -87,7 +87,7 @@ func (f Fault) befall(r *run) {
 	case f.Kind == Pace:
 		l.host.Clock().Rate(f.Rate)
 	case f.Moment != AtOnce:
-		l.doom(f.Moment)
+		l.setCrashPoint(f.Moment)
 	case f.Kind == Freeze:
 		l.host.Freeze()
 	case f.Kind == Kill:
@@ -96,9 +96,9 @@ func (f Fault) befall(r *run) {
 }
 
 // end ends it.
-func (f Fault) end(r *run) {
+func (f Fault) heal(r *run) {
 	if f.Client >= 0 && f.Master < 0 {
-		f.release(r)
+		f.healClient(r)
 		return
 	}
 	m := r.world.Master(f.Master)
@@ -130,10 +130,10 @@ func (f Fault) end(r *run) {
 }
 
 // release ends it for a client.
-func (f Fault) release(r *run) {
+func (f Fault) healClient(r *run) {
 	switch l := r.lives[f.Client]; f.Kind {
 	case Freeze:
-		l.doom(AtOnce)
+		l.setCrashPoint(AtOnce)
 		if l.host.Frozen() {
 			r.thaw(l.host.Name())
 			l.host.Thaw()

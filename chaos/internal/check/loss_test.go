@@ -96,7 +96,7 @@ func TestTold(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Told(tt.story.events, []string{"a", "b"}, slack)
+			v := check.LossNotified(tt.story.events, []string{"a", "b"}, slack)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

@@ -1,6 +1,6 @@
 //go:build unix
 
-package pulse_test
+package stalls_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/pulse"
+	"github.com/redlock-go/redlock/chaos/internal/stalls"
 )
 
 // asWatched makes this test binary a process that watches itself, and writes its history there.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	pulse.Watch(w, "c1", 7)
+	stalls.Detect(w, "c1", 7)
 	w.Write(history.Event{Kind: history.Phase, Phase: history.Storm}) // it watches
 	select {}
 }
@@ -91,6 +91,6 @@ func TestNothingWatchesOnceItIsTold(t *testing.T) { // goleak looks
 	dir := t.TempDir()
 	w, err := history.Create(filepath.Join(dir, "harness.jsonl"), history.NewClock())
 	require.NoError(t, err)
-	pulse.Watch(w, "", 0)()
+	stalls.Detect(w, "", 0)()
 	require.NoError(t, w.Close())
 }

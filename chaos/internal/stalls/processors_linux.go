@@ -1,4 +1,4 @@
-package pulse
+package stalls
 
 import (
 	"runtime"
@@ -20,7 +20,7 @@ const (
 // processors writes down when a processor served no thread of this process. The other processors may have gone on meanwhile, and with
 // them most of the process; but not what was running on that one, as in a virtual machine whose host has taken a processor away in
 // the midst of it.
-func (x *watch) processors() {
+func (d *detector) processors() {
 	var mine unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mine); err != nil {
 		return // then nothing is excused
@@ -28,12 +28,12 @@ func (x *watch) processors() {
 	for cpu, left := 0, mine.Count(); left > 0; cpu++ {
 		if mine.IsSet(cpu) {
 			left--
-			x.begin(func(begun func()) { x.processor(cpu, begun) })
+			d.begin(func(begun func()) { d.processor(cpu, begun) })
 		}
 	}
 }
 
-func (x *watch) processor(cpu int, begun func()) {
+func (d *detector) processor(cpu int, begun func()) {
 	runtime.LockOSThread() // and never let go: the thread ends with the goroutine
 	var only unix.CPUSet
 	only.Set(cpu)
@@ -41,19 +41,19 @@ func (x *watch) processor(cpu int, begun func()) {
 		begun()
 		return
 	}
-	clock, tick := x.history.Clock(), unix.NsecToTimespec(processorTick.Nanoseconds())
+	clock, tick := d.history.Clock(), unix.NsecToTimespec(processorTick.Nanoseconds())
 	last := clock.Now()
 	begun()
 	for {
 		_ = unix.Nanosleep(&tick, nil) // a signal makes it short
 		now := clock.Now()
 		select {
-		case <-x.over:
+		case <-d.over:
 			return
 		default:
 		}
 		if late := now - last - processorTick; late > away {
-			x.history.Write(history.Event{T: now, Kind: history.Starved, Client: x.client, Life: x.life, Processor: cpu, Stall: late})
+			d.history.Write(history.Event{T: now, Kind: history.Starved, Client: d.client, Life: d.life, Processor: cpu, Stall: late})
 		}
 		last = now
 	}

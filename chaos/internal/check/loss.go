@@ -12,8 +12,8 @@ import (
 // it noticed that others had the processors, as much is added to slack: it is one goroutine that notices, and another that tells.
 // An extension that is heard of after Until must come as soon. A holder that says nothing any more is judged by the last
 // line that its process wrote: as long as that came, somebody could have been told.
-func Told(events []history.Event, clients []string, slack time.Duration) Verdict {
-	v := on(events, "told in time")
+func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
+	v := on(events, "loss notified")
 	alive := livesOf(events, clients)
 	type open struct {
 		acquired, deadline history.Event // deadline is the event that gave until

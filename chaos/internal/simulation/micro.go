@@ -12,28 +12,28 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A drill is a short scene about one rule, for what a storm does not show: who gets how large a share, how soon somebody
+// A microScenario is a short env about one rule, for what a storm does not show: who gets how large a share, how soon somebody
 // comes by, what is left behind for a while. Its bounds follow from what the documents promise. Everything else is judged
 // as in a storm.
-type drill struct {
+type microScenario struct {
 	name string
 	// draw settles what is special about the schedule.
 	draw func(r *rand.Rand, s *Schedule)
-	play func(sc *scene)
+	play func(e *env)
 }
 
-// drills are counted behind the profiles: a seed draws one of either.
-var drills = slices.Concat(drillsOfWaiting, drillsOfTurns, drillsOfMasters, drillsOfHolding)
+// microScenarios are counted behind the profiles: a seed draws one of either.
+var microScenarios = slices.Concat(microScenariosOfWaiting, microScenariosOfTurns, microScenariosOfMasters, microScenariosOfHolding)
 
-func drillOf(s Schedule) *drill {
-	if i := slices.IndexFunc(drills, func(d drill) bool { return d.name == s.Profile }); i >= 0 {
-		return &drills[i]
+func microScenarioOf(s Schedule) *microScenario {
+	if i := slices.IndexFunc(microScenarios, func(d microScenario) bool { return d.name == s.Profile }); i >= 0 {
+		return &microScenarios[i]
 	}
 	return nil
 }
 
 // schedule draws the masters and two clients; draw may change all of it.
-func (d drill) schedule(seed uint64) Schedule {
+func (d microScenario) schedule(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0xd411))
 	s := Schedule{Seed: seed, Profile: d.name, Masters: 3 + 2*r.IntN(2), Names: []string{"a"}, Kinds: []Kind{Mutex}}
 	for range s.Masters {
@@ -51,28 +51,28 @@ func (d drill) schedule(seed uint64) Schedule {
 	return s
 }
 
-// dice are what a drill draws from while it is played.
+// dice are what a microScenario draws from while it is played.
 func (s Schedule) dice() *rand.Rand { return rand.New(rand.NewPCG(s.Seed, 0xd1ce)) }
 
-// scene is a drill at work.
-type scene struct {
+// env is a microScenario at work.
+type env struct {
 	*run
 	rng   *rand.Rand
 	actor int
 }
 
 // worker is one more worker of a client.
-func (sc *scene) worker(client int) *worker {
-	sc.actor++
-	return newWorker(sc.run, client, sc.actor-1)
+func (e *env) worker(client int) *worker {
+	e.actor++
+	return newWorker(e.run, client, e.actor-1)
 }
 
 // want asks for a kind of lock on the first name, or on all.
-func (sc *scene) want(kind Kind) Want {
-	w := Want{Kind: kind, Names: sc.schedule.Names[:1]}
+func (e *env) want(kind Kind) Want {
+	w := Want{Kind: kind, Names: e.schedule.Names[:1]}
 	switch kind {
 	case Several:
-		w.Names = sc.schedule.Names
+		w.Names = e.schedule.Names
 	case Reentrant:
 		w.Owner = "owner1"
 	}
@@ -105,18 +105,18 @@ func (h *holding) sure() {
 }
 
 // some are n of the masters.
-func (sc *scene) some(n int) (all []*simnet.Master) {
-	for _, i := range sc.rng.Perm(sc.schedule.Masters)[:n] {
-		all = append(all, sc.world.Master(i))
+func (e *env) some(n int) (all []*simnet.Master) {
+	for _, i := range e.rng.Perm(e.schedule.Masters)[:n] {
+		all = append(all, e.world.Master(i))
 	}
 	return all
 }
 
-func (sc *scene) majority() int { return sc.schedule.Masters/2 + 1 }
+func (e *env) majority() int { return e.schedule.Masters/2 + 1 }
 
 // left are the keys on any master that are no counters.
-func (sc *scene) left() (all []string) {
-	for i, m := range sc.world.Masters() {
+func (e *env) left() (all []string) {
+	for i, m := range e.world.Masters() {
 		for _, key := range m.Keys() {
 			if !isCounter(key) {
 				all = append(all, fmt.Sprintf("%q on master %d for %v", key, i, m.TTL(key)))
@@ -137,9 +137,9 @@ func together(all ...func()) {
 
 func causeIs(ctx context.Context, target error) bool { return errors.Is(context.Cause(ctx), target) }
 
-// Drills are the names of all drills: the profiles of their schedules.
-func Drills() (names []string) {
-	for _, d := range drills {
+// MicroScenarios are the names of all microScenarios: the profiles of their schedules.
+func MicroScenarios() (names []string) {
+	for _, d := range microScenarios {
 		names = append(names, d.name)
 	}
 	return names

@@ -9,15 +9,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-var drillings = flag.Int("drillings", 5, "how often each drill is played")
+var repeats = flag.Int("repeats", 5, "how often each microScenario is played")
 
-// TestDrills plays every drill with several seeds.
-func TestDrills(t *testing.T) {
+// TestMicroScenarios plays every microScenario with several seeds.
+func TestMicroScenarios(t *testing.T) {
 	t.Parallel()
-	for _, name := range simulation.Drills() {
+	for _, name := range simulation.MicroScenarios() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, s := range (simulation.Control{Profile: name, Within: *drillings}).Schedules() {
+			for _, s := range (simulation.Control{Profile: name, Within: *repeats}).Schedules() {
 				r := simulation.InBubble(s, simulation.Product())
 				require.True(t, r.OK(), r.Report())
 			}

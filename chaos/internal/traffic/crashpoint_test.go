@@ -37,25 +37,25 @@ func unfinished(events []history.Event) map[history.Kind]int {
 
 func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ lock, moment string }{
+	for _, tt := range []struct{ lock, point string }{
 		{traffic.Quorum, traffic.Acquiring},
 		{traffic.Quorum, traffic.Holding},
 		{traffic.Quorum, traffic.Releasing},
 		{traffic.Naive, traffic.Between},
 	} {
-		t.Run(tt.moment, func(t *testing.T) {
+		t.Run(tt.point, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 1)
 			f, log := newFleet(t, 1, traffic.Config{Lock: tt.lock, URLs: redlocktest.URLs(masters), Groups: trusted})
 			withRegisters(t, f)
 			require.NoError(t, f.StartAll(t.Context()))
 			require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 }, soon, look)
-			require.NoError(t, f.Doom(t.Context(), 0, tt.moment))
+			require.NoError(t, f.SetCrashPoint(t.Context(), 0, tt.point))
 			require.NoError(t, f.WaitGone(t.Context(), 0, soon))
 			assert.Empty(t, log.all(), "that was expected")
 
 			open := unfinished(read(t, f))
-			switch tt.moment {
+			switch tt.point {
 			case traffic.Holding:
 				assert.Equal(t, map[history.Kind]int{history.Acquired: 1}, open)
 			case traffic.Between:
@@ -71,8 +71,8 @@ func TestADoomedClientDiesAtItsMoment(t *testing.T) {
 func TestADoomNeedsAMoment(t *testing.T) {
 	t.Parallel()
 	f, _ := newFleet(t, 1, naiveConfig(t))
-	require.ErrorContains(t, f.Doom(t.Context(), 0, "sunday"), `cannot be doomed "sunday"`)
-	require.ErrorContains(t, f.Doom(t.Context(), 0, traffic.Holding), "does not run")
+	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, "sunday"), `has no crash point "sunday"`)
+	require.ErrorContains(t, f.SetCrashPoint(t.Context(), 0, traffic.Holding), "does not run")
 }
 
 func TestASparedClientRuns(t *testing.T) {
@@ -83,18 +83,18 @@ func TestASparedClientRuns(t *testing.T) {
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
 	for range 3 { // it may have frozen itself by then, or not
-		require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
-		require.NoError(t, f.Doom(t.Context(), 0, traffic.Spared))
+		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
+		require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.NoCrashPoint))
 		before := lines(t, f, 0, 0)
 		require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
 	}
-	require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 	require.Eventually(t, func() bool { // it stands still
 		now := lines(t, f, 0, 0)
 		time.Sleep(200 * time.Millisecond)
 		return lines(t, f, 0, 0) == now
 	}, soon, look)
-	require.NoError(t, f.Doom(t.Context(), 0, traffic.Spared))
+	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.NoCrashPoint))
 	before := lines(t, f, 0, 0)
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > before+20 }, soon, look)
 	assert.Empty(t, log.all())
@@ -109,7 +109,7 @@ func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	withRegisters(t, f)
 	require.NoError(t, f.StartAll(t.Context()))
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 && lines(t, f, 1, 0) > 20 }, soon, look)
-	require.NoError(t, f.Doom(t.Context(), 0, traffic.FrozenHolding))
+	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 	writes := func(client int) int {
 		return has(read(t, f), func(e history.Event) bool { return e.Kind == history.Written && e.Client == traffic.Name(client) })
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// drillsOfMasters are about masters that lose what they knew, or refuse.
-var drillsOfMasters = []drill{
-	{name: "majority lost", draw: keepers, play: (*scene).majorityLost},
-	{name: "counters lost under a lock", draw: aheadOfTime, play: (*scene).countersLost},
-	{name: "young masters", draw: shortLived, play: (*scene).youngMasters},
-	{name: "refused releases", draw: nothing, play: (*scene).refusedReleases},
+// microScenariosOfMasters are about masters that lose what they knew, or refuse.
+var microScenariosOfMasters = []microScenario{
+	{name: "majority lost", draw: keepers, play: (*env).majorityLost},
+	{name: "counters lost under a lock", draw: aheadOfTime, play: (*env).countersLost},
+	{name: "young masters", draw: shortLived, play: (*env).youngMasters},
+	{name: "refused releases", draw: nothing, play: (*env).refusedReleases},
 }
 
 func nothing(*rand.Rand, *Schedule) {}
@@ -30,25 +30,25 @@ func keepers(r *rand.Rand, s *Schedule) {
 // majorityLost: a lock that a majority has forgotten is told lost by the next extension. What is left of it stays until its holder
 // calls Unlock, or its Until comes; then nothing of it stays on any master: neither on the minority, nor where that extension has
 // put it back.
-func (sc *scene) majorityLost() {
-	w := sc.worker(0)
-	apart := rand.New(rand.NewPCG(sc.schedule.Seed, 0x756e6c6b)) // so that all else is drawn as before
+func (e *env) majorityLost() {
+	w := e.worker(0)
+	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that all else is drawn as before
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
-		h := w.must(sc.want(kind), sc.schedule.Window+5*time.Second, "nobody holds it")
+		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
-		restart := sc.rng.IntN(2) == 0
-		time.Sleep(within(sc.rng, time.Second))
-		for _, m := range sc.some(sc.majority()) {
+		restart := e.rng.IntN(2) == 0
+		time.Sleep(within(e.rng, time.Second))
+		for _, m := range e.some(e.majority()) {
 			if restart {
 				m.Restart()
 			} else {
 				m.Wipe()
 			}
 		}
-		kept := sc.left() // by the minority
-		lost := sc.now()
+		kept := e.left() // by the minority
+		lost := e.now()
 		bound := 2 * w.client.Timeout // an extension that finds its connections broken, and another
 		if w.client.Keepalive {
 			// It comes every third of the TTL, a tenth sooner or later; after a failure in a quarter of that.
@@ -58,24 +58,24 @@ func (sc *scene) majorityLost() {
 			h.extend()
 			h.extend()
 		}
-		if told := sc.now() - lost; told > bound || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			sc.problem(ByTold, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
+		if told := e.now() - lost; told > bound || !causeIs(h.lock.Context(), redlock.ErrLost) {
+			e.problem(ByLossNotified, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
 				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
 		}
 		if apart.IntN(2) == 0 {
-			time.Sleep(h.until() - sc.now() - time.Millisecond)
-			if len(kept) > 0 && len(sc.left()) == 0 {
-				sc.problem(ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
+			time.Sleep(h.until() - e.now() - time.Millisecond)
+			if len(kept) > 0 && len(e.left()) == 0 {
+				e.problem(ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
 			}
 			h.believe("lost")
-			time.Sleep(h.until() - sc.now())
+			time.Sleep(h.until() - e.now())
 			h.stop()
 		} else if err := h.unlock(); !errors.Is(err, redlock.ErrLost) {
-			sc.problem(ByTold, w.who, "Unlock of a lost %v says: %v", kind, err)
+			e.problem(ByLossNotified, w.who, "Unlock of a lost %v says: %v", kind, err)
 		}
 		time.Sleep(2 * w.client.Timeout) // the release
-		for _, key := range sc.left() {
-			sc.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
+		for _, key := range e.left() {
+			e.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
 		}
 	}
 }
@@ -89,17 +89,17 @@ func aheadOfTime(r *rand.Rand, s *Schedule) {
 
 // countersLost: an extension writes the fencing token back where the count is gone, so that the next one is larger, whatever
 // that client's time of day is.
-func (sc *scene) countersLost() {
-	ahead, next := sc.worker(0), sc.worker(1)
+func (e *env) countersLost() {
+	ahead, next := e.worker(0), e.worker(1)
 	for _, kind := range []Kind{Mutex, Writer, Reentrant, Several} {
-		want := sc.want(kind)
+		want := e.want(kind)
 		want.Fencing = true
 		h := ahead.must(want, 2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
-		lost := sc.majority() + sc.rng.IntN(sc.schedule.Masters-sc.majority()+1)
-		for _, m := range sc.some(lost) {
+		lost := e.majority() + e.rng.IntN(e.schedule.Masters-e.majority()+1)
+		for _, m := range e.some(lost) {
 			m.Evict(counters)
 		}
 		if ahead.client.Keepalive {
@@ -158,17 +158,17 @@ func shortLived(r *rand.Rand, s *Schedule) {
 
 // youngMasters: masters that have lost a lock do not vote before it has ended: for a client that has never seen them before as
 // little as for one that knew them before they restarted, and however long they say then that they have been up.
-func (sc *scene) youngMasters() {
+func (e *env) youngMasters() {
 	for _, boasted := range []string{"", "86400"} { // at first the others have not seen the masters
-		holder := sc.worker(0)
+		holder := e.worker(0)
 		// A master that starts late in a second soon says that it has been up for one.
-		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(sc.rng, 600*time.Millisecond)
+		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
-		h := holder.must(sc.want(Mutex), sc.schedule.Window+2*time.Second, "nobody holds it")
+		h := holder.must(e.want(Mutex), e.schedule.Window+2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
-		for _, m := range sc.some(sc.schedule.Masters - sc.rng.IntN(sc.majority())) {
+		for _, m := range e.some(e.schedule.Masters - e.rng.IntN(e.majority())) {
 			if boasted != "" {
 				m.Info("uptime_in_seconds", boasted)
 			}
@@ -178,11 +178,11 @@ func (sc *scene) youngMasters() {
 			holder.pause(h.lock.Context(), 2*holder.client.TTL)
 			h.end()
 		}}
-		for i := range sc.schedule.Clients[1:] {
-			other := sc.worker(1 + i)
+		for i := range e.schedule.Clients[1:] {
+			other := e.worker(1 + i)
 			all = append(all, func() {
 				other.pause(context.Background(), within(other.rng, time.Second))
-				h := other.must(sc.want(Mutex), sc.schedule.Window+holder.client.TTL+4*time.Second, "the holder is gone, and the window past")
+				h := other.must(e.want(Mutex), e.schedule.Window+holder.client.TTL+4*time.Second, "the holder is gone, and the window past")
 				if h != nil {
 					other.pause(context.Background(), 20*time.Millisecond) // so that it is seen beside the holder
 					h.sure()
@@ -194,25 +194,25 @@ func (sc *scene) youngMasters() {
 }
 
 // refusedReleases: a release that a master refuses is sent again until it takes it.
-func (sc *scene) refusedReleases() {
-	w := sc.worker(0)
+func (e *env) refusedReleases() {
+	w := e.worker(0)
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant} {
-		h := w.must(sc.want(kind), 2*time.Second, "nobody holds it")
+		h := w.must(e.want(kind), 2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
-		which := sc.some(1 + sc.rng.IntN(sc.schedule.Masters))
+		which := e.some(1 + e.rng.IntN(e.schedule.Masters))
 		for _, m := range which {
-			m.Reply(replies[sc.rng.IntN(len(replies))], writes...)
+			m.Reply(replies[e.rng.IntN(len(replies))], writes...)
 		}
 		_ = h.unlock()
-		time.Sleep(within(sc.rng, 2*time.Second))
+		time.Sleep(within(e.rng, 2*time.Second))
 		for _, m := range which {
 			m.Recover()
 		}
 		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again after a second at most
-		for _, key := range sc.left() {
-			sc.problem(ByResidue, w.who,
+		for _, key := range e.left() {
+			e.problem(ByResidue, w.who,
 				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)
 		}
 	}

@@ -15,43 +15,43 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// lookTimeout is how long a master may take over one question of the harness.
-const lookTimeout = 2 * time.Second
+// inspectTimeout is how long a master may take over one question of the harness.
+const inspectTimeout = 2 * time.Second
 
-// EyesName is what CLIENT LIST calls the connections of eyes, which are not the clients'.
-const EyesName = "chaos-eyes"
+// InspectorName is what CLIENT LIST calls the connections of inspector, which are not the clients'.
+const InspectorName = "chaos-inspector"
 
-// dialsInVain: go-redis stops dialling after as many failures in a row as its pool has places, and repeats the last
-// error for up to a second. Eyes look at masters that are dead on purpose, and shall see at once that they are back.
-const dialsInVain = 10_000
+// maxFailedDials: go-redis stops dialling after as many failures in a row as its pool has places, and repeats the last
+// error for up to a second. Inspector look at masters that are dead on purpose, and shall see at once that they are back.
+const maxFailedDials = 10_000
 
-// Eyes look at masters beside the clients under test, each through a connection of its own.
-type Eyes []eye
+// Inspector look at masters beside the clients under test, each through a connection of its own.
+type Inspector []inspected
 
-type eye struct {
+type inspected struct {
 	*redis.Client
-	mark string // what alone is looked for, "" for everything; see LookFor
+	prefix string // what alone is looked for, "" for everything; see NewInspectorFor
 }
 
-// Look opens eyes on the masters at urls. The caller closes them.
-func Look(urls []string) (Eyes, error) { return LookFor(urls, "") }
+// Look opens inspector on the masters at urls. The caller closes them.
+func NewInspector(urls []string) (Inspector, error) { return NewInspectorFor(urls, "") }
 
-// LookFor opens eyes that see nothing of what others have on these masters: of the keys and channels, those that have the
-// mark in their names, and of the connections, those that are called by it.
-func LookFor(urls []string, mark string) (Eyes, error) {
+// NewInspectorFor opens inspector that see nothing of what others have on these masters: of the keys and channels, those that have the
+// prefix in their names, and of the connections, those that are called by it.
+func NewInspectorFor(urls []string, prefix string) (Inspector, error) {
 	redis.SetLogger(silence{})
-	eyes := make(Eyes, len(urls))
+	inspector := make(Inspector, len(urls))
 	for i, u := range urls {
 		o, err := redis.ParseURL(u)
 		if err != nil {
-			return nil, errors.Join(err, eyes[:i].Close())
+			return nil, errors.Join(err, inspector[:i].Close())
 		}
-		o.MaxRetries, o.DialerRetries, o.PoolSize = -1, 1, dialsInVain
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = lookTimeout, lookTimeout, lookTimeout
-		o.ContextTimeoutEnabled, o.DisableIdentity, o.ClientName = true, true, EyesName
-		eyes[i] = eye{redis.NewClient(o), mark}
+		o.MaxRetries, o.DialerRetries, o.PoolSize = -1, 1, maxFailedDials
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = inspectTimeout, inspectTimeout, inspectTimeout
+		o.ContextTimeoutEnabled, o.DisableIdentity, o.ClientName = true, true, InspectorName
+		inspector[i] = inspected{redis.NewClient(o), prefix}
 	}
-	return eyes, nil
+	return inspector, nil
 }
 
 // silence: go-redis tells standard error of every dial that fails, and here they are meant to.
@@ -60,15 +60,15 @@ type silence struct{}
 func (silence) Printf(context.Context, string, ...any) {}
 
 // Do sends the master a command, and returns the reply as go-redis decodes it.
-func (e Eyes) Do(ctx context.Context, master int, args ...any) (any, error) {
+func (e Inspector) Do(ctx context.Context, master int, args ...any) (any, error) {
 	return e[master].Do(ctx, args...).Result()
 }
 
 // Ping returns nil if the master answers a command.
-func (e Eyes) Ping(ctx context.Context, master int) error { return e[master].Ping(ctx).Err() }
+func (e Inspector) Ping(ctx context.Context, master int) error { return e[master].Ping(ctx).Err() }
 
 // PingAll returns nil if all of them do.
-func (e Eyes) PingAll(ctx context.Context) error {
+func (e Inspector) PingAll(ctx context.Context) error {
 	errs := make([]error, len(e))
 	var all errgroup.Group
 	for i := range e {
@@ -84,7 +84,7 @@ func (e Eyes) PingAll(ctx context.Context) error {
 }
 
 // Uptime returns how long the master says that it has been up, in whole seconds.
-func (e Eyes) Uptime(ctx context.Context, master int) (time.Duration, error) {
+func (e Inspector) Uptime(ctx context.Context, master int) (time.Duration, error) {
 	info, err := e.Info(ctx, master)
 	if err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func (e Eyes) Uptime(ctx context.Context, master int) (time.Duration, error) {
 }
 
 // Info returns what the master says of itself, field by field.
-func (e Eyes) Info(ctx context.Context, master int) (map[string]string, error) {
+func (e Inspector) Info(ctx context.Context, master int) (map[string]string, error) {
 	text, err := e[master].Info(ctx).Result()
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -109,7 +109,7 @@ func (e Eyes) Info(ctx context.Context, master int) (map[string]string, error) {
 }
 
 // Keys returns the keys of the master that are looked for, sorted by name. Keys that end while it looks are left out.
-func (e Eyes) Keys(ctx context.Context, master int) ([]history.Key, error) {
+func (e Inspector) Keys(ctx context.Context, master int) ([]history.Key, error) {
 	var keys []history.Key
 	scan := e[master].Scan(ctx, 0, e[master].pattern(), 1000).Iterator()
 	for scan.Next(ctx) {
@@ -132,25 +132,25 @@ func (e Eyes) Keys(ctx context.Context, master int) ([]history.Key, error) {
 }
 
 // pattern matches the names that are looked for: also those of keys and channels that a lock makes out of its own name.
-func (e eye) pattern() string {
-	if e.mark == "" {
+func (e inspected) pattern() string {
+	if e.prefix == "" {
 		return "*"
 	}
-	return "*" + e.mark + "*"
+	return "*" + e.prefix + "*"
 }
 
 // counts reports whether a line of CLIENT LIST is about a connection that is looked for.
-func (e eye) counts(line string) bool {
+func (e inspected) counts(line string) bool {
 	fields := strings.Fields(line)
-	if e.mark != "" {
-		return slices.Contains(fields, "name="+e.mark)
+	if e.prefix != "" {
+		return slices.Contains(fields, "name="+e.prefix)
 	}
-	return len(fields) > 0 && !slices.Contains(fields, "name="+EyesName) && !slices.Contains(fields, "flags=S")
+	return len(fields) > 0 && !slices.Contains(fields, "name="+InspectorName) && !slices.Contains(fields, "flags=S")
 }
 
-// Sockets returns how many connections there are to the master beside eyes and replicas, and the channels that somebody
+// Sockets returns how many connections there are to the master beside inspector and replicas, and the channels that somebody
 // subscribes to; of both, those that are looked for.
-func (e Eyes) Sockets(ctx context.Context, master int) (connections int, channels []string, err error) {
+func (e Inspector) Sockets(ctx context.Context, master int) (connections int, channels []string, err error) {
 	list, err := e[master].ClientList(ctx).Result()
 	if err != nil {
 		return 0, nil, err
@@ -167,7 +167,7 @@ func (e Eyes) Sockets(ctx context.Context, master int) (connections int, channel
 
 // Watch writes down the keys or the sockets of every master ([history.Keys], [history.Sockets]), again and again, until it has
 // looked at all of them once more after a moment of the log's clock.
-func (e Eyes) Watch(ctx context.Context, log *history.Writer, what history.Kind, until time.Duration) error {
+func (e Inspector) Watch(ctx context.Context, log *history.Writer, what history.Kind, until time.Duration) error {
 	const every = 250 * time.Millisecond
 	for last := false; !last; {
 		left := until - log.Clock().Now()
@@ -195,7 +195,7 @@ func (e Eyes) Watch(ctx context.Context, log *history.Writer, what history.Kind,
 }
 
 // Close closes the connections.
-func (e Eyes) Close() error {
+func (e Inspector) Close() error {
 	var errs []error
 	for _, c := range e {
 		errs = append(errs, c.Close())

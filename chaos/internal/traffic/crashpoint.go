@@ -1,0 +1,75 @@
+package traffic
+
+import (
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// crashPoint is the point of its traffic at which a client kills or freezes itself, once.
+type crashPoint struct {
+	point    atomic.Pointer[string] // nil: none
+	freezing sync.Mutex
+}
+
+func (c *crashPoint) set(point string) { c.point.Store(&point) }
+
+// clear removes the crash point. Once it has returned, the process does not freeze itself any more.
+func (c *crashPoint) clear() {
+	c.point.Store(nil)
+	c.freezing.Lock()
+	defer c.freezing.Unlock()
+}
+
+// reached reports whether point is the crash point, and removes it: only one worker crashes at it.
+func (c *crashPoint) reached(point string) bool {
+	set := c.point.Load()
+	return set != nil && *set == point && c.point.CompareAndSwap(set, nil)
+}
+
+// killAt kills the process if point is the crash point.
+func (c *crashPoint) killAt(point string) {
+	if c.reached(point) {
+		killSelf()
+	}
+}
+
+// killDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash point.
+func (c *crashPoint) killDuring(point string) {
+	if c.reached(point) {
+		time.AfterFunc(Span{200 * time.Microsecond, 4 * time.Millisecond}.draw(freshRand()), killSelf)
+	}
+}
+
+// freezeAt freezes the process if point is the crash point, and returns when the process was thawed.
+func (c *crashPoint) freezeAt(point string) {
+	c.freezing.Lock()
+	defer c.freezing.Unlock()
+	if c.reached(point) {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = freeze(self)
+		}
+		if err != nil {
+			panic("traffic: the client cannot freeze itself: " + err.Error())
+		}
+		time.Sleep(5 * time.Millisecond) // the signal may reach another thread first
+	}
+}
+
+// freshRand returns a source of its own: a crash point must not change what a worker draws from its seed.
+func freshRand() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
+
+// killSelf does not return.
+func killSelf() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic("traffic: the client cannot kill itself: " + err.Error())
+	}
+	select {}
+}
