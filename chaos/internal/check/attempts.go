@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// attempt is one acquisition, from its question to its answer, or to the last that was heard of its process.
+// attempt is one acquisition, from the call to its return. If it never returned, it ends with the last event of its process.
 type attempt struct {
 	asked, answer history.Event
 	span
@@ -27,7 +27,7 @@ func attempts(events []history.Event, alive lives) []attempt {
 	return all
 }
 
-// longestTTLs returns the longest TTL that anybody asks for on each name.
+// longestTTLs returns the longest TTL that any client asks for on each name.
 func longestTTLs(all []attempt) map[string]time.Duration {
 	ttls := map[string]time.Duration{}
 	for _, a := range all {

@@ -8,35 +8,35 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Availability is what [Waiting] has to know of a run to tell how long somebody may have to wait.
+// Availability tells [Waiting] which faults keep masters from voting in a run, and how long a client may have to wait.
 type Availability struct {
-	// Masters is how many there are.
+	// Masters is the number of masters.
 	Masters int
-	// Clients are the names of the clients, by the indices that faults call them by.
+	// Clients are the names of the clients. The targets of client faults are indices into it.
 	Clients []string
-	// Mute are the faults of masters that keep them from voting while they last.
+	// Mute are the faults that keep a master from voting while they last.
 	Mute []string
-	// Forget are the faults that do so, too, and after which a master that answers again votes only when Window is over.
+	// Forget are the faults that keep a master from voting while they last, and for Window after it answers again.
 	Forget []string
 	Window time.Duration
-	// Recovery is how soon after a majority votes again somebody must get a name that is free and wanted: what a holder
-	// that is gone has left must expire, and a waiter must wake up.
+	// Recovery is the time within which a client must get a name that is free and wanted, once a majority votes again. In
+	// this time the keys of a dead holder expire and a waiter wakes up.
 	Recovery time.Duration
-	// Idle is how much longer than the longest TTL that anybody asks for on a name it may be free though somebody wants it,
-	// once a majority has voted for Recovery: what one who died while he asked has left must expire, and a waiter must wake up.
+	// Idle plus the longest TTL asked for on a name is how long the name may be free while it is wanted, once a majority has
+	// voted for Recovery. In this time the keys of a client that died while acquiring expire and a waiter wakes up.
 	Idle time.Duration
-	// Bound is how long one acquisition may wait while a majority votes, and TTLs by how many TTLs longer: by the longest that
-	// anybody asks for on one of its names, as that is what a holder who dies with the name costs.
+	// Bound plus TTLs times the longest TTL asked for on one of its names is how long an acquisition may wait while a
+	// majority votes. The TTLs are there because a holder that dies blocks its names for its TTL.
 	Bound time.Duration
 	TTLs  int
-	// Draws is how often others must have got the name meanwhile for that to be too long. There is no line across processes: each time that
-	// a name comes free, chance decides between those who wait, and where holders are slow that is not often.
+	// Draws is how often others must get the name for a long wait to be a finding. There is no queue across processes: each
+	// time a name becomes free, chance decides which waiter gets it, and slow holders make that rare.
 	Draws int
-	// Retry is how long nobody may ask for a name and it still counts as wanted, as its clients try again and again.
+	// Retry is the longest pause between two attempts of clients after which a name still counts as wanted.
 	Retry time.Duration
 }
 
-// voting returns the stretches of time in which a majority of the masters voted, as far as the faults tell.
+// voting returns the intervals in which a majority of the masters voted, according to the injected faults.
 func (w Availability) voting(events []history.Event) []span {
 	var end time.Duration
 	silent := make([][]span, w.Masters)
@@ -80,7 +80,7 @@ func (w Availability) voting(events []history.Event) []span {
 			steps = append(steps, step{s.from, -1}, step{s.to, +1})
 		}
 	}
-	// At one moment, those that fall silent come first.
+	// Of steps at the same time, the lost votes come first.
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.votes, b.votes)) })
 	var good []span
 	votes, from := w.Masters, time.Duration(0)
@@ -100,7 +100,7 @@ func (w Availability) voting(events []history.Event) []span {
 	return good
 }
 
-// allowed returns how long an acquisition may wait.
+// allowed returns the longest time that an acquisition may wait.
 func (w Availability) allowed(a attempt, ttls map[string]time.Duration) time.Duration {
 	var longest time.Duration
 	for _, name := range a.asked.Locked() {
@@ -109,8 +109,8 @@ func (w Availability) allowed(a attempt, ttls map[string]time.Duration) time.Dur
 	return w.Bound + time.Duration(w.TTLs)*longest
 }
 
-// settled returns when waiters may begin to complain in a stretch in which a majority votes: what was before the history
-// was healthy, so that the first stretch has nothing to recover from.
+// settled returns the time from which a wait counts in an interval in which a majority votes: Recovery after its beginning.
+// In an interval that begins with the history a wait counts at once, because the masters were healthy before.
 func (w Availability) settled(g span) time.Duration {
 	if g.from == 0 {
 		return 0

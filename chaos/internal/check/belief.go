@@ -7,31 +7,32 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// hold is one acquisition that returned with a lock, and what its holder believed of it.
+// A hold is one successful acquisition, with the intervals in which its holder believed that it held the lock.
 type hold struct {
 	who history.ID
 	// asked is the Invoked of the acquisition, acquired its return.
 	asked, acquired history.Event
 	beliefs         []belief
-	// ended is when the last of the beliefs ended.
+	// ended is the end of the last belief.
 	ended time.Duration
-	// called and returned are the unlock, if it came to that; clean: it is confirmed.
+	// called and returned are the call and the return of the unlock; nil if there was none.
 	called, returned *history.Event
 }
 
+// clean reports whether the unlock was confirmed.
 func (h *hold) clean() bool { return h.returned != nil && h.returned.Err == "" }
 
-// belief is one stretch of time in which one holder took itself for the holder of its names.
+// A belief is an interval in which a holder believed that it held its names.
 type belief struct {
 	hold       *hold
-	mode       string // what it believed itself to be
+	mode       string // the mode in which it believed to hold
 	start, end time.Duration
-	// from and to are the events that bound it; to is the one that gave the deadline, if the deadline ended it.
+	// from and to are the events that bound it. If the deadline ended it, to is the event that set the deadline.
 	from, to history.Event
 }
 
-// group is what holders that may hold at once have in common: the readers of a name, or the holds of one owner of a
-// reentrant lock. Everybody else is a group of its own.
+// A group identifies holders that may hold at once: the readers of a name, or the holds of one owner of a reentrant lock.
+// Every other hold is a group of its own.
 type group struct {
 	shared, owner string
 	alone         history.ID
@@ -48,24 +49,21 @@ func groupOf(mode string, h *hold) group {
 	}
 }
 
-// holds derives who held and believed what from a history in order of time; they are in the order in which they were
-// acquired.
+// holds derives the holds and beliefs from a history, in the order of the acquisitions.
 //
-// A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the
-// holder knew of, whichever comes first. Both ends lean to the holder's favour: the moment of the beginning is taken
-// after Lock returned, that of the end before Unlock is called. So a reported overlap was one, while the microseconds
-// around it may hide one.
+// A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the holder
+// knew of, whichever comes first. The beginning is stamped after Lock has returned and the end before Unlock is called, so
+// that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
 //
-// Being told of a loss ends no belief. The news travels, and takes a goroutine that is not running; a holder who goes by
-// the deadline that it was given has not heard it. None of the faults here excuses a lock that was given to another
-// before its holder's deadline, told or not.
+// A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder may
+// rely on its deadline. No fault of the harness excuses a lock that another client got before its holder's deadline.
 //
-// A holder that was killed believes nothing any more, but it may have set something in motion that only its deadline
-// bounds; its belief therefore runs until the last deadline it wrote down. An extension that it did not live to write
-// down is not counted. A frozen holder goes on believing until its deadline, and no longer, whatever it does when it
-// thaws; a deadline learned after the previous one had passed starts a new belief at that moment.
+// The belief of a killed holder lasts until the last deadline that it wrote, because it may have started work that only the
+// deadline bounds. An extension that it did not write is not counted. The belief of a frozen holder ends at its deadline,
+// whatever the holder does after it thaws. A deadline that a holder learns after the previous one has passed starts a new
+// belief.
 //
-// A downgrade splits a belief: from the call on it is a reader's, whatever comes of the call.
+// A downgrade splits a belief: from the call on it is a reader's, whatever the call returns.
 func holds(events []history.Event) []*hold {
 	var all []*hold
 	asked := map[history.ID]history.Event{}
@@ -83,7 +81,7 @@ func holds(events []history.Event) []*hold {
 			}
 			all = append(all, h)
 			open[id] = &holding{belief: belief{hold: h, mode: e.Mode, start: e.T, from: e, to: e}, until: e.Until}
-		case o == nil: // nothing is held that the others could touch
+		case o == nil: // not held
 		case e.Kind == history.Extended:
 			o.extend(e)
 		case e.Kind == history.Downgraded:
@@ -104,13 +102,13 @@ func holds(events []history.Event) []*hold {
 	return all
 }
 
-// holding is the belief that is running while the history is read.
+// A holding is a belief that has not ended yet while the history is read.
 type holding struct {
 	belief
 	until time.Duration
 }
 
-// finish ends the belief, by its deadline or at end, whichever is first.
+// finish ends the belief at its deadline or at end, whichever comes first.
 func (o *holding) finish(end time.Duration, by history.Event) {
 	if o.until <= end {
 		end = o.until
@@ -126,13 +124,13 @@ func (o *holding) finish(end time.Duration, by history.Event) {
 
 func (o *holding) extend(e history.Event) {
 	if o.hold.called != nil {
-		return // what an extension on its way says then, nobody believes
+		return // an extension that returns during the unlock changes no belief
 	}
-	if e.T >= o.until { // the old belief had ended: a gap
+	if e.T >= o.until { // the old belief had ended
 		o.finish(o.until, e)
 		o.start, o.from = e.T, e
 	}
-	// Up to this moment the old deadline was believed, even if the new one turns out to have passed.
+	// The holder believed in the old deadline until e.T, even if the new deadline has already passed.
 	o.until, o.to = max(e.Until, e.T), e
 }
 
@@ -142,11 +140,11 @@ func (o *holding) downgrade(e history.Event) {
 	}
 	to := o.to
 	o.finish(e.T, e)
-	// A belief that had ended is not begun anew by giving up a part of it; if an extension comes, it is a reader's.
+	// A downgrade does not renew a belief that has ended. If an extension renews it later, it is a reader's.
 	o.start, o.mode, o.from, o.to = e.T, history.ModeReader, e, to
 }
 
-// byName tells the beliefs in each name, and the names in order.
+// byName returns the beliefs in each name, and the sorted names.
 func byName(all []*hold) (map[string][]belief, []string) {
 	beliefs := map[string][]belief{}
 	for _, h := range all {

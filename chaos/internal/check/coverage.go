@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Coverage checks that the storm was one: that every client held something and every name was held, that locks were
-// extended if any are to be, and that every fault planned was injected. Without it, a harness whose clients cannot reach a master would
-// report that nobody ever overlapped.
+// Coverage checks that the run tested something: every client held a lock, every name was held, locks were extended if
+// extended is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master would pass
+// every other check.
 func Coverage(events []history.Event, clients, names, faults []string, extended bool) Verdict {
 	v := on(events, "coverage")
 	begin, ok := phase(events, history.Storm)

@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Exclusion checks that no two holders of one name believed in it at the same time, unless they may: readers share, and
-// so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them. One stretch may end
-// in the very nanosecond in which the next begins.
+// Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it: readers
+// share, and so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them. One
+// interval may end in the nanosecond in which the next begins.
 func Exclusion(events []history.Event) Verdict {
 	v := on(events, "exclusion")
 	all := holds(events)
@@ -22,8 +22,8 @@ func Exclusion(events []history.Event) Verdict {
 	return v
 }
 
-// overlaps sweeps over the beliefs in one name. Beside each belief goes the one before it, of those that it may not
-// share with, that ends last: if the two are apart, so are all earlier ones.
+// overlaps finds overlapping beliefs in one name. It compares each belief with one earlier belief: of those that it may not
+// share with, the one that ends last. If these two do not overlap, no earlier one overlaps either.
 func overlaps(v *Verdict, name string, all []belief) {
 	slices.SortFunc(all, func(a, b belief) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
@@ -31,7 +31,7 @@ func overlaps(v *Verdict, name string, all []belief) {
 	var latest best[belief]
 	for _, b := range all {
 		g := groupOf(b.mode, b.hold)
-		if last, ok := latest.beside(g); ok && b.start < last.end {
+		if last, ok := latest.outside(g); ok && b.start < last.end {
 			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
 				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.end, last.end)-b.start,
 				as(last), moment(last.start), moment(last.end), as(b), moment(b.start), moment(b.end))
@@ -47,7 +47,8 @@ func as(b belief) string {
 	return b.mode + " " + who(b.hold.who)
 }
 
-// best keeps the items with the largest values, of two groups: so that there is one to compare with beside any group.
+// best keeps the item with the largest value, and the item with the largest value of any other group. For each group there
+// is thus an item that is not of this group.
 type best[T any] struct {
 	first, second ranked[T]
 }
@@ -73,15 +74,15 @@ func (b *best[T]) add(g group, value int64, item T) {
 	}
 }
 
-// beside returns the item with the largest value that is not of the group g.
-func (b *best[T]) beside(g group) (T, bool) {
+// outside returns the item with the largest value that is not of the group g.
+func (b *best[T]) outside(g group) (T, bool) {
 	if b.first.is && b.first.group != g {
 		return b.first.item, true
 	}
 	return b.second.item, b.second.is
 }
 
-// of returns the item of the group g with the largest value, if that is among the two.
+// of returns the item of the group g with the largest value, if it is one of the two.
 func (b *best[T]) of(g group) (T, bool) {
 	if b.first.is && b.first.group == g {
 		return b.first.item, true

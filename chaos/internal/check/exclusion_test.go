@@ -12,36 +12,36 @@ import (
 
 func TestExclusionHolds(t *testing.T) {
 	t.Parallel()
-	tests := map[string]*story{
-		"one after the other": new(story).
+	tests := map[string]*builder{
+		"one after the other": new(builder).
 			acquired(10, "a", 1, 1000).unlocks(50, "a", 1).
 			acquired(51, "b", 1, 1050).unlocks(90, "b", 1),
-		"the next begins as the last ends": new(story).
+		"the next begins as the last ends": new(builder).
 			acquired(10, "a", 1, 1000).add(50, history.ReleaseCalled, "a", 1, nil).
 			acquired(50, "b", 1, 1050),
-		"acquired while the unlock is still on its way": new(story).
+		"acquired while the unlock is still on its way": new(builder).
 			acquired(10, "a", 1, 1000).add(50, history.ReleaseCalled, "a", 1, nil).
 			acquired(52, "b", 1, 1050).add(60, history.Released, "a", 1, nil),
-		"a belief ends by its deadline, though the frozen holder unlocks late": new(story).
+		"a belief ends by its deadline, though the frozen holder unlocks late": new(builder).
 			acquired(10, "a", 1, 1000).
 			acquired(1001, "b", 1, 2000).unlocks(1500, "a", 1),
-		"a killed holder's belief ends by its deadline": new(story).
+		"a killed holder's belief ends by its deadline": new(builder).
 			acquired(10, "a", 1, 1000).acquired(1001, "b", 1, 2000),
-		"told of a loss, unlocked, and only then another's": new(story).
+		"told of a loss, unlocked, and only then another's": new(builder).
 			acquired(10, "a", 1, 1000).lost(400, "a", 1).unlocks(401, "a", 1).
 			acquired(402, "b", 1, 1400),
-		"told of a loss, and another's from the deadline on": new(story).
+		"told of a loss, and another's from the deadline on": new(builder).
 			acquired(10, "a", 1, 1000).lost(400, "a", 1).
 			acquired(1000, "b", 1, 2000).unlocks(1500, "a", 1),
-		"an extension that the killed holder did not live to learn of": new(story).
+		"an extension that the killed holder did not live to learn of": new(builder).
 			acquired(10, "a", 1, 1000).
 			acquired(1001, "b", 1, 2000),
-		"thawed to find a newer deadline, after which the next one came": new(story).
+		"thawed to find a newer deadline, after which the next one came": new(builder).
 			acquired(10, "a", 1, 1000).extended(1200, "a", 1, 1300).
 			acquired(1301, "b", 1, 2000),
-		"two names": new(story).
+		"two names": new(builder).
 			acquired(10, "a", 1, 1000).acquired(20, "b", 1, 1000).named("invoices"),
-		"an acquisition that never returned": new(story).
+		"an acquisition that never returned": new(builder).
 			acquired(10, "a", 1, 1000).add(20, history.Invoked, "b", 1, nil),
 	}
 	for name, s := range tests {
@@ -56,54 +56,54 @@ func TestExclusionHolds(t *testing.T) {
 func TestExclusionCatches(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		story *story
-		says  string
+		builder *builder
+		says    string
 	}{
 		"an overlap of a millisecond": {
-			new(story).acquired(10, "a", 1, 1000).unlocks(51, "a", 1).acquired(50, "b", 1, 1050),
+			new(builder).acquired(10, "a", 1, 1000).unlocks(51, "a", 1).acquired(50, "b", 1, 1050),
 			"for 1ms",
 		},
 		"an overlap of a nanosecond": {
-			new(story).acquired(10, "a", 1, 1000).unlocks(50.000001, "a", 1).acquired(50, "b", 1, 1050),
+			new(builder).acquired(10, "a", 1, 1000).unlocks(50.000001, "a", 1).acquired(50, "b", 1, 1050),
 			"for 1ns",
 		},
 		"acquired before a killed holder's deadline": {
-			new(story).acquired(10, "a", 1, 1000).acquired(999, "b", 1, 2000),
+			new(builder).acquired(10, "a", 1, 1000).acquired(999, "b", 1, 2000),
 			"for 1ms",
 		},
 		"acquired before the deadline that a killed holder knew it had won": {
-			new(story).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1330).acquired(1001, "b", 1, 2000),
+			new(builder).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1330).acquired(1001, "b", 1, 2000),
 			"for 329ms",
 		},
 		"the loss was told only when another had it": {
-			new(story).acquired(10, "a", 1, 1000).acquired(300, "b", 1, 1300).lost(310, "a", 1).unlocks(310, "a", 1),
+			new(builder).acquired(10, "a", 1, 1000).acquired(300, "b", 1, 1300).lost(310, "a", 1).unlocks(310, "a", 1),
 			"for 10ms",
 		},
 		"told of a loss, but another's before the deadline": {
-			new(story).acquired(10, "a", 1, 1000).lost(999, "a", 1).acquired(999.5, "b", 1, 2000).unlocks(1600, "a", 1),
+			new(builder).acquired(10, "a", 1, 1000).lost(999, "a", 1).acquired(999.5, "b", 1, 2000).unlocks(1600, "a", 1),
 			"for 500µs",
 		},
 		"brought back after its deadline, while another held it": {
-			new(story).acquired(10, "a", 1, 1000).acquired(1005, "b", 1, 2000).unlocks(1300, "b", 1).
+			new(builder).acquired(10, "a", 1, 1000).acquired(1005, "b", 1, 2000).unlocks(1300, "b", 1).
 				extended(1100, "a", 1, 2100),
 			"for 200ms",
 		},
 		"the same process twice": {
-			new(story).acquired(10, "a", 1, 1000).acquired(20, "a", 2, 1000),
+			new(builder).acquired(10, "a", 1, 1000).acquired(20, "a", 2, 1000),
 			"for 980ms",
 		},
 		"a short one inside a long one, which the one before does not touch": {
-			new(story).acquired(10, "a", 1, 5000).unlocks(4000, "a", 1).
+			new(builder).acquired(10, "a", 1, 5000).unlocks(4000, "a", 1).
 				acquired(20, "b", 1, 1000).unlocks(30, "b", 1).
 				acquired(3000, "c", 1, 4000).unlocks(3001, "c", 1),
 			"c.0/worker 0/op 1",
 		},
 		"a shorter deadline does not undo what was believed": {
-			new(story).acquired(10, "a", 1, 1000).extended(500, "a", 1, 400).acquired(450, "b", 1, 1400).unlocks(460, "b", 1),
+			new(builder).acquired(10, "a", 1, 1000).extended(500, "a", 1, 400).acquired(450, "b", 1, 1400).unlocks(460, "b", 1),
 			"for 10ms",
 		},
 		"another life of the same client": {
-			new(story).acquired(10, "a", 1, 1000).
+			new(builder).acquired(10, "a", 1, 1000).
 				add(500, history.Acquired, "a", 1, func(e *history.Event) { e.Life, e.Until, e.Token = 1, at(1500), "t" }),
 			"a.1/worker 0/op 1",
 		},
@@ -111,7 +111,7 @@ func TestExclusionCatches(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Exclusion(tt.story.events)
+			v := check.Exclusion(tt.builder.events)
 			require.False(t, v.Held())
 			last := v.Findings[len(v.Findings)-1]
 			assert.Contains(t, last.Text, tt.says)
@@ -130,10 +130,10 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 		"out of order": {
 			[]history.Event{{T: 2, Kind: history.Invoked}, {T: 1, Kind: history.Invoked}}, "not in the order",
 		},
-		"acquired twice":              {new(story).acquired(1, "a", 1, 5).acquired(6, "a", 1, 9).events, "acquired twice"},
-		"without a deadline":          {new(story).acquired(1, "a", 1, 0).events, "without a deadline"},
-		"extended but never acquired": {new(story).extended(1, "a", 1, 9).events, "never acquired"},
-		"unlocked but never acquired": {new(story).unlocks(1, "a", 1).events, "never acquired"},
+		"acquired twice":              {new(builder).acquired(1, "a", 1, 5).acquired(6, "a", 1, 9).events, "acquired twice"},
+		"without a deadline":          {new(builder).acquired(1, "a", 1, 0).events, "without a deadline"},
+		"extended but never acquired": {new(builder).extended(1, "a", 1, 9).events, "never acquired"},
+		"unlocked but never acquired": {new(builder).unlocks(1, "a", 1).events, "never acquired"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +147,6 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 
 func TestSoundAcceptsAWorkingClient(t *testing.T) {
 	t.Parallel()
-	s := new(story).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1)
+	s := new(builder).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1)
 	assert.True(t, check.WellFormed(s.events).Held())
 }

@@ -18,7 +18,7 @@ import (
 // no smaller one. It may be the same: what
 // a refused or unconfirmed call has left on the masters may have kept the ownership going without anybody's belief.
 //
-// lasting are the faults of masters that keep them from telling for a while after they were healed.
+// lasting are the faults after whose healing a master may not know its tokens for a while.
 func Fencing(events []history.Event, masters int, lasting []string) Verdict {
 	v := on(events, "fencing")
 	fenced := map[string][]*hold{}
@@ -52,7 +52,7 @@ func Fencing(events []history.Event, masters int, lasting []string) Verdict {
 
 func reads(h *hold) bool { return h.acquired.Mode == history.ModeReader }
 
-// inOrder compares each hold with the largest token that had been returned before it was asked for.
+// inOrder compares the token of each hold with the largest token that was returned before the hold was asked for.
 func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 	asked := slices.Clone(all) // all is in the order of the returns
 	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
@@ -64,7 +64,7 @@ func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 			largest.add(g, int64(all[i].acquired.Fence), all[i])
 		}
 		g, fence := groupOf(h.acquired.Mode, h), h.acquired.Fence
-		last, ok := largest.beside(g) // beside readers: of those that exclude
+		last, ok := largest.outside(g) // beside readers: of those that exclude
 		switch {
 		case ok && reads(h) && fence < last.acquired.Fence:
 			stale(v, name, last, h, "smaller than")
@@ -83,7 +83,7 @@ func stale(v *Verdict, name string, before, after *hold, than string) {
 		before.acquired.Fence, who(before.who), secs(after.asked.T-before.acquired.T))
 }
 
-// unique looks for holds that exclude and have one token.
+// unique finds holds that exclude each other and share a token.
 func unique(v *Verdict, name string, all []*hold) {
 	first := map[uint64]*hold{}
 	for _, h := range all {

@@ -13,175 +13,175 @@ import (
 func TestFencing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
 		"larger than the one before": {
-			new(story).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(6)), "",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(6)), "",
 		},
 		"asked for as the other returned: no order": {
-			new(story).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "",
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "",
 		},
 		"smaller than the one before": {
-			new(story).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)), "got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)), "got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
 		},
 		"the same as the one before": {
-			new(story).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(5)), "not larger than the 5",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(5)), "not larger than the 5",
 		},
 		"smaller than one long before, larger than the last": {
-			new(story).held(0, 10, 20, "a", 1, fence(9)).held(21, 30, 40, "b", 1, fence(10)).held(0, 50, 60, "c", 1, fence(3)).
+			new(builder).held(0, 10, 20, "a", 1, fence(9)).held(21, 30, 40, "b", 1, fence(10)).held(0, 50, 60, "c", 1, fence(3)).
 				held(61, 70, 80, "d", 1, fence(8)), "got the token 8, not larger than the 10",
 		},
 		"the same while both were asked for": {
-			new(story).held(0, 10, 20, "a", 1, fence(5)).held(5, 30, 40, "b", 1, fence(5)), "both got the token 5",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(5, 30, 40, "b", 1, fence(5)), "both got the token 5",
 		},
 		"a holder without a token has no part in it": {
-			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
 		},
 		"a token was asked for, and none given": {
-			new(story).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
 		},
-		"a token was asked for, and given": {new(story).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
+		"a token was asked for, and given": {new(builder).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
 		"a token was asked for, and refused": {
-			new(story).add(0, history.Invoked, "a", 1, fenced).add(5, history.Refused, "a", 1, nil), "",
+			new(builder).add(0, history.Invoked, "a", 1, fenced).add(5, history.Refused, "a", 1, nil), "",
 		},
 		"readers share the writer's": {
-			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(5)).
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(5)).
 				held(21, 30, 40, "c", 1, reader, fence(5)).held(41, 50, 60, "d", 1, writer, fence(6)), "",
 		},
 		"a later reader with less than an earlier one": {
-			new(story).held(0, 10, 20, "a", 1, reader, fence(6)).held(21, 30, 40, "b", 1, reader, fence(5)), "",
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(21, 30, 40, "b", 1, reader, fence(5)), "",
 		},
 		"a reader with less than the writer before": {
-			new(story).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(4)), "smaller than the 5",
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(4)), "smaller than the 5",
 		},
 		"a writer with no more than the reader before": {
-			new(story).held(0, 10, 20, "a", 1, reader, fence(5)).held(21, 30, 40, "b", 1, writer, fence(5)), "not larger than the 5",
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(21, 30, 40, "b", 1, writer, fence(5)), "not larger than the 5",
 		},
 		"a mutex with no more than one of several": {
-			new(story).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)), "not larger than the 5",
+			new(builder).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)), "not larger than the 5",
 		},
 		"an inner hold has the outer one's": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(5)), "",
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"an inner hold has a larger one": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"an inner hold that outlives the outer one keeps its own": {
-			new(story).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
+			new(builder).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
 				held(40, 50, 60, "a", 3, owner("o"), fence(5)), "",
 		},
 		"a hold that outlived the outer one, and another token": {
-			new(story).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
+			new(builder).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
 				held(40, 50, 60, "a", 3, owner("o"), fence(6)), "o holds it already",
 		},
 		"the outer one was not the only one to be asked for": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(5, 15, 16, "b", 1, owner("o"), fence(6)).
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(5, 15, 16, "b", 1, owner("o"), fence(6)).
 				held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},
 		"nor was it beside one that was refused": {
-			new(story).add(0, history.Invoked, "b", 1, owner("o")).add(5, history.Refused, "b", 1, owner("o")).
+			new(builder).add(0, history.Invoked, "b", 1, owner("o")).add(5, history.Refused, "b", 1, owner("o")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},
 		"nor beside one that never returned": {
-			new(story).add(0, history.Invoked, "b", 1, owner("o")).
+			new(builder).add(0, history.Invoked, "b", 1, owner("o")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},
 		"what never returned is over when its worker asks again": {
-			new(story).add(0, history.Invoked, "b", 1, owner("o")).held(2, 3, 4, "b", 2).
+			new(builder).add(0, history.Invoked, "b", 1, owner("o")).held(2, 3, 4, "b", 2).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
 		},
 		"a master may not have been able to tell": {
-			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
+			new(builder).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"a majority that granted it could tell": {
-			new(story).down(0, 5, "pause", 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+			new(builder).down(0, 5, "pause", 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
 				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"only a minority of those that granted it could": {
-			new(story).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+			new(builder).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
 				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"two of five that granted it had a fault, one after the other": {
-			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
+			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"three of five had": {
-			new(story).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
+			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the process did not run meanwhile": {
-			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
 				add(25, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "",
 		},
 		"the process did not run before": {
-			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
 				add(6, history.Stalled, "a", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
 		},
 		"another process did not run": {
-			new(story).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
+			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
 				add(25, history.Stalled, "b", 0, func(e *history.Event) { e.Stall = at(10) }), "o holds it already",
 		},
 		"the owner is back, and has less, as the masters may have forgotten": {
-			new(story).down(22, 25, "kill", 0, 1, 2).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+			new(builder).down(22, 25, "kill", 0, 1, 2).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
 				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "",
 		},
 		"the owner is back, and has less, and a majority cannot have forgotten": {
-			new(story).down(22, 25, "kill", 0).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
+			new(builder).down(22, 25, "kill", 0).held(0, 10, 20, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3)).
 				held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
 		},
 		"a master is not back yet": {
-			new(story).fault(0, history.Inject, "pause", 2).
+			new(builder).fault(0, history.Inject, "pause", 2).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the master has long been back": {
-			new(story).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
+			new(builder).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
 				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(20020, 20030, 20040, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"the master has been back for a while": {
-			new(story).down(0, 5, "pause", 2).
+			new(builder).down(0, 5, "pause", 2).
 				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"the master has been back for a moment": {
-			new(story).down(0, 5, "pause", 2).
+			new(builder).down(0, 5, "pause", 2).
 				held(2004, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the master has been back for a while, and may not vote yet": {
-			new(story).down(0, 5, "kill", 2).
+			new(builder).down(0, 5, "kill", 2).
 				held(10004, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the master may vote again": {
-			new(story).down(0, 5, "kill", 2).
+			new(builder).down(0, 5, "kill", 2).
 				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"another owner asked meanwhile": {
-			new(story).add(5, history.Invoked, "b", 1, owner("p")).
+			new(builder).add(5, history.Invoked, "b", 1, owner("p")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "o holds it already",
 		},
 		"the longer one was not alone, another was": {
-			new(story).add(0, history.Invoked, "x", 1, owner("o")).held(1, 10, 90, "a", 1, owner("o"), fence(5)).
+			new(builder).add(0, history.Invoked, "x", 1, owner("o")).held(1, 10, 90, "a", 1, owner("o"), fence(5)).
 				add(11, history.Refused, "x", 1, owner("o")).held(12, 15, 80, "b", 1, owner("o"), fence(6)).
 				held(20, 30, 40, "c", 1, owner("o"), fence(7)), "o holds it already as b",
 		},
 		"the outer one ends while the inner one is asked for: a new ownership": {
-			new(story).held(0, 10, 25, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(6)), "",
+			new(builder).held(0, 10, 25, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the owner is back, and has less": {
-			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
 		},
 		"the owner is back after another, and has its old one": {
-			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
 				held(41, 50, 90, "a", 2, owner("o"), fence(5)), "not larger than the 6",
 		},
 		"another owner has the same": {
-			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)), "both got the token 5",
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)), "both got the token 5",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.story.events, 5, []string{"kill"})
+			v := check.Fencing(tt.builder.events, 5, []string{"kill"})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -196,22 +196,22 @@ func TestFencing(t *testing.T) {
 // A reader of the verdict sees how much of the rule for owners a run has tried.
 func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	t.Parallel()
-	nested := func() *story {
-		return new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).held(20, 30, 40, "a", 2, owner("o"), fence(5))
+	nested := func() *builder {
+		return new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).held(20, 30, 40, "a", 2, owner("o"), fence(5))
 	}
 	for name, tt := range map[string]struct {
-		story *story
-		says  string
+		builder *builder
+		says    string
 	}{
-		"no owner":       {new(story).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
-		"one hold alone": {new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
+		"no owner":       {new(builder).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
+		"one hold alone": {new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
 		"one in another, and the same owner's after it was had": {nested(), "; 2 of 2 times"},
 		"the same while a fault excuses it":                     {nested().down(0, 50, "pause", 0), "; 0 of 2 times"},
 		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; 2 of 2 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			looked := check.Fencing(tt.story.events, 5, nil).Looked
+			looked := check.Fencing(tt.builder.events, 5, nil).Looked
 			if tt.says[0] == ';' {
 				assert.Contains(t, looked, tt.says)
 				return

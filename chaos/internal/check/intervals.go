@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Interval is one stretch of time in which a holder believed in its lock: what [Exclusion] judges, for others to show.
+// An Interval is a time in which a holder believed that it held its lock. [Exclusion] judges these intervals.
 type Interval struct {
 	Who  history.ID
 	Mode string
@@ -14,7 +14,7 @@ type Interval struct {
 	Begin, End time.Duration
 }
 
-// Intervals returns all of them, holder after holder in the order in which they acquired.
+// Intervals returns the intervals of all holders, in the order of the acquisitions.
 func Intervals(events []history.Event) []Interval {
 	var all []Interval
 	for _, h := range holds(events) {

@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Leaks checks that clients that have closed their lockers leave nothing behind: no goroutine in the last life of any
-// client, which must have said so, and grace later no connection to a master and no subscription there. It wants of each
-// master a look that late, or an earlier one after the last close, with nothing in it and nothing in those that follow.
+// Leaks checks that clients leave nothing behind when they have closed their lockers. The last life of each client must
+// report that no goroutine is left. Later than grace after the close no master may have a connection or a subscription of
+// a client. Each master must have been inspected that late, or after the last close with nothing found then or later.
 func Leaks(events []history.Event, clients []string, masters int, grace time.Duration) Verdict {
 	v := on(events, "leaks")
 	closed, ok := phase(events, history.Settled)
@@ -68,7 +68,7 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 
 func open(e history.Event) bool { return e.Connections > 0 || len(e.Channels) > 0 }
 
-// returns says from when on each master must be clean of what ended at since: not before it has itself returned.
+// returns gives the time from which each master must be clean: since, or the later time at which the master answers again.
 func returns(events []history.Event, since time.Duration, masters int) []time.Duration {
 	back := make([]time.Duration, masters)
 	for i := range back {

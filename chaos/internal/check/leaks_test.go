@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-func (s *story) sockets(ms float64, master, connections int, channels ...string) *story {
+func (s *builder) sockets(ms float64, master, connections int, channels ...string) *builder {
 	s.events = append(s.events, history.Event{
 		T: at(ms), Kind: history.Sockets, Master: master, Connections: connections, Channels: channels,
 	})
@@ -18,19 +18,19 @@ func (s *story) sockets(ms float64, master, connections int, channels ...string)
 	return s
 }
 
-func (s *story) closed(ms float64, client string, life, goroutines int) *story {
+func (s *builder) closed(ms float64, client string, life, goroutines int) *builder {
 	return s.add(ms, history.Quitting, client, 0, func(e *history.Event) { e.Life, e.Goroutines = life, goroutines })
 }
 
 func TestLeaks(t *testing.T) {
 	t.Parallel()
-	closed := func() *story {
-		return new(story).phase(100, history.Settled).closed(500, "a", 0, 0).closed(1000, "b", 1, 0)
+	closed := func() *builder {
+		return new(builder).phase(100, history.Settled).closed(500, "a", 0, 0).closed(1000, "b", 1, 0)
 	}
-	clean := func(s *story) *story { return s.sockets(3000, 0, 0).sockets(3000, 1, 0) }
+	clean := func(s *builder) *builder { return s.sockets(3000, 0, 0).sockets(3000, 1, 0) }
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
 		"nothing is left":                    {clean(closed()), ""},
 		"clean at once":                      {closed().sockets(1001, 0, 0).sockets(1001, 1, 0), ""},
@@ -50,13 +50,13 @@ func TestLeaks(t *testing.T) {
 		"the last life said nothing": {
 			clean(closed().add(2000, history.Invoked, "a", 1, func(e *history.Event) { e.Life = 1 })), "a.1 never closed its locker",
 		},
-		"a client that is not heard of": {clean(new(story).phase(100, history.Settled).closed(500, "a", 0, 0)), "b.0 never closed"},
-		"a run that never settled":      {new(story), "never settled"},
+		"a client that is not heard of": {clean(new(builder).phase(100, history.Settled).closed(500, "a", 0, 0)), "b.0 never closed"},
+		"a run that never settled":      {new(builder), "never settled"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Leaks(tt.story.events, []string{"a", "b"}, 2, grace)
+			v := check.Leaks(tt.builder.events, []string{"a", "b"}, 2, grace)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

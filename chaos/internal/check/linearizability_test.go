@@ -17,68 +17,68 @@ import (
 func TestLinearizability(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"one after the other": {new(story).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(6)), ""},
-		"both at once":        {new(story).held(0, 10, 20, "a", 1).held(0, 15, 40, "b", 1), "no single lock could have been held like this: a.0"},
+		"one after the other": {new(builder).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(6)), ""},
+		"both at once":        {new(builder).held(0, 10, 20, "a", 1).held(0, 15, 40, "b", 1), "no single lock could have been held like this: a.0"},
 		"the next one as the unlock is called": {
-			new(story).held(0, 10, 20, "a", 1).held(0, 20, 40, "b", 1), "",
+			new(builder).held(0, 10, 20, "a", 1).held(0, 20, 40, "b", 1), "",
 		},
-		"a killed holder, the next one at its deadline":     {new(story).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), ""},
-		"a killed holder, the next one before its deadline": {new(story).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), "no single lock"},
+		"a killed holder, the next one at its deadline":     {new(builder).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), ""},
+		"a killed holder, the next one before its deadline": {new(builder).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), "no single lock"},
 		"an unlock that may have done nothing, and the deadline": {
-			new(story).held(0, 10, 20, "a", 1).with(history.Released, "a", 1, func(e *history.Event) { e.Err = "no quorum" }).
+			new(builder).held(0, 10, 20, "a", 1).with(history.Released, "a", 1, func(e *history.Event) { e.Err = "no quorum" }).
 				held(0, 30, 40, "b", 1), "",
 		},
-		"refused, whatever it placed": {new(story).held(0, 10, 20, "a", 1).refused(0, 100, "b", 1).held(0, 30, 40, "c", 1), ""},
+		"refused, whatever it placed": {new(builder).held(0, 10, 20, "a", 1).refused(0, 100, "b", 1).held(0, 30, 40, "c", 1), ""},
 		"tokens in the order of the holds, though both were asked for at once": {
-			new(story).held(0, 10, 20, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
 		},
 		"tokens in the order of the holds, though the first one never believed in its": {
-			new(story).kept(0, 10, 10, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
+			new(builder).kept(0, 10, 10, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
 		},
-		"one token for two":                    {new(story).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(5)), "no single lock"},
-		"a reader with the writer's token":     {new(story).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(6)), ""},
-		"a reader with less than the writer's": {new(story).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(5)), "no single lock"},
+		"one token for two":                    {new(builder).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(5)), "no single lock"},
+		"a reader with the writer's token":     {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(6)), ""},
+		"a reader with less than the writer's": {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(5)), "no single lock"},
 		"readers in any order": {
-			new(story).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 15, 40, "b", 1, reader, fence(5)), "",
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 15, 40, "b", 1, reader, fence(5)), "",
 		},
-		"a writer with the reader's": {new(story).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 30, 40, "b", 1, writer, fence(6)), "no single lock"},
+		"a writer with the reader's": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 30, 40, "b", 1, writer, fence(6)), "no single lock"},
 		"an inner hold with the outer's": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(5)), "",
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"an inner hold with one of its own": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(6)), "",
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"an inner hold with one of its own, and another with less": {
-			new(story).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(7)).
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(7)).
 				held(95, 100, 110, "b", 1, fence(6)), "no single lock",
 		},
 		"an inner hold is the first to want one": {
-			new(story).held(0, 10, 90, "a", 1, owner("o")).held(0, 20, 40, "a", 2, owner("o"), fence(6)), "",
+			new(builder).held(0, 10, 90, "a", 1, owner("o")).held(0, 20, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the owner is back with its old one": {
-			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(0, 30, 40, "a", 2, owner("o"), fence(5)), "",
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(0, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"the owner is back with its old one after another": {
-			new(story).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(0, 30, 40, "b", 1, fence(6)).
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(0, 30, 40, "b", 1, fence(6)).
 				held(0, 50, 60, "a", 2, owner("o"), fence(5)), "no single lock",
 		},
 		"an extension comes late, nobody was in between": {
-			new(story).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).held(0, 91, 95, "b", 1), "",
+			new(builder).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).held(0, 91, 95, "b", 1), "",
 		},
 		"an extension brings back what another has had": {
-			new(story).kept(0, 10, 50, "a", 1).held(0, 51, 55, "b", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1), "no single lock",
+			new(builder).kept(0, 10, 50, "a", 1).held(0, 51, 55, "b", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1), "no single lock",
 		},
 		"one of several": {
-			new(story).held(0, 10, 90, "a", 1, several("x", lockName), fence(5)).held(0, 20, 40, "b", 1, fence(6)), "no single lock",
+			new(builder).held(0, 10, 90, "a", 1, several("x", lockName), fence(5)).held(0, 20, 40, "b", 1, fence(6)), "no single lock",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Linearizability(tt.story.events, time.Minute)
+			v := check.Linearizability(tt.builder.events, time.Minute)
 			require.Empty(t, v.Undecided)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
@@ -92,9 +92,9 @@ func TestLinearizability(t *testing.T) {
 }
 
 // crowd is a long history of one name: holders wait long, some die, readers come in packs. It is what a lock would do.
-func crowd(holds int) *story {
+func crowd(holds int) *builder {
 	r := rand.New(rand.NewPCG(1, 2))
-	s := new(story)
+	s := new(builder)
 	now, token := 100.0, uint64(1)
 	for op := range holds {
 		client := fmt.Sprintf("c%d", op%7)
@@ -133,7 +133,7 @@ func TestALongHistoryIsDecidedAndItsOneFaultFound(t *testing.T) {
 
 func TestAHoldThatLastsLongerThanAWindowIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	s := new(story).kept(0, 1, 10_000, "long", 1, reader)
+	s := new(builder).kept(0, 1, 10_000, "long", 1, reader)
 	for op := range 700 {
 		at := float64(2 + op*2)
 		s.held(at, at, at+1, "short", op, reader)

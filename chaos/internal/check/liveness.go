@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Liveness checks that once every fault was healed, each client acquired each name within bound, and whatever else it asked for then,
-// as the kind of lock that it asked for. What was asked for in the phase Calm counts; a client is its process, whichever life it is in.
-// Time in which that did not run does not count, nor when the machine was away (see hitches), and a second after that.
+// Liveness checks that each client acquired each name within bound after every fault was healed, and every kind of lock that
+// it asked for in the phase Calm. A client may be in any of its lives. Time in which its process did not run does not count,
+// nor time in which the machine did not run (see hitches) and one second after that.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
 	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)

@@ -33,80 +33,80 @@ func TestLiveness(t *testing.T) {
 	t.Parallel()
 	clients, names := []string{"a", "b"}, []string{lockName}
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
 		"each acquires in time": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5000, history.Acquired, "b", 1, calmly), "",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5000, history.Acquired, "b", 1, calmly), "",
 		},
 		"refused at first, acquired in time": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
 				add(200, history.Refused, "b", 1, refusedCalmly).add(5000, history.Acquired, "b", 2, calmly), "",
 		},
 		"one is late by a millisecond": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
 		"one is late, and did not run for so long": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "b", 1).add(5001, history.Acquired, "b", 1, calmly), "",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "b", 1).add(5001, history.Acquired, "b", 1, calmly), "",
 		},
 		"another one did not run": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1000).add(5001, history.Acquired, "b", 1, calmly),
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1000).add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
 		"the harness did not run, and a second after that": {
-			new(story).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
+			new(builder).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
 		},
 		"for less time than that": {
-			new(story).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6101, history.Acquired, "b", 1, calmly),
+			new(builder).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6101, history.Acquired, "b", 1, calmly),
 			"only 6.101 s after the storm, of which it was served for 5.001 s",
 		},
 		"a processor did not serve another one, and a second after that": {
-			new(story).phase(0, history.Calm).starved(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
+			new(builder).phase(0, history.Calm).starved(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
 		},
 		"it did not for a moment": {
-			new(story).phase(0, history.Calm).starved(3000, "a", 99).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
+			new(builder).phase(0, history.Calm).starved(3000, "a", 99).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
 			"served for 5.001 s",
 		},
 		"another one was frozen": {
-			new(story).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).starved(3000, "a", 1000).
+			new(builder).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).starved(3000, "a", 1000).
 				add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
 		"another one has stopped itself, as it was told to": {
-			new(story).phase(0, history.Calm).holding(100, history.Inject, 0).starved(3001, "a", 1000).
+			new(builder).phase(0, history.Calm).holding(100, history.Inject, 0).starved(3001, "a", 1000).
 				holding(3005, history.Heal, 0).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
 		"one is refused": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
 			"held by another",
 		},
 		"one is never heard of": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly), "nothing says why",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly), "nothing says why",
 		},
 		"one acquired during the storm only": {
-			new(story).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000), "nothing says why",
+			new(builder).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000), "nothing says why",
 		},
 		"one never gets what it asked for in another way": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
 				add(300, history.Refused, "b", 2, asReader(refusedCalmly)), "b did not acquire \"orders\" as a reader within 5s",
 		},
 		"one hangs as it asks in another way": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
 				add(300, history.Invoked, "b", 2, asReader(calmly)), "as a reader within 5s after the storm, and nothing says why",
 		},
 		"one never gets a fencing token": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
 				add(300, history.Invoked, "b", 2, fencedCalmly).add(400, history.Refused, "b", 2, refusedCalmly), "b did not acquire \"orders\" with a fencing token",
 		},
 		"one has it among several": {
-			new(story).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, amongSeveral), "",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, amongSeveral), "",
 		},
-		"the storm never ended": {new(story).phase(0, history.Storm), "never came to the calm"},
+		"the storm never ended": {new(builder).phase(0, history.Storm), "never came to the calm"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Liveness(tt.story.events, clients, names, 5*time.Second)
+			v := check.Liveness(tt.builder.events, clients, names, 5*time.Second)
 			if tt.says == "" {
 				assert.True(t, v.Held(), "%v", v.Findings)
 				return
@@ -119,12 +119,12 @@ func TestLiveness(t *testing.T) {
 
 func TestCoverage(t *testing.T) {
 	t.Parallel()
-	storm := func() *story {
-		return new(story).phase(0, history.Storm).acquired(1, "a", 1, 900).extended(2, "a", 1, 999).unlocks(3, "a", 1).
+	storm := func() *builder {
+		return new(builder).phase(0, history.Storm).acquired(1, "a", 1, 900).extended(2, "a", 1, 999).unlocks(3, "a", 1).
 			fault(4, history.Inject, "kill", 1).phase(100, history.Calm)
 	}
 	tests := map[string]struct {
-		story                  *story
+		builder                *builder
 		clients, names, faults []string
 		says                   string // "" if it holds
 	}{
@@ -133,18 +133,18 @@ func TestCoverage(t *testing.T) {
 		"a name that nobody held":    {storm(), []string{"a"}, []string{lockName, "x"}, nil, `nobody ever held "x"`},
 		"a fault that never came":    {storm(), []string{"a"}, []string{lockName}, []string{"pause"}, "never injected"},
 		"no extension": {
-			new(story).phase(0, history.Storm).acquired(1, "a", 1, 900).phase(100, history.Calm),
+			new(builder).phase(0, history.Storm).acquired(1, "a", 1, 900).phase(100, history.Calm),
 			[]string{"a"}, []string{lockName}, nil, "no lock was extended",
 		},
 		"held after the storm only": {
 			storm().acquired(200, "b", 1, 999), []string{"a", "b"}, []string{lockName}, nil, "b never held",
 		},
-		"no storm": {new(story), nil, nil, nil, "there was no storm"},
+		"no storm": {new(builder), nil, nil, nil, "there was no storm"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Coverage(tt.story.events, tt.clients, tt.names, tt.faults, true)
+			v := check.Coverage(tt.builder.events, tt.clients, tt.names, tt.faults, true)
 			if tt.says == "" {
 				assert.True(t, v.Held(), "%v", v.Findings)
 				return

@@ -7,11 +7,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Told checks that losses are told in time: from the last Until that a holder knew, its process ran for no longer than
-// slack before its context ended or it unlocked of its own accord. Time in which the process did not run does not count. If
-// it noticed that others had the processors, as much is added to slack: it is one goroutine that notices, and another that tells.
-// An extension that is heard of after Until must come as soon. A holder that says nothing any more is judged by the last
-// line that its process wrote: as long as that came, somebody could have been told.
+// LossNotified checks that a holder learns of a loss in time: after the last Until that the holder knew, its process runs for
+// at most slack before its context ends or it unlocks of its own accord. The same holds for an extension whose answer comes
+// after Until. Time in which the process did not run does not count. Time in which other processes had the processors is
+// added to slack, because the goroutine that notices the loss is not the one that ends the context. A holder that writes
+// nothing more is judged at the last line that its process wrote.
 func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
 	v := on(events, "loss notified")
 	alive := livesOf(events, clients)
@@ -20,7 +20,7 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 		until              time.Duration
 	}
 	holding := map[history.ID]*open{}
-	var held, told int
+	var held, notified int
 	var slowest time.Duration
 	late := func(o *open, id history.ID, at time.Duration, by []history.Event, what string) {
 		over, allowed := alive.ran(lifeOf(id), o.until, at), slack+alive.starved(lifeOf(id), o.until, at)
@@ -37,12 +37,12 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 		case e.Kind == history.Acquired:
 			held++
 			holding[id] = &open{acquired: e, deadline: e, until: e.Until}
-		case o == nil: // nothing to be told about
+		case o == nil: // not held, or already lost
 		case e.Kind == history.Extended:
 			late(o, id, e.T, []history.Event{e}, "heard of an extension only at")
 			o.deadline, o.until = e, max(e.Until, e.T)
 		case e.Kind == history.Lost:
-			told++
+			notified++
 			if e.T > o.until {
 				slowest = max(slowest, alive.ran(lifeOf(id), o.until, e.T))
 			}
@@ -53,13 +53,13 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 			delete(holding, id)
 		}
 	}
-	for _, h := range holds(events) { // in the order of the history, as a map is not
+	for _, h := range holds(events) { // in the order of the history, which the map does not have
 		if o := holding[h.who]; o != nil {
 			last := alive.last[lifeOf(h.who)]
 			late(o, h.who, last, nil, "was told nothing though its process went on until")
 		}
 	}
-	v.Looked = fmt.Sprintf("%d holds, %d told of a loss, the slowest %v after Until (allowed %v)", held, told, slowest.Round(time.Microsecond), slack)
-	v.Figures = []Figure{{"losses told", told}}
+	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)", held, notified, slowest.Round(time.Microsecond), slack)
+	v.Figures = []Figure{{"losses notified", notified}}
 	return v
 }

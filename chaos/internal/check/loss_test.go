@@ -11,16 +11,16 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-func (s *story) stalled(ms float64, client string, length float64) *story {
+func (s *builder) stalled(ms float64, client string, length float64) *builder {
 	return s.add(ms, history.Stalled, client, 0, func(e *history.Event) { e.Name, e.Stall = "", at(length) })
 }
 
 // starved: a processor did not serve the client.
-func (s *story) starved(ms float64, client string, length float64) *story {
+func (s *builder) starved(ms float64, client string, length float64) *builder {
 	return s.add(ms, history.Starved, client, 0, func(e *history.Event) { e.Name, e.Stall = "", at(length) })
 }
 
-func (s *story) onClient(ms float64, kind history.Kind, client int) *story {
+func (s *builder) onClient(ms float64, kind history.Kind, client int) *builder {
 	s.fault(ms, kind, "freeze-client", client)
 	for i := range s.events {
 		if s.events[i].Fault == "freeze-client" {
@@ -31,7 +31,7 @@ func (s *story) onClient(ms float64, kind history.Kind, client int) *story {
 }
 
 // holding is the fault in which a client stops itself when it holds.
-func (s *story) holding(ms float64, kind history.Kind, client int) *story {
+func (s *builder) holding(ms float64, kind history.Kind, client int) *builder {
 	s.onClient(ms, kind, client)
 	for i := range s.events {
 		if e := &s.events[i]; e.Fault == "freeze-client" && e.T == at(ms) {
@@ -42,7 +42,7 @@ func (s *story) holding(ms float64, kind history.Kind, client int) *story {
 }
 
 // quits is the last line of a process.
-func (s *story) quits(ms float64, client string) *story {
+func (s *builder) quits(ms float64, client string) *builder {
 	return s.add(ms, history.Quitting, client, 0, nil)
 }
 
@@ -50,53 +50,53 @@ func TestTold(t *testing.T) {
 	t.Parallel()
 	const slack = 20 * time.Millisecond
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"unlocked before Until":             {new(story).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1), ""},
-		"told before Until, unlocked after": {new(story).kept(0, 10, 1000, "a", 1).lost(999, "a", 1).unlocks(1500, "a", 1), ""},
-		"told with all the slack there is":  {new(story).kept(0, 10, 1000, "a", 1).lost(1020, "a", 1), ""},
-		"told a moment later":               {new(story).kept(0, 10, 1000, "a", 1).lost(1020.001, "a", 1), "was told of the loss only at 1.020 s"},
-		"told of the Until before the last": {new(story).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2020, "a", 1), ""},
-		"told long after the last Until":    {new(story).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2021, "a", 1), "believed until 2.000 s"},
-		"unlocked of its own accord, late":  {new(story).kept(0, 10, 1000, "a", 1).unlocks(1021, "a", 1), "nobody told it"},
-		"an extension heard of in time":     {new(story).kept(0, 10, 1000, "a", 1).extended(1010, "a", 1, 2000).unlocks(1500, "a", 1), ""},
-		"an extension heard of late":        {new(story).kept(0, 10, 1000, "a", 1).extended(1100, "a", 1, 2000).unlocks(1500, "a", 1), "heard of an extension only at"},
-		"killed before Until":               {new(story).kept(0, 10, 1000, "a", 1), ""},
-		"its process goes on, told nothing": {new(story).kept(0, 10, 1000, "a", 1).quits(1100, "a"), "its process went on until 1.100 s"},
+		"unlocked before Until":             {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1), ""},
+		"told before Until, unlocked after": {new(builder).kept(0, 10, 1000, "a", 1).lost(999, "a", 1).unlocks(1500, "a", 1), ""},
+		"told with all the slack there is":  {new(builder).kept(0, 10, 1000, "a", 1).lost(1020, "a", 1), ""},
+		"told a moment later":               {new(builder).kept(0, 10, 1000, "a", 1).lost(1020.001, "a", 1), "was told of the loss only at 1.020 s"},
+		"told of the Until before the last": {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2020, "a", 1), ""},
+		"told long after the last Until":    {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2021, "a", 1), "believed until 2.000 s"},
+		"unlocked of its own accord, late":  {new(builder).kept(0, 10, 1000, "a", 1).unlocks(1021, "a", 1), "nobody told it"},
+		"an extension heard of in time":     {new(builder).kept(0, 10, 1000, "a", 1).extended(1010, "a", 1, 2000).unlocks(1500, "a", 1), ""},
+		"an extension heard of late":        {new(builder).kept(0, 10, 1000, "a", 1).extended(1100, "a", 1, 2000).unlocks(1500, "a", 1), "heard of an extension only at"},
+		"killed before Until":               {new(builder).kept(0, 10, 1000, "a", 1), ""},
+		"its process goes on, told nothing": {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "a"), "its process went on until 1.100 s"},
 		"killed, and a register writes what it still heard": {
-			new(story).kept(0, 10, 1000, "a", 1).add(1100, history.Written, "a", 1, func(e *history.Event) { e.Register = history.Trusting }), "",
+			new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Written, "a", 1, func(e *history.Event) { e.Register = history.Trusting }), "",
 		},
-		"another process goes on":           {new(story).kept(0, 10, 1000, "a", 1).quits(1100, "b"), ""},
-		"another life goes on":              {new(story).kept(0, 10, 1000, "a", 1).add(1100, history.Quitting, "a", 0, func(e *history.Event) { e.Life = 1 }), ""},
-		"frozen over its Until, told soon":  {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1715, "a", 1), ""},
-		"frozen over its Until, told late":  {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1721, "a", 1), "ran for 21ms"},
-		"another client frozen":             {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 1).onClient(1700, history.Heal, 1).lost(1715, "a", 1), "ran for 715ms"},
-		"frozen before its Until only":      {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(990, history.Heal, 0).lost(1030, "a", 1), "ran for 30ms"},
-		"frozen to the end":                 {new(story).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), ""},
-		"the process noticed that it stood": {new(story).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), ""},
-		"a stall counts once":               {new(story).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).stalled(1300, "a", 300).lost(1321, "a", 1), "ran for 21ms"},
-		"as long again as others ran":       {new(story).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1120, "a", 1), ""},
-		"longer than that":                  {new(story).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1121, "a", 1), "ran for 71ms in between, allowed are 70ms"},
-		"a processor was away":              {new(story).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1310, "a", 1), ""},
-		"for less time than that":           {new(story).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1311, "a", 1), "ran for 311ms in between, allowed are 310ms"},
-		"it was away while all stood":       {new(story).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).starved(1060, "a", 50).lost(1121, "a", 1), "allowed are 70ms"},
-		"another's processor was away":      {new(story).kept(0, 10, 1000, "a", 1).starved(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
+		"another process goes on":           {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "b"), ""},
+		"another life goes on":              {new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Quitting, "a", 0, func(e *history.Event) { e.Life = 1 }), ""},
+		"frozen over its Until, told soon":  {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1715, "a", 1), ""},
+		"frozen over its Until, told late":  {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1721, "a", 1), "ran for 21ms"},
+		"another client frozen":             {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 1).onClient(1700, history.Heal, 1).lost(1715, "a", 1), "ran for 715ms"},
+		"frozen before its Until only":      {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(990, history.Heal, 0).lost(1030, "a", 1), "ran for 30ms"},
+		"frozen to the end":                 {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), ""},
+		"the process noticed that it stood": {new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), ""},
+		"a stall counts once":               {new(builder).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).stalled(1300, "a", 300).lost(1321, "a", 1), "ran for 21ms"},
+		"as long again as others ran":       {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1120, "a", 1), ""},
+		"longer than that":                  {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1121, "a", 1), "ran for 71ms in between, allowed are 70ms"},
+		"a processor was away":              {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1310, "a", 1), ""},
+		"for less time than that":           {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1311, "a", 1), "ran for 311ms in between, allowed are 310ms"},
+		"it was away while all stood":       {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).starved(1060, "a", 50).lost(1121, "a", 1), "allowed are 70ms"},
+		"another's processor was away":      {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
 		"it was told to stop itself": {
-			new(story).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
+			new(builder).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
 				holding(1311, history.Heal, 0).lost(1320, "a", 1), "",
 		},
 		"and was told too late then": {
-			new(story).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
+			new(builder).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
 				holding(1311, history.Heal, 0).lost(1321, "a", 1), "ran for 21ms in between, allowed are 20ms",
 		},
-		"another process noticed that it did": {new(story).kept(0, 10, 1000, "a", 1).stalled(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
-		"told after it had unlocked":          {new(story).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), ""},
+		"another process noticed that it did": {new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
+		"told after it had unlocked":          {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.LossNotified(tt.story.events, []string{"a", "b"}, slack)
+			v := check.LossNotified(tt.builder.events, []string{"a", "b"}, slack)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

@@ -13,20 +13,20 @@ import (
 // Exclusion and Linearizability look at the same stories of all kinds of locks.
 func TestKindsOfLocksShareWhatTheyMay(t *testing.T) {
 	t.Parallel()
-	tests := map[string]*story{
-		"readers":                   new(story).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1, reader),
-		"a writer after readers":    new(story).held(0, 10, 100, "a", 1, reader).held(0, 101, 190, "b", 1, writer),
-		"holds of one owner":        new(story).held(0, 10, 100, "a", 1, owner("o")).held(20, 30, 120, "b", 1, owner("o")),
-		"one owner after the other": new(story).held(0, 10, 100, "a", 1, owner("o")).held(20, 101, 120, "b", 1, owner("p")),
-		"several, and another name": new(story).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 10, 100, "b", 1),
-		"several, then one of them": new(story).held(0, 10, 100, "a", 1, several("orders", "y")).held(0, 101, 190, "b", 1),
-		"a downgraded writer, and a reader from the call on": new(story).
+	tests := map[string]*builder{
+		"readers":                   new(builder).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1, reader),
+		"a writer after readers":    new(builder).held(0, 10, 100, "a", 1, reader).held(0, 101, 190, "b", 1, writer),
+		"holds of one owner":        new(builder).held(0, 10, 100, "a", 1, owner("o")).held(20, 30, 120, "b", 1, owner("o")),
+		"one owner after the other": new(builder).held(0, 10, 100, "a", 1, owner("o")).held(20, 101, 120, "b", 1, owner("p")),
+		"several, and another name": new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 10, 100, "b", 1),
+		"several, then one of them": new(builder).held(0, 10, 100, "a", 1, several("orders", "y")).held(0, 101, 190, "b", 1),
+		"a downgraded writer, and a reader from the call on": new(builder).
 			held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 50, 90, "b", 1, reader),
-		"a downgrade long after the deadline": new(story).
+		"a downgrade long after the deadline": new(builder).
 			kept(0, 10, 50, "a", 1, writer).downgraded(80, "a", 1).held(0, 60, 90, "b", 1, writer),
-		"an unlock while the downgraded one's fellow reads": new(story).
+		"an unlock while the downgraded one's fellow reads": new(builder).
 			held(0, 10, 60, "a", 1, writer).downgraded(50, "a", 1).held(40, 55, 90, "b", 1, reader).held(56, 91, 99, "c", 1),
-		"two names at once by two": new(story).
+		"two names at once by two": new(builder).
 			held(0, 10, 100, "a", 1, several("x", "y")).held(0, 10, 100, "b", 1, several("v", "w")),
 	}
 	for name, s := range tests {
@@ -43,46 +43,46 @@ func TestKindsOfLocksShareWhatTheyMay(t *testing.T) {
 func TestKindsOfLocksShareNoMore(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		story *story
-		says  string
+		builder *builder
+		says    string
 	}{
 		"a reader beside a writer": {
-			new(story).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, reader), "for 70ms",
+			new(builder).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, reader), "for 70ms",
 		},
 		"a writer beside the longest of many readers": {
-			new(story).held(0, 5, 200, "a", 1, reader).held(0, 10, 20, "b", 1, reader).held(0, 30, 90, "c", 1, writer), "reader a.0",
+			new(builder).held(0, 5, 200, "a", 1, reader).held(0, 10, 20, "b", 1, reader).held(0, 30, 90, "c", 1, writer), "reader a.0",
 		},
-		"a mutex beside a reader":      {new(story).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1), "for 70ms"},
-		"two writers":                  {new(story).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, writer), "for 70ms"},
-		"two owners":                   {new(story).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1, owner("p")), "for 70ms"},
-		"two without an owner":         {new(story).held(0, 10, 100, "a", 1, owner("")).held(0, 20, 90, "b", 1, owner("")), "for 70ms"},
-		"an owner beside a mutex":      {new(story).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1), "for 70ms"},
-		"one of several":               {new(story).held(0, 10, 100, "a", 1, several("x", "orders")).held(0, 20, 90, "b", 1), `"orders" was held by two`},
-		"several that have one shared": {new(story).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 20, 90, "b", 1, several("y", "z")), `"y" was held by two`},
+		"a mutex beside a reader":      {new(builder).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1), "for 70ms"},
+		"two writers":                  {new(builder).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, writer), "for 70ms"},
+		"two owners":                   {new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1, owner("p")), "for 70ms"},
+		"two without an owner":         {new(builder).held(0, 10, 100, "a", 1, owner("")).held(0, 20, 90, "b", 1, owner("")), "for 70ms"},
+		"an owner beside a mutex":      {new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1), "for 70ms"},
+		"one of several":               {new(builder).held(0, 10, 100, "a", 1, several("x", "orders")).held(0, 20, 90, "b", 1), `"orders" was held by two`},
+		"several that have one shared": {new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 20, 90, "b", 1, several("y", "z")), `"y" was held by two`},
 		"a reader a moment before the downgrade": {
-			new(story).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 49, 90, "b", 1, reader), "for 1ms",
+			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 49, 90, "b", 1, reader), "for 1ms",
 		},
 		"a writer beside a downgraded one": {
-			new(story).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 60, 90, "b", 1, writer), "for 30ms",
+			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 60, 90, "b", 1, writer), "for 30ms",
 		},
 		"a writer beside a downgraded one that was extended late": {
-			new(story).kept(0, 10, 50, "a", 1, writer).downgraded(40, "a", 1).extended(60, "a", 1, 200).held(40, 55, 90, "b", 1, writer), "for 30ms",
+			new(builder).kept(0, 10, 50, "a", 1, writer).downgraded(40, "a", 1).extended(60, "a", 1, 200).held(40, 55, 90, "b", 1, writer), "for 30ms",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Exclusion(tt.story.events)
+			v := check.Exclusion(tt.builder.events)
 			require.Len(t, v.Findings, 1)
 			assert.Contains(t, v.Findings[0].Text, tt.says)
-			assert.False(t, check.Linearizability(tt.story.events, time.Minute).Held())
+			assert.False(t, check.Linearizability(tt.builder.events, time.Minute).Held())
 		})
 	}
 }
 
 func TestReadersBesideAWriterAreFoundOneByOne(t *testing.T) {
 	t.Parallel()
-	s := new(story).held(0, 10, 100, "a", 1).held(0, 20, 200, "b", 1, reader).held(0, 50, 90, "c", 1, reader)
+	s := new(builder).held(0, 10, 100, "a", 1).held(0, 20, 200, "b", 1, reader).held(0, 50, 90, "c", 1, reader)
 	v := check.Exclusion(s.events)
 	require.Len(t, v.Findings, 2)
 	assert.Contains(t, v.Findings[1].Text, "reader c.0")

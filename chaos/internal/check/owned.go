@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// owned compares the holds of each owner with the one that was believed in while they were asked for; of several, of those
-// that were acquired alone, with the one that was believed in for longest.
+// owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed in
+// while it asked: of those acquired alone, the one believed in longest.
 func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
 	owners := map[string][]belief{}
 	for _, h := range all {
@@ -28,7 +28,7 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 			}
 		}
 		slices.SortStableFunc(inner, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
-		var longest belief // of those that had begun when the inner one was asked for
+		var longest belief // of those that had begun when the inner hold was asked for
 		i := 0
 		for _, h := range inner {
 			for ; i < len(begun) && begun[i].start <= h.asked.T; i++ {
@@ -49,8 +49,8 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 	}
 }
 
-// alone says which acquisitions of owners no other one of the same owner overlaps, whatever became of that. One that never
-// returned was under way until its worker, perhaps in its client's next life, asked again.
+// alone returns the acquisitions of owners that no other acquisition of the same owner overlaps, successful or not. An
+// acquisition that never returned lasts until its worker, perhaps in its client's next life, asks again.
 func alone(events []history.Event) map[history.ID]bool {
 	type ownership struct{ name, owner string }
 	type worker struct {

@@ -6,15 +6,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// What the figures of the trusting register are called.
+// Names of the figures of the trusting register.
 const (
 	TakenByTrusting = "writes that the trusting register took"
 	LostByTrusting  = "updates that the trusting register lost"
 )
 
-// Register checks what the fenced register took: for each name the tokens of its writes never go down, and no write is
-// lost: each was made of the value before it. The first was made of 0. What the trusting register lost is counted in
-// Figures, and is nobody's fault but its own: it is what not fencing costs.
+// Register checks the writes that the fenced register accepted. For each name the tokens must never decrease, and no update
+// may be lost: each write must be based on the value before it, the first on 0. The updates that the trusting register
+// lost are counted in Figures. They are no findings: they show what happens without fencing.
 func Register(events []history.Event) Verdict {
 	v := on(events, "register")
 	last := map[[2]string]history.Event{}

@@ -9,17 +9,16 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// counters is how the keys begin that may stay beside a lock: the fencing counters, which must outlive it. They end by
-// themselves.
+// counters is the prefix of the keys that may remain after a lock: fencing counters, which must outlive it. They expire.
 const counters = "redlock:fence:"
 
-// Residue checks that grace after the last unlock, and after its own return, no master holds a key any more, but for
-// fencing counters that have an end. It looks at the snapshots taken in the phase Settled, and wants of each of the
-// masters at least one that is late enough.
+// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last unlock
+// and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at least one snapshot
+// that is late enough.
 //
-// The check is worth something only if a key left behind would have been seen. So it also demands that in the phase
-// Ghosts, when masters were frozen, at least one lock was taken and released behind their backs, and at least one was
-// refused, with a TTL that reaches beyond the last look: what is gone then was released, it did not expire.
+// The check proves something only if it would have seen a key that was left. So in the phase Ghosts, while masters were
+// frozen, at least one lock must have been acquired and released, and at least one refused, with a TTL that ends after the
+// last snapshot. A key of such a lock that is gone was released; it did not expire.
 func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	v, latest := left(events, masters, grace)
 	taken, refused := probes(events, latest)
@@ -33,13 +32,13 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	return v
 }
 
-// Left is Residue without that demand: it finds keys that have no end, or a long one.
+// Left is Residue without the phase Ghosts. It finds only keys without a TTL or with a long one.
 func Left(events []history.Event, masters int, grace time.Duration) Verdict {
 	v, _ := left(events, masters, grace)
 	return v
 }
 
-// left returns also when the last look was.
+// left also returns the time of the last snapshot.
 func left(events []history.Event, masters int, grace time.Duration) (Verdict, time.Duration) {
 	v := on(events, "residue")
 	settled, ok := phase(events, history.Settled)
@@ -80,9 +79,9 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 
 func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
 
-// probes counts the locks whose keys would have been seen at latest if they had stayed: those taken and released, and
-// those refused, while a master was frozen in the phase Ghosts. A key that waits for a frozen master begins to age at
-// its thaw; one that a refused lock has placed elsewhere, when it was asked for.
+// probes counts the locks of the phase Ghosts whose keys, if left, would still exist at the time latest: those acquired and
+// released, and those refused, while a master was frozen. The TTL of a key that waits for a frozen master starts at the
+// thaw. The TTL of a key that a refused lock set on another master starts when the lock was asked for.
 func probes(events []history.Event, latest time.Duration) (taken, refused int) {
 	begin, ok := phase(events, history.Ghosts)
 	if !ok {

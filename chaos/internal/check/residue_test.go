@@ -18,14 +18,14 @@ const (
 
 // probed is a run in which locks with the given TTL were asked for behind the frozen master 1, one of them taken and
 // released, the other refused. The master thawed at 1000 ms; all was settled at 1100 ms.
-func probed(ttl time.Duration) *story { return frozen(10, 1000, ttl, ttl) }
+func probed(ttl time.Duration) *builder { return frozen(10, 1000, ttl, ttl) }
 
 // frozen is that run with other times of the freeze and the thaw, and a TTL for each lock; 0: it was not asked for.
-func frozen(freeze, thaw float64, taken, refused time.Duration) *story {
+func frozen(freeze, thaw float64, taken, refused time.Duration) *builder {
 	with := func(ttl time.Duration) func(*history.Event) {
 		return func(e *history.Event) { e.TTL, e.Until, e.Token = ttl, ttl, "a:token" }
 	}
-	s := new(story).phase(0, history.Ghosts).fault(freeze, history.Inject, "pause", 1)
+	s := new(builder).phase(0, history.Ghosts).fault(freeze, history.Inject, "pause", 1)
 	if taken > 0 {
 		s.add(20, history.Invoked, "a", 1, with(taken)).add(25, history.Acquired, "a", 1, with(taken)).unlocks(30, "a", 1)
 	}
@@ -35,7 +35,7 @@ func frozen(freeze, thaw float64, taken, refused time.Duration) *story {
 	return s.fault(thaw, history.Heal, "pause", 1).fault(thaw+90, history.Healthy, "pause", 1).phase(1100, history.Settled)
 }
 
-func looked(s *story, ms float64) *story {
+func looked(s *builder, ms float64) *builder {
 	for m := range masters {
 		s.keys(ms, m)
 	}
@@ -45,7 +45,7 @@ func looked(s *story, ms float64) *story {
 func TestResidueHolds(t *testing.T) {
 	t.Parallel()
 	ghost := history.Key{Name: lockName, Token: "a:token", Left: 5 * time.Second}
-	tests := map[string]*story{
+	tests := map[string]*builder{
 		"fencing counters that end": looked(probed(6*time.Second), 3100).
 			keys(3101, 1, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}),
 		"nothing left":                    looked(probed(6*time.Second), 3100),
@@ -66,8 +66,8 @@ func TestResidueCatches(t *testing.T) {
 	ghost := history.Key{Name: lockName, Token: "a:token", Left: 3900 * time.Millisecond}
 	eternal := history.Key{Name: lockName, Token: "1", Left: -1}
 	tests := map[string]struct {
-		story *story
-		says  string
+		builder *builder
+		says    string
 	}{
 		"a ghost on the master that was frozen": {
 			looked(probed(6*time.Second).keys(3100, 1, ghost), 3101), `master 1 still holds "orders" (token "a:token", for 3.9s)`,
@@ -109,12 +109,12 @@ func TestResidueCatches(t *testing.T) {
 		"no lock refused behind a frozen master": {looked(frozen(10, 1000, 6*time.Second, 0), 3100), "no lock was refused"},
 		"locks asked for before the freeze":      {looked(frozen(500, 1000, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
 		"locks asked for only after the thaw":    {looked(frozen(10, 15, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
-		"a run that never settled":               {new(story).phase(0, history.Storm), "never settled"},
+		"a run that never settled":               {new(builder).phase(0, history.Storm), "never settled"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Residue(tt.story.events, masters, grace)
+			v := check.Residue(tt.builder.events, masters, grace)
 			require.False(t, v.Held())
 			assert.Contains(t, v.Findings[0].Text, tt.says)
 		})

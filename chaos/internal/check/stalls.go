@@ -8,27 +8,27 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// life is one life of one client process.
+// A life is one process of a client. A client that is killed starts a new one.
 type life struct {
 	client string
 	number int
 }
 
-// harness is the process that no client is.
+// harness is the life of the harness's own process.
 var harness life
 
 func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
 
-// The faults that stop a client process: at once, and at a moment of its own.
+// The faults that freeze a client process: at once, and at a crash point.
 const (
 	freezeClient        = "freeze-client"
 	freezeClientHolding = "freeze-client-holding"
 )
 
-// span is a stretch of time.
+// A span is an interval of time.
 type span struct{ from, to time.Duration }
 
-// merge sorts spans and joins those that touch.
+// merge sorts spans, and joins those that touch or overlap.
 func merge(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	var out []span
@@ -43,34 +43,33 @@ func merge(spans []span) []span {
 }
 
 const (
-	// hitch is from which length on a processor that serves nobody may cost those who wait for a lock an attempt: it is half of the
-	// time that clients of the harness give a master.
+	// hitch is the shortest stall of a processor that may cost a waiting client an attempt: half of the time that clients of
+	// the harness wait for a master.
 	hitch = 100 * time.Millisecond
-	// setback is how long such an attempt puts them back: they pause, and make another one.
+	// setback is the time that a lost attempt costs: the client pauses, and tries again.
 	setback = time.Second
 )
 
-// lives is what a history says about the processes of clients.
+// lives says when the processes of clients ran, according to a history.
 type lives struct {
-	stalls map[life][]span
-	// unserved is when a process that waits for a lock could not be expected to get it: it did not run, or the machine was away.
-	unserved map[life][]span
-	away     []span                 // of these: the machine was away, for everybody
-	parts    map[life][]span        // when a part of it did not run: what was on one processor
-	iced     map[string][]span      // of those, by client: what was done to it
-	doomed   map[string][]span      // when it was to stop itself
-	last     map[life]time.Duration // when each wrote its last line
+	stalls   map[life][]span        // in which the process did not run
+	unserved map[life][]span        // in which it could not get a lock: stalls, and away
+	away     []span                 // in which the machine did not run, with a setback after each
+	parts    map[life][]span        // in which one processor did not run the threads of the process
+	frozen   map[string][]span      // by client: a fault had frozen it
+	armed    map[string][]span      // by client: it had a crash point at which it freezes itself
+	last     map[life]time.Duration // time of the last line that the process wrote
 }
 
-// livesOf reads when processes did not run: what they noticed themselves, and what was done to them. One that never
-// thawed has written nothing since, so that nothing of it is judged. clients are the
-// names of the clients by the indices that faults call them by.
+// livesOf derives when processes did not run: from the stalls that they noticed themselves, and from the faults. A process
+// that never thawed has written nothing since, so nothing of it is judged. clients are the names of the clients; the
+// targets of client faults are indices into it.
 func livesOf(events []history.Event, clients []string) lives {
 	l := lives{
-		stalls: map[life][]span{}, unserved: map[life][]span{}, parts: map[life][]span{}, iced: map[string][]span{}, doomed: map[string][]span{},
+		stalls: map[life][]span{}, unserved: map[life][]span{}, parts: map[life][]span{}, frozen: map[string][]span{}, armed: map[string][]span{},
 		last: map[life]time.Duration{},
 	}
-	frozen, armed := map[string]time.Duration{}, map[string]time.Duration{}
+	frozenSince, armedSince := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, e := range events {
 		if e.Client != "" && e.Register == "" { // what a register writes of a client, may come when the client is gone
 			l.last[lifeOf(e.ID())] = e.T
@@ -84,14 +83,14 @@ func livesOf(events []history.Event, clients []string) lives {
 			l.parts[of] = append(l.parts[of], span{e.T - e.Stall, e.T})
 		case e.Kind != history.Inject && e.Kind != history.Heal:
 		case e.Fault == freezeClient:
-			spell(l.iced, frozen, clients, e)
+			spell(l.frozen, frozenSince, clients, e)
 		case e.Fault == freezeClientHolding:
-			spell(l.doomed, armed, clients, e)
+			spell(l.armed, armedSince, clients, e)
 		}
 	}
 	l.away = l.hitches()
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
-		l.stalls[of] = append(l.stalls[of], l.iced[of.client]...)
+		l.stalls[of] = append(l.stalls[of], l.frozen[of.client]...)
 	}
 	for of := range l.last {
 		l.stalls[of] = merge(l.stalls[of])
@@ -100,14 +99,14 @@ func livesOf(events []history.Event, clients []string) lives {
 	return l
 }
 
-// hitches returns when the machine was away, each time with the setback that follows: when a processor did not serve a process, and when the
-// harness did not run, which all that passes between clients and masters passes through. That a client did not run may be its
-// own doing, and is no excuse for others.
+// hitches returns when the machine did not run, each time with the setback after it: when a processor did not run a process,
+// and when the harness did not run, through which all traffic between clients and masters passes. A stall of a client
+// process is no excuse for others: the client may have caused it.
 func (l lives) hitches() []span {
 	all := slices.Clone(l.stalls[harness])
 	for of, spans := range l.parts {
 		for _, s := range spans {
-			if inside(l.iced[of.client], s.from, s.to)+inside(l.doomed[of.client], s.from, s.to) == 0 { // else somebody has stopped it
+			if inside(l.frozen[of.client], s.from, s.to)+inside(l.armed[of.client], s.from, s.to) == 0 { // else somebody has stopped it
 				all = append(all, s)
 			}
 		}
@@ -119,7 +118,7 @@ func (l lives) hitches() []span {
 	return merge(all)
 }
 
-// Stood returns how long the harness did not run at a time, at most.
+// Stood returns the longest stall of the harness.
 func Stood(events []history.Event) (longest time.Duration) {
 	for _, e := range events {
 		if e.Kind == history.Stalled && lifeOf(e.ID()) == harness {
@@ -129,26 +128,28 @@ func Stood(events []history.Event) (longest time.Duration) {
 	return longest
 }
 
-// served returns how long the process ran between two moments, on a machine that was there.
+// served returns how long the process ran between two times while the machine ran.
 func (l lives) served(of life, from, to time.Duration) time.Duration {
 	return to - from - inside(l.unserved[of], from, to)
 }
 
-// ran returns how long the process ran between two moments.
+// ran returns how long the process ran between two times.
 func (l lives) ran(of life, from, to time.Duration) time.Duration {
 	return to - from - inside(l.stalls[of], from, to)
 }
 
-// starved returns how long the process, or a part of it, did not run, though nobody had frozen it: others had its processors.
+// starved returns how long the process, or a part of it, did not run although no fault had frozen it: other processes had
+// its processors.
 func (l lives) starved(of life, from, to time.Duration) time.Duration {
 	all := slices.Concat(l.stalls[of], l.parts[of])
 	all = slices.DeleteFunc(all, func(s span) bool { // it has stopped itself, as it was told to
-		return inside(l.doomed[of.client], s.from, s.to) > 0
+		return inside(l.armed[of.client], s.from, s.to) > 0
 	})
-	return max(0, inside(merge(all), from, to)-inside(merge(slices.Clone(l.iced[of.client])), from, to))
+	return max(0, inside(merge(all), from, to)-inside(merge(slices.Clone(l.frozen[of.client])), from, to))
 }
 
-// spell adds the time from a fault's injection to its healing to those of the clients that it was about. Since has those injected.
+// spell handles an Inject or Heal event: it adds the time from injection to healing to the spans of each target. since has
+// the faults that are injected and not healed.
 func spell(spells map[string][]span, since map[string]time.Duration, clients []string, e history.Event) {
 	for _, i := range e.Targets {
 		if i < 0 || i >= len(clients) {
@@ -164,7 +165,7 @@ func spell(spells map[string][]span, since map[string]time.Duration, clients []s
 	}
 }
 
-// inside is how much of the time between two moments spans take that do not overlap.
+// inside returns how much of the time between from and to lies in the spans, which must not overlap.
 func inside(spans []span, from, to time.Duration) (sum time.Duration) {
 	for _, s := range spans {
 		sum += max(0, min(s.to, to)-max(s.from, from))
@@ -172,7 +173,7 @@ func inside(spans []span, from, to time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// running returns the parts of a stretch of time in which the process ran.
+// running returns the parts of s in which the process ran.
 func (l lives) running(of life, s span) []span {
 	var parts []span
 	for _, stall := range l.stalls[of] {

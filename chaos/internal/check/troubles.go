@@ -8,22 +8,22 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// How long a fault is felt after it was healed.
+// For how long a fault has effects after it was healed.
 const (
-	// settles is ample for a client to try the master again. A hold that the master grants later, it can tell.
+	// settles is long enough for every client to try the master again.
 	settles = 2 * time.Second
-	// lingers is that of a fault after which the master may not vote, or has not what it granted: a restart window, and what a
-	// client takes to trust it again.
+	// lingers is for faults after which the master may not vote or has lost what it granted: the restart window, and the time
+	// that a client takes to trust the master again.
 	lingers = 10 * time.Second
 )
 
-// troubles are the stretches in which a master may not have been able to tell what an owner has, while it had a fault and
-// some time after, and those in which a client's process did not run.
+// troubles are the intervals in which a master may not have known an owner's token, during a fault and some time after it,
+// and the intervals in which a client's process did not run.
 type troubles struct {
 	masters  map[int][]span
 	clients  map[string][]span
 	majority int
-	// judged and excused are how many pairs of an owner's holds were compared, and how many were not.
+	// judged is the number of pairs of an owner's holds that were compared, excused the number of those that were not.
 	judged, excused int
 }
 
@@ -62,7 +62,7 @@ func troublesOf(events []history.Event, masters int, lasting []string) *troubles
 	return all
 }
 
-// judge reports whether an owner must have one token in two holds, and counts.
+// judge reports whether an owner must have the same token in two holds, and counts the answer.
 func (t *troubles) judge(before, after *hold) bool {
 	if t.excuse(before, after) {
 		t.excused++
@@ -72,9 +72,9 @@ func (t *troubles) judge(before, after *hold) bool {
 	return true
 }
 
-// excuse reports whether an owner may have another token in a hold than in one before: if one of the two processes did not
-// run meanwhile, or if of the masters that are known to have granted the first hold no majority was without trouble from the
-// moment it was asked for until the other was acquired.
+// excuse reports whether an owner may have different tokens in two holds. It may if one of the two processes did not run
+// between the request of the first hold and the acquisition of the second, or if, in that time, fewer than a majority of
+// the masters that granted the first hold were without trouble.
 func (t *troubles) excuse(before, after *hold) bool {
 	meanwhile := span{before.asked.T, after.acquired.T}
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
@@ -98,7 +98,7 @@ func (t *troubles) excuse(before, after *hold) bool {
 	return tell < t.majority
 }
 
-// meets reports whether one of the spans has a moment in common with s.
+// meets reports whether one of the spans overlaps s.
 func meets(spans []span, s span) bool {
 	return slices.ContainsFunc(spans, func(o span) bool { return o.from < s.to && s.from < o.to })
 }

@@ -19,19 +19,19 @@ var availability = check.Availability{
 }
 
 // down is a fault of masters from one moment to another.
-func (s *story) down(from, to float64, fault string, masters ...int) *story {
+func (s *builder) down(from, to float64, fault string, masters ...int) *builder {
 	for _, m := range masters {
 		s.fault(from, history.Inject, fault, m).fault(to-1, history.Heal, fault, m).fault(to, history.Healthy, fault, m)
 	}
 	return s
 }
 
-func (s *story) refused(asked, told float64, client string, op int) *story {
+func (s *builder) refused(asked, told float64, client string, op int) *builder {
 	return s.add(asked, history.Invoked, client, op, nil).add(told, history.Refused, client, op, nil)
 }
 
 // busy is a name that others get again and again, and that nobody starves for.
-func (s *story) busy(from, to float64) *story {
+func (s *builder) busy(from, to float64) *builder {
 	for op := 100; from < to; op++ {
 		s.held(from, from+10, from+390, "c", op)
 		from += 400
@@ -42,77 +42,77 @@ func (s *story) busy(from, to float64) *story {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"got in time":                 {new(story).held(0, 1000, 1100, "a", 1), ""},
-		"got a moment too late":       {new(story).held(0, 1001, 1100, "a", 1), "waited for 1.001 s while a majority voted"},
-		"refused within the bound":    {new(story).refused(0, 1000, "a", 1), ""},
-		"refused after the bound":     {new(story).refused(0, 1001, "a", 1), "waited for 1.001 s"},
-		"never answered":              {new(story).add(0, history.Invoked, "a", 1, nil).quits(1500, "a"), "waited for 1.500 s"},
-		"killed while it waited":      {new(story).add(0, history.Invoked, "a", 1, nil).quits(1500, "b"), ""},
-		"one master of three is down": {new(story).down(0, 5000, "pause", 0).held(1, 2000, 2100, "a", 1), "waited for 1.999 s"},
+		"got in time":                 {new(builder).held(0, 1000, 1100, "a", 1), ""},
+		"got a moment too late":       {new(builder).held(0, 1001, 1100, "a", 1), "waited for 1.001 s while a majority voted"},
+		"refused within the bound":    {new(builder).refused(0, 1000, "a", 1), ""},
+		"refused after the bound":     {new(builder).refused(0, 1001, "a", 1), "waited for 1.001 s"},
+		"never answered":              {new(builder).add(0, history.Invoked, "a", 1, nil).quits(1500, "a"), "waited for 1.500 s"},
+		"killed while it waited":      {new(builder).add(0, history.Invoked, "a", 1, nil).quits(1500, "b"), ""},
+		"one master of three is down": {new(builder).down(0, 5000, "pause", 0).held(1, 2000, 2100, "a", 1), "waited for 1.999 s"},
 		"got too late, before two went down": {
-			new(story).down(5000, 9000, "pause", 0, 1).refused(1000, 5500, "a", 1), "waited for 4.000 s",
+			new(builder).down(5000, 9000, "pause", 0, 1).refused(1000, 5500, "a", 1), "waited for 4.000 s",
 		},
-		"two are down, and not wanted": {new(story).down(1, 5000, "pause", 0, 1).refused(10, 4000, "a", 1), ""},
-		"a fault that mutes nobody":    {new(story).down(1, 5000, "slow", 0, 1).refused(10, 1900, "a", 1), "waited for 1.890 s"},
+		"two are down, and not wanted": {new(builder).down(1, 5000, "pause", 0, 1).refused(10, 4000, "a", 1), ""},
+		"a fault that mutes nobody":    {new(builder).down(1, 5000, "slow", 0, 1).refused(10, 1900, "a", 1), "waited for 1.890 s"},
 		"two are back, and it takes all the time to recover": {
-			new(story).down(1, 5000, "pause", 0, 1).held(10, 7000, 7100, "a", 1), "",
+			new(builder).down(1, 5000, "pause", 0, 1).held(10, 7000, 7100, "a", 1), "",
 		},
 		"two are back, and it takes longer": {
-			new(story).down(1, 5000, "pause", 0, 1).held(10, 7001, 7100, "a", 1), "nobody had it",
+			new(builder).down(1, 5000, "pause", 0, 1).held(10, 7001, 7100, "a", 1), "nobody had it",
 		},
 		"two came back empty, and may not vote for a while": {
-			new(story).down(1, 5000, "kill", 0, 1).held(10, 8000, 8100, "a", 1), "",
+			new(builder).down(1, 5000, "kill", 0, 1).held(10, 8000, 8100, "a", 1), "",
 		},
 		"two came back empty, and vote for too long": {
-			new(story).down(1, 5000, "kill", 0, 1).held(10, 8001, 8100, "a", 1), "nobody had it",
+			new(builder).down(1, 5000, "kill", 0, 1).held(10, 8001, 8100, "a", 1), "nobody had it",
 		},
 		"one goes as the other comes back: for a moment there was no majority": {
-			new(story).down(1, 5000, "pause", 0).down(5000, 9000, "pause", 1).refused(4500, 5600, "a", 1), "",
+			new(builder).down(1, 5000, "pause", 0).down(5000, 9000, "pause", 1).refused(4500, 5600, "a", 1), "",
 		},
 		"one goes after the other is back": {
-			new(story).down(1, 4999, "pause", 0).down(5000, 9000, "pause", 1).refused(4500, 5600, "a", 1), "waited for 1.100 s",
+			new(builder).down(1, 4999, "pause", 0).down(5000, 9000, "pause", 1).refused(4500, 5600, "a", 1), "waited for 1.100 s",
 		},
 		"after the outage another one has it all the time": {
-			new(story).down(1, 5000, "pause", 0, 1).kept(0, 0.5, 7500, "b", 1).held(6900, 7600, 7700, "a", 1), "",
+			new(builder).down(1, 5000, "pause", 0, 1).kept(0, 0.5, 7500, "b", 1).held(6900, 7600, 7700, "a", 1), "",
 		},
 		"after the outage the others try again and again in vain": {
-			new(story).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(5850, 6800, "b", 1).refused(6900, 7100, "a", 2), "nobody had it",
+			new(builder).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(5850, 6800, "b", 1).refused(6900, 7100, "a", 2), "nobody had it",
 		},
 		"after the outage nobody asks for a while": {
-			new(story).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(6800, 7100, "a", 2), "",
+			new(builder).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(6800, 7100, "a", 2), "",
 		},
 		"a waiter was frozen": {
-			new(story).onClient(100, history.Inject, 0).onClient(1900, history.Heal, 0).held(0, 2000, 2100, "a", 1), "",
+			new(builder).onClient(100, history.Inject, 0).onClient(1900, history.Heal, 0).held(0, 2000, 2100, "a", 1), "",
 		},
 		"another one was": {
-			new(story).onClient(100, history.Inject, 1).onClient(1900, history.Heal, 1).held(0, 2000, 2100, "a", 1), "waited for 2.000 s",
+			new(builder).onClient(100, history.Inject, 1).onClient(1900, history.Heal, 1).held(0, 2000, 2100, "a", 1), "waited for 2.000 s",
 		},
 		"a processor did not serve another one, and a second after that": {
-			new(story).starved(600, "b", 500).held(0, 2500, 2600, "a", 1), "",
+			new(builder).starved(600, "b", 500).held(0, 2500, 2600, "a", 1), "",
 		},
-		"for less time than that": {new(story).starved(600, "b", 500).held(0, 2501, 2600, "a", 1), "waited for 1.001 s"},
+		"for less time than that": {new(builder).starved(600, "b", 500).held(0, 2501, 2600, "a", 1), "waited for 1.001 s"},
 		"others get it again and again, and no majority is known to vote": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 3000).refused(20, 3000, "a", 1), "others got the name 7 times",
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 3000).refused(20, 3000, "a", 1), "others got the name 7 times",
 		},
 		"others get it for as long as the bound": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 1000).refused(20, 1300, "a", 1), "",
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 1000).refused(20, 1300, "a", 1), "",
 		},
 		"others get other names": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 3000).add(20, history.Invoked, "a", 1, several("x", "y")).
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 3000).add(20, history.Invoked, "a", 1, several("x", "y")).
 				add(3000, history.Refused, "a", 1, several("x", "y")), "",
 		},
 		"others get one of several": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 3000).add(20, history.Invoked, "a", 1, several(lockName, "y")).
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 3000).add(20, history.Invoked, "a", 1, several(lockName, "y")).
 				add(3000, history.Refused, "a", 1, several(lockName, "y")), "others got the name",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Waiting(tt.story.events, availability)
+			v := check.Waiting(tt.builder.events, availability)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -127,11 +127,11 @@ func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 	t.Parallel()
 	w := availability
 	w.Bound = 3 * time.Second
-	outage := new(story).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1)
+	outage := new(builder).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1)
 	around := outage.held(100, 110, 200, "c", 1).held(100, 5300, 5400, "c", 2)
 	assert.Empty(t, check.Waiting(around.events, w).Findings, "nobody got it in between")
 
-	meanwhile := new(story).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1).busy(100, 5400)
+	meanwhile := new(builder).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1).busy(100, 5400)
 	v := check.Waiting(meanwhile.events, w)
 	require.NotEmpty(t, v.Findings)
 	assert.Contains(t, v.Findings[0].Text, "others got the name")
@@ -141,32 +141,32 @@ func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 	t.Parallel()
 	w := availability
-	w.TTLs, w.Recovery = 2, time.Minute // the TTL of the story is a second
+	w.TTLs, w.Recovery = 2, time.Minute // the TTL of the builder is a second
 	long := func(e *history.Event) { e.Name, e.TTL = "long", 5*time.Second }
 	for name, tt := range map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"two TTLs longer":            {new(story).refused(0, 3000, "a", 1), ""},
-		"longer than that":           {new(story).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, and others got the name 0 times; allowed are 3s"},
-		"beside a name of long ones": {new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
+		"two TTLs longer":            {new(builder).refused(0, 3000, "a", 1), ""},
+		"longer than that":           {new(builder).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, and others got the name 0 times; allowed are 3s"},
+		"beside a name of long ones": {new(builder).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
 		"the TTL of another on the name counts": {
-			new(story).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
+			new(builder).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
 		},
 		"one of several names has long ones": {
-			new(story).add(0, history.Invoked, "a", 1, several("x", "long")).add(3001, history.Refused, "a", 1, several("x", "long")).
+			new(builder).add(0, history.Invoked, "a", 1, several("x", "long")).add(3001, history.Refused, "a", 1, several("x", "long")).
 				held(0, 10, 20, "b", 1, long), "",
 		},
 		"others get it again and again": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 3000, "a", 1), "",
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 3000, "a", 1), "",
 		},
 		"and for longer than that": {
-			new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times; allowed are 3s",
+			new(builder).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times; allowed are 3s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Waiting(tt.story.events, w)
+			v := check.Waiting(tt.builder.events, w)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -191,25 +191,25 @@ func finds(t *testing.T, v check.Verdict, says string) {
 // Who loses a few draws was out of luck.
 func TestAWaitIsTooLongWhenOthersGotTheNameOften(t *testing.T) {
 	t.Parallel()
-	slow := func(s *story) *story { // others have it three times, the last time for long
+	slow := func(s *builder) *builder { // others have it three times, the last time for long
 		return s.busy(10, 900).held(1210, 1220, 3900, "c", 200).refused(20, 4000, "a", 1)
 	}
 	for name, tt := range map[string]struct {
-		draws int
-		story *story
-		says  string // "" if it holds
+		draws   int
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"as often, while a majority voted":     {3, slow(new(story)), "waited for 3.980 s"},
-		"not as often, while a majority voted": {4, slow(new(story)), ""},
-		"as often, without one":                {9, new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times"},
-		"not as often, without one":            {10, new(story).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), ""},
-		"as often, in a short time":            {2, new(story).busy(10, 1000).refused(20, 1000, "a", 1), ""},
+		"as often, while a majority voted":     {3, slow(new(builder)), "waited for 3.980 s"},
+		"not as often, while a majority voted": {4, slow(new(builder)), ""},
+		"as often, without one":                {9, new(builder).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), "others got the name 9 times"},
+		"not as often, without one":            {10, new(builder).down(1, 9000, "pause", 0, 1).busy(10, 4000).refused(20, 4000, "a", 1), ""},
+		"as often, in a short time":            {2, new(builder).busy(10, 1000).refused(20, 1000, "a", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := availability
 			w.Draws = tt.draws
-			v := check.Waiting(tt.story.events, w)
+			v := check.Waiting(tt.builder.events, w)
 			finds(t, v, tt.says)
 		})
 	}
@@ -218,65 +218,65 @@ func TestAWaitIsTooLongWhenOthersGotTheNameOften(t *testing.T) {
 func TestAWantedNameMustNotLieFree(t *testing.T) {
 	t.Parallel()
 	w := availability
-	w.Bound, w.Idle = time.Minute, time.Second // the TTL of the story is a second
+	w.Bound, w.Idle = time.Minute, time.Second // the TTL of the builder is a second
 	w.Recovery = 4 * time.Second
 	for name, tt := range map[string]struct {
-		story *story
-		says  string // "" if it holds
+		builder *builder
+		says    string // "" if it holds
 	}{
-		"for as long as is allowed": {new(story).held(0, 2000, 2100, "a", 1), ""},
-		"for longer":                {new(story).held(0, 2001, 2100, "a", 1), "nobody had it, while who wanted it ran for 2.001 s; allowed are 2s"},
-		"after another has had it":  {new(story).held(0, 10, 1000, "b", 1).refused(20, 3001, "a", 1), "ran for 2.001 s"},
-		"while another has it":      {new(story).held(0, 10, 1000, "b", 1).refused(20, 3000, "a", 1), ""},
+		"for as long as is allowed": {new(builder).held(0, 2000, 2100, "a", 1), ""},
+		"for longer":                {new(builder).held(0, 2001, 2100, "a", 1), "nobody had it, while a client that wanted it ran for 2.001 s; allowed are 2s"},
+		"after another has had it":  {new(builder).held(0, 10, 1000, "b", 1).refused(20, 3001, "a", 1), "ran for 2.001 s"},
+		"while another has it":      {new(builder).held(0, 10, 1000, "b", 1).refused(20, 3000, "a", 1), ""},
 		"but its waiter was frozen": {
-			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1), "",
+			new(builder).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1), "",
 		},
 		"but the harness did not run, and a second after that": {
-			new(story).stalled(600, "", 500).held(0, 3500, 3600, "a", 1), "",
+			new(builder).stalled(600, "", 500).held(0, 3500, 3600, "a", 1), "",
 		},
-		"for less time than that": {new(story).stalled(600, "", 500).held(0, 3501, 3600, "a", 1), "ran for 2.001 s"},
+		"for less time than that": {new(builder).stalled(600, "", 500).held(0, 3501, 3600, "a", 1), "ran for 2.001 s"},
 		"one waiter was frozen, another was not": {
-			new(story).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1).
+			new(builder).onClient(100, history.Inject, 0).onClient(500, history.Heal, 0).held(0, 2400, 2500, "a", 1).
 				refused(50, 2300, "b", 1), "ran for 2.400 s",
 		},
-		"the majority is back, and new": {new(story).down(1, 5000, "pause", 0, 1).held(10, 9000, 9100, "a", 1), ""},
+		"the majority is back, and new": {new(builder).down(1, 5000, "pause", 0, 1).held(10, 9000, 9100, "a", 1), ""},
 		"the majority has been back for a while": {
-			new(story).down(1, 5000, "pause", 0, 1).held(10, 6000, 8000, "b", 1).held(20, 11001, 11100, "a", 1),
+			new(builder).down(1, 5000, "pause", 0, 1).held(10, 6000, 8000, "b", 1).held(20, 11001, 11100, "a", 1),
 			"ran for 2.001 s",
 		},
 		"its locks are longer": {
-			new(story).held(0, 2001, 2100, "a", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
+			new(builder).held(0, 2001, 2100, "a", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Waiting(tt.story.events, w)
+			v := check.Waiting(tt.builder.events, w)
 			finds(t, v, tt.says)
 		})
 	}
 }
 
 // A reader of the verdict sees whether a wait could have been too long at all.
-func TestTheLongestStretchInWhichAWaitCountsIsSaid(t *testing.T) {
+func TestTheLongestIntervalInWhichAWaitCountsIsReported(t *testing.T) {
 	t.Parallel()
 	storm := func(e *history.Event) { e.Phase = history.Storm }
 	for name, tt := range map[string]struct {
-		story *story
-		says  string
+		builder *builder
+		says    string
 	}{
-		"all of it":        {new(story).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1), "longer than 3.000 s"},
-		"until two failed": {new(story).refused(1000, 9000, "a", 1).down(6000, 8999, "pause", 0, 1), "longer than 5.000 s"},
+		"all of it":        {new(builder).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1), "longer than 3.000 s"},
+		"until two failed": {new(builder).refused(1000, 9000, "a", 1).down(6000, 8999, "pause", 0, 1), "longer than 5.000 s"},
 		"since two are back, and for longer than they take": {
-			new(story).refused(1000, 9000, "a", 1).down(1500, 2500, "pause", 0, 1), "longer than 4.500 s",
+			new(builder).refused(1000, 9000, "a", 1).down(1500, 2500, "pause", 0, 1), "longer than 4.500 s",
 		},
-		"not when the machine was away": {new(story).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1).starved(2500, "b", 500), "longer than 1.500 s"},
+		"not when the machine was away": {new(builder).held(1000, 1500, 8000, "a", 1).refused(2000, 4000, "b", 1).starved(2500, "b", 500), "longer than 1.500 s"},
 		"not from one phase into another": {
-			new(story).held(1000, 1500, 1600, "a", 1, storm).refused(3000, 4000, "a", 2), "longer than 1.000 s",
+			new(builder).held(1000, 1500, 1600, "a", 1, storm).refused(3000, 4000, "a", 2), "longer than 1.000 s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Contains(t, check.Waiting(tt.story.events, availability).Looked, "no stretch in which they count was "+tt.says)
+			assert.Contains(t, check.Waiting(tt.builder.events, availability).Looked, "no interval in which they count was "+tt.says)
 		})
 	}
 }

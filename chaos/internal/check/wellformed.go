@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Sound checks that the history is one that working clients can have written, in the order of its times, so that a
-// writer's bug does not pass for safety.
+// WellFormed checks that working clients can have written the history, and that its events are in the order of their times.
+// Otherwise a bug of a writer could hide a violation.
 func WellFormed(events []history.Event) Verdict {
 	v := on(events, "well-formed")
 	v.Looked = fmt.Sprintf("%d events", len(events))
@@ -33,7 +33,7 @@ func WellFormed(events []history.Event) Verdict {
 			if !acquired[e.ID()] {
 				v.find(e.Name, []history.Event{e}, "%s: %s of what was never acquired", who(e.ID()), e.Kind)
 			}
-		default: // no hold is touched
+		default: // does not concern a hold
 		}
 	}
 	return v

@@ -20,7 +20,7 @@ func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, er
 	return s
 }
 
-// Counts is the longest stretch of the storm of a seed in which a wait counts, if each fault lasts for as long as is planned.
+// Counts is the longest interval of the storm of a seed in which a wait counts, if each fault lasts for as long as is planned.
 func (s Scenario) Counts(seed uint64) time.Duration {
 	const client = "c0"
 	end := s.Storm + aftermath
@@ -35,7 +35,7 @@ func (s Scenario) Counts(seed uint64) time.Duration {
 		events = append(events, e)
 	}
 	history.Sort(events)
-	const figure = "longest stretch in which a wait counts, in milliseconds"
+	const figure = "longest interval in which a wait counts, in milliseconds"
 	for _, f := range check.Waiting(events, s.Availability(Masters, []string{client})).Figures {
 		if f.What == figure {
 			return time.Duration(f.N) * time.Millisecond
