@@ -1,5 +1,4 @@
-// Package backend is where the masters of a run come from: containers or plain processes, behind one type, so that a
-// scenario does not know the difference.
+// Package backend starts the masters of a run as containers or as processes, behind one type: a scenario runs on either.
 package backend
 
 import (
@@ -23,10 +22,10 @@ const (
 	Processes = "processes"
 )
 
-// Names returns what Open knows, sorted.
+// Names returns the names of the backends, sorted.
 func Names() []string { return []string{Containers, Processes} }
 
-// Check returns nil if there is a backend of that name.
+// Check returns an error if there is no backend of that name.
 func Check(name string) error {
 	if !slices.Contains(Names(), name) {
 		return fmt.Errorf("no backend is called %q: there are %q", name, Names())
@@ -34,28 +33,28 @@ func Check(name string) error {
 	return nil
 }
 
-// Options are what masters are started with.
+// Options of the masters.
 type Options struct {
-	// Masters is how many there are.
+	// Masters is the number of masters.
 	Masters int
-	// Persistence is what they keep on disk. The zero value is [None].
+	// Persistence says what a master keeps on disk. The zero value is [None].
 	Persistence Persistence
 }
 
-// Persistence is what a master keeps on disk.
+// Persistence says what a master keeps on disk.
 type Persistence string
 
 const (
-	// None: a master that restarts is empty.
+	// None keeps nothing: a master that restarts is empty.
 	None Persistence = ""
-	// Always: every write is on disk before it is answered.
+	// Always has every write on disk before the master answers it.
 	Always Persistence = "always"
-	// EverySecond: a crash may lose what was written in the last second.
+	// EverySecond may lose the writes of the last second in a crash.
 	EverySecond Persistence = "everysec"
 )
 
-// Backend is a set of real masters that can be harmed. A master's addresses stay the same for its whole life, crashes
-// included. Operations on different masters may overlap; on one master one fault at a time is allowed.
+// A Backend is a set of real masters that it can harm. A master keeps its addresses when it crashes and starts again.
+// Operations on different masters may overlap. Each master may have one fault at a time.
 type Backend struct {
 	options   Options
 	host      host
@@ -64,7 +63,7 @@ type Backend struct {
 	noClocks  error // why clocks cannot be moved
 }
 
-// server is what a backend makes of one master.
+// A server is the backend's side of one master.
 type server interface {
 	addr() string
 	peer() (host, port string, err error)
@@ -78,11 +77,11 @@ type server interface {
 	close() error
 }
 
-// host starts servers.
+// A host starts servers.
 type host interface {
-	// start starts one server with args, whose clock is nil if it cannot be moved.
+	// start starts one server with args. The clock is nil if it cannot be changed.
 	start(ctx context.Context, args []string) (server, *wallclock.Clock, error)
-	// clocks and packets return nil, or why the clocks of servers cannot be moved, or their packets not be dropped.
+	// clocks and packets return nil, or why it is impossible to change the clocks of servers or to drop their packets.
 	clocks() error
 	packets() error
 	close() error
@@ -96,15 +95,15 @@ var hosts = map[string]func(ctx context.Context) (host, error){
 type master struct {
 	server
 	proxy *proxy.Proxy
-	clock *wallclock.Clock // nil where it is the machine's
+	clock *wallclock.Clock // nil: the master uses the machine's clock
 }
 
-// Open starts masters on the named backend. The caller closes it.
+// Open starts masters on the named backend. The caller must close the backend.
 func Open(ctx context.Context, name string, o Options) (*Backend, error) {
 	if err := Check(name); err != nil {
 		return nil, err
 	}
-	args := []string{"--repl-diskless-sync-delay", "0"} // a replica is one at once
+	args := []string{"--repl-diskless-sync-delay", "0"} // so that a replica synchronizes at once
 	switch o.Persistence {
 	case None:
 	case Always, EverySecond:
@@ -149,7 +148,7 @@ func (b *Backend) open(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// URLs returns where clients reach the masters, in their order: through a proxy, see [Backend.Network].
+// URLs returns the masters' URLs for clients, in order. They lead through proxies, see [Backend.Network].
 func (b *Backend) URLs() []string {
 	urls := make([]string, len(b.masters))
 	for i, m := range b.masters {
@@ -158,7 +157,7 @@ func (b *Backend) URLs() []string {
 	return urls
 }
 
-// Direct returns where the harness reaches the masters, whatever the proxies do.
+// Direct returns the masters' URLs for the harness. They bypass the proxies.
 func (b *Backend) Direct() []string {
 	urls := make([]string, len(b.masters))
 	for i, m := range b.masters {
@@ -167,10 +166,10 @@ func (b *Backend) Direct() []string {
 	return urls
 }
 
-// Log returns what a master has logged.
+// Log returns the log of a master.
 func (b *Backend) Log(ctx context.Context, m int) (string, error) { return b.masters[m].log(ctx) }
 
-// Close removes all masters, in whatever state they are.
+// Close removes all masters, whatever their state.
 func (b *Backend) Close() error {
 	errs := make([]error, len(b.masters))
 	var all errgroup.Group
@@ -186,7 +185,7 @@ func (b *Backend) Close() error {
 			return nil
 		})
 	}
-	_ = all.Wait() // the errors are gathered one by one
+	_ = all.Wait() // errs has the errors
 	errs = append(errs, b.inspector.Close())
 	if b.host != nil {
 		errs = append(errs, b.host.close())

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
-// boxes starts containers.
+// boxes starts masters in containers.
 type boxes struct {
 	dir     string // for the settings of clocks
 	noClock error
@@ -60,7 +60,7 @@ func (b *boxes) start(ctx context.Context, args []string) (server, *wallclock.Cl
 	return box{masters[0]}, clock, nil
 }
 
-// box is a master in a container. What ends a fault also works if the fault did not begin.
+// box is a master in a container. A method that ends a fault also works if the fault did not begin.
 type box struct{ *redisbox.Master }
 
 func (b box) addr() string                            { return b.Addr() }

@@ -15,7 +15,7 @@ func (b *Backend) Kill(ctx context.Context, m int) error {
 	return errors.Join(b.masters[m].kill(ctx), b.Network(ctx, m, proxy.Cut))
 }
 
-// Start brings a killed master back with what is on its disk, and returns when it answers.
+// Start starts a killed master with what is on its disk, and returns when it answers.
 func (b *Backend) Start(ctx context.Context, m int) error {
 	if err := b.masters[m].start(ctx); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (b *Backend) Start(ctx context.Context, m int) error {
 	return b.Network(ctx, m, proxy.Fine)
 }
 
-// Lose takes from the disk of a killed master what a crash loses.
+// Lose removes from the disk of a killed master what a crash loses.
 func (b *Backend) Lose(ctx context.Context, m int, loss aof.Loss) error {
 	if b.options.Persistence == None || loss == aof.Nothing {
 		return nil
@@ -40,10 +40,10 @@ func (b *Backend) CanLose(loss aof.Loss) error {
 	return nil
 }
 
-// Pause freezes a master: its connections stay open and silent.
+// Freeze stops a master as SIGSTOP does: its connections stay open and silent.
 func (b *Backend) Freeze(ctx context.Context, m int) error { return b.masters[m].freeze(ctx) }
 
-// Unpause lets it go on with what was sent meanwhile.
+// Thaw continues a frozen master, which then executes what was sent to it meanwhile.
 func (b *Backend) Thaw(ctx context.Context, m int) error { return b.masters[m].thaw(ctx) }
 
 // Network puts the proxy between the clients and a master into a condition.
@@ -66,13 +66,13 @@ func (b *Backend) Do(ctx context.Context, m int, args ...any) (any, error) {
 	return b.inspector.Do(ctx, m, args...)
 }
 
-// Peer returns where other masters reach a master.
+// Peer returns the address of a master for other masters.
 func (b *Backend) Peer(m int) (host, port string, err error) { return b.masters[m].peer() }
 
-// Look opens inspector on the masters. The caller closes them.
+// NewInspector returns an inspector of the masters. The caller must close it.
 func (b *Backend) NewInspector() (Inspector, error) { return NewInspector(b.Direct()) }
 
-// Masters returns how many there are.
+// Masters returns the number of masters.
 func (b *Backend) Masters() int { return len(b.masters) }
 
 // JumpClock sets the wall clock of a master forward, or back, by d. A restart changes nothing about it.

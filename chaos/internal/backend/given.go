@@ -14,11 +14,11 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Given is the backend of masters that belong to the user: see [GivenMasters]. It is none of those that Open knows.
+// Given is the name of the backend of the user's masters, see [GivenMasters]. Open does not know it.
 const Given = "given"
 
-// GivenMasters are masters that the user runs, and others use meanwhile. They are locked on and looked at: nothing here could
-// harm them, or touch what does not carry the run's prefix.
+// GivenMasters are masters of the user, which others may use at the same time. A run locks on them and inspects them. It
+// cannot harm them, and touches only names with the run's prefix.
 type GivenMasters struct {
 	given  []string // as the user wrote them
 	urls   []string // with the prefix
@@ -26,9 +26,9 @@ type GivenMasters struct {
 	infos  []map[string]string
 }
 
-// Take returns the user's masters if they are fit for a run: each can be reached with the rights that it takes, each is a
-// master, and each is another. Otherwise the error says of every one what is wrong, and what to do. The prefix, which
-// nobody else uses, is in all names that the run locks, and is what its connections are called.
+// Take returns the user's masters if a run can use them: each can be reached with the rights that a run needs, each is a
+// master, and no two are the same server. Otherwise the error says for each what is wrong and what to do. The prefix is
+// unique to the run. It is part of all names that the run locks, and it is the name of the run's connections.
 func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, error) {
 	l, err := redlock.Open(urls) // which sends nothing, and hides passwords in its errors
 	if err != nil {
@@ -56,7 +56,7 @@ func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, err
 	return g, g.each(func(m int) error { return g.try(ctx, m) })
 }
 
-// marked is the URL of a master for connections that are called prefix.
+// marked returns the URL of a master for connections whose name is prefix.
 func marked(rawURL, prefix string) (string, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -68,7 +68,7 @@ func marked(rawURL, prefix string) (string, error) {
 	return u.String(), nil
 }
 
-// each does something with all masters at once. If it fails with some, the error names them.
+// each calls a function for all masters at once. The error names the masters for which it failed.
 func (g *GivenMasters) each(do func(m int) error) error {
 	errs := make([]error, len(g.urls))
 	var all errgroup.Group
@@ -80,14 +80,14 @@ func (g *GivenMasters) each(do func(m int) error) error {
 			return nil
 		})
 	}
-	_ = all.Wait() // the errors are gathered one by one
+	_ = all.Wait() // errs has the errors
 	return errors.Join(errs...)
 }
 
-// Name is the URL of a master without its password.
+// Name returns the URL of a master without its password.
 func (g *GivenMasters) Name(m int) string { return WithoutPassword(g.given[m]) }
 
-// WithoutPassword is a URL as it may be shown.
+// WithoutPassword returns a URL with its password hidden.
 func WithoutPassword(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -96,7 +96,7 @@ func WithoutPassword(rawURL string) string {
 	return u.Redacted()
 }
 
-// inspect looks whether it is a master, and may be looked at.
+// inspect returns an error if m is not a master or does not grant the rights to inspect it.
 func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) error {
 	if err := inspector.Ping(ctx, m); err != nil {
 		return fmt.Errorf("cannot be used: %w; %s", err, remedy(err))
@@ -121,7 +121,7 @@ func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) 
 	return nil
 }
 
-// twins finds one server behind two URLs.
+// twins returns an error if two URLs lead to one server.
 func (g *GivenMasters) twins() error {
 	var errs []error
 	seen := map[string]int{}
@@ -136,7 +136,7 @@ func (g *GivenMasters) twins() error {
 	return errors.Join(errs...)
 }
 
-// try has the lock under test take and release a lock of each kind on one master alone.
+// try acquires and releases a lock of each kind on a single master.
 func (g *GivenMasters) try(ctx context.Context, m int) error {
 	const ttl, patience = 2 * time.Second, 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -167,7 +167,7 @@ func (g *GivenMasters) try(ctx context.Context, m int) error {
 	return err
 }
 
-// remedy says what to do about an error.
+// remedy returns what the user can do about an error.
 func remedy(err error) string {
 	text := err.Error()
 	has := func(parts ...string) bool {
@@ -193,25 +193,25 @@ func remedy(err error) string {
 	}
 }
 
-// PrefixBegin is how the prefix of every run begins.
+// PrefixBegin is the beginning of every run's prefix.
 const PrefixBegin = "redlock-chaos:"
 
-// Prefix stands before all names that the run locks.
+// Prefix returns the beginning of all names that the run locks.
 func (g *GivenMasters) Prefix() string { return g.prefix + ":" }
 
-// URLs returns where clients reach the masters.
+// URLs returns the masters' URLs for clients.
 func (g *GivenMasters) URLs() []string { return g.urls }
 
-// Masters returns how many there are.
+// Masters returns the number of masters.
 func (g *GivenMasters) Masters() int { return len(g.urls) }
 
-// Look opens inspector on the masters, which see what carries the prefix. The caller closes them.
+// NewInspector returns an inspector that sees only what has the prefix of the run. The caller must close it.
 func (g *GivenMasters) NewInspector() (Inspector, error) { return NewInspectorFor(g.given, g.prefix) }
 
-// Close does nothing: the masters go on.
+// Close does nothing: the masters keep running.
 func (g *GivenMasters) Close() error { return nil }
 
-// Notes say what a reader of the report should know of the masters.
+// Notes returns remarks on the masters for the report.
 func (g *GivenMasters) Notes() []string {
 	notes := []string{fmt.Sprintf("the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
 		strings.Join(g.names(), ", "), g.prefix)}

@@ -15,17 +15,18 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// inspectTimeout is how long a master may take over one question of the harness.
+// inspectTimeout bounds one command of the harness.
 const inspectTimeout = 2 * time.Second
 
-// InspectorName is what CLIENT LIST calls the connections of inspector, which are not the clients'.
+// InspectorName is the name of an inspector's connections in CLIENT LIST, which tells them from the clients' connections.
 const InspectorName = "chaos-inspector"
 
-// maxFailedDials: go-redis stops dialling after as many failures in a row as its pool has places, and repeats the last
-// error for up to a second. Inspector look at masters that are dead on purpose, and shall see at once that they are back.
+// maxFailedDials is the pool size of an inspector's clients. After as many failed dials in a row as the pool has places,
+// go-redis stops dialing for up to a second. An inspector queries masters that are dead on purpose, and must see at once
+// that they are back.
 const maxFailedDials = 10_000
 
-// Inspector look at masters beside the clients under test, each through a connection of its own.
+// An Inspector queries the masters for the harness, each through a connection of its own.
 type Inspector []inspected
 
 type inspected struct {
@@ -33,7 +34,7 @@ type inspected struct {
 	prefix string // what alone is looked for, "" for everything; see NewInspectorFor
 }
 
-// Look opens inspector on the masters at urls. The caller closes them.
+// NewInspector returns an inspector of the masters at urls. The caller must close it.
 func NewInspector(urls []string) (Inspector, error) { return NewInspectorFor(urls, "") }
 
 // NewInspectorFor opens inspector that see nothing of what others have on these masters: of the keys and channels, those that have the
@@ -54,12 +55,12 @@ func NewInspectorFor(urls []string, prefix string) (Inspector, error) {
 	return inspector, nil
 }
 
-// silence: go-redis tells standard error of every dial that fails, and here they are meant to.
+// silence drops the log of go-redis, which reports every failed dial: here dials fail on purpose.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// Do sends the master a command, and returns the reply as go-redis decodes it.
+// Do sends a command to the master, and returns the decoded reply.
 func (e Inspector) Do(ctx context.Context, master int, args ...any) (any, error) {
 	return e[master].Do(ctx, args...).Result()
 }
@@ -67,7 +68,7 @@ func (e Inspector) Do(ctx context.Context, master int, args ...any) (any, error)
 // Ping returns nil if the master answers a command.
 func (e Inspector) Ping(ctx context.Context, master int) error { return e[master].Ping(ctx).Err() }
 
-// PingAll returns nil if all of them do.
+// PingAll returns nil if all masters answer a command.
 func (e Inspector) PingAll(ctx context.Context) error {
 	errs := make([]error, len(e))
 	var all errgroup.Group
@@ -79,11 +80,11 @@ func (e Inspector) PingAll(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = all.Wait() // the errors are gathered one by one
+	_ = all.Wait() // errs has the errors
 	return errors.Join(errs...)
 }
 
-// Uptime returns how long the master says that it has been up, in whole seconds.
+// Uptime returns the uptime that the master reports, in whole seconds.
 func (e Inspector) Uptime(ctx context.Context, master int) (time.Duration, error) {
 	info, err := e.Info(ctx, master)
 	if err != nil {
@@ -96,7 +97,7 @@ func (e Inspector) Uptime(ctx context.Context, master int) (time.Duration, error
 	return time.Duration(n) * time.Second, nil
 }
 
-// Info returns what the master says of itself, field by field.
+// Info returns the fields of the master's INFO.
 func (e Inspector) Info(ctx context.Context, master int) (map[string]string, error) {
 	text, err := e[master].Info(ctx).Result()
 	fields := map[string]string{}
@@ -108,7 +109,7 @@ func (e Inspector) Info(ctx context.Context, master int) (map[string]string, err
 	return fields, err
 }
 
-// Keys returns the keys of the master that are looked for, sorted by name. Keys that end while it looks are left out.
+// Keys returns the keys of the master, sorted by name. It leaves out keys that expire during the call.
 func (e Inspector) Keys(ctx context.Context, master int) ([]history.Key, error) {
 	var keys []history.Key
 	scan := e[master].Scan(ctx, 0, e[master].pattern(), 1000).Iterator()
@@ -131,7 +132,8 @@ func (e Inspector) Keys(ctx context.Context, master int) ([]history.Key, error) 
 	return slices.Compact(keys), scan.Err()
 }
 
-// pattern matches the names that are looked for: also those of keys and channels that a lock makes out of its own name.
+// pattern returns the glob pattern of the names to inspect. A lock derives the names of some keys and channels from its own
+// name, so the prefix may stand anywhere in a name.
 func (e inspected) pattern() string {
 	if e.prefix == "" {
 		return "*"
@@ -139,7 +141,7 @@ func (e inspected) pattern() string {
 	return "*" + e.prefix + "*"
 }
 
-// counts reports whether a line of CLIENT LIST is about a connection that is looked for.
+// counts reports whether a line of CLIENT LIST describes a connection to count.
 func (e inspected) counts(line string) bool {
 	fields := strings.Fields(line)
 	if e.prefix != "" {
@@ -148,8 +150,7 @@ func (e inspected) counts(line string) bool {
 	return len(fields) > 0 && !slices.Contains(fields, "name="+InspectorName) && !slices.Contains(fields, "flags=S")
 }
 
-// Sockets returns how many connections there are to the master beside inspector and replicas, and the channels that somebody
-// subscribes to; of both, those that are looked for.
+// Sockets returns the number of connections to the master, without inspectors and replicas, and the subscribed channels.
 func (e Inspector) Sockets(ctx context.Context, master int) (connections int, channels []string, err error) {
 	list, err := e[master].ClientList(ctx).Result()
 	if err != nil {
@@ -165,8 +166,8 @@ func (e Inspector) Sockets(ctx context.Context, master int) (connections int, ch
 	return connections, channels, err
 }
 
-// Watch writes down the keys or the sockets of every master ([history.Keys], [history.Sockets]), again and again, until it has
-// looked at all of them once more after a moment of the log's clock.
+// Watch writes the keys or the sockets of every master ([history.Keys], [history.Sockets]) to the log, again and again. It
+// returns after the first round that begins after until, a time of the log's clock.
 func (e Inspector) Watch(ctx context.Context, log *history.Writer, what history.Kind, until time.Duration) error {
 	const every = 250 * time.Millisecond
 	for last := false; !last; {

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
-// procs starts processes.
+// procs starts masters as processes.
 type procs struct {
 	dir     string // of the clock library
 	noClock error
@@ -55,7 +55,7 @@ func (p *procs) start(ctx context.Context, args []string) (server, *wallclock.Cl
 	return proc{s}, clock, nil
 }
 
-// proc is a master that is a process.
+// proc is a master that runs as a process.
 type proc struct{ *redisproc.Server }
 
 func (p proc) addr() string                         { return p.Addr() }

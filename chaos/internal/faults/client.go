@@ -2,12 +2,12 @@ package faults
 
 import "context"
 
-// OnClients returns the faults that clients can have.
+// OnClients returns the faults of clients.
 func OnClients(c ClientControl) []Fault {
 	crashAt := func(point string) func(context.Context, int) error {
 		return func(ctx context.Context, client int) error { return c.SetCrashPoint(ctx, client, point) }
 	}
-	// The moment may not have come yet.
+	// The client may not have reached the crash point yet.
 	restart := func(ctx context.Context, client int) error {
 		if err := c.Kill(ctx, client); err != nil {
 			return err

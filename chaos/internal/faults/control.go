@@ -8,63 +8,63 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 )
 
-// MasterControl is what the faults of masters need: see backend.Backend, which is one.
+// MasterControl harms masters. backend.Backend implements it.
 type MasterControl interface {
-	// Masters returns how many there are.
+	// Masters returns the number of masters.
 	Masters() int
 
 	Kill(ctx context.Context, master int) error
 	Start(ctx context.Context, master int) error
 	Freeze(ctx context.Context, master int) error
 	Thaw(ctx context.Context, master int) error
-	// Lose takes from the disk of a killed master what a crash loses; CanLose returns nil, or why it cannot be that much.
+	// Lose removes from the disk of a killed master what a crash loses. CanLose returns nil, or why that loss is impossible.
 	Lose(ctx context.Context, master int, loss aof.Loss) error
 	CanLose(loss aof.Loss) error
 
-	// Do sends a master a command past the network faults, Peer returns where other masters reach it.
+	// Do sends a master a command that bypasses the network faults. Peer returns the address for other masters.
 	Do(ctx context.Context, master int, args ...any) (any, error)
 	Peer(master int) (host, port string, err error)
 
-	// Network puts the proxy in front of a master into a condition, Packets the network of the master itself.
+	// Network sets the condition of the proxy in front of a master, Packets that of the master's own network.
 	Network(ctx context.Context, master int, c proxy.Condition) error
 	Packets(ctx context.Context, master int, c proxy.Condition) error
 	CanPackets() error
 
-	// JumpClock sets the wall clock of a master forward or back. RunClock has it gain rate seconds a second.
+	// JumpClock sets the wall clock of a master forward or back. RunClock makes it gain rate seconds a second.
 	JumpClock(ctx context.Context, master int, d time.Duration) error
 	RunClock(ctx context.Context, master int, rate float64) error
 	CanMoveClocks() error
 }
 
-// ClientControl is what the faults of clients need.
+// ClientControl harms clients. traffic.Fleet implements it.
 type ClientControl interface {
-	// Kill ends a client at once; one that is dead already stays so.
+	// Kill ends a client at once. It does nothing to a client that is dead.
 	Kill(ctx context.Context, client int) error
 	Start(ctx context.Context, client int) error
 	Freeze(ctx context.Context, client int) error
 	Thaw(ctx context.Context, client int) error
 	// CanFreeze returns nil, or why this system has no means to stop a process.
 	CanFreeze() error
-	// Doom tells a client what to do to itself at the next such moment, once. [NoCrashPoint] takes it back: when Doom returns
-	// then, the client runs, thawed if it had to be, and will do nothing of that kind.
+	// SetCrashPoint has a client kill or freeze itself, once, when it next reaches the point. [NoCrashPoint] removes the
+	// crash point. When that returns, the client runs, thawed if necessary, and will not harm itself.
 	SetCrashPoint(ctx context.Context, client int, point string) error
-	// CanSetCrashPoint returns nil, or why the clients cannot be told.
+	// CanSetCrashPoint returns nil, or why clients cannot have crash points.
 	CanSetCrashPoint() error
-	// RunClock has the clock of a client's lock gain so many seconds a second from now on; 0: it runs as it was started, and
-	// stays ahead by what it has gained. CanRunClocks returns nil, or why the clocks cannot be had.
+	// RunClock makes the clock of a client's lock gain so many seconds a second from now on. With 0 the clock runs at its
+	// first rate, and keeps what it has gained. CanRunClocks returns nil, or why clocks cannot be changed.
 	RunClock(ctx context.Context, client int, gain float64) error
 	CanRunClocks() error
 }
 
-// The moments of [ClientControl]'s Doom.
+// The crash points of [ClientControl].
 const (
-	// NoCrashPoint is no moment at all.
+	// NoCrashPoint removes the crash point.
 	NoCrashPoint = ""
-	// DieHolding, DieAcquiring and DieReleasing: it kills itself with SIGKILL while it holds a lock, while a Lock call is
-	// on its way, while an Unlock call is.
+	// At DieHolding, DieAcquiring and DieReleasing the client kills itself with SIGKILL: while it holds a lock, during a Lock
+	// call, and during an Unlock call.
 	DieHolding   = "holding"
 	DieAcquiring = "acquiring"
 	DieReleasing = "releasing"
-	// FreezeHolding: it stops itself with SIGSTOP inside the critical section.
+	// At FreezeHolding the client stops itself with SIGSTOP inside the critical section.
 	FreezeHolding = "frozen-holding"
 )

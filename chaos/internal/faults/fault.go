@@ -1,21 +1,19 @@
-// Package faults is what goes wrong in a run, and when: faults, a seeded plan of them, and the nemesis that carries the
-// plan out.
+// Package faults has the faults of a run, a seeded plan of them, and the nemesis that carries the plan out.
 package faults
 
 import "context"
 
-// Fault is one thing that can be done to a target and undone again. Targets are indices: of masters, or of clients, as
-// its traits say.
+// A Fault can be injected into a target, and healed. A target is the index of a master or of a client, as the traits say.
 type Fault interface {
-	// Name is what plans and histories call it.
+	// Name returns the name in plans and histories.
 	Name() string
-	// Traits are what is known of it beforehand.
+	// Traits returns the fault's entry in the catalog.
 	Traits() Traits
-	// Available returns nil, or why the fault cannot be had here.
+	// Available returns nil, or why the fault cannot be injected on this machine.
 	Available() error
 	// Inject begins the fault at one healthy target.
 	Inject(ctx context.Context, target int) error
-	// Heal ends it, and returns when the target has been told to work again. It also does if Inject failed halfway.
+	// Heal ends the fault, and returns when the target was told to work again. It also works if Inject failed halfway.
 	Heal(ctx context.Context, target int) error
 }
 
@@ -38,7 +36,7 @@ func (f fault) Heal(ctx context.Context, target int) error {
 	return f.heal(ctx, target)
 }
 
-// made is a fault of the catalog.
+// made returns a fault of the catalog. It panics if the catalog has no such name.
 func made(name string, available error, inject, heal func(ctx context.Context, target int) error) Fault {
 	t, ok := Lookup(name)
 	if !ok {
@@ -47,7 +45,7 @@ func made(name string, available error, inject, heal func(ctx context.Context, t
 	return fault{traits: t, available: available, inject: inject, heal: heal}
 }
 
-// OnMasters returns the faults that masters can have, in the order of the catalog.
+// OnMasters returns the faults of masters, in the order of the catalog.
 func OnMasters(m MasterControl) []Fault {
 	var all []Fault
 	for _, some := range [][]Fault{ofProcess(m), ofMemory(m), ofClock(m), ofNetwork(m)} {

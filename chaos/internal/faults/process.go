@@ -6,7 +6,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 )
 
-// ofProcess are the faults of a master's process.
+// ofProcess returns the faults of a master's process.
 func ofProcess(m MasterControl) []Fault {
 	crash := func(name string, loss aof.Loss) Fault {
 		return made(name, m.CanLose(loss), m.Kill, func(ctx context.Context, master int) error {

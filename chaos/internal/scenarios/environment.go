@@ -15,25 +15,25 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// stage is what a scenario is played on: clients, registers, and the harness's own history.
-type stage struct {
+// An environment is what a scenario needs to be played: clients, registers, and the harness's own history.
+type environment struct {
 	Options
 	scenario          Scenario
 	masters           masters
 	prefix            string // of all names
 	dir               string // of the histories
 	log               *history.Writer
-	stopStallDetector func() // of this process: the proxies before the masters are in it
+	stopStallDetector func() // of this process, in which the proxies of the masters run
 	fleet             *traffic.Fleet
 	registers         map[string]*register.Register
 }
 
-func newStage(s Scenario, o Options, m masters) (_ *stage, err error) {
+func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error) {
 	dir, logs := filepath.Join(o.Dir, "parts"), filepath.Join(o.Dir, "logs")
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(logs, 0o755)); err != nil {
 		return nil, err
 	}
-	st := &stage{Options: o, scenario: s, masters: m, prefix: m.Prefix(), dir: dir, registers: map[string]*register.Register{}}
+	st := &environment{Options: o, scenario: s, masters: m, prefix: m.Prefix(), dir: dir, registers: map[string]*register.Register{}}
 	if st.log, err = history.Create(filepath.Join(dir, "harness.jsonl"), history.NewClock()); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func newStage(s Scenario, o Options, m masters) (_ *stage, err error) {
 	return st, nil
 }
 
-func (s *stage) closeRegisters() error {
+func (s *environment) closeRegisters() error {
 	var errs []error
 	for _, kind := range slices.Sorted(maps.Keys(s.registers)) {
 		errs = append(errs, s.registers[kind].Close())
@@ -76,22 +76,22 @@ func (s *stage) closeRegisters() error {
 	return errors.Join(errs...)
 }
 
-// phase begins a part of the run.
-func (s *stage) phase(name string) time.Duration {
+// phase begins a phase of the run, and returns its time.
+func (s *environment) phase(name string) time.Duration {
 	now := s.log.Clock().Now()
 	s.log.Write(history.Event{T: now, Kind: history.Phase, Phase: name})
 	return now
 }
 
-// broken writes down that the harness itself failed.
-func (s *stage) broken(err error) {
+// broken writes to the history that the harness itself failed.
+func (s *environment) broken(err error) {
 	if err != nil {
 		s.log.Write(history.Event{Kind: history.Broken, Err: err.Error()})
 	}
 }
 
-// close ends the clients and returns the whole history, which it also saves in one file. On an error it returns what there is of it.
-func (s *stage) close() ([]history.Event, error) {
+// close ends the clients, saves the whole history in one file, and returns it. On an error it returns the part that it has.
+func (s *environment) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
 	s.stopStallDetector()
 	closing := s.log.Close()

@@ -53,11 +53,11 @@ func AllowedIdle(g traffic.Group) time.Duration { return idle + g.TTL }
 
 // Without is what is said of faults, in pairs with the reasons why they cannot be had.
 func Without(pairs ...[2]string) []string {
-	var gaps []gap
+	var skips []skip
 	for _, p := range pairs {
-		gaps = append(gaps, gap{p[0], p[1]})
+		skips = append(skips, skip{p[0], p[1]})
 	}
-	return without(gaps)
+	return without(skips)
 }
 
 // InVirtualTime is what a fault is in the simulation, or why there is nothing like it.
@@ -80,9 +80,9 @@ func (s Scenario) PlanInVirtualTime(seed uint64) []faults.Step {
 	return faults.Plan(seed, s.terms(Masters, s.Clients, s.simulated()))
 }
 
-// HarnessStood is the longest that the harness says it stood still on a stage, while work is done.
+// HarnessStood is the longest that the harness says it stood still on a environment, while work is done.
 func HarnessStood(s Scenario, o Options, work func()) (time.Duration, error) {
-	st, err := newStage(s, o, ours{})
+	st, err := newEnvironment(s, o, ours{})
 	if err != nil {
 		return 0, err
 	}

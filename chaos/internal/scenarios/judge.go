@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// Slack is what the scheduler of a busy machine may owe a client that is to be told of a loss.
+	// Slack is the running time that a busy machine may need to notify a client of a loss.
 	Slack = 100 * time.Millisecond
-	// modelTime bounds how long the model is asked.
+	// modelTime bounds the linearizability check of a name.
 	modelTime = 20 * time.Second
-	// busy is what a machine that runs several scenarios at a time may add to a recovery.
+	// busy is added to a recovery on a machine that runs several scenarios at a time.
 	busy = 4 * time.Second
-	// idle is how much longer than a TTL a name may be free that somebody wants: in 78 runs, some of them on machines that were
-	// too small for what ran side by side, it was 1.8 s at most, the TTL of a second and less included.
+	// idle plus a TTL is how long a wanted name may be free. In 78 runs, some of them on machines that were too small, the
+	// longest was 1.8 s, including a TTL of at most one second.
 	idle = 3 * time.Second
-	// retry is how soon a client asks again for what it was refused.
+	// retry is the longest pause of a client after a refusal.
 	retry = time.Second
 )
 
-// judge has every checker look at the history.
+// judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
 	names, clients, masters := traffic.Names(p.prefix, s.Groups), p.fleet.Names(), p.masters.Masters()
@@ -48,7 +48,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	return append(verdicts, check.Left(events, masters, Grace))
 }
 
-// ours are the events of the clients that use the lock under test: others tell nobody of a loss.
+// ours returns the events of the clients that use the lock under test. Other locks do not notify a holder of a loss.
 func (p *player) ours(events []history.Event) []history.Event {
 	foreign := p.fleet.Names()[p.scenario.Clients:]
 	return slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return slices.Contains(foreign, e.Client) })
@@ -59,7 +59,7 @@ func (s Scenario) extends() bool {
 	return slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive })
 }
 
-// lasting are the faults after which a master may not vote for a while, or may not have what it granted.
+// lasting returns the faults after which a master may not vote for a while, or may have lost what it granted.
 func lasting() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
@@ -70,7 +70,7 @@ func lasting() []string {
 	return names
 }
 
-// Availability is what the checker of waits has to know of the faults.
+// Availability returns the parameters of [check.Waiting] for this scenario.
 func (s Scenario) Availability(masters int, clients []string) check.Availability {
 	w := check.Availability{
 		Masters: masters, Clients: clients, Window: s.Window() + rounding, Recovery: s.Bound() + busy,
@@ -88,7 +88,7 @@ func (s Scenario) Availability(masters int, clients []string) check.Availability
 	return w
 }
 
-// planned are the faults of the plan.
+// planned returns the faults of the plan.
 func (p *player) planned() []string {
 	var names []string
 	for _, step := range p.plan {

@@ -12,21 +12,21 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
-// masters are where the locks of a run live.
+// masters are the masters of a run.
 type masters interface {
-	// Masters returns how many there are, and URLs where clients reach them.
+	// Masters returns their number, and URLs their URLs for clients.
 	Masters() int
 	URLs() []string
-	// Prefix stands before all names that the run locks.
+	// Prefix returns the beginning of all names that the run locks.
 	Prefix() string
-	// Look opens inspector on the masters, which see what is of the run.
+	// NewInspector returns an inspector that sees what belongs to the run.
 	NewInspector() (backend.Inspector, error)
-	// Notes say what a reader of the report should know of them.
+	// Notes returns remarks on the masters for the report.
 	Notes() []string
 	Close() error
 }
 
-// ours are masters that a run has started for itself: they may be harmed, and their logs can be had.
+// ours are masters that the run has started itself. It may harm them, and has their logs.
 type ours struct{ *backend.Backend }
 
 var (
@@ -38,7 +38,7 @@ var (
 func (ours) Prefix() string  { return "storm:" }
 func (ours) Notes() []string { return nil }
 
-// check returns nil if there can be masters.
+// check returns an error if the run cannot have masters.
 func (o Options) check() error {
 	switch {
 	case o.Backend != backend.Given:
@@ -50,7 +50,7 @@ func (o Options) check() error {
 	}
 }
 
-// open returns the masters of a run, which are up.
+// open returns the masters of a run. They are up.
 func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 	if o.Backend == backend.Given {
 		mark := fmt.Sprintf("%s%s-%d", backend.PrefixBegin, time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
@@ -65,7 +65,7 @@ func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 	return ours{b}, nil
 }
 
-// onMasters are the faults that these masters may be harmed with.
+// onMasters returns the faults that may be injected into these masters.
 func onMasters(m masters) []faults.Fault {
 	if control, ok := m.(faults.MasterControl); ok {
 		return faults.OnMasters(control)
@@ -73,7 +73,7 @@ func onMasters(m masters) []faults.Fault {
 	return nil
 }
 
-// saveLogs keeps what masters have logged, if that can be had.
+// saveLogs saves the logs of the masters if they are available.
 func saveLogs(ctx context.Context, o Options, m masters) {
 	started, ok := m.(ours)
 	if !ok {

@@ -21,38 +21,38 @@ const (
 	healthTimeout = 15 * time.Second
 	firstLock     = 20 * time.Second
 	sayEvery      = 5 * time.Second
-	// aftermath is how long the traffic goes on when the storm is over: masters that have just come back empty are
-	// asked at once for what they had granted.
+	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked at
+	// once for locks that they had granted.
 	aftermath = 2 * time.Second
-	// ghostsEach is how many names of its own each client locks behind the frozen masters.
+	// ghostsEach is the number of its own names that each client locks while masters are frozen.
 	ghostsEach = 3
-	// ghostTTL is the TTL of those locks. A key that is set when its master thaws is still there when somebody looks, and so is
-	// one that was set just before, on a busy machine too.
+	// ghostTTL is the TTL of these locks. A key that is set when its master thaws, or shortly before, exists until the last
+	// snapshot, also on a busy machine.
 	ghostTTL = 7 * time.Second
-	// ghostFreeze is how long the masters stay frozen: so long that a client might take its key for expired.
+	// ghostFreeze is how long the masters stay frozen: so long that a client might assume that its key has expired.
 	ghostFreeze = ghostTTL + time.Second
-	// overtime is how much longer than it may clients wait in the calm. Time in which the machine is away does not count, so it must not
-	// make them give up either.
+	// overtime is how much longer than the bound clients wait in the calm. Time in which the machine does not run does not
+	// count, so it must not make them give up either.
 	overtime = 15 * time.Second
-	// refusals is how long clients try in vain. What they place meanwhile outlives the last look, too.
+	// refusals is how long clients try while no majority answers. The keys that they set outlive the last snapshot, too.
 	refusals = time.Second
 )
 
-// player plays a scenario, part by part.
+// A player plays the phases of a scenario.
 type player struct {
-	*stage
+	*environment
 	inspector backend.Inspector
 	nemesis   *faults.Nemesis
 	plan      []faults.Step
 }
 
-// play plays the scenario and judges what came of it.
+// play plays the scenario and judges the history.
 func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters masters, inspector backend.Inspector) ([]history.Event, error) {
-	st, err := newStage(s, o, masters)
+	st, err := newEnvironment(s, o, masters)
 	if err != nil {
 		return nil, err
 	}
-	p := &player{stage: st, inspector: inspector}
+	p := &player{environment: st, inspector: inspector}
 	p.prepare(out)
 	if len(s.Faults) > 0 && len(p.plan) == 0 {
 		out.Skipped = strings.Join(out.Without, "; ")
@@ -71,11 +71,11 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters mast
 	return events, closing
 }
 
-// prepare draws the plan, of the faults that can be had here.
+// prepare draws the plan from the faults that are available.
 func (p *player) prepare(out *Outcome) {
 	s := p.scenario
 	all := append(onMasters(p.masters), faults.OnClients(p.fleet)...)
-	var missing []gap
+	var skipped []skip
 	var available []string
 	for _, f := range all {
 		name := f.Traits().Name
@@ -83,12 +83,12 @@ func (p *player) prepare(out *Outcome) {
 			continue
 		}
 		if err := f.Available(); err != nil {
-			missing = append(missing, gap{name, err.Error()})
+			skipped = append(skipped, skip{name, err.Error()})
 			continue
 		}
 		available = append(available, name)
 	}
-	out.Without = without(missing)
+	out.Without = without(skipped)
 	for _, line := range out.Without {
 		p.Say("%s", line)
 	}
@@ -100,7 +100,7 @@ func (p *player) prepare(out *Outcome) {
 	}
 }
 
-// terms are those of the plan, of the faults that can be had.
+// terms returns the terms of the plan for the available faults.
 func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
 	return faults.Terms{
 		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.Window() + 2*rounding, TTL: traffic.TTL,
@@ -132,8 +132,7 @@ func (p *player) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What clients that were killed at the end of the storm have left behind ends with its TTL, counted from the thaw of
-	// the last master.
+	// The keys of clients that were killed at the end of the storm expire a TTL after the thaw of the last master.
 	if err := sleep(ctx, calm+p.scenario.maxTTL()+rounding+p.lateness()-p.log.Clock().Now()); err != nil {
 		return err
 	}
@@ -153,8 +152,8 @@ func (p *player) run(ctx context.Context) error {
 	return p.inspector.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
 }
 
-// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker would get
-// a lock, and that is right: a fresh master may be one that forgot.
+// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a lock,
+// because a fresh master may have lost its locks.
 func (p *player) waitForVotes(ctx context.Context) error {
 	if err := p.inspector.PingAll(ctx); err != nil {
 		return err
@@ -181,9 +180,9 @@ func (p *player) waitForVotes(ctx context.Context) error {
 	}
 }
 
-// lateness is how much later than its sending something may still arrive: a TCP repeats what was dropped at intervals that
-// double, and a proxy may hold what a client has long given up. What comes so late is taken away as late as it came, or
-// ends with its TTL (see node/late.go).
+// lateness is the longest delay between the sending and the arrival of a command: TCP repeats lost segments at intervals
+// that double, and a proxy may hold data that a client has long given up. A key that is set so late is removed as late, or
+// expires with its TTL (see package node).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
 		switch fault {
@@ -206,7 +205,7 @@ func (p *player) firstLock(ctx context.Context) error {
 	return nil
 }
 
-// storm lets the nemesis loose on the traffic. When it returns without an error, every fault is healed.
+// storm runs the nemesis against the traffic. When it returns without an error, every fault is healed.
 func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
 	p.Say("storm of %v: %d clients, %d groups of names, %d steps", storm, p.scenario.clients(), len(p.scenario.Groups), len(p.plan))
@@ -232,7 +231,8 @@ func (p *player) storm(ctx context.Context) error {
 	}
 }
 
-// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns when the calm began.
+// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at which
+// the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := p.inspector.PingAll(ctx); err != nil {
 		return 0, err
@@ -251,8 +251,8 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	return calm, p.fleet.All(ctx, bound+overtime+stopTimeout, func(int) traffic.Command { return round })
 }
 
-// ghosts has locks taken and released, and others refused, behind the back of masters that are frozen, and thaws them:
-// first a minority is frozen, and locks succeed without it; then a majority, and they fail.
+// ghosts has locks acquired and released, and others refused, while masters are frozen, and thaws the masters. First a
+// minority is frozen, and locks succeed without it. Then a majority is frozen, and they fail.
 func (p *player) ghosts(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(p.Seed, 0x67686f737473))
 	n := p.masters.Masters()
@@ -283,7 +283,7 @@ func (p *player) ghosts(ctx context.Context) error {
 	return p.nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
 }
 
-// behind has every client lock names of its own while masters are frozen.
+// behind has every client lock names of its own.
 func (p *player) behind(ctx context.Context, what string, patience time.Duration) error {
 	return p.fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
 		cmd := traffic.Command{Do: traffic.Pass, Phase: history.Ghosts, TTL: ghostTTL, Patience: patience}
@@ -294,7 +294,7 @@ func (p *player) behind(ctx context.Context, what string, patience time.Duration
 	})
 }
 
-// only makes a command without arguments.
+// only returns a function that makes a command without arguments.
 func only(do string) func(int) traffic.Command {
 	return func(int) traffic.Command { return traffic.Command{Do: do} }
 }

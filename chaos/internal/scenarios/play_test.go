@@ -88,7 +88,7 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 		return c
 	}}
 	s := scenario(t, "only-flush-scripts")
-	out, err := scenarios.Suite{Options: o, Lanes: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {}}.
+	out, err := scenarios.Suite{Options: o, Parallelism: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {}}.
 		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
 	require.NoError(t, err)
 	assert.False(t, out[0].Good())

@@ -13,62 +13,62 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Options are how a scenario is played.
+// Options of a run of a scenario.
 type Options struct {
-	// Backend is where the masters come from, by name, or backend.Given; then Masters are their URLs.
+	// Backend is the name of the backend of the masters. If it is backend.Given, Masters are their URLs.
 	Backend string
 	Masters []string
-	// Seed decides the faults and what the clients draw.
+	// Seed determines the faults and the random choices of the clients.
 	Seed uint64
-	// Schedules is how many the simulation plays, of this seed and those that follow.
+	// Schedules is the number of schedules that the simulation plays, of this seed and the following ones.
 	Schedules int
-	// Unshrunk: what it finds is not run again, nor made smaller.
+	// Unshrunk keeps the simulation from repeating and shrinking a schedule that shows a violation.
 	Unshrunk bool
 	// Dir is an empty folder for the report, the histories and the logs.
 	Dir string
-	// Runner is where the clients run.
+	// Runner starts the clients.
 	Runner traffic.Runner
-	// Replay is the command that plays the same again.
+	// Replay is the command that repeats the run.
 	Replay string
-	// Say tells a person how the run goes.
+	// Say reports progress to a person.
 	Say func(format string, args ...any)
 }
 
-// Outcome is what became of a scenario.
+// Outcome is the result of a scenario.
 type Outcome struct {
 	Scenario Scenario
 	Backend  string
 	Seed     uint64
 	Verdicts []check.Verdict
-	// Without are the faults that could not be had here, and why: a line for each reason.
+	// Without has a line for each reason for which faults were left out.
 	Without []string
-	// Faults is how many were injected, each target by itself.
+	// Faults is the number of injected faults; each target counts.
 	Faults int
-	// Skipped says why the scenario was not played at all; "" if it was.
+	// Skipped says why the scenario was not played; "" if it was.
 	Skipped string
-	// Before is what attempts had found whose harness broke: a line each, as in Wrong.
+	// Before has the findings of attempts whose harness broke, a line each, as in Wrong.
 	Before []string
 	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
 	OnceMore string
-	// NoVerdict says why there is none although it was played, or begun; "" if there is one.
+	// NoVerdict says why a scenario that was played or begun has no verdict; "" if it has one.
 	NoVerdict string
 	Took      time.Duration
-	// Dir is where its report is, Replay the command that plays it again.
+	// Dir is the folder of its report, Replay the command that repeats it.
 	Dir, Replay string
-	// Schedules is how many the simulation played, and Shown what it found that must not be: how often each finding shows, the
-	// smallest schedule that still shows it, and what happened.
+	// Schedules is the number of schedules that the simulation played. Shown describes its violations: how often each occurs,
+	// the smallest schedule that still shows it, and the timeline.
 	Schedules int
 	Shown     string
 
 	where traffic.Runner // the clients ran
 }
 
-// Good reports whether everything held that is promised, and what must be seen broken was.
+// Good reports whether every promise held, and whether what must be seen broken was broken.
 func (o Outcome) Good() bool {
 	return o.NoVerdict == "" && len(o.Before) == 0 && (o.Skipped != "" || len(o.Verdicts) > 0 && len(o.Wrong()) == 0)
 }
 
-// Wrong returns what is not as promised, a line each.
+// Wrong returns a line for each violation of the promises.
 func (o Outcome) Wrong() []string {
 	wrong := slices.Clone(o.Before)
 	for _, v := range o.Verdicts {
@@ -85,16 +85,17 @@ func (o Outcome) Wrong() []string {
 	return wrong
 }
 
-// promises reports whether what a checker looks at is promised. What is in no column always is.
+// promises reports whether the scenario promises that a checker finds nothing. A checker of no column must never find
+// anything.
 func (s Scenario) promises(checker string) bool {
 	c, is := columns[checker]
 	p := s.Promises.of(c).Promise
 	return !is || p == report.Kept || p == report.KeptGiven
 }
 
-// despite returns what was found in a run although its harness broke, a line each. A history that is cut short, or whose
-// clients were stopped, makes waits long, and leaves things behind; it lets no two hold at once, makes no token stale, and lets no
-// client panic.
+// despite returns the findings that count although the harness of the run broke, a line each. A history that is cut short, or
+// whose clients were stopped, may have long waits and residue. It cannot have two holders at once, stale tokens or panics
+// of clients unless the lock is wrong.
 func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
@@ -114,7 +115,7 @@ func why(v check.Verdict) string {
 	return "undecided: " + v.Undecided
 }
 
-// excused are the verdicts that a run may have, and why, as the report shows them.
+// excused returns the findings that the scenario allows, with the reasons that the report shows.
 func (s Scenario) excused() map[string]string {
 	all := map[string]string{}
 	for checker, c := range columns {
@@ -126,8 +127,8 @@ func (s Scenario) excused() map[string]string {
 	return all
 }
 
-// Play plays the scenario, and returns what the checkers say. An error means that there is no verdict: the masters could
-// not be started, or ctx ended.
+// Play plays the scenario and returns the verdicts. An error means that there is no verdict: the masters could not be
+// started, or ctx ended.
 func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	out := Outcome{Scenario: s, Backend: o.Backend, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay, where: o.Runner}
 	if err := errors.Join(s.check(), o.check()); err != nil {
@@ -158,7 +159,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	}))
 }
 
-// Played is the outcome as the index of a run tells it.
+// Played returns the outcome's entry in the index of a run.
 func (o Outcome) Played() report.Played {
 	p := report.Played{
 		Name: o.Scenario.Name, Backend: o.Backend, Seed: o.Seed, Folder: o.Dir, Replay: o.Replay, Skipped: o.Skipped, NoVerdict: o.NoVerdict,

@@ -1,5 +1,5 @@
-// Package scenarios puts the parts of the harness together: a scenario says who locks what, what goes wrong meanwhile, and
-// what must hold all the same; a run plays it on real masters and has the checkers judge what came of it.
+// Package scenarios combines the parts of the harness. A scenario declares the traffic, the faults and the promises that must
+// hold under them. A run plays it on real masters, and has the checkers judge the history.
 package scenarios
 
 import (
@@ -16,35 +16,35 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Masters is how many there are in a run.
+// Masters is the number of masters in a run.
 const Masters = 5
 
-// Scenario is one story.
+// A Scenario declares traffic, faults and promises.
 type Scenario struct {
-	// Name is what it is called, and About says in a line what it is about.
+	// Name is unique. About describes the scenario in one line.
 	Name, About string
 	// Groups is the traffic.
 	Groups []traffic.Group
 	// Lock is the lock under test, see [traffic.Config]; "" is ours.
 	Lock string
-	// Clients is how many processes lock with the lock under test, Foreign how many more do so with redsync.
+	// Clients is the number of processes that use the lock under test, Foreign the number of those that use redsync.
 	Clients, Foreign int
-	// Workers is how many goroutines of each client contend for each group that does not say itself.
+	// Workers is the number of goroutines of each client that contend for a group, unless the group has its own number.
 	Workers int
-	// ClockRates are how fast the clocks of the clients run, in turn; empty: right.
+	// ClockRates are the rates of the clients' clocks, used in turn. If it is empty, all clocks are right.
 	ClockRates []float64
-	// Persistence is what the masters keep on disk.
+	// Persistence says what the masters keep on disk.
 	Persistence backend.Persistence
-	// Faults are what the nemesis draws from, by name, and Mode how much at once.
+	// Faults are the names of the faults that the nemesis draws from. Mode says how many may be injected at a time.
 	Faults []string
 	Mode   faults.Mode
-	// Storm is how long it rages.
+	// Storm is the length of the phase with faults.
 	Storm time.Duration
-	// Ghosts: in the end, locks are taken and refused behind masters that are frozen.
+	// Ghosts adds a phase in which locks are acquired and refused while masters are frozen.
 	Ghosts bool
-	// Fault is the row of the table of guarantees that the scenario is; "" if it is none.
+	// Fault is the scenario's row in the table of guarantees; "" if it has none.
 	Fault string
-	// Promises are what must hold.
+	// Promises must hold.
 	Promises Promises
 }
 
@@ -59,10 +59,10 @@ const (
 	Liveness     Column = "liveness"
 )
 
-// Columns returns all of them.
+// Columns returns all columns.
 func Columns() []Column { return []Column{Exclusion, Fencing, LossNotified, Liveness} }
 
-// columns are the checkers of each column. Those of none must always hold.
+// columns maps each checker to its column. A checker without a column must never find anything.
 var columns = map[string]Column{
 	"exclusion": Exclusion, "linearizability": Exclusion,
 	"fencing": Fencing, "register": Fencing,
@@ -70,14 +70,14 @@ var columns = map[string]Column{
 	"liveness":      Liveness, "waiting": Liveness,
 }
 
-// Promise is what is said of a column.
+// A Promise says whether a column must hold.
 type Promise struct {
 	report.Promise
 	// Given is the assumption of a promise that has one.
 	Given string
 }
 
-// Promises are what is promised in each column; one that is missing is kept.
+// Promises has the promise of each column. A column that is missing must hold.
 type Promises map[Column]Promise
 
 var (
@@ -99,7 +99,7 @@ func (p Promises) of(c Column) Promise {
 	return kept
 }
 
-// maxTTL is the longest TTL of the traffic.
+// maxTTL returns the longest TTL of the traffic.
 func (s Scenario) maxTTL() time.Duration {
 	var most time.Duration
 	for _, g := range s.Groups {
@@ -111,33 +111,33 @@ func (s Scenario) maxTTL() time.Duration {
 	return most
 }
 
-// Window is the restart window of the clients: it covers the longest TTL and its drift.
+// Window returns the restart window of the clients. It covers the longest TTL and its drift.
 func (s Scenario) Window() time.Duration {
 	ttl := s.maxTTL()
 	return ttl + ttl/100 + 2*time.Millisecond
 }
 
-// Bound is how soon after the storm each client must have had each name: the masters killed last must be allowed to
-// vote again, what a killed client held must expire, and a waiter must wake up.
+// Bound returns the time after the storm within which each client must acquire each name. In this time the masters killed
+// last may vote again, the locks of killed clients expire, and a waiter wakes up.
 func (s Scenario) Bound() time.Duration { return s.Window() + rounding + s.maxTTL() + backoff }
 
-// Nobody may wait for longer than patience and so many TTLs of the name while a majority votes: others hold it meanwhile, and
-// some of them die with it, which takes a TTL each. On a machine that was too small for what ran side by side, the slowest
-// of some 20 runs came after 7 s where the TTL was 1 s, and after 9 s where it was 6 s, but for one that others starved.
+// No client may wait for longer than patience plus so many TTLs of the name while a majority votes. Meanwhile others hold the
+// name, and some of them die with it, which costs a TTL each. On a machine that was too small for the runs beside each
+// other, the slowest wait of some 20 runs was 7 s with a TTL of 1 s and 9 s with a TTL of 6 s, except one that starved.
 //
-// Where each holder keeps a name to the end of its TTL of a second, two who waited came after 10.0 and 10.1 s; others had the
-// name 8 and 10 times. That is chance: of 304 times that one of two who waited had seen the name go to others more often than the
-// other, it came first in 129. One who loses 20 such draws loses by something else.
+// Where each holder keeps a name to the end of its TTL of a second, two waiters got it after 10.0 and 10.1 s, while others got
+// it 8 and 10 times. That is chance: in 304 cases in which one of two waiters had lost the name to others more often than
+// the other waiter, it got the name first in 129. A waiter that loses 20 such draws has another reason.
 const (
 	patience = 7 * time.Second
 	deaths   = 3
 	draws    = 20
 )
 
-// allowedWait is how long that is for the names of a group.
+// allowedWait returns the longest wait for the names of a group.
 func allowedWait(g traffic.Group) time.Duration { return patience + deaths*g.TTL }
 
-// groups is the traffic, more patient than anybody need be.
+// groups returns the traffic, with a patience that exceeds every allowed wait.
 func (s Scenario) groups() []traffic.Group {
 	groups := slices.Clone(s.Groups)
 	for i := range groups {
@@ -146,7 +146,7 @@ func (s Scenario) groups() []traffic.Group {
 	return groups
 }
 
-// clients is how many client processes there are.
+// clients returns the number of client processes.
 func (s Scenario) clients() int { return s.Clients + s.Foreign }
 
 const (
@@ -154,17 +154,17 @@ const (
 	rounding = time.Second
 	// backoff is the longest pause between two attempts of a waiting Lock.
 	backoff = time.Second
-	// Grace is how soon nothing may be left on a master.
+	// Grace is the time after which no key may be left on a master.
 	Grace = 2 * time.Second
 )
 
-// The least that a run can be made of. In a shorter storm an outage and a dead holder leave some names no time.
+// The smallest possible run. In a shorter storm an outage and a dead holder leave no time for some names.
 const (
 	LeastStorm   = 5 * time.Second
 	LeastClients = 2
 )
 
-// check returns nil if the scenario can be played, and otherwise says which value is out of which bound.
+// check returns an error that names the value and its bound if the scenario cannot be played.
 func (s Scenario) check() error {
 	var errs []error
 	if s.Storm < LeastStorm {
@@ -181,7 +181,7 @@ func (s Scenario) check() error {
 	return errors.Join(errs...)
 }
 
-// Container reports whether the scenario's fault can be had on containers only.
+// Container reports whether the scenario's fault needs containers.
 func (s Scenario) Container() bool {
 	switch s.Fault {
 	case faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers, faults.Unplug:

@@ -34,17 +34,17 @@ var pauses = simulation.Span{Least: 10 * time.Millisecond, Below: 60 * time.Mill
 
 // withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
 func (s Scenario) withoutInVirtualTime() []string {
-	var missing []gap
+	var skipped []skip
 	for _, f := range s.Faults {
 		if c := counterpartOf(f); c.without != "" {
-			missing = append(missing, gap{f, c.without})
+			skipped = append(skipped, skip{f, c.without})
 		}
 	}
 	if s.Foreign > 0 {
 		who := fmt.Sprintf("the %d clients that use redsync", s.Foreign)
-		missing = append(missing, gap{who, "they go by the machine's clock, which cannot be stopped with them"})
+		skipped = append(skipped, skip{who, "they go by the machine's clock, which cannot be stopped with them"})
 	}
-	return without(missing)
+	return without(skipped)
 }
 
 // inVirtualTime reports whether something of the scenario can be played there, and else why not.

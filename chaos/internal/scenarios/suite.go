@@ -20,43 +20,43 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Job is one scenario on one backend.
+// A Job is one scenario on one backend.
 type Job struct {
 	Scenario Scenario
 	Backend  string
-	// Schedules is how many the simulation plays; the other backends play one run.
+	// Schedules is the number of schedules that the simulation plays. Other backends play one run.
 	Schedules int
 }
 
-// Name is what the job's folder is called.
+// Name returns the name of the job's folder.
 func (j Job) Name() string { return j.Scenario.Name + "-" + j.Backend }
 
-// Suite plays jobs side by side.
+// A Suite plays jobs in parallel.
 type Suite struct {
 	Options
-	// RunnerOn returns where the clients run whose masters are on that backend; nil: where the Options say.
+	// RunnerOn returns the runner for clients of masters on that backend. If it is nil, the Options have the runner.
 	RunnerOn func(ctx context.Context, backend string) (traffic.Runner, error)
-	// Lanes is how many jobs are played at a time.
-	Lanes int
-	// ReplayOf returns the command that plays a job of the suite with that seed again.
+	// Parallelism is the number of jobs that are played at a time.
+	Parallelism int
+	// ReplayOf returns the command that repeats a job of the suite with that seed.
 	ReplayOf func(Job, uint64) string
-	// Done is told of every job that has ended, with or without a verdict, one at a time.
+	// Done is called for every job that has ended, with or without a verdict, one at a time.
 	Done func(Job, Outcome)
 
 	one func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
 }
 
-// Play plays all jobs, each with a seed of its own that depends on that of the suite, in a folder of its own. It goes on
-// after a scenario that was not as promised; one without a verdict is tried once more, as the harness may have stumbled,
-// and is an error then. What the first attempt found all the same stays found, and why it had no verdict is told. A client that
-// failed (see [check.Clients]) is a verdict.
+// Play plays all jobs, each in a folder of its own and with a seed of its own that it derives from the suite's. It goes on
+// after a scenario that was not as promised. A scenario without a verdict is tried once more, because the harness may have
+// failed by chance; a second failure is an error. Findings of the first attempt still count, and the outcome says why that
+// attempt had no verdict. A failed client (see [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
-	all.SetLimit(s.Lanes)
+	all.SetLimit(s.Parallelism)
 	var mu sync.Mutex
 	far := &progress{of: len(jobs)}
-	if s.Lanes > 1 { // they are not heard themselves
+	if s.Parallelism > 1 { // they are not heard themselves
 		defer far.tell(s.Say)()
 	}
 	for i, j := range jobs {
@@ -89,10 +89,10 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	return outcomes, errors.Join(err, ctx.Err())
 }
 
-// sayHowFar is how often a suite tells of its progress.
+// sayHowFar is the interval between two reports of a suite's progress.
 const sayHowFar = 10 * time.Second
 
-// progress is how far a suite is.
+// progress counts the jobs of a suite that are done.
 type progress struct {
 	mu       sync.Mutex
 	done, of int
@@ -113,7 +113,7 @@ func (p *progress) end(j Job) {
 	p.playing = slices.Delete(p.playing, i, i+1)
 }
 
-// tell says how far it is from time to time, until stop is called.
+// tell reports the progress from time to time, until stop is called.
 func (p *progress) tell(say func(format string, args ...any)) (stop func()) {
 	over, gone := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -138,7 +138,7 @@ func (p *progress) tell(say func(format string, args ...any)) (stop func()) {
 	}
 }
 
-// found is an error that says what was found, nil if nothing was.
+// found returns an error with the findings, or nil if there are none.
 func found(lines []string) error {
 	if len(lines) == 0 {
 		return nil
@@ -155,7 +155,7 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	}
 	o.Replay = s.ReplayOf(j, s.Seed)
 	o.Say = func(format string, args ...any) { s.Say("%s: %s", j.Name(), fmt.Sprintf(format, args...)) }
-	if s.Lanes > 1 { // who listens to all of them hears nothing
+	if s.Parallelism > 1 { // who listens to all of them hears nothing
 		o.Say = func(string, ...any) {}
 	}
 	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
@@ -188,10 +188,10 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	return out, err
 }
 
-// clients is the checker that finds what clients have done to a run. The lock in them is to blame for that, not the harness.
+// clients is the checker of failed clients. The lock in them is to blame for a failure, not the harness.
 const clients = "clients"
 
-// found is what a checker found first, and whether it found anything.
+// found returns the first finding of a checker, and whether there is one.
 func (o Outcome) found(checker string) (first string, is bool) {
 	for _, v := range o.Verdicts {
 		if v.Checker == checker && !v.Held() {
@@ -201,16 +201,16 @@ func (o Outcome) found(checker string) (first string, is bool) {
 	return "", false
 }
 
-// seedOf is a job's seed.
+// seedOf returns the seed of a job.
 func seedOf(seed uint64, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, name) // never fails
 	return (seed+h.Sum64()%1_000_000_000)%1_000_000_000 + 1
 }
 
-// Soak plays random scenarios, as many at a time as there are lanes and different ones, in rounds, until the time is up or
-// one was not as promised. It keeps the folder of that round, and removes those of the others. On an error (ctx ended, or a
-// scenario had no verdict) it tells what had been played.
+// Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It keeps the
+// folder of the last round, and removes the others. On an error (ctx ended, or a scenario had no verdict) it returns what
+// it had played.
 func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
 	begin := time.Now()
 	defer func() { all.Took = time.Since(begin) }()
@@ -218,7 +218,7 @@ func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all 
 		one := s
 		one.Dir = filepath.Join(s.Dir, fmt.Sprintf("%04d", round))
 		one.Seed = s.Seed + uint64(round)
-		outcomes, err := one.Play(ctx, draw(pick, s.Lanes))
+		outcomes, err := one.Play(ctx, draw(pick, s.Parallelism))
 		good := true
 		for _, o := range outcomes {
 			all.add(o)
@@ -234,11 +234,11 @@ func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all 
 	return all, ctx.Err()
 }
 
-// Soaked is what a soak came to.
+// Soaked is the result of a soak.
 type Soaked struct {
-	// Played are the scenarios with a verdict, Skipped those that could not be played, NoVerdict those that were begun in vain.
+	// Played counts scenarios with a verdict, Skipped those that could not be played, NoVerdict those without a verdict.
 	Played, Skipped, NoVerdict int
-	// Faults is how many were injected into those played, each target by itself.
+	// Faults is the number of injected faults of the scenarios with a verdict; each target counts.
 	Faults int
 	Took   time.Duration
 }
@@ -260,7 +260,7 @@ func (s Soaked) String() string {
 		s.Played, s.Took.Round(time.Second), s.Faults, s.Skipped, s.NoVerdict)
 }
 
-// draw picks n jobs that differ, as each needs a folder of its own; fewer if there seem to be no more.
+// draw returns n different jobs, because each needs a folder of its own, or fewer if it does not find as many.
 func draw(pick func() Job, n int) []Job {
 	const enough = 50 // picks for each job
 	var jobs []Job

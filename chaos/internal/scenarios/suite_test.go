@@ -41,12 +41,12 @@ type stub struct {
 }
 
 // newStub has play decide what comes of an attempt; attempt counts those at one scenario, from 0.
-func newStub(t *testing.T, lanes int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error)) *stub {
+func newStub(t *testing.T, parallel int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error)) *stub {
 	t.Helper()
 	s := &stub{}
 	attempts := map[string]int{}
 	s.Suite = scenarios.Suite{
-		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: t.Logf}, Lanes: lanes,
+		Options: scenarios.Options{Seed: 7, Dir: t.TempDir(), Say: t.Logf}, Parallelism: parallel,
 		ReplayOf: func(j scenarios.Job, seed uint64) string { return fmt.Sprintf("again %s %d", j.Name(), seed) },
 		Done: func(j scenarios.Job, _ scenarios.Outcome) {
 			s.done = append(s.done, j.Name()) // one at a time
@@ -102,7 +102,7 @@ func TestASuitePlaysEveryJobInAFolderAndWithASeedOfItsOwn(t *testing.T) {
 	assert.NotEqual(t, s.played[1].Seed, other.played[0].Seed, "the suite's seed decides")
 }
 
-func TestASuitePlaysAsManyAtATimeAsItHasLanes(t *testing.T) {
+func TestASuitePlaysAsManyAtATimeAsItAllows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int32
@@ -125,17 +125,17 @@ func TestASuitePlaysAsManyAtATimeAsItHasLanes(t *testing.T) {
 
 func TestASuiteTellsHowFarItIs(t *testing.T) {
 	t.Parallel()
-	for lanes, want := range map[int][]string{
+	for parallel, want := range map[int][]string{
 		1: nil, // the runs tell themselves
 		2: {
 			"0 of 3 scenarios are done; playing a-processes, b-processes", "1 of 3 scenarios are done; playing b-processes, c-processes",
 			"2 of 3 scenarios are done; playing c-processes",
 		},
 	} {
-		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d at a time", parallel), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newStub(t, lanes, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
+				s := newStub(t, parallel, func(_ context.Context, scenario string, _ int) ([]check.Verdict, error) {
 					time.Sleep(map[string]time.Duration{"a": 11, "b": 22, "c": 24}[scenario] * time.Second)
 					return []check.Verdict{held}, nil
 				})
@@ -371,7 +371,7 @@ func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
 	assert.Equal(t, "again a-processes 9", s.played[2].Replay, "by the seed of its round")
 }
 
-func TestASoakOfFewerScenariosThanLanesPlaysThoseThereAre(t *testing.T) {
+func TestASoakOfFewerScenariosThanItMayPlayAtOncePlaysThoseThereAre(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil })
 	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)

@@ -157,7 +157,7 @@ func (c *command) jobs() []scenarios.Job {
 func (c *command) suite(parallelism int) (scenarios.Suite, error) {
 	o, err := c.options()
 	return scenarios.Suite{
-		Options: o, Lanes: parallelism, RunnerOn: c.runners.on,
+		Options: o, Parallelism: parallelism, RunnerOn: c.runners.on,
 		ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.index.played(out)

@@ -49,7 +49,7 @@ func (a *attempt) acquired(l locker.Lock) {
 	})
 }
 
-// hear is called when the holder is told of a loss. It is written down then, whatever the holder is doing.
+// hear is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is doing.
 func (a *attempt) hear() {
 	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.lock.Context()))})
 	close(a.lost)

@@ -20,7 +20,7 @@ const dockerTimeout = 20 * time.Second
 // Containers run clients in containers of their own, of an image of this very program. They share the network of this machine,
 // so that a master has the same address for everybody, and its clock: CLOCK_MONOTONIC is the kernel's, and no time
 // namespace is made, so that the times in their histories compare with all others. They share its process ids, too: the
-// first process of a namespace of its own could neither kill nor freeze itself, as a doomed client does.
+// first process of a namespace of its own could neither kill nor freeze itself, as a client at its crash point does.
 type Containers struct {
 	image   string // of this run alone
 	args    []string

@@ -135,7 +135,7 @@ func (f *Fleet) Kill(_ context.Context, client int) error {
 // Freeze stops a client process, wherever it is.
 func (f *Fleet) Freeze(_ context.Context, client int) error { return f.to(client, Running.Freeze) }
 
-// Thaw lets it go on, also if it was doomed to freeze itself.
+// Thaw continues a frozen client process, also one that has frozen itself at a crash point.
 func (f *Fleet) Thaw(_ context.Context, client int) error { return f.to(client, Running.Thaw) }
 
 // CanFreeze returns nil, or why clients cannot be frozen here.
@@ -152,9 +152,9 @@ func (f *Fleet) to(client int, do func(Running) error) error {
 	return do(p.run)
 }
 
-// Doom has a client kill itself, or freeze, at the next such point of its traffic, and returns when the client knows. Its
-// death is expected then (see [Fleet.WaitGone]); a frozen one goes on with [Fleet.Thaw].
-// The point [NoCrashPoint] takes it back, and thaws a client that it has frozen.
+// SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
+// client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with [Fleet.Thaw].
+// [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == NoCrashPoint {
 		return f.clearCrashPoint(ctx, client)
@@ -177,7 +177,8 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: point}, tellTimeout)
 }
 
-// spare takes a doom back. The client may freeze in the very point in which it is told, so it is thawed until it answers.
+// clearCrashPoint removes the crash point of a client. The client may freeze itself before it reads the command, so
+// clearCrashPoint thaws it until it answers.
 func (f *Fleet) clearCrashPoint(ctx context.Context, client int) error {
 	p := f.proc(client)
 	if p == nil {

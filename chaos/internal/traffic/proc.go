@@ -32,7 +32,7 @@ var errHung = errors.New("it hangs")
 const (
 	readyTimeout = 20 * time.Second
 	quitTimeout  = 10 * time.Second
-	tellTimeout  = 5 * time.Second // until a client knows of its doom, or its clock runs as it shall
+	tellTimeout  = 5 * time.Second // for a client to acknowledge a crash point or a clock rate
 	thawEvery    = 20 * time.Millisecond
 	// hanging is how many times as long as it may take somebody hangs; who comes before that is late.
 	hanging = 3

@@ -56,7 +56,7 @@ type Command struct {
 	TTL      time.Duration `json:"ttl,omitempty"`
 	Fencing  bool          `json:"fencing,omitempty"`
 	Patience time.Duration `json:"patience,omitempty"`
-	// Moment belongs to Doom.
+	// CrashPoint belongs to SetCrashPoint.
 	CrashPoint string `json:"crash_point,omitempty"`
 	// Gain belongs to Drift.
 	Gain float64 `json:"gain,omitempty"`
@@ -71,7 +71,7 @@ const (
 	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names at
 	// once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
 	Round = "round"
-	// Doom has the client kill or freeze itself at the next Moment of its traffic.
+	// SetCrashPoint has the client kill or freeze itself when it next reaches CrashPoint.
 	SetCrashPoint = "set-crash-point"
 	// Drift has the clock that the lock goes by gain Gain seconds a second from now on. 0: it runs as it was started, and stays
 	// ahead by what it has gained.
@@ -80,24 +80,24 @@ const (
 	Quit = "quit"
 )
 
-// The moments of a doom.
+// The crash points.
 const (
-	// NoCrashPoint: at none.
+	// NoCrashPoint removes the crash point.
 	NoCrashPoint = ""
-	// Acquiring: killed a few hundred microseconds to milliseconds after Lock was called.
+	// Acquiring kills the client a few hundred microseconds to milliseconds after it called Lock.
 	Acquiring = "acquiring"
-	// Between: killed between the two steps of a lock that takes two.
+	// Between kills the client between the two steps of a lock that takes two.
 	Between = "between"
-	// Holding: killed at the beginning of the critical section.
+	// Holding kills the client at the beginning of the critical section.
 	Holding = "holding"
-	// FrozenHolding: frozen near the end of the critical section, after the last look at the lock and before the write
-	// that it was to allow. No look comes after that one, however careful the holder is.
+	// FrozenHolding freezes the client near the end of the critical section, after the holder last checked its lock and
+	// before the write that this check allowed. Even a careful holder does not check again.
 	FrozenHolding = "frozen-holding"
-	// Releasing: killed a few hundred microseconds to milliseconds after Unlock was called.
+	// Releasing kills the client a few hundred microseconds to milliseconds after it called Unlock.
 	Releasing = "releasing"
 )
 
-// Moments returns all of them.
+// CrashPoints returns all crash points.
 func CrashPoints() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
 
 // Answer is what a client tells the harness.

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// gap is a fault, or something else of a scenario, that cannot be had here, and why.
-type gap struct{ fault, why string }
+// skip is a fault, or another part of a scenario, that is left out, and why.
+type skip struct{ fault, why string }
 
-// without says what is missing, a line for each reason.
-func without(gaps []gap) []string {
+// without returns a line for each reason, with the parts that are left out for it.
+func without(skips []skip) []string {
 	var reasons []string
 	faults := map[string][]string{}
-	for _, g := range gaps {
+	for _, g := range skips {
 		if !slices.Contains(reasons, g.why) {
 			reasons = append(reasons, g.why)
 		}
