@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Clock is a client's clock. It starts with the bubble's time and runs as fast, until told otherwise.
+// A Clock is a client's clock. It starts with the bubble's time, and runs at the same rate until Rate changes it.
 type Clock struct {
 	mu      sync.Mutex
 	stretch               // the present one
@@ -23,7 +23,7 @@ type Clock struct {
 	timers  map[*timer]struct{}
 }
 
-// stretch is how a clock runs for a while.
+// A stretch is an interval in which a clock has one rate.
 type stretch struct {
 	base  time.Time // bubble time …
 	shown time.Time // … at which the clock showed this
@@ -41,7 +41,7 @@ func NewClock() *Clock {
 	return &Clock{stretch: stretch{base: now, shown: now, rate: 1}, timers: make(map[*timer]struct{})}
 }
 
-// Now returns what the clock shows.
+// Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,7 +55,7 @@ func (c *Clock) now() time.Time {
 	return c.running()
 }
 
-// running is what the clock would show if it were not frozen.
+// running returns the time that the clock would show if it were not frozen.
 func (c *Clock) running() time.Time {
 	past := time.Since(c.base)
 	if c.rate != 1 {
@@ -64,7 +64,7 @@ func (c *Clock) running() time.Time {
 	return c.shown.Add(past)
 }
 
-// World returns the bubble time at which the clock, if it is not frozen, shows t: for a time to come, if it keeps its rate.
+// World returns the bubble time at which the clock shows t if it is not frozen. For a future t it assumes the present rate.
 func (c *Clock) World(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +98,7 @@ func (c *Clock) Rate(rate float64) {
 	}
 }
 
-// Ahead sets the clock ahead by d, or back if it is negative, as far as the time of day goes: what is due in a second is
-// due in a second all the same.
+// Ahead sets the time of day ahead by d, or back if d is negative. It does not change when timers fire.
 func (c *Clock) Ahead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,16 +111,16 @@ func (c *Clock) Ahead(d time.Duration) {
 	}
 }
 
-// Step sets the time of day ahead by d, or back, while the clock runs on: what was measured between two of its times is
-// still right, and nothing is due earlier or later. It works after Monotonic.
+// Step sets the time of day of a running clock ahead by d, or back. Durations between two of its times stay right, and timers
+// fire as before. It needs Monotonic.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall += d
 }
 
-// Monotonic gives the clock's times a monotonic part, which they have not in a bubble. It must be called before the first
-// of them is asked for; no other clock's times may be compared with them.
+// Monotonic gives the clock's times a monotonic reading, which times in a bubble lack. It must be called before the first
+// Now. Its times must not be compared with those of another clock.
 func (c *Clock) Monotonic() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +130,7 @@ func (c *Clock) Monotonic() {
 	parts.ext = int64(time.Hour)
 }
 
-// stepped is t with another time of day, and the same monotonic one.
+// stepped returns t with another time of day and the same monotonic reading.
 func stepped(t time.Time, d time.Duration) time.Time {
 	if d == 0 {
 		return t
@@ -141,7 +140,7 @@ func stepped(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
-// parts is what a time.Time is made of. Package time has no way to say that a time of day was set.
+// parts has the layout of a time.Time. Package time has no function that changes the time of day alone.
 type parts struct {
 	wall uint64 // 1 bit: it has a monotonic part; 33 bits: seconds since 1885; 30 bits: nanoseconds
 	ext  int64  // the monotonic part, in nanoseconds
@@ -159,7 +158,7 @@ func (c *Clock) Freeze() {
 	}
 }
 
-// Thaw ends Freeze. Now jumps to where it would be, and the timers that were due meanwhile fire in their order.
+// Thaw ends Freeze. Now jumps to the time that it would show without Freeze, and the timers that were due fire in order.
 func (c *Clock) Thaw() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -189,8 +188,7 @@ func (c *Clock) Suspend() {
 	c.asleep = time.Now()
 }
 
-// Resume ends Suspend. The clock goes on from where it stood, and so do its timers; Suspended has grown by what it
-// missed.
+// Resume ends Suspend. The clock and its timers continue from where they stopped. Suspended grows by the missed time.
 func (c *Clock) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +205,7 @@ func (c *Clock) Resume() {
 	}
 }
 
-// Suspended returns for how long the clock was suspended in all.
+// Suspended returns the total time for which the clock was suspended.
 func (c *Clock) Suspended() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,7 +219,7 @@ func (c *Clock) Frozen() bool {
 	return c.frozen
 }
 
-// AfterFunc runs f in a goroutine of its own once the clock shows d more than now.
+// AfterFunc runs f in its own goroutine once the clock shows d more than now.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,7 +239,7 @@ type timer struct {
 	missed bool        // due while the clock was frozen
 }
 
-// arm sets the alarm for when. The caller holds the clock's mutex.
+// arm sets the timer of the bubble for when. The caller holds the clock's mutex.
 func (t *timer) arm() {
 	if t.alarm != nil {
 		t.alarm.Stop()

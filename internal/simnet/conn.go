@@ -57,7 +57,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.wrap("write", err)
 }
 
-// SetLinger is that of net.TCPConn: with 0, Close discards what the kernel has still to send.
+// SetLinger works as in net.TCPConn: with 0, Close discards what the kernel has not sent.
 func (c *conn) SetLinger(sec int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -65,7 +65,7 @@ func (c *conn) SetLinger(sec int) error {
 	return nil
 }
 
-// Close ends the connection behind everything that was written, see SetLinger.
+// Close ends the connection after everything that was written, see SetLinger.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -90,8 +90,8 @@ func (c *conn) isClosed() bool {
 	return c.closed
 }
 
-// reset breaks the connection for both sides at once, as a box in between does. What has reached the master is
-// executed.
+// reset breaks the connection for both sides at once, as a device in between can do. The master executes what has reached
+// it.
 func (c *conn) reset() {
 	c.up.lose()
 	c.up.end(io.EOF)
@@ -100,15 +100,15 @@ func (c *conn) reset() {
 	c.up.breakSender(syscall.EPIPE)
 }
 
-// abandon is the master's kernel ending the connection: nothing more is read, and the client learns of it behind what
-// was sent to it before.
+// abandon ends the connection as the master's kernel does: it reads nothing more, and the client sees the end after what was
+// sent to it before.
 func (c *conn) abandon() {
 	c.up.kill(io.EOF, nil)
 	c.up.sendNothing()
 	c.down.end(syscall.ECONNRESET)
 }
 
-// kill takes the connection out of the world.
+// kill ends both directions at once, for both sides.
 func (c *conn) kill() {
 	c.up.kill(io.EOF, syscall.EPIPE)
 	c.down.kill(syscall.ECONNRESET, syscall.EPIPE)
@@ -152,7 +152,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// address is a label, not a place.
+// An address is only a label.
 type address string
 
 func (address) Network() string  { return "tcp" }

@@ -2,7 +2,7 @@ package simnet
 
 import "maps"
 
-// Count returns how often the clients sent the command, in capitals, to this master; executed or refused.
+// Count returns how often the clients sent the command (in capitals) to this master, executed or refused.
 func (m *Master) Count(cmd string) int {
 	m.tally.Lock()
 	defer m.tally.Unlock()
@@ -23,15 +23,15 @@ func (m *Master) Counts() map[string]int {
 	return maps.Clone(m.seen)
 }
 
-// Conns returns how many connections the server has open, by its own view: a client that closed one has ended it only
-// when the server reads that.
+// Conns returns the number of connections that the server considers open. A connection that a client has closed counts until
+// the server reads its end.
 func (m *Master) Conns() int {
 	m.tally.Lock()
 	defer m.tally.Unlock()
 	return len(m.conns)
 }
 
-// ConnsEver returns how many connections the server ever had.
+// ConnsEver returns the number of connections that the server has accepted.
 func (m *Master) ConnsEver() int {
 	m.tally.Lock()
 	defer m.tally.Unlock()

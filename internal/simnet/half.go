@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// half is one direction of a connection: segments on their way from a sender to a receiver, in order.
+// half is one direction of a connection: the segments that are on their way from a sender to a receiver, in order.
 type half struct {
 	limit   int         // most bytes not yet read; 0: any number
 	draw    func() trip // says what a segment takes; called under mu
@@ -75,7 +75,7 @@ func (h *half) read(p []byte) (int, error) {
 	}
 }
 
-// take hands over from the first segment, which has arrived.
+// take returns bytes of the first segment, which has arrived.
 func (h *half) take(p []byte) (int, error) {
 	s := &h.segs[0]
 	if s.err != nil {
@@ -93,7 +93,8 @@ func (h *half) take(p []byte) (int, error) {
 	return n, nil
 }
 
-// trip is what a segment takes: the time lost until it is sent for the last time, and the way; and what it is cut into.
+// trip is the delay of a segment: the time until its last transmission, and the time on the way. It also says how the segment
+// is divided.
 type trip struct {
 	lost, way time.Duration
 	pieces    pieces
@@ -147,7 +148,7 @@ func (h *half) send(p []byte, t trip) {
 	h.push(segment{data: append([]byte(nil), p...)}, t)
 }
 
-// push queues s behind what is on the way. The caller holds mu.
+// push appends s to the segments on their way. The caller holds mu.
 func (h *half) push(s segment, t trip) {
 	s.first = time.Now()
 	s.sent = s.first.Add(t.lost)
@@ -173,10 +174,10 @@ func (h *half) end(err error) {
 	h.push(segment{err: err}, trip{way: h.draw().way})
 }
 
-// lose drops what has not arrived yet.
+// lose drops the segments that have not arrived.
 func (h *half) lose() { h.drop(func(*segment) bool { return true }) }
 
-// discard drops what the sender's kernel has still to send, for the first time or again.
+// discard drops the segments that the sender's kernel has not sent or must retransmit.
 func (h *half) discard() {
 	cut, now := h.cut(), time.Now()
 	h.drop(func(s *segment) bool { return cut || s.held || s.sent.After(now) })
@@ -229,7 +230,7 @@ func (h *half) breakSender(err error) {
 	h.cond.Broadcast()
 }
 
-// kill ends the half for both sides at once: the receiver gets dead, the sender broken.
+// kill ends the half for both sides at once. The receiver gets the error dead, the sender broken.
 func (h *half) kill(dead, broken error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -243,7 +244,7 @@ func (h *half) kill(dead, broken error) {
 	h.cond.Broadcast()
 }
 
-// settle marks what has arrived.
+// settle marks the segments that have arrived.
 func (h *half) settle() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,7 +260,7 @@ func (h *half) settle() {
 	}
 }
 
-// repeat puts off what waited for the end of a cut, which is now, until it is sent again.
+// repeat is called at the end of a cut. It delays the segments that waited for it until TCP retransmits them.
 func (h *half) repeat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// synTimeout is how long a kernel tries to connect to nowhere.
+// synTimeout is how long a kernel tries to connect to a host that does not answer.
 const synTimeout = 127 * time.Second
 
 // A Host is a client's machine: its connections and its clock.
@@ -50,19 +50,19 @@ func (h *Host) Clock() *Clock { return h.clock }
 // To returns the link between this host and the i-th master.
 func (h *Host) To(i int) *Link { return h.links[i] }
 
-// Freeze stops the host as SIGSTOP does: its clock stands still and no timer of it fires; it reads nothing, and what it
-// writes leaves when it thaws. Goroutines that ask neither the clock nor the network run on.
+// Freeze stops the host as SIGSTOP does: its clock stands still, its timers do not fire, it reads nothing, and what it writes
+// is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
 func (h *Host) Freeze() { h.net.change(h.clock.Freeze) }
 
-// Thaw ends Freeze. The clock jumps to where it would be, and what was due meanwhile happens.
-// A host that was killed does not thaw.
+// Thaw ends Freeze. The clock jumps to the time that it would show without Freeze, and timers that were due fire. A killed
+// host does not thaw.
 func (h *Host) Thaw() {
 	if !h.Dead() {
 		h.net.change(h.clock.Thaw)
 	}
 }
 
-// Suspend stops the host as a laptop's lid does: as Freeze, but the clock does not notice. Resume ends it.
+// Suspend stops the host like Freeze, but its clock stops too, as on a laptop that sleeps. Resume ends it.
 func (h *Host) Suspend() { h.net.change(h.clock.Suspend) }
 
 // Resume ends Suspend.
@@ -124,8 +124,8 @@ func (h *Host) AwaitThaw() {
 	}
 }
 
-// Dial connects to the master at addr. It takes a round trip; while the path is cut or the host frozen it waits until
-// ctx ends.
+// Dial connects to the master at addr. It takes a round trip. While the path is cut or the host is frozen, it waits until ctx
+// ends.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}

@@ -2,10 +2,10 @@ package simnet
 
 import "time"
 
-// Image is all that a master has in its memory, scripts aside.
+// An Image is a copy of a master's data without scripts.
 type Image struct{ keys []record }
 
-// record is a key. Of its contents that of its type is set.
+// record is a key with its contents.
 type record struct {
 	name    string
 	text    string
@@ -44,7 +44,7 @@ func (m *Master) Image() Image {
 	return i
 }
 
-// Load replaces the master's data by what it, or another master, had. What has expired meanwhile is gone.
+// Load replaces the master's data by an image of this or another master. Keys that have expired since are left out.
 func (m *Master) Load(i Image) {
 	m.set(func() {
 		m.redis.FlushAll()

@@ -15,14 +15,13 @@ const (
 	FromMaster
 )
 
-// rto is how long a sender waits before it sends a lost segment for the second time; twice as long before the third.
+// rto is the time after which a sender retransmits a lost segment. It doubles with each retransmission.
 const rto = 200 * time.Millisecond
 
-// rtoMax is the longest it waits.
+// rtoMax is the longest time between two retransmissions.
 const rtoMax = 2 * time.Minute
 
-// A Link is the path between hosts and a master: all hosts ([Master]), or one ([Host.To]). Both apply, one behind the
-// other.
+// A Link is the path between a master and all hosts ([Master]) or one host ([Host.To]). A connection passes both in turn.
 type Link struct {
 	net *Net
 
@@ -37,14 +36,13 @@ type Link struct {
 	dials  int
 }
 
-// pieces are what a segment is cut into on a path that passes on little at a time.
+// pieces says how a segment is divided on a path that passes few bytes at a time.
 type pieces struct {
 	size int // bytes; 0: it is not cut
 	gap  time.Duration
 }
 
-// Delay makes every segment take d, and up to jitter more, each way: a round trip takes twice as long. A connection's
-// segments stay in order.
+// Delay makes every segment take d plus up to jitter in each direction. The segments of a connection stay in order.
 func (l *Link) Delay(d, jitter time.Duration) {
 	l.DelayWay(ToMaster, d, jitter)
 	l.DelayWay(FromMaster, d, jitter)
@@ -59,7 +57,7 @@ func (l *Link) DelayWay(way Direction, d, jitter time.Duration) {
 	})
 }
 
-// Trickle passes on no more than so many bytes at a time in one direction, each gap after the one before.
+// Trickle passes at most so many bytes at a time in one direction, with a gap between two pieces.
 func (l *Link) Trickle(way Direction, size int, gap time.Duration) {
 	l.net.change(func() {
 		l.mu.Lock()
@@ -83,8 +81,8 @@ func (l *Link) resetting() bool {
 	return l.resets
 }
 
-// Loss makes the share p of all segments get lost, each way. A lost segment is sent again after 200 ms, 600 ms, 1.4 s
-// and so on, and the connection waits for it.
+// Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s and
+// so on, and later segments of the connection wait for it.
 func (l *Link) Loss(p float64) {
 	l.net.change(func() {
 		l.mu.Lock()
@@ -93,11 +91,11 @@ func (l *Link) Loss(p float64) {
 	})
 }
 
-// BlackHole stops everything in both directions: bytes wait, and a dial waits until its context ends. Heal ends it, and
-// what waited arrives.
+// BlackHole stops all traffic in both directions: bytes wait, and a dial waits until its context ends. After Heal the waiting
+// bytes arrive.
 func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
 
-// Cut stops everything in the given directions.
+// Cut stops all traffic in the given directions.
 func (l *Link) Cut(ds ...Direction) {
 	l.net.change(func() {
 		l.mu.Lock()
@@ -108,9 +106,9 @@ func (l *Link) Cut(ds ...Direction) {
 	})
 }
 
-// Proxy puts a TCP proxy into the path, as Docker's at a published port, for all connections from now on. What a client
-// has written is the proxy's to deliver, whatever the client does with its connection meanwhile. And what waited for
-// the end of a cut does not arrive at once but when TCP sends it again: 200 ms, 600 ms, 1.4 s and so on after the first time.
+// Proxy puts a TCP proxy into the path of all later connections, like Docker's at a published port. The proxy delivers what
+// a client has written, whatever the client does with its connection meanwhile. Bytes that waited for the end of a cut
+// arrive when TCP retransmits them: 200 ms, 600 ms, 1.4 s and so on after the first transmission.
 func (l *Link) Proxy() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +137,7 @@ func (l *Link) cut(d Direction) bool {
 	return l.cuts[d]
 }
 
-// draw says what one segment takes.
+// draw draws the delay of one segment.
 func (l *Link) draw(r *rand.Rand, way Direction) trip {
 	l.mu.Lock()
 	fixed, jitter, loss, pieces := l.fixed[way], l.jitter[way], l.loss, l.pieces[way]
@@ -154,7 +152,7 @@ func (l *Link) draw(r *rand.Rand, way Direction) trip {
 	return t
 }
 
-// dialled counts the connections of one host to one master.
+// dialled counts the connections from one host to one master.
 func (l *Link) dialled() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -47,7 +47,7 @@ type Master struct {
 	nestedSeen map[string]int
 }
 
-// rule answers commands with an error.
+// A rule answers commands with an error.
 type rule struct {
 	msg  string
 	cmds map[string]bool // nil: all
@@ -75,7 +75,7 @@ func newMaster(w *Net, i int, addr string, uptime time.Duration) *Master {
 	return m
 }
 
-// Index returns which master of its world this is.
+// Index returns the index of the master in its Net.
 func (m *Master) Index() int { return m.index }
 
 // Addr returns the address.
@@ -84,7 +84,7 @@ func (m *Master) Addr() string { return m.addr }
 // URL returns the redis:// URL.
 func (m *Master) URL() string { return "redis://" + m.addr }
 
-// Redis returns the server itself, to look into. Its listener and its hook are taken.
+// Redis returns the miniredis server, for inspection. The Net uses its listener and its hook.
 func (m *Master) Redis() *miniredis.Miniredis { return m.redis }
 
 // Keys returns all keys that have not expired, sorted.
@@ -104,7 +104,7 @@ func (m *Master) Get(key string) string {
 	return v
 }
 
-// Set sets the string at key, with a TTL unless ttl is 0, as a foreign client would: whatever was there is replaced.
+// Set sets the string at key as another client would, with a TTL unless ttl is 0. It replaces any value.
 func (m *Master) Set(key, value string, ttl time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -116,7 +116,7 @@ func (m *Master) Set(key, value string, ttl time.Duration) {
 	}
 }
 
-// Del removes key, and has message published on channel, as a foreign client would.
+// Del removes key and publishes message on channel, as another client would.
 func (m *Master) Del(key, channel, message string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +125,7 @@ func (m *Master) Del(key, channel, message string) {
 	m.redis.Publish(channel, message)
 }
 
-// TTL returns how long key lives on; 0 if it does not exist, or for ever.
+// TTL returns the remaining time of key; 0 if the key does not exist or has no TTL.
 func (m *Master) TTL(key string) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,13 +133,13 @@ func (m *Master) TTL(key string) time.Duration {
 	return m.redis.TTL(key)
 }
 
-// Subscribers returns how many connections are subscribed to channel.
+// Subscribers returns the number of connections that are subscribed to channel.
 func (m *Master) Subscribers(channel string) int {
 	return m.redis.PubSubNumSub(channel)[channel]
 }
 
-// Jump steps the master's wall clock by d, which may be negative. Keys expire by that clock, and uptime_in_seconds
-// counts by it.
+// Jump steps the master's wall clock by d, which may be negative. The clock determines when keys expire and what
+// uptime_in_seconds says.
 func (m *Master) Jump(d time.Duration) {
 	m.set(func() {
 		left := make(map[string]time.Duration)
@@ -190,7 +190,7 @@ func (m *Master) now() time.Time {
 	return m.shown.Add(past)
 }
 
-// tick tells miniredis the time. The caller holds mu.
+// tick sets the time of miniredis. The caller holds mu.
 func (m *Master) tick() { m.redis.SetTime(m.now()) }
 
 func (m *Master) dialled() {
@@ -228,5 +228,5 @@ func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
 	return c, nil
 }
 
-// nobody is a peer whose answers nobody reads.
+// nobody returns a peer that discards answers.
 func nobody() *server.Peer { return server.NewPeer(discard()) }

@@ -1,9 +1,8 @@
-// Package simnet is a small world for a testing/synctest bubble: Redis masters, the hosts of their clients, and a faulty
-// network between them, all in virtual time.
+// Package simnet simulates Redis masters, the hosts of their clients, and a faulty network between them in the virtual time
+// of a testing/synctest bubble.
 //
-// The masters are miniredis, so the real scripts run; the connections are net.Conn, so the real client runs on top. Only
-// the wires are made up. Nothing here opens a socket, and an address such as 10.0.0.1:6379 means something inside one
-// [Net] only.
+// The masters are miniredis, so the real scripts run. The connections are net.Conn, so the real client runs. Only the
+// network is simulated: the package opens no socket, and an address such as 10.0.0.1:6379 is valid inside one [Net] only.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		world := simnet.New(t, seed, 5)
@@ -14,20 +13,20 @@
 //
 // What is simulated, and how far:
 //
-//   - A connection is two ordered streams of bytes. Bytes take the path's delay; loss shows as retransmission: everything
-//     behind a lost segment waits. Nothing is ever reordered or corrupted within a connection.
-//   - Towards a master a connection holds at most [Buffer] unread bytes, then Write blocks, as with a full socket
-//     buffer. Towards a client it holds any number.
-//   - A client's Close does not take back what it wrote: the master still reads it, late if it is frozen or cut off. After
-//     SetLinger(0) it discards what has still to be sent, for the first time or again, as a kernel does. A proxy in
-//     between ([Link.Proxy]) discards nothing.
-//   - What waits for the end of a cut arrives when that ends; with a proxy in between, when TCP sends it again.
-//   - A frozen master accepts connections (its kernel does) and answers nothing; thawed, it works off what came in.
-//   - A master executes one command at a time, which takes no time; with [Net.Cost], the answer takes its time.
-//   - Blocking commands (BLPOP, WAIT) must not be used: they would stop the master for good.
+//   - A connection is two ordered streams of bytes. Bytes take the path's delay. A lost segment is retransmitted, and all
+//     later ones wait for it. Nothing is reordered or corrupted within a connection.
+//   - Toward a master a connection holds at most [Buffer] unread bytes; then Write blocks, as with a full socket buffer.
+//     Toward a client it holds any number.
+//   - A client's Close does not discard what it has written: the master still reads it, late if it is frozen or cut off.
+//     After SetLinger(0) Close discards what was not sent or must be sent again, as a kernel does. A proxy in between
+//     ([Link.Proxy]) discards nothing.
+//   - Bytes that wait for the end of a cut arrive when it ends. With a proxy in between they arrive when TCP retransmits.
+//   - A frozen master accepts connections (its kernel does) and answers nothing. After the thaw it executes what it received.
+//   - A master executes one command at a time, in no time. With [Net.Cost] a command takes time.
+//   - Blocking commands (BLPOP, WAIT) must not be used: they would block the master forever.
 //
-// A seed fixes every delay and every loss, connection by connection. It does not fix in which order goroutines that are
-// ready at the same instant run, so two runs of one seed may differ.
+// A seed determines every delay and every loss of each connection. It does not determine the order in which goroutines run
+// that are ready at the same instant, so two runs of one seed may differ.
 package simnet
 
 import (
@@ -46,15 +45,14 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Buffer is how many bytes a connection holds that its master has not read yet.
+// Buffer is the number of bytes that a connection holds before its master reads them.
 const Buffer = 64 << 10
 
-// lull is how long a world goes on after its test: go-redis probes a master that refused it once a second, in a goroutine
-// that learns of Client.Close only at its next probe. A bubble must not end before its goroutines.
+// lull is how long a Net runs after its test. After a refused connection go-redis probes the master once a second, in a
+// goroutine that notices Client.Close only at its next probe. A bubble must not end before its goroutines.
 const lull = 2 * time.Second
 
-// Net is a world: masters, hosts and what lies between them. Its methods may be called from any goroutine of the bubble
-// in which it was made.
+// A Net has masters, hosts and the links between them. Any goroutine of its bubble may call its methods.
 type Net struct {
 	seed    uint64
 	masters []*Master
@@ -70,9 +68,9 @@ type Net struct {
 	serving sync.WaitGroup
 }
 
-// Event is one command that a master executed, or was asked for by a script.
+// An Event is one command that a master executed, for a client or for a script.
 type Event struct {
-	// At is when it was executed.
+	// At is the time of the execution.
 	At time.Time
 	// Host sent it, and Master executed it.
 	Host   string
@@ -82,9 +80,8 @@ type Event struct {
 	Reply string
 }
 
-// New returns a world of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a
-// bubble. Two seconds (of the bubble's) after t's other cleanups the world is taken down, and t fails if a client left
-// a connection open.
+// New returns a Net of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a bubble.
+// Two seconds of virtual time after t's other cleanups it closes the Net, and t fails if a client left a connection open.
 func New(t TB, seed uint64, n int) *Net {
 	t.Helper()
 	addrs := make([]string, n)
@@ -137,7 +134,7 @@ func (w *Net) URLs() []string {
 	return urls
 }
 
-// Alias makes addr another address of the i-th master: one server under two names.
+// Alias makes addr another address of the i-th master.
 func (w *Net) Alias(addr string, i int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,27 +146,26 @@ func (w *Net) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return w.Host("client").Dial(ctx, network, addr)
 }
 
-// Watch has f called for every command that a master executes, in the order in which that master executes them. f must
-// be quick and must not call into the Net. It replaces the one before.
+// Watch calls f for every command that a master executes, in the order of each master. f must be quick and must not call
+// methods of the Net. A later Watch replaces f.
 func (w *Net) Watch(f func(Event)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watch = f
 }
 
-// Cost makes every command take d. Without it a client that asks again and again at once, as none should, stops the
-// bubble's time.
+// Cost makes every command take d. Without it a client that sends commands in a tight loop would stop the bubble's time.
 func (w *Net) Cost(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cost = d
 }
 
-// Open returns how many connections the clients have open.
+// Open returns the number of connections that the clients have open.
 func (w *Net) Open() int { return len(w.unclosed()) }
 
-// Heal ends every fault of every master, link and host: what is down restarts, what is frozen thaws. Hosts that were killed
-// stay dead.
+// Heal ends every fault of every master, link and host: masters that are down restart, frozen masters and hosts thaw. Killed
+// hosts stay dead.
 func (w *Net) Heal() {
 	w.mu.Lock()
 	hosts := make([]*Host, 0, len(w.hosts))
@@ -227,7 +223,7 @@ func (w *Net) unclosed() []*conn {
 	return open
 }
 
-// change makes a change of the weather, and wakes everybody who waits for one.
+// change begins or ends a fault, and wakes the goroutines that wait for such a change.
 func (w *Net) change(f func()) {
 	w.mu.Lock()
 	conns := make([]*conn, 0, len(w.conns))
@@ -260,7 +256,7 @@ func (w *Net) change(f func()) {
 	}
 }
 
-// add takes c into the world; false if the world has ended.
+// add registers c. It returns false if the Net is closed.
 func (w *Net) add(c *conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -285,7 +281,7 @@ func (w *Net) of(h *Host) []*conn {
 	return all
 }
 
-// drop forgets a connection that both sides are done with.
+// drop removes a connection that both sides have closed.
 func (w *Net) drop(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -294,7 +290,7 @@ func (w *Net) drop(c *conn) {
 	}
 }
 
-// observe tells of a command, and returns how long it takes.
+// observe reports a command to the watcher, and returns the time that the command takes.
 func (w *Net) observe(e Event) time.Duration {
 	w.mu.Lock()
 	f, cost := w.watch, w.cost
@@ -305,7 +301,7 @@ func (w *Net) observe(e Event) time.Duration {
 	return cost
 }
 
-// rng returns a generator of its own for each purpose, so that what one connection draws does not depend on the others.
+// rng returns a separate generator for each purpose, so that the draws of one connection do not depend on the others.
 func (w *Net) rng(purpose string, a, b int) *rand.Rand {
 	return rand.New(rand.NewPCG(w.seed, fnv(fmt.Sprintf("%s/%d/%d", purpose, a, b))))
 }

@@ -1,9 +1,9 @@
 package simnet
 
-// Readable reports whether a Read would return at once, as a check of a real socket does.
+// Readable reports whether a Read would return at once.
 func (c *conn) Readable() bool { return c.down.readable() }
 
-// readable reports whether something has arrived.
+// readable reports whether bytes or the end have arrived.
 func (h *half) readable() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// interpreter runs scripts as miniredis does, on the same Lua, and is used again: miniredis sets up a new one for every
-// script, which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and
-// redis.pcall, and cannot make a global, so it finds nothing of the one before. After an error the interpreter is thrown away.
+// An interpreter runs scripts as miniredis does, with the same Lua, and is reused. Miniredis makes a new one for every script,
+// which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and redis.pcall. It
+// cannot set a global, so it leaves nothing for the next script. After an error the interpreter is discarded.
 type interpreter struct {
 	state *lua.LState
 	reply bytes.Buffer
@@ -30,7 +30,7 @@ type interpreter struct {
 	matched map[[2]string][]lua.LValue // what it returned, by text and pattern
 }
 
-// mostMatched is how many results of string.match an interpreter remembers.
+// mostMatched is the number of results of string.match that an interpreter caches.
 const mostMatched = 1000
 
 var (
@@ -38,7 +38,7 @@ var (
 	compiled     sync.Map // digest to *lua.FunctionProto
 )
 
-// guarded keeps scripts from making globals, as Redis does.
+// guarded keeps scripts from setting globals, as Redis does.
 const guarded = `
 setmetatable(_G, {
 	__newindex = function(_, n) error("Script attempted to create global variable '" .. tostring(n) .. "'", 2) end,
@@ -69,7 +69,7 @@ func newInterpreter() *interpreter {
 	return i
 }
 
-// script runs EVAL, and EVALSHA of what EVAL brought. It reports false for what miniredis is to answer.
+// script runs EVAL, and EVALSHA of a known script. It returns false for commands that miniredis must answer.
 func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	var digest string
 	switch {
@@ -105,7 +105,7 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	return true
 }
 
-// showScripts prepares miniredis for a question about its scripts, or for forgetting them.
+// showScripts loads the scripts into miniredis before a command that lists or flushes them.
 func (m *Master) showScripts(args []string) {
 	for _, text := range m.scripts {
 		m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "LOAD", text})
@@ -146,7 +146,7 @@ func compile(digest, text string) (*lua.FunctionProto, error) {
 	return p, err
 }
 
-// rememberMatch is string.match of a text and a pattern, which depends on nothing else.
+// rememberMatch is a cached string.match. The result depends only on the text and the pattern.
 func (i *interpreter) rememberMatch(l *lua.LState) int {
 	text, plain := l.Get(1).(lua.LString)
 	pattern, both := l.Get(2).(lua.LString)
@@ -243,7 +243,7 @@ func toLua(l *lua.LState, reply any) lua.LValue {
 	}
 }
 
-// answer writes what a script returned.
+// answer writes the result of a script.
 func answer(peer *server.Peer, value lua.LValue) {
 	switch v := value.(type) {
 	case lua.LBool:

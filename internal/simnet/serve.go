@@ -14,19 +14,19 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// call is the command that a master executes at the moment.
+// call is the command that a master is executing.
 type call struct {
 	conn *conn
 	peer *server.Peer
 }
 
-// noScript is the digest with which a client asks, when it connects, whether it may run scripts. The server
-// neither counts nor reports that command: it belongs to the handshake, which tests are not about.
+// noScript is the digest with which a client checks, when it connects, whether it may run scripts. The server neither counts
+// nor reports this command, because it belongs to the handshake.
 var noScript = strings.Repeat("0", 40)
 
 func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
 
-// serve is the master's end of c. The connection belongs to one life of the server.
+// serve runs the master's end of c. The connection belongs to one life of the server.
 func (m *Master) serve(c *conn, life int) {
 	defer m.net.serving.Done()
 	in := bufio.NewReaderSize(readerFunc(c.up.read), 1024)
@@ -77,7 +77,8 @@ func (m *Master) serve(c *conn, life int) {
 	m.net.drop(c)
 }
 
-// execute runs one command, once the master is not frozen; alive is false if the connection's life is over.
+// execute runs one command once the master is not frozen. alive is false if the server has restarted since it accepted the
+// connection.
 func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args []string) (cost time.Duration, alive bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +121,8 @@ func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args
 	return m.net.observe(Event{At: time.Now(), Host: c.host.name, Master: m.index, Args: args, Reply: out.latest()}), true
 }
 
-// hook sees every command before miniredis does. Those of clients have been dealt with; those of scripts come here
-// only.
+// hook is called for every command before miniredis executes it. The commands of clients have been handled already; those
+// of scripts are handled here.
 func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
 	if m.calling == nil || m.calling.peer == p {
 		return false
@@ -137,7 +138,7 @@ func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
 	return false
 }
 
-// ruled returns the error that a test wants for cmd.
+// ruled returns the error that a test has set for cmd.
 func (m *Master) ruled(cmd string) string {
 	for i := range m.rules {
 		r := &m.rules[i]
@@ -149,7 +150,7 @@ func (m *Master) ruled(cmd string) string {
 	return ""
 }
 
-// info answers INFO, which miniredis does not know well enough.
+// info answers INFO, because miniredis lacks the fields that clients read.
 func (m *Master) info(peer *server.Peer, sections []string) {
 	var refusal bytes.Buffer // NOAUTH and the like: ask for something that needs the same rights
 	w := bufio.NewWriter(&refusal)
@@ -204,7 +205,7 @@ func (m *Master) info(peer *server.Peer, sections []string) {
 	peer.WriteBulk(text.String())
 }
 
-// outbox gathers the answers of one batch. What is published to a subscriber between batches leaves at once.
+// An outbox collects the answers of one batch. Messages published between batches are sent at once.
 type outbox struct {
 	conn *conn
 
@@ -224,14 +225,14 @@ func (o *outbox) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hold begins the answer to a command.
+// hold starts collecting the answer to a command.
 func (o *outbox) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held, o.mark = true, len(o.buf)
 }
 
-// send lets go of everything held.
+// send sends the collected answers.
 func (o *outbox) send() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -252,7 +253,7 @@ func (o *outbox) latest() string {
 	return string(o.buf[o.mark:])
 }
 
-// amend words the failure of a script as Redis does: the code of the command's error comes first.
+// amend formats the error of a script as Redis does: the code of the command's error comes first.
 func (o *outbox) amend(msg string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -101,7 +101,7 @@ func TestTheNemesisFollowsItsPlan(t *testing.T) {
 		w := newWorld()
 		pause := faults.Step{At: 2 * time.Second, For: time.Second, Fault: faults.PauseMaster, On: faults.Masters, Targets: []int{1}}
 		require.NoError(t, w.nemesis().Run(t.Context(), []faults.Step{kill(time.Second, 3*time.Second, 0), pause}))
-		assert.Equal(t, []string{"1s kill 0", "2s pause 1", "3s unpause 1", "4s start 0"}, w.log)
+		assert.Equal(t, []string{"1s kill 0", "2s freeze 1", "3s thaw 1", "4s start 0"}, w.log)
 		var kinds []history.Kind
 		for _, e := range w.events {
 			kinds = append(kinds, e.Kind)
