@@ -16,15 +16,14 @@ type faults struct {
 	refusal atomic.Pointer[string] // the error reply to every command; nil: none
 }
 
-// Slow makes everything that the master sends arrive d later than it would: answers and messages, on connections that
-// exist and on new ones. Answers to several commands on one connection are late by d, not by a multiple of it, and
-// nothing overtakes what was sent before. 0, or less, ends it; what is under way stays late. It outlasts Stop and
-// Start.
+// Slow delays everything that the master sends by d: answers and messages, on existing and on new connections. Answers to
+// several commands on one connection are late by d, not by a multiple of d, and keep their order. A d of 0 or less ends it;
+// what was already sent stays late. It stays in effect across Stop and Start.
 func (m *Master) Slow(d time.Duration) { m.faults.slow.Store(int64(max(0, d))) }
 
-// Refuse has the master answer every command with the error text, such as "OOM command not allowed", and execute none,
-// also those of a handshake (AUTH, HELLO, SELECT) and of INFO. A script that is executed when Refuse is called is the
-// last. "" ends it. It outlasts Stop and Start.
+// Refuse makes the master answer every command with the error text, such as "OOM command not allowed", and execute none. This
+// includes the commands of a handshake (AUTH, HELLO, SELECT) and INFO. A script that is running when Refuse is called
+// finishes. "" ends it. It stays in effect across Stop and Start.
 func (m *Master) Refuse(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,9 +43,9 @@ func (m *Master) Refuse(text string) {
 	set()
 }
 
-// Set sets the string at key as another client's SET would: whatever was there is replaced. It lives for ttl, rounded
-// up to a millisecond, or without an end if ttl is not positive. A frozen master executes it as it thaws, before what
-// was sent since. A stopped master has no data, and stays empty.
+// Set sets the string at key as another client's SET would, and replaces any value. The key has the TTL ttl, rounded up to a
+// millisecond, or none if ttl is not positive. A frozen master executes it at the thaw, before the commands that it received
+// meanwhile. A stopped master stays empty.
 func (m *Master) Set(key, value string, ttl time.Duration) {
 	args := []string{"SET", key, value}
 	if ttl > 0 {
@@ -55,8 +54,8 @@ func (m *Master) Set(key, value string, ttl time.Duration) {
 	m.later(func(l *life) { l.execute(args...) })
 }
 
-// Del removes key as another client's DEL would, whatever it is, and has message published on channel. A frozen master
-// executes it as it thaws, before what was sent since.
+// Del removes key as another client's DEL would, and publishes message on channel. A frozen master executes it at the thaw,
+// before the commands that it received meanwhile.
 func (m *Master) Del(key, channel, message string) {
 	m.later(func(l *life) {
 		l.execute("DEL", key)
@@ -64,7 +63,7 @@ func (m *Master) Del(key, channel, message string) {
 	})
 }
 
-// later runs it on the running master: now, or at the thaw.
+// later calls the function on the running master: now, or at the thaw if it is frozen.
 func (m *Master) later(do func(*life)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,10 +72,10 @@ func (m *Master) later(do func(*life)) {
 	}
 }
 
-// execute runs a command of the master's own, which nothing refuses.
+// execute runs a command of the package itself, which Refuse does not affect.
 func (l *life) execute(args ...string) {
 	l.redis.Server().Dispatch(l.own, args)
 }
 
-// newOwnPeer returns a client whose answers are not read.
+// newOwnPeer returns a miniredis client that discards answers.
 func newOwnPeer() *server.Peer { return server.NewPeer(bufio.NewWriter(io.Discard)) }

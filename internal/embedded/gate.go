@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// gate holds back what passes through the connections of a frozen master. Its zero value is open.
+// A gate stops the traffic of a frozen master's connections. Its zero value is open.
 type gate struct {
 	mu            sync.Mutex
 	reads, writes chan struct{} // nil: open; closed when it opens
@@ -55,7 +55,7 @@ func (g *gate) pass(side *chan struct{}, gone <-chan struct{}) bool {
 	}
 }
 
-// conn is a connection behind the gate.
+// conn is a connection whose traffic passes a gate.
 type conn struct {
 	net.Conn
 	life *life
@@ -70,8 +70,8 @@ func newConn(c net.Conn, l *life) *conn {
 	return gated
 }
 
-// Read hands out what has arrived only while the gate is open. It looks after reading, not before: a read that was
-// waiting when the gate shut would let one command through.
+// Read returns bytes only while the gate is open. It checks the gate after reading: a Read that was blocked when the gate
+// closed would otherwise let one command through.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if !c.life.gate.pass(&c.life.gate.reads, c.gone) {

@@ -13,11 +13,11 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// version is what miniredis says of itself in HELLO.
+// version is the version that miniredis reports in HELLO.
 const version = "8.4.0"
 
-// hook refuses what is to be refused, and answers what miniredis cannot: INFO and ROLE, in the words of a real Redis.
-// INFO never falls through, so a client sees one server whichever section it asks for.
+// hook refuses commands while Refuse is in effect. It answers INFO and ROLE as a real Redis does, because miniredis cannot.
+// It answers every section of INFO, so that all sections describe the same server.
 func (l *life) hook(c *server.Peer, cmd string, args ...string) bool {
 	if refusal := l.faults.refusal.Load(); refusal != nil && c != l.own {
 		c.WriteError(*refusal)
@@ -44,8 +44,8 @@ func (l *life) hook(c *server.Peer, cmd string, args ...string) bool {
 	return true
 }
 
-// info returns the sections that were asked for, all of them if none was, in a fixed order. A section that Redis does
-// not know is left out without an error, as Redis does.
+// info returns the requested sections, or all if none was requested, in a fixed order. Like Redis it leaves out unknown
+// sections without an error.
 func (l *life) info(asked []string) string {
 	all := len(asked) == 0
 	want := map[string]bool{}

@@ -25,7 +25,7 @@ type lateBytes struct {
 	at   time.Time
 }
 
-// write passes on p after d. It returns at once unless nothing is late.
+// write writes p after d. It blocks only if d is 0 and nothing is queued.
 func (w *lateWriter) write(p []byte, d time.Duration) (int, error) {
 	w.mu.Lock()
 	if d == 0 && !w.running {
@@ -46,7 +46,7 @@ func (w *lateWriter) write(p []byte, d time.Duration) (int, error) {
 	return len(p), nil
 }
 
-// run passes on what is queued until nothing is. After an error, or the end of the connection, it discards the rest.
+// run writes the queue until it is empty. After an error, or the end of the connection, it discards the rest.
 func (w *lateWriter) run() {
 	for {
 		w.mu.Lock()

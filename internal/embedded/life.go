@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// life is a master from one start to the next stop: one listener, one data set, one run id.
+// A life is a master from one start to the next stop: one listener, one data set, one run id.
 type life struct {
 	redis    *miniredis.Miniredis
 	listener net.Listener
@@ -38,9 +38,9 @@ type life struct {
 
 // begin starts an empty master on addr.
 //
-// miniredis could listen by itself, but then its connections could not be gated: a hook before each command comes too
-// late (the command is read by then, its client may have been answered) and too often (also inside a script, whose
-// lock everything else waits for). So the listener is ours, and miniredis gets connections that can hold their breath.
+// The listener is not miniredis' own, because its connections must pass a gate. A hook before each command would come too
+// late (the command has been read, and its client may have an answer) and too often (also inside a script, while miniredis
+// holds its lock).
 func begin(addr string, uptime time.Duration, f *faults) (*life, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -57,7 +57,7 @@ func begin(addr string, uptime time.Duration, f *faults) (*life, error) {
 		age:      uptime,
 		conns:    map[*conn]struct{}{},
 	}
-	// The first Dial makes a server without a listener. Nothing else does.
+	// Only the first Dial makes a server without a listener.
 	first, err := l.redis.Dial()
 	if err != nil {
 		_ = listener.Close()
@@ -90,10 +90,10 @@ func (l *life) forget(c *conn) {
 	delete(l.conns, c)
 }
 
-// uptime is how long the master has been up, as it says itself.
+// uptime returns the uptime that the master reports.
 func (l *life) uptime() time.Duration { return l.age + clock.System.Now().Sub(l.born) }
 
-// freeze takes miniredis' own lock, so that the command or script at work is the last, and shuts the gate.
+// freeze takes miniredis' own lock, so that no command executes after the present one, and closes the gate.
 func (l *life) freeze() {
 	if l.frozen {
 		return
@@ -110,7 +110,7 @@ func (l *life) thaw() {
 	l.frozen = false
 	l.redis.Unlock()
 	if len(l.pending) > 0 {
-		// Answers may pass before the data changes: a script may hold the lock while its message waits to be written.
+		// Let answers pass before changing the data: a script may hold the lock while its message waits to be written.
 		l.gate.openWrites()
 		for _, do := range l.pending {
 			do(l)
@@ -120,7 +120,7 @@ func (l *life) thaw() {
 	l.gate.open()
 }
 
-// later does it now, or at the thaw.
+// later calls the function now, or at the thaw if the master is frozen.
 func (l *life) later(do func(*life)) {
 	if l.frozen {
 		l.pending = append(l.pending, do)
@@ -129,8 +129,8 @@ func (l *life) later(do func(*life)) {
 	do(l)
 }
 
-// end closes everything and returns when every goroutine of this life is done. Connections go first: what a frozen
-// master had in hand is executed on data that nobody will see, and its answer finds no connection.
+// end closes everything, and returns when every goroutine of this life is done. It closes connections first, so that the
+// command that a frozen master is executing changes only data that is dropped, and its answer is not sent.
 func (l *life) end() {
 	_ = l.listener.Close()
 	l.accepting.Wait()

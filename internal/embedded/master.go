@@ -1,10 +1,10 @@
-// Package embedded runs Redis masters inside this process, for tests and for a first look without a server.
+// Package embedded runs Redis masters inside this process, for tests and for trying the library without a server.
 //
-// A [Master] is a miniredis behind a real loopback socket, so that a client meets what it would meet in the world:
-// refused ports, silent connections, answers that come late. On top of miniredis it has what a quorum lock asks of a
-// master: TTLs that follow the clock, and an INFO with a run id and an uptime. It can crash, start again empty, freeze,
-// thaw and lose its data. It keeps nothing on disk, and it is slow with many keys (every command looks at all of them
-// to see which have expired): it is a double, not a server.
+// A [Master] is a miniredis behind a real loopback socket, so that a client sees refused ports, silent connections and late
+// answers as with a real server. In addition to miniredis it has what a quorum lock needs: TTLs that follow the clock, and
+// an INFO with a run id and an uptime. It can crash, start again empty, freeze, thaw and lose its data. It keeps nothing on
+// disk, and it is slow with many keys, because every command scans all keys for expired ones. It is a test double, not a
+// server.
 package embedded
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// defaultUptime is what a new master says of its age: old enough for any sensible restart window.
+// defaultUptime is the uptime of a new master: longer than any sensible restart window.
 const defaultUptime = 30 * 24 * time.Hour
 
 // ErrClosed is returned by [Master.Start] on a master that was closed.
@@ -164,7 +164,7 @@ func (m *Master) Freeze() {
 	}
 }
 
-// Thaw lets a frozen master go on.
+// Thaw ends Freeze.
 func (m *Master) Thaw() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

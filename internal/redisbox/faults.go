@@ -50,7 +50,7 @@ func (m *Master) Freeze(ctx context.Context) error {
 	defer cancel()
 	for {
 		_, err := m.docker.ContainerPause(ctx, m.id, client.ContainerPauseOptions{})
-		// A server that waits for its disk at this moment cannot be frozen, and is not; in the next one it can.
+		// A server that is waiting for its disk cannot be frozen, but it can a moment later.
 		if err == nil || !strings.Contains(err.Error(), "unable to freeze") ||
 			clock.Sleep(ctx, clock.System, 20*time.Millisecond) != nil {
 			return m.fault("pause", err)
@@ -58,15 +58,15 @@ func (m *Master) Freeze(ctx context.Context) error {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw continues a frozen server.
 func (m *Master) Thaw(ctx context.Context) error {
 	defer m.docker.Close()
 	_, err := m.docker.ContainerUnpause(ctx, m.id, client.ContainerUnpauseOptions{})
 	return m.fault("unpause", err)
 }
 
-// Disconnect takes the server off its network: connections break, and new ones to the published port are refused.
-// The server itself runs on, with its data.
+// Disconnect removes the server from its network: connections break, and new ones to the published port are refused. The
+// server keeps running, with its data.
 func (m *Master) Disconnect(ctx context.Context) error {
 	defer m.docker.Close()
 	_, err := m.docker.NetworkDisconnect(ctx, m.network, client.NetworkDisconnectOptions{Container: m.id, Force: true})
@@ -89,17 +89,17 @@ func (m *Master) Reconnect(ctx context.Context) error {
 	return m.fault("reconnect", errors.Join(m.ready(ctx), m.locate(ctx)))
 }
 
-// BlackHole has every packet from and to the server dropped, in its own network namespace: no reset, no refusal, only
-// silence. See [CanBlackHole] for what it needs.
+// BlackHole drops every packet from and to the server, in its own network namespace. Peers see neither a reset nor a refusal.
+// See [CanBlackHole] for what it needs.
 func (m *Master) BlackHole(ctx context.Context) error {
 	return m.drop(ctx, "black-hole", packetsIn, packetsOut)
 }
 
-// Deafen has every packet to the server dropped, and lets those from it through: it hears of no command.
+// Deafen drops every packet to the server, and lets those from it through: no command arrives.
 func (m *Master) Deafen(ctx context.Context) error { return m.drop(ctx, "deafen", packetsIn) }
 
-// Silence has every packet from the server dropped, and lets those to it through: on connections that there are,
-// commands arrive and take effect, and nobody is told.
+// Silence drops every packet from the server, and lets those to it through: on existing connections, commands arrive and take
+// effect, but no answer comes.
 func (m *Master) Silence(ctx context.Context) error { return m.drop(ctx, "silence", packetsOut) }
 
 var (
@@ -119,14 +119,14 @@ func (m *Master) drop(ctx context.Context, what string, rules ...[]string) error
 	return m.fault(what, errors.Join(errs...))
 }
 
-// Heal lets packets through again. Connections that were open go on with what TCP retransmits.
+// Heal lets packets through again. Open connections continue with what TCP retransmits.
 func (m *Master) Heal(ctx context.Context) error {
 	m.setBlackHoled(false)
 	return m.fault("heal", errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT")))
 }
 
-// CanBlackHole returns nil if [Master.BlackHole] can work here: on Linux, beside the Docker daemon, with nsenter and
-// iptables, as root or with sudo that asks for no password. Otherwise it says what is missing.
+// CanBlackHole returns nil if [Master.BlackHole] can work: on Linux, on the machine of the Docker daemon, with nsenter and
+// iptables, as root or with sudo without a password. Otherwise the error says what is missing.
 func CanBlackHole() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("a black hole needs Linux network namespaces, and this is %s", runtime.GOOS)
@@ -151,7 +151,7 @@ func (m *Master) iptables(ctx context.Context, args ...string) error {
 	if state.State.Pid == 0 {
 		return errors.New("the server is not running")
 	}
-	// Docker may run in another machine, virtual or not, and the process of that id here be anybody.
+	// Docker may run on another machine, virtual or not. Then the process with this id here is a different one.
 	cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", state.State.Pid))
 	if err != nil || !strings.Contains(string(cgroup), m.id) {
 		return fmt.Errorf("process %d of this machine is not the container's: a black hole needs a Docker daemon on this very machine", state.State.Pid)
@@ -172,7 +172,7 @@ func (m *Master) setBlackHoled(to bool) {
 	m.blackHoled = to
 }
 
-// Restore undoes whatever fault the master is under, and returns when it answers.
+// Restore ends every fault of the master, and returns when it answers.
 func (m *Master) Restore(ctx context.Context) error {
 	state, err := m.inspect(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// go-redis tells standard error of every dial that fails, and here they are meant to.
+// go-redis logs every failed dial to standard error, and here dials fail on purpose.
 func init() { redis.SetLogger(silence{}) }
 
 type silence struct{}
@@ -28,10 +28,10 @@ const (
 	readyTimeout = 20 * time.Second
 )
 
-// Do sends one command to the server, on a connection of its own, and returns the reply as go-redis decodes it.
-// It is for looking at a master beside the clients under test.
+// Do sends one command to the server on a separate connection, and returns the decoded reply. The harness uses it to inspect
+// a master.
 func (m *Master) Do(ctx context.Context, args ...any) (any, error) {
-	// The pool keeps its size: after that many failed dials go-redis leaves a goroutine behind that probes, even past Close.
+	// Keep the pool's size: after that many failed dials go-redis starts a goroutine that probes, and that outlives Close.
 	c := redis.NewClient(&redis.Options{
 		Addr: m.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, ContextTimeoutEnabled: true,
 	})
@@ -56,7 +56,7 @@ func (m *Master) ready(ctx context.Context) error {
 	}
 }
 
-// Wipe removes everything that the server holds: keys, and scripts, so that each test meets it fresh.
+// Wipe removes all keys and scripts.
 func (m *Master) Wipe(ctx context.Context) error {
 	for _, command := range []string{"FLUSHALL", "SCRIPT FLUSH"} {
 		words := strings.Fields(command)
@@ -71,7 +71,7 @@ func (m *Master) Wipe(ctx context.Context) error {
 	return nil
 }
 
-// Uptime returns how long the server says that it has been up, in whole seconds.
+// Uptime returns the uptime that the server reports, in whole seconds.
 func (m *Master) Uptime(ctx context.Context) (time.Duration, error) {
 	reply, err := m.Do(ctx, "INFO", "server")
 	if err != nil {
@@ -95,8 +95,8 @@ func (m *Master) Keys(ctx context.Context) (int, error) {
 	return int(reply.(int64)), nil
 }
 
-// WaitUptime returns when every master has been up for longer than window by its own account, and some more for the
-// rounding: from then on the restart guard of a Locker with that window counts its votes.
+// WaitUptime returns when every master reports an uptime longer than window, with a margin for the rounding. From then on the
+// restart guard of a Locker with that window counts its votes.
 func WaitUptime(ctx context.Context, window time.Duration, masters ...*Master) error {
 	const rounding = 2 * time.Second
 	return each(masters, func(m *Master) error {
@@ -115,7 +115,7 @@ func WaitUptime(ctx context.Context, window time.Duration, masters ...*Master) e
 	})
 }
 
-// Logs returns what the server has logged since its container was made.
+// Logs returns the server's log since its container was created.
 func (m *Master) Logs(ctx context.Context) (string, error) {
 	defer m.docker.Close()
 	stream, err := m.docker.ContainerLogs(ctx, m.id, client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true})

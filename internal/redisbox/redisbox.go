@@ -1,9 +1,9 @@
-// Package redisbox runs real Redis masters in containers, for tests and for the chaos harness: several at once, each
-// at an address that outlives its crashes, and each to be killed, frozen or cut off.
+// Package redisbox runs real Redis masters in containers, for tests and for the chaos harness. Each master keeps its address
+// when it crashes, and can be killed, frozen or cut off.
 //
-// It is a thin layer over testcontainers-go, with its own housekeeping in place of the reaper, whose image comes from a
-// registry that may not be there: every container carries labels that say which process it belongs to, and the
-// first Start of a process removes those whose process is gone.
+// It is a thin layer over testcontainers-go. It does not use the reaper of testcontainers, whose image comes from a registry
+// that may be unreachable. Instead labels name the process to which a container belongs, and the first Start of a process
+// removes the containers of dead processes.
 package redisbox
 
 import (
@@ -36,7 +36,7 @@ const (
 var redisPort = network.MustParsePort("6379/tcp")
 
 // A Master is one Redis server in a container of its own. Its methods may be called from several goroutines, but faults
-// on one Master exclude each other only if the caller sees to it.
+// on one Master exclude each other only if the caller ensures it.
 type Master struct {
 	docker  *client.Client
 	id      string
@@ -69,7 +69,7 @@ func WithContainer(c ...testcontainers.ContainerCustomizer) Option {
 	return func(o *options) { o.customized = append(o.customized, c...) }
 }
 
-// WithFile lets the container see a file of this machine, which must be the one that Docker runs on, for reading.
+// WithFile mounts a file of this machine into the container, read-only. Docker must run on this machine.
 func WithFile(from, to string) Option {
 	return func(o *options) { o.binds = append(o.binds, from+":"+to+":ro") }
 }
@@ -105,7 +105,7 @@ func Start(ctx context.Context, n int, opts ...Option) ([]*Master, error) {
 	return masters, nil
 }
 
-// start runs one container, on another port if somebody was quicker to take the one chosen for it.
+// start runs one container. It tries another port if another process has taken the chosen one.
 func start(ctx context.Context, docker *client.Client, image string, o *options) (*Master, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -163,7 +163,7 @@ func portTaken(err error) bool {
 	return strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use")
 }
 
-// locate asks for the container's own network and address.
+// locate finds the container's own network and address.
 func (m *Master) locate(ctx context.Context) error {
 	state, err := m.inspect(ctx)
 	if err != nil {
@@ -208,7 +208,7 @@ func (m *Master) ID() string { return m.id }
 // String returns the published address.
 func (m *Master) String() string { return m.Addr() }
 
-// Close removes the container, in whatever state it is. Closing twice is no error.
+// Close removes the container, whatever its state. Closing twice is no error.
 func (m *Master) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -220,7 +220,7 @@ func (m *Master) Close() error {
 	return nil
 }
 
-// CloseAll closes masters in parallel; nil ones are passed over.
+// CloseAll closes masters in parallel. It ignores nil ones.
 func CloseAll(masters []*Master) error {
 	return each(masters, func(m *Master) error { return m.Close() })
 }
@@ -243,7 +243,7 @@ func ContainerURLs(masters []*Master) []string {
 	return urls
 }
 
-// each runs f for all masters that there are at once, and joins the errors.
+// each calls f for all masters that are not nil in parallel, and joins the errors.
 func each(masters []*Master, f func(*Master) error) error {
 	errs := make([]error, len(masters))
 	var all sync.WaitGroup

@@ -21,13 +21,13 @@ const (
 	labelPID  = "io.github.redlock-go.pid"
 )
 
-// forgotten is the age from which a container is removed whatever its labels say: nothing here runs for that long.
+// forgotten is the age at which a container is removed whatever its labels say, because no test runs for that long.
 const forgotten = 12 * time.Hour
 
 var swept sync.Once
 
-// Labels say which machine and process a container or an image belongs to. What has them is removed by the next process
-// that starts masters, should this one die before it could.
+// Labels name the machine and the process to which a container or an image belongs. If this process dies before it removes
+// them, the next process that starts masters does.
 func Labels() map[string]string {
 	host, _ := os.Hostname()
 	return map[string]string{labelHost: host, labelPID: strconv.Itoa(os.Getpid())}
@@ -38,8 +38,8 @@ func sweepOnce(ctx context.Context, docker *client.Client) {
 	swept.Do(func() { sweep(ctx, docker) })
 }
 
-// sweep removes the containers of processes that died before they could, and then their images. Those of live processes,
-// and of other machines that share this Docker, stay. Failing to sweep is no reason not to start.
+// sweep removes the containers and images of processes that died before they removed them. It keeps those of live processes
+// and of other machines that share this Docker. A failure does not keep masters from starting.
 func sweep(ctx context.Context, docker *client.Client) {
 	ours := client.Filters{}.Add("label", labelPID)
 	boxes, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
@@ -69,7 +69,7 @@ func orphan(labels map[string]string) bool {
 	return err == nil && notNumber == nil && labels[labelHost] == host && dead(pid)
 }
 
-// dead reports whether no process with that id runs on this machine. In doubt it says no.
+// dead reports whether no process with that id runs on this machine. If that is unknown, it returns false.
 func dead(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {

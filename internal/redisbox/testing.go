@@ -21,7 +21,7 @@ const (
 	imageTimeout = 3 * time.Minute // make image gets it beforehand, however long it takes
 )
 
-// usable says whether masters can be started here, or what is missing. The image is not asked for again with each test.
+// usable returns an error that says what is missing if masters cannot be started. It looks for the image only once.
 var usable = sync.OnceValue(func() error {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTimeout)
 	defer cancel()
@@ -54,8 +54,8 @@ func need(t testing.TB, missing error) {
 	}
 }
 
-// StartT starts n masters that are removed when the test ends; what they logged is shown if it failed. It skips or
-// fails as [Need] does.
+// StartT starts n masters that are removed when the test ends. If the test failed, it shows their logs. It skips or fails as
+// [Need] does.
 func StartT(t testing.TB, n int, opts ...Option) []*Master {
 	t.Helper()
 	Need(t)
@@ -75,9 +75,9 @@ func StartT(t testing.TB, n int, opts ...Option) []*Master {
 // A Fleet is a set of masters that the tests of one package share, one test at a time. Its zero value with Size set is
 // ready; TestMain closes it.
 type Fleet struct {
-	// Size is how many masters there are.
+	// Size is the number of masters.
 	Size int
-	// Window is the restart window of the Lockers that use them: a test gets masters that may vote.
+	// Window is the restart window of the Lockers that use the masters. A test gets masters that may vote.
 	Window time.Duration
 
 	once    sync.Once
@@ -85,8 +85,8 @@ type Fleet struct {
 	err     error
 }
 
-// Masters returns the masters, healthy and empty, whatever the test before did to them; it starts them when it is called
-// for the first time. It skips or fails as [Need] does.
+// Masters returns the masters, healthy and empty, whatever an earlier test did to them. The first call starts them. It skips
+// or fails as [Need] does.
 func (f *Fleet) Masters(t testing.TB) []*Master {
 	t.Helper()
 	Need(t)

@@ -10,7 +10,8 @@ import (
 // need it.
 const EnvRequire = "REDLOCK_REQUIRE_REDIS"
 
-// A TB is what [Need] and [ForTest] take of a testing.TB, so that programs that import this package do not import package testing.
+// A TB is the part of testing.TB that [Need] and [ForTest] use, so that programs that import this package do not import
+// package testing.
 type TB interface {
 	Helper()
 	Skip(args ...any)
@@ -20,7 +21,7 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// Need skips the test with one line where there is no redis-server; with REDLOCK_REQUIRE_REDIS=1 it fails it instead.
+// Need skips the test with one line if there is no redis-server. With REDLOCK_REQUIRE_REDIS=1 it fails the test instead.
 func Need(t TB) {
 	t.Helper()
 	if _, err := exec.LookPath(Binary); err == nil {
@@ -49,7 +50,7 @@ func ForTest(t TB, n int, args ...string) []*Server {
 	return servers
 }
 
-// URLs are the servers' URLs.
+// URLs returns the servers' URLs.
 func URLs(servers []*Server) []string {
 	urls := make([]string, len(servers))
 	for i, s := range servers {

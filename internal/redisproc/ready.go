@@ -14,11 +14,11 @@ import (
 
 const answerTimeout = time.Second
 
-// errPassword: an argument of Start gave the server a password.
+// errPassword says that an argument of Start gave the server a password.
 var errPassword = errors.New("the server wants a password")
 
-// answers reports whether the server at addr takes commands and is the process pid: while a port is free, a stranger's
-// server may take it, and would answer just as well.
+// answers reports whether the server at addr executes commands and is the process pid. Another server could have taken the
+// port while it was free.
 func answers(ctx context.Context, addr string, pid int) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)

@@ -26,7 +26,7 @@ import (
 // Binary is the program that is looked up in PATH.
 const Binary = "redis-server"
 
-// ErrNotInstalled says that there is no redis-server to start.
+// ErrNotInstalled says that no redis-server is installed.
 var ErrNotInstalled = errors.New("redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)")
 
 const (
@@ -36,7 +36,7 @@ const (
 )
 
 // A Server is one redis-server process on 127.0.0.1. Its methods may be called concurrently; its address outlives
-// [Server.Kill] and [Server.Restart].
+// [Server.Kill] and [Server.Start].
 type Server struct {
 	port int
 	tls  int // the port for TLS; 0: none
@@ -55,18 +55,18 @@ func Start(ctx context.Context, args ...string) (*Server, error) {
 	return StartWith(ctx, func(string) (Options, error) { return Options{Args: args}, nil })
 }
 
-// Options are what one server is started with, each time.
+// Options apply to every start of one server.
 type Options struct {
 	// Args are appended to the command line.
 	Args []string
-	// Env is what its environment has besides this process's ("NAME=value").
+	// Env is added to the environment of this process ("NAME=value").
 	Env []string
 	// TLS has the server listen on a second port, [Server.TLSAddr], where it speaks TLS with a certificate that Args
 	// name (--tls-cert-file and so on).
 	TLS bool
 }
 
-// StartWith is [Start] for a server whose options depend on its directory, which ask is told.
+// StartWith is [Start] for a server whose options depend on its directory. It calls ask with the directory.
 func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Server, error) {
 	if _, err := exec.LookPath(Binary); err != nil {
 		return nil, ErrNotInstalled
@@ -102,7 +102,7 @@ func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Ser
 	return nil, errors.Join(err, os.RemoveAll(dir))
 }
 
-// StartN starts n servers side by side. On failure none is left running.
+// StartN starts n servers in parallel. On failure it leaves none running.
 func StartN(ctx context.Context, n int, args ...string) ([]*Server, error) {
 	servers := make([]*Server, n)
 	var g errgroup.Group
@@ -118,7 +118,7 @@ func StartN(ctx context.Context, n int, args ...string) ([]*Server, error) {
 	return servers, nil
 }
 
-// CloseAll closes every server; nil ones are passed over.
+// CloseAll closes the servers. It ignores nil ones.
 func CloseAll(servers []*Server) error {
 	var all []error
 	for _, s := range servers {
@@ -129,10 +129,10 @@ func CloseAll(servers []*Server) error {
 	return errors.Join(all...)
 }
 
-// Addr is the server's host:port.
+// Addr returns the server's host:port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// TLSAddr is the host:port where the server speaks TLS; "" if it was started without.
+// TLSAddr returns the host:port at which the server speaks TLS, or "" if it does not.
 func (s *Server) TLSAddr() string {
 	if s.tls == 0 {
 		return ""
@@ -140,13 +140,13 @@ func (s *Server) TLSAddr() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tls))
 }
 
-// URL is the server's address as a redis:// URL.
+// URL returns the server's redis:// URL.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
 
-// Dir is the server's working directory, where it keeps what it persists. It is gone after Close.
+// Dir returns the server's working directory, which holds what the server persists. Close removes it.
 func (s *Server) Dir() string { return s.dir }
 
-// PID is the process id of the running server, 0 while it is killed.
+// PID returns the process id of the running server, or 0 while it is killed.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Server) PID() int {
 	return s.proc.pid
 }
 
-// Log returns what the server has logged since Start, for a failure's picture.
+// Log returns the server's log.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -181,8 +181,8 @@ func (s *Server) kill() error {
 	return err
 }
 
-// Start kills the server if it runs and starts it again on the same port: with another run_id, and empty unless it was
-// told to persist what it has. It returns when the new process answers commands.
+// Start kills the server if it runs, and starts it again on the same port, with a new run_id and empty unless it persists its
+// data. It returns when the new process answers commands.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *Server) Start(ctx context.Context) error {
 // It is not available on Windows.
 func (s *Server) Freeze() error { return s.signal("freeze", freeze) }
 
-// Thaw lets a frozen server go on with SIGCONT; what waited in its socket buffers is executed then.
+// Thaw continues a frozen server with SIGCONT. The server then executes what waited in its socket buffers.
 func (s *Server) Thaw() error { return s.signal("thaw", thaw) }
 
 func (s *Server) signal(what string, send func(pid int) error) error {
@@ -264,8 +264,8 @@ type process struct {
 	gone chan struct{} // closed when it has been waited for
 }
 
-// run starts the process from a goroutine that keeps its thread until the process has ended: on Linux the signal that
-// a child gets at its parent's death is sent at the death of the thread that started it.
+// run starts the process from a goroutine that keeps its thread until the process has ended. On Linux the parent-death signal
+// is sent when the thread that started the child ends.
 func run(args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(Binary, args...), gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
@@ -298,7 +298,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// tail is the end of a log, short enough for an error.
+// tail returns the end of a log, short enough for an error.
 func tail(log string) string {
 	const most = 400
 	if len(log) > most {

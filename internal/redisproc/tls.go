@@ -38,7 +38,7 @@ func startTLS(ctx context.Context, args []string) (*Server, error) {
 	return StartWith(ctx, func(string) (Options, error) { return Options{Args: args, TLS: true}, nil })
 }
 
-// TLSURLs are the servers' rediss:// URLs.
+// TLSURLs returns the servers' rediss:// URLs.
 func TLSURLs(servers []*Server) []string {
 	urls := make([]string, len(servers))
 	for i, s := range servers {
