@@ -1,12 +1,16 @@
 package redlock_test
 
 import (
+	"context"
 	"fmt"
 	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 // Every link from one document to another, or to a heading, leads somewhere.
@@ -113,4 +119,118 @@ func headings(text string) (anchors []string) {
 		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
 	}
 	return anchors
+}
+
+// Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
+// indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
+var shown = map[string][]string{
+	"README.md": {"example_test.go", "example_context_test.go", "redlocktest/readme_test.go"},
+	"docs/fencing.md": {
+		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/sql.go", "examples/fencing/sql.go",
+		"examples/fencing/save.lua", "examples/fencing/http.go",
+	},
+	"docs/migration.md": {"fleet_test.go"},
+	"docs/locks.md":     slices.Repeat([]string{"example_kinds_test.go"}, 7),
+}
+
+func TestDocumentsShowCodeThatRuns(t *testing.T) {
+	t.Parallel()
+	documents, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, document := range append(documents, "README.md") {
+		blocks := regexp.MustCompile("(?ms)^```(?:go|sql|lua)\n(.*?)^```$").FindAllStringSubmatch(read(t, document), -1)
+		files := shown[document]
+		if !assert.Len(t, blocks, len(files), "blocks of code in %s", document) {
+			continue
+		}
+		for i, file := range files {
+			assert.Contains(t, unindented(read(t, file)), unindented(blocks[i][1]), "block %d of %s is not in %s", i+1, document, file)
+		}
+	}
+}
+
+// The first block is "library use in fifteen lines".
+func TestReadmeNeedsFifteenLines(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(readme), "```go\n")
+	require.True(t, found)
+	first, _, _ := strings.Cut(after, "```")
+	assert.LessOrEqual(t, strings.Count(first, "\n"), 15)
+}
+
+func unindented(code string) string {
+	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(code, "")
+}
+
+// The README's handler lets go of the lock when the booking panics, and says that a name is taken only if it is.
+func TestTheHandlerOfTheREADMEWhenThingsGoWrong(t *testing.T) {
+	t.Parallel()
+	locker, masters := redlocktest.StartLocker(t, 3)
+	s := &shop{locker, func(context.Context, string) error { panic("booking") }}
+	ship := func() int {
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil))
+		return answer.Code
+	}
+	assert.PanicsWithValue(t, "booking", func() { ship() })
+	s.book = func(context.Context, string) error { return nil }
+	assert.Equal(t, http.StatusOK, ship())
+	masters[0].Hold("orders:", ttl)
+	masters[1].Hold("orders:", ttl)
+	assert.Equal(t, http.StatusConflict, ship())
+	masters[0].Stop()
+	masters[1].Stop()
+	assert.Equal(t, http.StatusServiceUnavailable, ship())
+}
+
+// golist returns the lines that go list prints in a directory, outside the workspace: as it is for users of the module.
+func golist(t *testing.T, dir string, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "go list %v: %s", args, &stderr)
+	return strings.Fields(string(out))
+}
+
+// The library builds from the standard library, go-redis, x/sync and go-multierror, and from what these need.
+func TestTheLibraryImportsLittle(t *testing.T) {
+	t.Parallel()
+	modules := golist(t, ".", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", ".", "./node", "./quorum", "./clock")
+	slices.Sort(modules)
+	assert.Equal(t, []string{
+		"github.com/cespare/xxhash/v2", // go-redis needs it, and atomic and x/sys
+		"github.com/hashicorp/errwrap", // go-multierror needs it
+		"github.com/hashicorp/go-multierror",
+		"github.com/redis/go-redis/v9",
+		"github.com/redlock-go/redlock",
+		"go.uber.org/atomic",
+		"golang.org/x/sync",
+		"golang.org/x/sys",
+	}, slices.Compact(modules))
+}
+
+// A program that imports the library has few modules in its graph: those that the harnesses need are not among them.
+func TestAConsumerHasFewModules(t *testing.T) {
+	t.Parallel()
+	here, err := filepath.Abs(".")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	write("go.mod", "module example.com/consumer\n\ngo 1.26.0\n\nrequire github.com/redlock-go/redlock v0.0.0\n\nreplace github.com/redlock-go/redlock => "+here+"\n")
+	write("go.sum", read(t, "go.sum"))
+	write("main.go", "package main\n\nimport _ \"github.com/redlock-go/redlock\"\n\nfunc main() {}\n")
+	modules := golist(t, dir, "-mod=mod", "-m", "-f", "{{.Path}}", "all")
+	assert.Contains(t, modules, "github.com/redis/go-redis/v9")
+	assert.Less(t, len(modules), 25+1, "with the consumer's own: %v", modules)
+	for _, heavy := range []string{"testcontainers", "toxiproxy", "moby", "sqlite", "redsync", "rueidis"} {
+		assert.NotContains(t, strings.Join(modules, " "), heavy)
+	}
 }

@@ -1,16 +1,20 @@
 package redlock_test
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -213,5 +217,182 @@ func TestTTLIsAWholeNumberOfMilliseconds(t *testing.T) {
 		assert.Equal(t, asked.Add(time.Second), lk.Until())
 		assert.Equal(t, "1000", w.sets()[0].Args[5])
 		unlock(t, lk)
+	})
+}
+
+const day = 24 * time.Hour
+
+func TestEveryDurationHasAnUpperBound(t *testing.T) {
+	t.Parallel()
+	window := redlock.WithRestartWindow(60 * day)
+	for name, o := range map[string]struct {
+		set   func(d time.Duration) redlock.Option
+		bound time.Duration
+		names string // how the error shows the bound
+	}{
+		"TTL":            {func(d time.Duration) redlock.Option { return redlock.WithTTL(d) }, 30 * day, "720h0m0s"},
+		"max hold":       {func(d time.Duration) redlock.Option { return redlock.WithMaxHold(d) }, 30 * day, "720h0m0s"},
+		"retry to":       {func(d time.Duration) redlock.Option { return redlock.WithRetry(1, d) }, time.Hour, "1h0m0s"},
+		"retry":          {func(d time.Duration) redlock.Option { return redlock.WithRetry(d, d) }, time.Hour, "1h0m0s"},
+		"node timeout":   {redlock.WithNodeTimeout, time.Hour, "1h0m0s"},
+		"drift":          {func(d time.Duration) redlock.Option { return redlock.WithDrift(0, d) }, time.Hour, "1h0m0s"},
+		"restart window": {redlock.WithRestartWindow, 60 * day, "1440h0m0s"},
+	} {
+		open := func(d time.Duration) error {
+			opts := []redlock.Option{redlock.WithTTL(3 * time.Hour), window, o.set(d)}
+			l, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, opts...)
+			if err == nil {
+				require.NoError(t, l.Close())
+			}
+			return err
+		}
+		require.NoError(t, open(o.bound), name)
+		for _, d := range []time.Duration{o.bound + 1, math.MaxInt64} {
+			err := open(d)
+			require.Error(t, err, "%s %v", name, d)
+			assert.ErrorContains(t, err, name)
+			assert.ErrorContains(t, err, d.String())
+			assert.ErrorContains(t, err, o.names)
+		}
+		for _, d := range []time.Duration{-1, math.MinInt64} {
+			require.Error(t, open(d), "%s %v", name, d)
+		}
+	}
+	for _, factor := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -0.1, 1} {
+		_, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, redlock.WithDrift(factor, 0))
+		require.ErrorContains(t, err, "drift factor")
+	}
+}
+
+func TestALockWithTheLargestRetryWaits(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		w.foreign("x", 0)
+		_, err := l.Lock(within(t, time.Minute), "x", redlock.WithRetry(time.Hour, time.Hour))
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		_, err = l.Lock(within(t, time.Minute), "x", redlock.WithRetry(math.MaxInt64, math.MaxInt64))
+		require.ErrorContains(t, err, "1h0m0s")
+	})
+}
+
+func TestDowngradeAfterCloseSaysSo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		held, err := l.RW("x").TryLock(t.Context())
+		require.NoError(t, err)
+		spent, err := l.RW("y").TryLock(t.Context())
+		require.NoError(t, err)
+		unlock(t, spent)
+		require.NoError(t, l.Close())
+		for _, lk := range []*redlock.Lock{held, spent} {
+			require.ErrorIs(t, lk.Downgrade(t.Context()), redlock.ErrClosed)
+		}
+	})
+}
+
+func FuzzOptions(f *testing.F) {
+	f.Add(int64(10*time.Second), int64(0), int64(time.Millisecond), int64(time.Second), int64(0), 0.01, int64(time.Millisecond), int64(0))
+	most := int64(math.MaxInt64)
+	f.Add(most, most, most, most, most, math.MaxFloat64, most, most)
+	f.Add(int64(30*day), int64(30*day), int64(time.Hour), int64(time.Hour), int64(time.Hour), 0.9, int64(time.Hour), int64(60*day))
+	f.Fuzz(func(t *testing.T, ttl, hold, least, longest, timeout int64, factor float64, drift, window int64) {
+		opts := []redlock.Option{
+			redlock.WithTTL(time.Duration(ttl)), redlock.WithMaxHold(time.Duration(hold)),
+			redlock.WithRetry(time.Duration(least), time.Duration(longest)), redlock.WithDrift(factor, time.Duration(drift)),
+		}
+		if timeout != 0 {
+			opts = append(opts, redlock.WithNodeTimeout(time.Duration(timeout)))
+		}
+		if window != 0 {
+			opts = append(opts, redlock.WithRestartWindow(time.Duration(window)))
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := simnet.New(t, 1, 1)
+			m, err := node.Open(w.Master(0).URL(), node.WithDialer(w.Dial))
+			require.NoError(t, err)
+			l, err := redlock.New([]*node.Node{m}, opts...)
+			if err != nil {
+				return
+			}
+			defer l.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if lk, err := l.TryLock(ctx, "x"); err == nil {
+				assert.False(t, lk.Until().Before(time.Now()))
+				_ = lk.Unlock(ctx)
+			}
+		})
+	})
+}
+
+func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a")
+		ctx := t.Context()
+		name := strings.Repeat("é", 2049) // 4,098 bytes
+		owner, token := strings.Repeat("o", 1025), strings.Repeat("t", 4097)
+		var names []string
+		for i := range 257 {
+			names = append(names, fmt.Sprintf("name-%03d", i))
+		}
+		for what, c := range map[string]struct {
+			call func() error
+			want []string
+		}{
+			"Lock":         {func() error { _, err := l.Lock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"TryLock":      {func() error { _, err := l.TryLock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"Do":           {func() error { return l.Do(ctx, name, nil) }, []string{"name", "4098", "4096"}},
+			"Inspect":      {func() error { _, err := l.Inspect(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"RW.Lock":      {func() error { _, err := l.RW(name).Lock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"RW.RLock":     {func() error { _, err := l.RW(name).RLock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"Reentrant":    {func() error { _, err := l.Reentrant(name, "me").Lock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"its owner":    {func() error { _, err := l.Reentrant("x", owner).Lock(ctx); return err }, []string{"owner", "1025", "1024"}},
+			"LockAll":      {func() error { _, err := l.LockAll(ctx, []string{"x", name}); return err }, []string{"name", "4098", "4096"}},
+			"its names":    {func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"}},
+			"TryLockAll":   {func() error { _, err := l.TryLockAll(ctx, names); return err }, []string{"257 names", "256"}},
+			"Attach":       {func() error { _, err := l.Attach(ctx, name, "token"); return err }, []string{"name", "4098", "4096"}},
+			"its token":    {func() error { _, err := l.Attach(ctx, "x", token); return err }, []string{"token", "4097", "4096"}},
+			"Open's owner": {func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err }, []string{"owner", "1025", "1024"}},
+		} {
+			err := c.call()
+			require.Error(t, err, what)
+			for _, part := range c.want {
+				require.ErrorContains(t, err, part, what)
+			}
+			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+			assert.Less(t, len(err.Error()), 250, "%s: the text is truncated", what)
+			assert.True(t, utf8.ValidString(err.Error()), err.Error())
+			assert.NotContains(t, err.Error(), `\x`, "it is cut between runes")
+		}
+		synctest.Wait()
+		for _, m := range w.Masters() {
+			assert.Zero(t, m.Dials())
+		}
+	})
+}
+
+func TestTheLongestThatIsAllowedWorks(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		l := w.locker(t, "a", redlock.WithOwner(strings.Repeat("o", 1024)))
+		ctx := context.Background()
+		name := func(i int) string { return fmt.Sprintf("%04096d", i) }
+		lk := lock(t, l, name(0), redlock.WithFencing())
+		attached, err := l.Attach(ctx, name(0), lk.Token())
+		require.NoError(t, err)
+		unlock(t, attached)
+		var names []string
+		for i := range 256 {
+			names = append(names, name(i))
+		}
+		all, err := l.TryLockAll(ctx, append(names, names...), redlock.WithFencing())
+		require.NoError(t, err, "repetitions do not count")
+		unlock(t, all)
+		owned, err := l.Reentrant(name(1), strings.Repeat("o", 1024)).TryLock(ctx)
+		require.NoError(t, err)
+		unlock(t, owned)
 	})
 }
