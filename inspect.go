@@ -3,10 +3,59 @@ package redlock
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/quorum"
 )
+
+// Holding is what the masters report about one name.
+type Holding struct {
+	// Name is the lock's name.
+	Name string `json:"name"`
+	// Kind is "mutex", "reader", "writer" or "reentrant", or the type of a key that is no lock of this package. It is ""
+	// if no holder has a majority.
+	Kind string `json:"kind,omitempty"`
+	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
+	Depth int `json:"depth"`
+	// Fence is the fencing token that a majority of the masters report; 0 if there is none.
+	Fence uint64 `json:"fence,omitempty"`
+	// Holders are the holders that have a majority of the masters, sorted by token: all readers, or all such holds of a
+	// reentrant lock's owner. It is empty if no holder has a majority.
+	Holders []Holder `json:"holders"`
+	// Nodes has one row per master, in the order in which they were given.
+	Nodes []NodeHolding `json:"nodes"`
+}
+
+// Holder is one holder of a lock.
+type Holder struct {
+	// Token is the value that the masters store: owner:random for a lock of this package, any value for another client's.
+	Token string `json:"token"`
+	// Votes is how many masters store the token.
+	Votes int `json:"votes"`
+	// Left is for how long a majority will store the token unless it is extended. It is negative if the keys have no TTL,
+	// as another client may set them.
+	Left time.Duration `json:"left_ns"`
+}
+
+// NodeHolding is what one master reports about one name.
+type NodeHolding struct {
+	// Node is the master's address.
+	Node string `json:"node"`
+	// Kind is the kind of lock that holds the name on this master; "" if the name is free there, or if Err is set.
+	Kind string `json:"kind,omitempty"`
+	// Token is the holder's token on this master; with several holders, that of the one with the longest TTL. It is "" if
+	// the name is free there, or if Err is set.
+	Token string `json:"token,omitempty"`
+	// Left is the TTL of Token; negative if the key has none.
+	Left time.Duration `json:"left_ns,omitempty"`
+	// Fence is the last fencing token that this master gave out for the name; 0 if it has no record of one.
+	Fence uint64 `json:"fence,omitempty"`
+	// Holders are all holders of the name on this master. Each has one vote.
+	Holders []Holder `json:"holders,omitempty"`
+	// Err is a *NodeError if the master did not answer; otherwise nil.
+	Err error `json:"-"`
+}
 
 // Inspect reports who holds name, with a lock of any kind, on each master and on a majority of them. It waits for all
 // masters, for at most one node timeout. On [ErrNoQuorum] fewer than a majority answered; the Holding has the answers

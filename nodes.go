@@ -4,10 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
+
+// NodeStatus is the state of one master.
+type NodeStatus struct {
+	// Node is the master's address.
+	Node string
+	// Reachable reports whether the master answered within the node timeout.
+	Reachable bool
+	// RoundTrip is how long the answer took.
+	RoundTrip time.Duration
+	// Role, Version, RunID and Uptime are what the server reports in INFO.
+	Role, Version, RunID string
+	Uptime               time.Duration
+	// MayVote reports whether a grant of this master counts now.
+	MayVote bool
+	// VoteIn is how long until the master may vote, if it is within its restart window; otherwise 0.
+	VoteIn time.Duration
+	// Err is a *NodeError with the reason why the master is not reachable or may not vote; nil if MayVote is true.
+	Err error
+}
 
 // Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
 // one node timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows and [NodeErrors] say why.
