@@ -120,7 +120,7 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 }
 
 // handshake records what the handshake of a new connection found out about the right to run scripts. It returns what
-// the owner of the node must be told; nil if nothing changed.
+// onHealth must report; nil if nothing changed.
 func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	old := (*rs)[nil]
 	switch {
