@@ -1,80 +1,80 @@
-// Package history is what a run leaves behind: one JSON line per event, written by every process that took part, on a
-// clock that they all share. What the history does not say is not known: an operation that was invoked and never
-// returned may have happened, or may not.
+// Package history records a run: one JSON line per event, written by every process of the run, with times of a clock that all
+// of them share. An operation that was invoked and has no return in the history may have happened or not.
 package history
 
 import "time"
 
-// Kind says what an event is.
+// Kind is the kind of an event.
 type Kind string
 
-// What clients write.
+// Events of clients.
 const (
-	// Invoked: an acquisition begins. It may have happened from here on.
+	// Invoked says that an acquisition begins. It may have an effect from here on.
 	Invoked Kind = "invoked"
-	// Acquired: it returned with a lock. The client believes in it from T on, until Until.
+	// Acquired says that an acquisition returned with a lock. The client believes that it holds the lock from T until Until.
 	Acquired Kind = "acquired"
-	// Extended: the client learned that its lock now ends at Until. Its clock may have changed its rate, and no more.
+	// Extended says that the client learned that its lock now ends at Until: after an extension, or because the rate of its
+	// clock changed.
 	Extended Kind = "extended"
-	// Lost: the client was told that its lock is gone.
+	// Lost says that the client was notified of the loss of its lock.
 	Lost Kind = "lost"
-	// ReleaseCalled: the client is about to unlock; its belief ends here.
+	// ReleaseCalled says that the client is about to unlock. Its belief ends here.
 	ReleaseCalled Kind = "release-called"
-	// Released: the unlock returned, with Err if it could not be confirmed.
+	// Released says that the unlock returned, with Err if it was not confirmed.
 	Released Kind = "released"
-	// Refused: the acquisition returned without a lock; Err says why. It may have placed keys all the same.
+	// Refused says that the acquisition returned without a lock; Err says why. It may have set keys.
 	Refused Kind = "refused"
-	// Downgraded: the client is about to make its writer's lock a reader's; from here on it believes in no more than that.
+	// Downgraded says that the client is about to downgrade its writer's lock. From here on it believes that it is a reader.
 	Downgraded Kind = "downgraded"
-	// Stalled: the process noticed that it had not run for the length of Stall, up to T. One without a client is the harness.
+	// Stalled says that the process did not run for the length of Stall before T. Without a client it is the harness.
 	Stalled Kind = "stalled"
-	// Starved: a processor of the machine did not serve the process for the length of Stall, up to T; others may have. Without a client
-	// it is the harness.
+	// Starved says that one processor did not run the process for the length of Stall before T. Others may have run it. Without
+	// a client it is the harness.
 	Starved Kind = "starved"
-	// Quitting: the client has closed its locker; Goroutines are still left of it.
+	// Quitting says that the client has closed its locker, and that Goroutines of it are left.
 	Quitting Kind = "quitting"
 )
 
-// What the registers write, the resources that the locks are to protect.
+// Events of the registers, which are the resources that the locks protect.
 const (
-	// Read: the holder was told Value.
+	// Read says that the holder read Value.
 	Read Kind = "read"
-	// Written: the register took Value, which its writer made of From. If From is no longer what the register had, what
-	// another wrote is lost.
+	// Written says that the register accepted Value, which the writer computed from From. If the register no longer held From,
+	// the update of another writer is lost.
 	Written Kind = "written"
-	// Rejected: the register refused Value, because it has seen a larger fencing token.
+	// Rejected says that the register refused Value, because it has seen a larger fencing token.
 	Rejected Kind = "rejected"
 )
 
-// What the harness writes.
+// Events of the harness.
 const (
-	// Phase: the part of the run named by Phase begins.
+	// Phase says that a phase of the run begins.
 	Phase Kind = "phase"
-	// Inject: a fault begins to be injected at Targets.
+	// Inject says that the injection of a fault into Targets begins.
 	Inject Kind = "inject"
-	// Heal: a fault begins to be healed at Targets.
+	// Heal says that the healing of a fault at Targets begins.
 	Heal Kind = "heal"
-	// Healthy: Targets answer again.
+	// Healthy says that Targets answer again.
 	Healthy Kind = "healthy"
-	// Keys: what Master holds.
+	// Keys lists the keys of Master.
 	Keys Kind = "keys"
-	// Sockets: the Connections and Channels that clients have at Master, beside the harness's own.
+	// Sockets lists the Connections and Channels of clients at Master.
 	Sockets Kind = "sockets"
-	// Broken: the harness itself failed; Err says how. A run with this event has no good verdict.
+	// Broken says that the harness itself failed; Err says how. A run with this event cannot pass.
 	Broken Kind = "broken"
-	// Failed: a client did what nobody told it, or did not do what it was told; Err says what. The lock in it may be to blame.
+	// Failed says that a client ended by itself or did not execute a command; Err says which. The lock in it may be to blame.
 	Failed Kind = "failed"
 )
 
 // The phases of a run, as they stand in Event.Phase.
 const (
-	// Storm: traffic under faults.
+	// Storm has traffic under faults.
 	Storm = "storm"
-	// Calm: every fault is healed, and every master answers.
+	// Calm begins when every fault is healed and every master answers.
 	Calm = "calm"
-	// Ghosts: masters are frozen while locks are taken and released.
+	// Ghosts has locks acquired and released while masters are frozen.
 	Ghosts = "ghosts"
-	// Settled: no client holds or wants a lock, and every master answers.
+	// Settled begins when no client holds or wants a lock and every master answers.
 	Settled = "settled"
 )
 
@@ -89,63 +89,62 @@ const (
 
 // The registers.
 const (
-	// Trusting takes whatever it is told.
+	// Trusting accepts every write.
 	Trusting = "trusting"
 	// Fenced refuses a fencing token smaller than the largest that it has seen for the name.
 	Fenced = "fenced"
 )
 
-// Event is one line of a history. Fields that do not concern its kind are left out of the line.
+// An Event is one line of a history. The line has only the fields that concern its kind.
 type Event struct {
-	// T is when, on the machine's clock (see [Clock]).
-	T time.Duration `json:"t"`
-	// Kind is what.
-	Kind Kind `json:"kind"`
+	// T is the time on the machine's clock (see [Clock]).
+	T    time.Duration `json:"t"`
+	Kind Kind          `json:"kind"`
 
-	// Client, Life, Worker and Op say who: which client process, its how manieth life (a killed client starts a new
-	// one), which goroutine in it, and which acquisition of that goroutine.
+	// Client, Life, Worker and Op identify the client, the number of its life (a killed client starts a new one), the
+	// goroutine in it, and the acquisition of that goroutine.
 	Client string `json:"client,omitempty"`
 	Life   int    `json:"life,omitempty"`
 	Worker int    `json:"worker,omitempty"`
 	Op     int    `json:"op,omitempty"`
 
-	// Name is the lock's name, Names all of them if it has several. Name is then their join by ",".
+	// Name is the lock's name. If it has several, Names has them, and Name has them joined by ",".
 	Name  string   `json:"name,omitempty"`
 	Names []string `json:"names,omitempty"`
-	// Mode is what kind of lock it is: one of the modes below. "" is a mutex.
+	// Mode is the kind of the lock, one of the modes above; "" is a mutex.
 	Mode string `json:"mode,omitempty"`
-	// Owner is whose a reentrant lock is.
+	// Owner is the owner of a reentrant lock.
 	Owner string `json:"owner,omitempty"`
-	// Fencing: a fencing token was asked for; an Invoked says so. Fence is the lock's, 0 for none.
+	// Fencing says in an Invoked that a fencing token was asked for. Fence is the lock's token, 0 for none.
 	Fencing bool   `json:"fencing,omitempty"`
 	Fence   uint64 `json:"fence,omitempty"`
-	// Token is what the masters hold for the lock, if the client knows it.
+	// Token is the token that the masters store for the lock, if the client knows it.
 	Token string `json:"token,omitempty"`
-	// TTL is what the lock was asked for with.
+	// TTL is the TTL of the acquisition.
 	TTL time.Duration `json:"ttl,omitempty"`
-	// Until is when the client's belief ends by itself, on the clock of T.
+	// Until is the time at which the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
-	// Votes are what the masters said to an acquisition.
+	// Votes are the masters' answers to an acquisition.
 	Votes []Vote `json:"votes,omitempty"`
-	// Register is which register was asked, From and Value what was written: numbers, as the resource is a counter.
+	// Register is the kind of the register. From and Value are the values of its counter.
 	Register string `json:"register,omitempty"`
 	From     int64  `json:"from,omitempty"`
 	Value    int64  `json:"value,omitempty"`
-	// Stall is how long the process, or what was on the processor, did not run.
+	// Stall is how long the process, or its threads on one processor, did not run.
 	Stall time.Duration `json:"stall,omitempty"`
-	// Processor is which one did not serve it.
+	// Processor is the processor of a Starved.
 	Processor int `json:"processor,omitempty"`
-	// Goroutines, Connections and Channels are what is left.
+	// Goroutines, Connections and Channels are left.
 	Goroutines  int      `json:"goroutines,omitempty"`
 	Connections int      `json:"connections,omitempty"`
 	Channels    []string `json:"channels,omitempty"`
 	// Err is what went wrong.
 	Err string `json:"err,omitempty"`
 
-	// Phase is the phase of the run in which the event belongs.
+	// Phase is the phase of the run to which the event belongs.
 	Phase string `json:"phase,omitempty"`
 
-	// Fault and Targets are which fault, at whom: indices of masters or of clients, as On says.
+	// Fault is the name of a fault. Targets are indices of masters or of clients, as On says.
 	Fault   string `json:"fault,omitempty"`
 	On      string `json:"on,omitempty"`
 	Targets []int  `json:"targets,omitempty"`
@@ -167,17 +166,17 @@ type Vote struct {
 type Key struct {
 	Name  string `json:"name"`
 	Token string `json:"token,omitempty"`
-	// Left is how long the key will live; negative for ever.
+	// Left is the remaining TTL; negative if the key has none.
 	Left time.Duration `json:"left"`
 }
 
-// ID is one acquisition of one worker of one life of one client.
+// An ID identifies one acquisition of one worker in one life of a client.
 type ID struct {
 	Client           string
 	Life, Worker, Op int
 }
 
-// Locked returns every name that the event's lock is about.
+// Locked returns every name of the event's lock.
 func (e Event) Locked() []string {
 	if len(e.Names) > 0 {
 		return e.Names
@@ -185,5 +184,5 @@ func (e Event) Locked() []string {
 	return []string{e.Name}
 }
 
-// ID returns which acquisition the event belongs to.
+// ID returns the acquisition to which the event belongs.
 func (e Event) ID() ID { return ID{e.Client, e.Life, e.Worker, e.Op} }

@@ -7,9 +7,9 @@ type Condition string
 const (
 	// Fine passes everything on at once.
 	Fine Condition = "fine"
-	// Slow delays every answer by 300 ms: commands take effect long before anybody is told.
+	// Slow delays every answer by 300 ms: commands take effect long before the client learns of it.
 	Slow Condition = "slow"
-	// Jittery delays commands and answers by up to 150 ms each, every piece by another time.
+	// Jittery delays each piece of the commands and answers by a random time of up to 150 ms.
 	Jittery Condition = "jittery"
 	// Trickling passes a few bytes at a time, some milliseconds apart.
 	Trickling Condition = "trickling"
@@ -19,7 +19,7 @@ const (
 	Cut Condition = "cut"
 	// Silent passes nothing in either direction, and breaks nothing.
 	Silent Condition = "silent"
-	// NoCommands loses every command. The master hears of none.
+	// NoCommands loses every command before it reaches the master.
 	NoCommands Condition = "no-commands"
 	// NoAnswers loses every answer: commands arrive and take effect.
 	NoAnswers Condition = "no-answers"
@@ -30,7 +30,7 @@ const (
 	down = "downstream" // from the master to the clients
 )
 
-// toxics are what each condition is made of. Those not listed need none.
+// toxics lists the toxics of each condition. A condition that is not listed has none.
 var toxics = map[Condition][]toxic{
 	Slow:    {{Type: "latency", Stream: down, Attributes: attributes{"latency": 300}}},
 	Jittery: {delayed(up), delayed(down)},
@@ -48,12 +48,12 @@ func delayed(stream string) toxic {
 	return toxic{Type: "latency", Stream: stream, Attributes: attributes{"latency": 75, "jitter": 75}}
 }
 
-// lost drops bytes for ever.
+// lost drops all bytes.
 func lost(stream string) toxic {
 	return toxic{Type: "timeout", Stream: stream, Attributes: attributes{"timeout": 0}}
 }
 
-// toxic is one toxic as toxiproxy reads it.
+// A toxic is one toxic of toxiproxy.
 type toxic struct {
 	Type       string     `json:"type"`
 	Stream     string     `json:"stream"`

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// port is a socket that is bound to an address and does not listen. While it alone has the address, connections are
-// refused there, as they are where nobody is, and yet nobody else can have it.
+// A port is a socket that is bound to an address and does not listen. While no other socket has the address, connections to
+// it are refused, and no other process can take it.
 type port struct{ fd int }
 
-// hold takes an IPv4 address.
+// hold binds an IPv4 address.
 func hold(addr string) (*port, error) {
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
@@ -27,7 +27,7 @@ func hold(addr string) (*port, error) {
 	return &port{fd}, nil
 }
 
-// lend lets others who say SO_REUSEADDR, as Go's listeners do, bind the address beside it while f runs. A listener stays
+// lend lets sockets with SO_REUSEADDR, such as Go's listeners, bind the address while f runs. A listener keeps the address
 // when f has returned.
 func (p *port) lend(f func() error) error {
 	reuse := func(on int) error {
@@ -39,5 +39,5 @@ func (p *port) lend(f func() error) error {
 	return errors.Join(f(), reuse(0))
 }
 
-// release gives the address back.
+// release frees the address.
 func (p *port) release() error { return syscall.Close(p.fd) }

@@ -1,5 +1,4 @@
-// Package proxy puts a TCP proxy in front of a master, so that the network between them can be made bad: toxiproxy, in
-// this process.
+// Package proxy puts a TCP proxy in front of a master, to harm the network between them. It runs toxiproxy in this process.
 package proxy
 
 import (
@@ -17,11 +16,11 @@ import (
 	"github.com/redlock-go/redlock/internal/freeport"
 )
 
-// Proxy passes connections on to one upstream address. Its own address stays the same until [Proxy.Close], and nobody else
-// can have it, cut or not (on Linux). Its methods may be called concurrently.
+// A Proxy forwards connections to one upstream address. It keeps its own address until [Proxy.Close], also while it is cut (on
+// Linux). Its methods may be called concurrently.
 //
-// toxiproxy leaves a goroutine (some 14 kB) behind for each connection that was closed while it held bytes back for it.
-// The connection itself is closed.
+// Toxiproxy leaks a goroutine (some 14 kB) for each connection that was closed while it delayed bytes of it. The connection
+// itself is closed.
 type Proxy struct {
 	upstream string
 	listen   string
@@ -42,7 +41,7 @@ const (
 	changeTimeout = 20 * time.Second
 )
 
-// New starts a proxy on a loopback port, in condition [Fine]. The caller closes it.
+// New starts a proxy on a loopback port, in condition [Fine]. The caller must close it.
 func New(upstream string) (*Proxy, error) {
 	p := &Proxy{
 		upstream: upstream, condition: Fine, patience: changeTimeout,
@@ -66,16 +65,16 @@ func New(upstream string) (*Proxy, error) {
 	}
 }
 
-// Addr is host:port of the proxy.
+// Addr returns the proxy's host:port.
 func (p *Proxy) Addr() string { return p.listen }
 
-// Set puts the network into a condition, whatever it was in before, for the connections that there are and for new ones.
+// Set sets the condition of the network, for existing and for new connections.
 //
-// A condition other than [Fine] ends with the connections that it was in. Where bytes were lost, what arrived on them afterwards would be
-// taken for the answer to another command, which no network does. Where bytes are held back, toxiproxy waits for ever for a
-// connection that is closed while its condition changes.
+// When a condition other than [Fine] ends, its connections are closed. If a connection had lost bytes, a client would take
+// later bytes for the answer to another command. If it had delayed bytes, toxiproxy would wait forever for a connection
+// that is closed while its condition changes.
 //
-// After an error the proxy is of no more use, and is to be closed.
+// After an error the proxy cannot be used, and must be closed.
 func (p *Proxy) Set(c Condition) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +104,7 @@ func (p *Proxy) Set(c Condition) error {
 	}
 }
 
-// change gets a proxy from one condition to another, and returns it, or which is in its place.
+// change changes the condition of a proxy, and returns the proxy or its replacement.
 func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.Proxy, error) {
 	if to == Cut {
 		proxy.Stop()
@@ -131,7 +130,7 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 	return proxy, nil
 }
 
-// begin starts a proxy. Where it takes the place of one that was stopped, its links take no toxic over from the old ones.
+// begin starts a proxy. If it replaces a stopped one, it takes no toxics over.
 func (p *Proxy) begin() (*toxiproxy.Proxy, error) {
 	next := toxiproxy.NewProxy(p.server, p.listen, p.listen, p.upstream)
 	err := p.port.lend(next.Start)

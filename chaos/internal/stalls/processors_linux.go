@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// processorTick is how often each processor is tried, by a thread of its own in every process: seldom, as that costs something.
+	// processorTick is the interval at which a thread of its own tests each processor. It is long, because it costs CPU time.
 	processorTick = 20 * time.Millisecond
-	// away is from which delay on a processor counts as one that was away. Threads wait for a busy one, too, but not for as long, and
-	// what is on it goes on.
+	// away is the shortest delay of a processor that is written. Threads also wait for a busy processor, but not as long.
 	away = 50 * time.Millisecond
 )
 
-// processors writes down when a processor served no thread of this process. The other processors may have gone on meanwhile, and with
-// them most of the process; but not what was running on that one, as in a virtual machine whose host has taken a processor away in
-// the midst of it.
+// processors writes when a processor ran no thread of this process. Most of the process may have run on other processors
+// meanwhile, but not the thread that was on this one, for example in a virtual machine whose host takes a processor away.
 func (d *detector) processors() {
 	var mine unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mine); err != nil {
-		return // then nothing is excused
+		return // no stall of a processor excuses anything then
 	}
 	for cpu, left := 0, mine.Count(); left > 0; cpu++ {
 		if mine.IsSet(cpu) {
@@ -34,7 +32,7 @@ func (d *detector) processors() {
 }
 
 func (d *detector) processor(cpu int, begun func()) {
-	runtime.LockOSThread() // and never let go: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	var only unix.CPUSet
 	only.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &only); err != nil {

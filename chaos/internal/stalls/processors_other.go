@@ -2,5 +2,5 @@
 
 package stalls
 
-// processors needs threads that keep to one processor, which only Linux has.
+// processors does nothing: only Linux can bind a thread to a processor.
 func (d *detector) processors() {}

@@ -1,4 +1,5 @@
-// Package pulse notices when a process did not run, or a processor did not serve it: it was frozen, or the machine was busy, or away.
+// Package stalls detects when a process did not run, or one processor did not run it: the process was frozen, or the machine
+// was busy or did not run.
 package stalls
 
 import (
@@ -10,11 +11,11 @@ import (
 
 const (
 	tick = 5 * time.Millisecond
-	// stalled is from which delay on a process counts as one that did not run. On a busy machine many short ones add up.
+	// stalled is the shortest delay that is written. On a busy machine many short delays add up.
 	stalled = 5 * time.Millisecond
 )
 
-// watch is of one process, which writes down what it notices.
+// A detector writes the stalls of its process.
 type detector struct {
 	history *history.Writer
 	client  string
@@ -24,8 +25,8 @@ type detector struct {
 	begun   sync.WaitGroup
 }
 
-// Watch writes into a process's history when that does not run, as [history.Stalled] and [history.Starved], from its return until stop is
-// called. The client is "" where the process is the harness.
+// Detect writes the stalls of this process to its history, as [history.Stalled] and [history.Starved], from its return until
+// stop is called. The client is "" if the process is the harness.
 func Detect(w *history.Writer, client string, life int) (stop func()) {
 	d := &detector{history: w, client: client, life: life, over: make(chan struct{})}
 	d.begin(d.process)
@@ -37,13 +38,13 @@ func Detect(w *history.Writer, client string, life int) (stop func()) {
 	}
 }
 
-// begin runs what watches and says when it has begun.
+// begin runs a loop that calls begun when it has started.
 func (d *detector) begin(watch func(begun func())) {
 	d.begun.Add(1)
 	d.all.Go(func() { watch(d.begun.Done) })
 }
 
-// process writes down when the process did not run.
+// process writes when the process did not run.
 func (d *detector) process(begun func()) {
 	clock := d.history.Clock()
 	ticks := time.NewTicker(tick)

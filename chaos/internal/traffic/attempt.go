@@ -13,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
-// lookAtUntil is how often a holder looks whether its lock was extended.
+// lookAtUntil is the interval at which a holder checks whether its lock was extended.
 const lookAtUntil = 5 * time.Millisecond
 
-// attempt is one acquisition, and what came of it.
+// An attempt is one acquisition and the hold that follows it.
 type attempt struct {
 	*worker
 	try
@@ -55,7 +55,7 @@ func (a *attempt) hear() {
 	close(a.lost)
 }
 
-// section is the critical section: read the register, hold, look at the lock once more, write the register.
+// section is the critical section: read the register, hold, check the lock once more, write the register.
 func (a *attempt) section(ctx context.Context) {
 	was := a.read()
 	a.client.crashPoint.killAt(Holding)
@@ -89,7 +89,7 @@ func (a *attempt) section(ctx context.Context) {
 	}
 }
 
-// inner is a hold within this one. It touches nothing: that is the outermost one's business.
+// inner makes a nested hold. Only the outermost hold uses the register.
 func (a *attempt) inner() try {
 	t := a.try
 	t.depth--
@@ -98,11 +98,11 @@ func (a *attempt) inner() try {
 	return t
 }
 
-// mayGoOn looks at the lock, as late as can be before an effect. A careless holder does not.
+// mayGoOn checks the lock as late as possible before an effect. It returns true for a careless holder.
 func (a *attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
 
-// stay holds for d and until what is nested has ended, or until ctx ends or the lock is lost. It writes down every
-// new deadline that it sees: of a lock that was extended, and of one that ends sooner or later as its clock runs at another rate.
+// stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. It writes every new deadline to
+// the history: after an extension, and after its clock changed its rate.
 func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
 	end := time.NewTimer(d)
 	defer end.Stop()
@@ -149,10 +149,10 @@ func (a *attempt) extended(err error) {
 	a.log(history.Event{Kind: history.Extended, Token: a.token, Until: a.until, Err: text(err)})
 }
 
-// real is a time of the lock's clock on that of the history. What is to come depends on the rate of the lock's clock.
+// real converts a time of the lock's clock to the clock of the history. For a future time it assumes the present rate.
 func (a *attempt) real(t time.Time) time.Duration { return a.client.clock.Of(a.client.drift.right(t)) }
 
-// question is what a register is told of the acquisition.
+// question returns the acquisition as a register needs it.
 func (a *attempt) question() register.Question {
 	c := a.client.config
 	return register.Question{
@@ -181,17 +181,17 @@ func (a *attempt) write(was int64) {
 	}
 }
 
-// broken writes down that the harness itself failed.
+// broken writes to the history that the harness itself failed.
 func (a *attempt) broken(err error) {
 	if err != nil {
 		a.log(history.Event{Kind: history.Broken, Err: err.Error()})
 	}
 }
 
-// votes are what the masters said to the acquisition.
+// votes returns the masters' answers to the acquisition.
 func (a *attempt) votes() []history.Vote { return a.client.votes.since(a.locks(), a.begin) }
 
-// locks is the name of the lock: all its names together.
+// locks returns the name of the lock: all its names joined.
 func (a *attempt) locks() string { return strings.Join(a.Names, ",") }
 
 // is what kind of lock it is by now.

@@ -14,19 +14,19 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Fleet is the harness's side of the client processes.
+// A Fleet is the harness's side of the client processes.
 type Fleet struct {
-	// Runner is where they run.
+	// Runner starts the clients.
 	Runner Runner
-	// Configure returns what a life of a client is started with; the fleet fills in Client, Life and History.
+	// Configure returns the configuration of a client's next life. The fleet sets Client, Life and History.
 	Configure func(client int) Config
-	// Size is how many clients there are.
+	// Size is the number of clients.
 	Size int
-	// Dir is where histories go, and Logs what clients say on standard error.
+	// Dir is the folder of the histories, Logs the folder of the clients' standard error.
 	Dir, Logs string
-	// Log takes what the harness has to write down: a client that failed, or could not begin.
+	// Log writes the harness's events: a client that failed or could not start.
 	Log func(history.Event)
-	// Prefix tells this fleet's files from another's.
+	// Prefix distinguishes the files of this fleet from those of another.
 	Prefix string
 
 	mu    sync.Mutex
@@ -35,10 +35,10 @@ type Fleet struct {
 	held  map[[2]int]int // by client and life
 }
 
-// Name returns what a client is called in the history.
+// Name returns the name of a client in the history.
 func Name(client int) string { return fmt.Sprintf("c%d", client) }
 
-// Names returns all of them.
+// Names returns the names of all clients.
 func (f *Fleet) Names() []string {
 	names := make([]string, f.Size)
 	for i := range names {
@@ -112,7 +112,7 @@ func (f *Fleet) count(client, life, held int) {
 	f.held[[2]int{client, life}] = held
 }
 
-// Held returns how many locks were held by all lives of all clients.
+// Held returns the number of locks that all lives of all clients have held.
 func (f *Fleet) Held() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,7 +132,7 @@ func (f *Fleet) Kill(_ context.Context, client int) error {
 	return p.kill()
 }
 
-// Freeze stops a client process, wherever it is.
+// Freeze stops a client process at whatever point it is.
 func (f *Fleet) Freeze(_ context.Context, client int) error { return f.to(client, Running.Freeze) }
 
 // Thaw continues a frozen client process, also one that has frozen itself at a crash point.
@@ -205,8 +205,8 @@ func (f *Fleet) clearCrashPoint(ctx context.Context, client int) error {
 	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
 }
 
-// RunClock has the clock that a client's lock goes by gain so many seconds a second from now on, and returns when it does. 0: it
-// runs as it was started, and stays ahead by what it has gained. The next life of a client begins with a clock of its own.
+// RunClock makes the clock of a client's lock gain so many seconds a second from now on, and returns when it does. With 0 the
+// clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
 func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	if gain <= -1 {
 		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
@@ -237,8 +237,8 @@ func (f *Fleet) Healthy(client int) error {
 	return p.running()
 }
 
-// All has every client do something, side by side, and returns when all have done it. It is an error if one takes longer than the
-// timeout; one that has not done it after three times that has failed.
+// All sends every client a command in parallel, and returns when all have done it. It returns an error if a client takes
+// longer than the timeout. A client that takes longer than three times the timeout has failed.
 func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
 	return f.each(func(i int) error {
 		p := f.proc(i)
@@ -249,7 +249,7 @@ func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client 
 	})
 }
 
-// hung writes down that a client has failed, if that is the error.
+// hung writes a Failed event if the error says that a client hangs.
 func (f *Fleet) hung(p *proc, err error) error {
 	if errors.Is(err, errHung) {
 		f.log(p, history.Failed, err)
@@ -261,7 +261,7 @@ func (f *Fleet) log(p *proc, kind history.Kind, err error) {
 	f.Log(history.Event{Kind: kind, Client: p.name, Life: p.life, Err: err.Error()})
 }
 
-// WaitGone returns when the client has ended; it was meant to.
+// WaitGone returns when a client with a crash point has ended.
 func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration) error {
 	p := f.proc(client)
 	if p == nil {
@@ -271,7 +271,7 @@ func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration)
 	return p.wait(ctx, timeout)
 }
 
-// Quit has all clients close what they have, and returns when all are gone.
+// Quit has all clients close their lockers, and returns when all processes have ended.
 func (f *Fleet) Quit(ctx context.Context) error {
 	return f.each(func(i int) error {
 		p := f.proc(i)
@@ -294,7 +294,7 @@ func (f *Fleet) Quit(ctx context.Context) error {
 	})
 }
 
-// Close kills whatever still runs.
+// Close kills the clients that still run.
 func (f *Fleet) Close() error {
 	return f.each(func(i int) error {
 		if p := f.proc(i); p != nil {

@@ -1,6 +1,6 @@
-// Package traffic is the clients of a run: processes of their own that lock, hold and unlock shared names, touch what the
-// locks protect, and write down what they believe. The harness starts, kills and freezes them; it talks to them in JSON
-// lines on their standard input and output.
+// Package traffic has the clients of a run. Clients are separate processes that lock, hold and unlock shared names, use the
+// registers that the locks protect, and write a history of what they believe. The harness starts, kills and freezes them.
+// It sends them JSON lines on their standard input, and reads their answers on standard output.
 package traffic
 
 import (
@@ -17,58 +17,58 @@ import (
 // [history.ModeReader] and [history.ModeWriter]. The other modes of groups are those of the history.
 const ReadersWriters = "readers-writers"
 
-// Whose a reentrant lock is.
+// Owners of reentrant locks.
 const (
-	// OwnerClient: all workers of a client process share it, in all its lives.
+	// OwnerClient has all workers of a client share one owner, in all lives of the client.
 	OwnerClient = "client"
-	// OwnerWorker: every worker has its own.
+	// OwnerWorker gives every worker its own owner.
 	OwnerWorker = "worker"
 )
 
-// Group is a few shared names and how all workers use them.
+// A Group is a few shared names, and says how all workers use them.
 type Group struct {
-	// Names are the names of the locks, without the prefix of the run. Every acquisition is of one of them, drawn; with
-	// [history.ModeSeveral] of two at least, or all.
+	// Names are the names of the locks, without the prefix of the run. Every acquisition draws one of them, or with
+	// [history.ModeSeveral] at least two.
 	Names []string `json:"names"`
-	// Own: every client has names of its own, made of these, so that only its own workers contend.
+	// Own derives names for each client from Names, so that only the workers of one client contend.
 	Own bool `json:"own,omitempty"`
 	// Mode is what kind of lock it is: [history.ModeMutex] (also ""), [history.ModeReentrant], [history.ModeSeveral], or
 	// [ReadersWriters].
 	Mode string `json:"mode,omitempty"`
-	// Writers is the share of writers among ReadersWriters, Downgrades the share of those who go on as readers half-way.
+	// Writers is the share of writers in ReadersWriters, Downgrades the share of the writers that downgrade halfway.
 	Writers    float64 `json:"writers,omitempty"`
 	Downgrades float64 `json:"downgrades,omitempty"`
-	// Owner is whose a reentrant lock is, Depth how many holds are nested: 0 and 1 are one.
+	// Owner is the owner of a reentrant lock, Depth the number of nested holds; 0 means 1.
 	Owner string `json:"owner,omitempty"`
 	Depth int    `json:"depth,omitempty"`
-	// TTL is what is locked with.
+	// TTL is the TTL of the locks.
 	TTL time.Duration `json:"ttl"`
-	// Keepalive: it is extended while held.
+	// Keepalive extends the locks while they are held.
 	Keepalive bool `json:"keepalive,omitempty"`
-	// Careless: a holder goes on for as long as it wanted, even when it was told of a loss.
+	// Careless holders do not stop when they lose the lock.
 	Careless bool `json:"careless,omitempty"`
-	// Fencing: the locks come with fencing tokens.
+	// Fencing asks for fencing tokens.
 	Fencing bool `json:"fencing,omitempty"`
-	// Workers is how many goroutines of each client contend; 0: as many as the Config says.
+	// Workers is the number of goroutines of each client that contend; 0 means the number of the Config.
 	Workers int `json:"workers,omitempty"`
-	// Hold is how long they want to hold.
+	// Hold is how long a holder holds.
 	Hold Hold `json:"hold"`
-	// Rest is how long they pause between two acquisitions.
+	// Rest is the pause between two acquisitions.
 	Rest Span `json:"rest,omitzero"`
-	// Register is which register the holders read and write: none, [history.Trusting] or [history.Fenced].
+	// Register is the register that the holders read and write: none, [history.Trusting] or [history.Fenced].
 	Register string `json:"register,omitempty"`
-	// Patience is how long most wait for a lock; 0: 20 seconds. Some ask once, and some wait for a moment only.
+	// Patience is how long most acquisitions wait; 0 means 20 seconds. Some try once, and some wait for a short time.
 	Patience time.Duration `json:"patience,omitempty"`
 }
 
-// Hold draws a duration from Usual, and with the given Chance from Rare.
+// Hold draws a duration from Rare with the given Chance, and otherwise from Usual.
 type Hold struct {
 	Usual  Span    `json:"usual"`
 	Rare   Span    `json:"rare,omitzero"`
 	Chance float64 `json:"chance,omitempty"`
 }
 
-// Span is a range of durations, without Below.
+// A Span is a range of durations that excludes Below.
 type Span struct {
 	Least time.Duration `json:"least"`
 	Below time.Duration `json:"below"`
@@ -112,7 +112,7 @@ func (g Group) modes() []string {
 	}
 }
 
-// check returns an error if the group asks for what cannot be.
+// check returns an error if the group is impossible.
 func (g Group) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// proc is one life of one client, seen from the harness.
+// A proc is the harness's side of one life of a client.
 type proc struct {
 	name    string
 	life    int
@@ -26,7 +26,7 @@ type proc struct {
 	ending bool // its end is expected
 }
 
-// errHung: a client has not done what it was told, and the machine can hardly be that busy.
+// errHung says that a client has not answered a command for longer than a busy machine explains.
 var errHung = errors.New("it hangs")
 
 const (
@@ -34,11 +34,11 @@ const (
 	quitTimeout  = 10 * time.Second
 	tellTimeout  = 5 * time.Second // for a client to acknowledge a crash point or a clock rate
 	thawEvery    = 20 * time.Millisecond
-	// hanging is how many times as long as it may take somebody hangs; who comes before that is late.
+	// hanging times the timeout is when a client that has not answered hangs. Before that it is only late.
 	hanging = 3
 )
 
-// listen reads what the client answers until it ends.
+// listen reads the client's answers until the process ends.
 func (p *proc) listen(out io.Reader, held func(int)) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -93,7 +93,7 @@ func (p *proc) await(ctx context.Context, done string, timeout time.Duration) er
 	})
 }
 
-// within waits for what may take that long. It is an error if it takes longer, and errHung if it does not come at all.
+// within waits for an answer. It returns an error if the answer comes after the timeout, and errHung if it does not come.
 func (p *proc) within(ctx context.Context, timeout time.Duration, what string, wait func(context.Context) error) error {
 	begin := time.Now()
 	most, cancel := context.WithTimeout(ctx, hanging*timeout)

@@ -6,36 +6,36 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 )
 
-// Config is what a client process is started with, as JSON in its first line of input.
+// Config is the configuration of a client process, sent as JSON in its first line of input.
 type Config struct {
-	// Client and Life say who it is.
+	// Client and Life identify the process.
 	Client string `json:"client"`
 	Life   int    `json:"life"`
-	// Lock is which lock it uses: Quorum, Redsync, or the name of one that is broken on purpose (see [naive.All], [broken.All]).
+	// Lock is the lock that it uses: Quorum, Redsync, or the name of a broken one (see [naive.All], [broken.All]).
 	Lock string `json:"lock"`
 	// URLs are the masters. A naive lock on one master uses the first.
 	URLs []string `json:"urls"`
 	// Window is the restart window of the masters.
 	Window time.Duration `json:"window"`
-	// Prefix stands before all names.
+	// Prefix is the beginning of all names.
 	Prefix string `json:"prefix"`
-	// Groups is the traffic; empty is [Groups].
+	// Groups is the traffic; nil means [Groups].
 	Groups []Group `json:"groups,omitempty"`
-	// Workers is how many goroutines contend for each group that does not say itself.
+	// Workers is the number of goroutines that contend for a group, unless the group has its own number.
 	Workers int `json:"workers"`
-	// Registers are the addresses of the registers that the groups ask for, by kind.
+	// Registers are the addresses of the registers that the groups use, by kind.
 	Registers map[string]string `json:"registers,omitempty"`
-	// ClockRate is how fast the client's clock runs: 1.1 is a tenth too fast, and 0 is right. ClockAhead is how far it is
-	// ahead. Both are about the clock that its lock goes by; the history is written by the right one.
+	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. ClockAhead is how far it is ahead.
+	// Both affect only the clock of the lock. The history has times of the machine's clock.
 	ClockRate  float64       `json:"clock_rate,omitempty"`
 	ClockAhead time.Duration `json:"clock_ahead,omitempty"`
-	// Seed decides how long they hold, and how patient they are.
+	// Seed determines how long the workers hold, and how long they wait.
 	Seed uint64 `json:"seed"`
 	// History is the file that it writes, which must not exist.
 	History string `json:"history"`
 }
 
-// The locks that a client can use, beside those of [naive.All] and [broken.All].
+// The locks that a client can use, in addition to those of [naive.All] and [broken.All].
 const (
 	// Quorum is the lock under test.
 	Quorum = "quorum"
@@ -45,7 +45,7 @@ const (
 	Naive = naive.SetNXExpire
 )
 
-// Command is what the harness tells a client.
+// A Command is sent by the harness to a client.
 type Command struct {
 	Do string `json:"do"`
 	// Phase, Names, Mode, TTL, Fencing and Patience belong to Pass; Phase, TTL and Patience to Round.
@@ -62,7 +62,7 @@ type Command struct {
 	Gain float64 `json:"gain,omitempty"`
 }
 
-// What a client can be told to do. It answers each with a line whose Done repeats it.
+// The commands. A client answers each with a line whose Done repeats it.
 const (
 	// Stop ends the traffic: all holds are ended and unlocked.
 	Stop = "stop"
@@ -73,8 +73,8 @@ const (
 	Round = "round"
 	// SetCrashPoint has the client kill or freeze itself when it next reaches CrashPoint.
 	SetCrashPoint = "set-crash-point"
-	// Drift has the clock that the lock goes by gain Gain seconds a second from now on. 0: it runs as it was started, and stays
-	// ahead by what it has gained.
+	// Drift makes the clock of the lock gain Gain seconds a second from now on. With 0 the clock runs at its first rate, and
+	// keeps what it has gained.
 	Drift = "drift"
 	// Quit closes everything and ends the process.
 	Quit = "quit"
@@ -100,11 +100,11 @@ const (
 // CrashPoints returns all crash points.
 func CrashPoints() []string { return []string{Acquiring, Between, Holding, FrozenHolding, Releasing} }
 
-// Answer is what a client tells the harness.
+// An Answer is sent by a client to the harness.
 type Answer struct {
 	// Done is the command that is done, or Ready.
 	Done string `json:"done,omitempty"`
-	// Held is how many locks it has held so far; sent about twice a second.
+	// Held is the number of locks that the client has held so far. It is sent about twice a second.
 	Held int `json:"held,omitempty"`
 }
 

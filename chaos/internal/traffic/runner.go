@@ -7,26 +7,26 @@ import (
 	"os/exec"
 )
 
-// Runner is where clients run: plain processes ([Processes]) or containers ([Containers]).
+// A Runner starts clients as processes ([Processes]) or in containers ([Containers]).
 type Runner interface {
-	// String says in a word where that is.
+	// String returns a word for the report.
 	String() string
 	// Start starts a client called name, whose standard error goes to log. It may write below the folder dir.
 	Start(name, dir string, log *os.File) (Running, error)
-	// CanFreeze returns nil, or why clients cannot be frozen here.
+	// CanFreeze returns nil, or why clients cannot be frozen.
 	CanFreeze() error
 }
 
-// Running is a client process, wherever it runs.
+// Running is a client process.
 type Running interface {
 	// In and Out are its standard input and output.
 	In() io.WriteCloser
 	Out() io.Reader
-	// Wait returns when it has ended, and how. It is called once, when Out has ended.
+	// Wait returns when the process has ended, with its exit error. It is called once, when Out has ended.
 	Wait() error
-	// Kill ends it at once, frozen or not; one that has ended is fine.
+	// Kill ends the process at once, frozen or not. It does nothing if the process has ended.
 	Kill() error
-	// Freeze stops it, wherever it is; Thaw lets it go on, also one that froze itself.
+	// Freeze stops the process at whatever point it is. Thaw continues it, also if it froze itself.
 	Freeze() error
 	Thaw() error
 }

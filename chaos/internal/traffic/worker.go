@@ -50,7 +50,7 @@ func (w *worker) storm(ctx context.Context, g Group) {
 	}
 }
 
-// draw decides the next acquisition in a group.
+// draw draws the next acquisition in a group.
 func (w *worker) draw(g Group) try {
 	c := w.client.config
 	t := try{
@@ -97,7 +97,7 @@ func (w *worker) names(g Group) []string {
 	return names[:1]
 }
 
-// pass acquires a name once, trying again after every refusal until its patience ends.
+// pass acquires a name once. It retries after every refusal until its patience ends.
 func (w *worker) pass(ctx context.Context, t try) {
 	deadline := time.Now().Add(t.patience)
 	for {
@@ -111,8 +111,8 @@ func (w *worker) pass(ctx context.Context, t try) {
 	}
 }
 
-// cycle is one acquisition with everything that follows, and reports whether there was one. Every step is in the history
-// before the next begins: the end of the belief in particular before the unlock is sent.
+// cycle makes one acquisition with everything that follows it, and reports whether it succeeded. Each step is in the history
+// before the next one begins. In particular the end of the belief is written before the unlock is sent.
 func (w *worker) cycle(ctx context.Context, t try) bool {
 	a := newAttempt(w, t)
 	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
