@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// begin lets the fault happen.
+// inject injects the fault.
 func (f Fault) inject(r *run) {
 	if f.Client >= 0 && f.Master < 0 {
 		f.injectClient(r)
@@ -78,7 +78,7 @@ func (f Fault) onPath(l *simnet.Link) {
 	}
 }
 
-// befall lets it happen to a client.
+// injectClient injects the fault into a client.
 func (f Fault) injectClient(r *run) {
 	l := r.lives[f.Client]
 	switch {
@@ -95,7 +95,7 @@ func (f Fault) injectClient(r *run) {
 	}
 }
 
-// end ends it.
+// heal heals the fault.
 func (f Fault) heal(r *run) {
 	if f.Client >= 0 && f.Master < 0 {
 		f.healClient(r)
@@ -129,7 +129,7 @@ func (f Fault) heal(r *run) {
 	}
 }
 
-// release ends it for a client.
+// healClient heals the fault of a client.
 func (f Fault) healClient(r *run) {
 	switch l := r.lives[f.Client]; f.Kind {
 	case Freeze:

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// Moment is a point in what a client does at which something befalls it.
+// A Moment is a point of a client's traffic at which a fault is injected into it.
 type Moment string
 
 // The moments.
@@ -19,14 +19,14 @@ const (
 	Writing   Moment = "about to write what a lock protects" // it freezes then; at the others it is killed
 )
 
-// life is one process of a client, from its start until it is killed.
+// A life is one process of a client, from its start until it is killed.
 type life struct {
 	host    *simnet.Host
 	locker  Locker
 	workers sync.WaitGroup
 
 	mu     sync.Mutex
-	moment Moment // its last one
+	moment Moment // the crash point; AtOnce: none
 }
 
 // begin starts a life of a client.
@@ -72,8 +72,7 @@ func (r *run) work(client int) {
 	}
 }
 
-// revive has a client that was killed begin again. One that lives although it was to be killed is killed first: its moment did
-// not come.
+// revive starts a new life of a client. It first kills a client that still lives because it has not reached its crash point.
 func (r *run) revive(client int) {
 	old := r.lives[client]
 	old.setCrashPoint(AtOnce)
@@ -84,7 +83,7 @@ func (r *run) revive(client int) {
 	}
 }
 
-// bury lets what is left of those who were killed come to its end.
+// drainKilled lets the goroutines of killed clients run to their end.
 func (r *run) drainKilled() {
 	for _, l := range r.killed {
 		r.thaw(l.host.Name())
@@ -94,14 +93,14 @@ func (r *run) drainKilled() {
 	}
 }
 
-// doom sets the last moment of a life; with AtOnce, none.
+// setCrashPoint sets the crash point of a life. AtOnce removes it.
 func (l *life) setCrashPoint(m Moment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moment = m
 }
 
-// doomed reports whether the life's last moment has come, and says so once.
+// reached reports whether m is the crash point of the life, and removes it.
 func (l *life) reached(m Moment) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A microScenario is a short env about one rule, for what a storm does not show: who gets how large a share, how soon somebody
-// comes by, what is left behind for a while. Its bounds follow from what the documents promise. Everything else is judged
-// as in a storm.
+// A microScenario is a short run about one rule that a storm does not show: how the waiters share a lock, how soon a waiter
+// gets it, what is left on a master for a while. Its bounds follow from the documents. Everything else is judged as in a
+// storm.
 type microScenario struct {
 	name string
-	// draw settles what is special about the schedule.
+	// draw changes the schedule for this micro-scenario.
 	draw func(r *rand.Rand, s *Schedule)
 	play func(e *env)
 }
 
-// microScenarios are counted behind the profiles: a seed draws one of either.
+// microScenarios come after the profiles: a seed draws one of both.
 var microScenarios = slices.Concat(microScenariosOfWaiting, microScenariosOfTurns, microScenariosOfMasters, microScenariosOfHolding)
 
 func microScenarioOf(s Schedule) *microScenario {
@@ -51,10 +51,10 @@ func (d microScenario) schedule(seed uint64) Schedule {
 	return s
 }
 
-// dice are what a microScenario draws from while it is played.
+// dice returns the source of a micro-scenario's draws while it is played.
 func (s Schedule) dice() *rand.Rand { return rand.New(rand.NewPCG(s.Seed, 0xd1ce)) }
 
-// env is a microScenario at work.
+// env is the environment of a running micro-scenario.
 type env struct {
 	*run
 	rng   *rand.Rand
@@ -67,7 +67,7 @@ func (e *env) worker(client int) *worker {
 	return newWorker(e.run, client, e.actor-1)
 }
 
-// want asks for a kind of lock on the first name, or on all.
+// want returns a request for a kind of lock on the first name, or on all names.
 func (e *env) want(kind Kind) Want {
 	w := Want{Kind: kind, Names: e.schedule.Names[:1]}
 	switch kind {
@@ -79,7 +79,7 @@ func (e *env) want(kind Kind) Want {
 	return w
 }
 
-// must takes a lock that can be had within the bound.
+// must acquires a lock. It reports a problem if that takes longer than bound.
 func (w *worker) must(want Want, bound time.Duration, why string) *holding {
 	h := w.take(want, patient{most: bound})
 	if h == nil {
@@ -97,14 +97,14 @@ func (h *holding) unlock() error {
 	return h.lock.Unlock(ctx)
 }
 
-// sure unlocks where nothing stands in the way of it.
+// sure unlocks. It reports a problem if the unlock fails.
 func (h *holding) sure() {
 	if err := h.unlock(); err != nil {
 		h.problem(ByContract, h.who, "cannot unlock %q: %v", h.want.Names, err)
 	}
 }
 
-// some are n of the masters.
+// some returns n random masters.
 func (e *env) some(n int) (all []*simnet.Master) {
 	for _, i := range e.rng.Perm(e.schedule.Masters)[:n] {
 		all = append(all, e.world.Master(i))
@@ -114,7 +114,7 @@ func (e *env) some(n int) (all []*simnet.Master) {
 
 func (e *env) majority() int { return e.schedule.Masters/2 + 1 }
 
-// left are the keys on any master that are no counters.
+// left returns the keys on all masters, without counters.
 func (e *env) left() (all []string) {
 	for i, m := range e.world.Masters() {
 		for _, key := range m.Keys() {
@@ -137,7 +137,7 @@ func together(all ...func()) {
 
 func causeIs(ctx context.Context, target error) bool { return errors.Is(context.Cause(ctx), target) }
 
-// MicroScenarios are the names of all microScenarios: the profiles of their schedules.
+// MicroScenarios returns the names of all micro-scenarios, which are the profiles of their schedules.
 func MicroScenarios() (names []string) {
 	for _, d := range microScenarios {
 		names = append(names, d.name)

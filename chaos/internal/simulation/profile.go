@@ -11,7 +11,7 @@ import (
 // drift is how far a clock's speed is off, at most: two clocks differ by less than the drift budget of one percent.
 const drift = 0.004
 
-// profile is a kind of weather, and who is out in it.
+// A profile says which faults, clients and locks a schedule draws.
 type profile struct {
 	name     string
 	ttl      [2]time.Duration
@@ -128,7 +128,7 @@ func (s *Schedule) turns() {
 	}
 }
 
-// mix draws how often the workers choose which kind.
+// mix draws how often the workers choose each kind.
 func (p profile) mix(r *rand.Rand) []Kind {
 	all := slices.Clone(p.locks)
 	for _, k := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {

@@ -1,7 +1,7 @@
-// Package simulation runs the real lock, through the real client and the real scripts, against simulated masters in
-// virtual time, under a schedule of faults drawn from a seed. Workers mix all kinds of locks on the same names. What came of
-// it is judged: never two holders that exclude each other, fencing tokens in order, no loss told late, nothing left behind but
-// counters that end, nobody waiting for nobody, and everybody locks again once the weather is fine.
+// Package simulation runs the real lock, with the real client and the real scripts, against simulated masters in virtual
+// time, under a schedule of faults that it draws from a seed. Workers mix all kinds of locks on the same names. The run is
+// judged: no two holders exclude each other, fencing tokens are in order, losses are notified in time, no keys are left
+// except counters with a TTL, no client waits for a free lock, and after the faults every client can lock again.
 //
 //	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1
@@ -33,7 +33,7 @@ const (
 	tidy = 2 * time.Second
 )
 
-// run is one schedule at work.
+// A run is one schedule while it is played.
 type run struct {
 	*history
 	schedule Schedule
@@ -41,13 +41,13 @@ type run struct {
 	open     Open
 	hosts    []*simnet.Host
 	lockers  []Locker
-	lives    []*life // the present one of each client, whose host and Locker stand above
-	killed   []*life // those that were killed, and whose client lives on
-	started  []int   // how many lives of each client have begun
+	lives    []*life // the present life of each client
+	killed   []*life // killed lives of clients that have a new one
+	started  []int   // number of lives of each client
 	images   map[int]simnet.Image
 	over     chan struct{}   // closed when the storm is over
-	storm    context.Context // ends then, too
-	injected map[string]int  // how often each fault began, by the name that a scenario gives it
+	storm    context.Context // ends with the storm
+	injected map[string]int  // number of injections of each fault, by its name in the scenario
 
 	registers registers
 }
@@ -121,7 +121,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	return result
 }
 
-// weather lets the faults happen, until the storm is over. It reports false if it broke off.
+// playFaults injects and heals the faults until the storm is over. It returns false if it gave up early.
 func (r *run) playFaults() bool {
 	type turn struct {
 		at time.Duration
@@ -160,7 +160,7 @@ func (r *run) playFaults() bool {
 	return r.sleep(r.schedule.Storm)
 }
 
-// sleep waits until then. It reports false if the run is not worth going on with.
+// sleep waits until the given time. It returns false if the run should end early.
 func (r *run) sleep(then time.Duration) bool {
 	select {
 	case <-time.After(then - r.now()):

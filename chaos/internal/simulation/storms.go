@@ -14,7 +14,7 @@ func waves(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// losses lets all masters lose everything at once, and again when they have been back for a while.
+// losses has all masters lose everything at once, and again when they have been up for a while.
 func losses(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
 		all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
@@ -48,8 +48,8 @@ func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// mortal: the first client is the one that dies, most likely while it holds something. Its TTL is short: others, who renew
-// for longer, must not keep its locks alive.
+// mortal makes the first client die, most likely while it holds a lock. Its TTL is short: other clients, whose TTL is longer,
+// must not keep its locks alive.
 func mortal(r *rand.Rand, i int, c *Client) {
 	c.Stay = c.TTL / 4
 	if i == 0 {
@@ -109,7 +109,7 @@ func parties(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// loyal stays with its lock, and keeps it alive.
+// loyal makes a client hold its locks for long with keepalive.
 func loyal(r *rand.Rand, i int, c *Client) {
 	c.Keepalive, c.Stay, c.RetryMin, c.RetryMax = true, 2*c.TTL, 10*time.Millisecond, 100*time.Millisecond
 	if i == 0 {
@@ -117,7 +117,7 @@ func loyal(r *rand.Rand, i int, c *Client) {
 	}
 }
 
-// islands cuts clients off from a majority of the masters, one way or both, for longer than their locks last.
+// islands cuts clients off from a majority of the masters, in one direction or both, for longer than their TTL.
 func islands(r *rand.Rand, s Schedule) (all []Fault) {
 	for c := range s.Clients[:2] {
 		for at := within(r, s.MaxTTL()); at < s.Storm; at += within(r, 2*s.MaxTTL()) {
@@ -132,10 +132,10 @@ func islands(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// twin: the first client has one master twice.
+// twin gives the first client one master under two addresses.
 func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
 
-// farTwin cuts it off at times from the master that it has once.
+// farTwin at times cuts the first client off from the master that it has under one address.
 func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
 		f := Fault{Kind: []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)], Master: 1, Client: 0, At: at, Until: at + within(r, 3*time.Second)}
@@ -145,12 +145,12 @@ func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// settled keeps some locks for long that nobody else wants.
+// settled makes a client hold some locks for long that no other client wants.
 func settled(_ *rand.Rand, _ int, c *Client) {
 	c.Keepalive, c.Own, c.Greedy, c.Stay = true, true, true, 3*c.TTL
 }
 
-// wipes lets all masters forget everything at once.
+// wipes has all masters lose all data at once.
 func wipes(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := s.MaxTTL()/2 + within(r, s.MaxTTL()); at < s.Storm; at += 2*s.MaxTTL() + within(r, s.Storm) {
 		for m := range s.Masters {
