@@ -297,7 +297,7 @@ func TestWhatLockWasWaitingFor(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				out := locking(ctx, l, "x")
 				time.Sleep(3 * time.Second)
-				second := locking(ctx, l, "x") // stands in line
+				second := locking(ctx, l, "x") // waits in the queue
 				time.Sleep(time.Second)
 				cancel()
 				for _, o := range []<-chan attempt{out, second} {

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// inLine returns a lock, and the attempt of the next in line.
-func inLine(t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption) (*redlock.Lock, <-chan attempt) {
+// withWaiter returns a lock, and the attempt of the next waiter.
+func withWaiter(t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption) (*redlock.Lock, <-chan attempt) {
 	t.Helper()
 	w.warm(t, l)
 	lk := lock(t, l, "x", first...)
@@ -28,7 +28,7 @@ func TestTheNextInLineGetsTheLockWithoutTheMasters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
-		first, out := inLine(t, w, l, nil, nil)
+		first, out := withWaiter(t, w, l, nil, nil)
 		ctx := first.Context()
 		time.Sleep(20 * time.Millisecond)
 		until := first.Until()
@@ -77,7 +77,7 @@ func TestWhatDoesNotSuitTheNextInLineIsReleased(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
 				l := w.locker(t, "a")
-				first, out := inLine(t, w, l, tt.first, tt.next)
+				first, out := withWaiter(t, w, l, tt.first, tt.next)
 				if tt.before != nil {
 					tt.before(first)
 				}
@@ -136,7 +136,7 @@ func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
-		first, out := inLine(t, w, l, nil, nil)
+		first, out := withWaiter(t, w, l, nil, nil)
 		unlock(t, first)
 		second := ended(t, out, 0).lock
 		require.NotNil(t, second)
@@ -153,7 +153,7 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
-		first, out := inLine(t, w, l, nil, nil)
+		first, out := withWaiter(t, w, l, nil, nil)
 		for _, m := range w.Masters() {
 			m.Wipe()
 			m.Delay(5*time.Millisecond, 0)

@@ -16,7 +16,7 @@ func TestTheTokenOfASpentHandleIsNotItsSuccessors(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l, other := w.locker(t, "a"), w.locker(t, "b")
-		first, out := inLine(t, w, l, nil, nil)
+		first, out := withWaiter(t, w, l, nil, nil)
 		w.forget()
 		unlock(t, first)
 		second := ended(t, out, 0)
@@ -42,7 +42,7 @@ func TestTheTokenOfASpentHandleIsNotItsSuccessors(t *testing.T) {
 func TestATokenThatWasAskedForStaysThatOfItsHandle(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		first, out := inLine(t, w, w.locker(t, "a"), nil, nil)
+		first, out := withWaiter(t, w, w.locker(t, "a"), nil, nil)
 		shown := first.Token()
 		assert.Equal(t, 3, w.holders("x", shown))
 		unlock(t, first)
@@ -62,7 +62,7 @@ func TestATokenAskedForDuringUnlockIsNeverTheSuccessors(t *testing.T) {
 		l := w.locker(t, "a")
 		handedOver, rounds := 0, 300
 		for i := range rounds {
-			first, out := inLine(t, w, l, nil, nil)
+			first, out := withWaiter(t, w, l, nil, nil)
 			var group sync.WaitGroup
 			var asked string
 			calls := []func(){

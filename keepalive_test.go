@@ -180,9 +180,9 @@ func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
 	})
 }
 
-// TestALockThatEndsAtOnceGivesItsLineUp: whoever looks after a lock may end it at any moment, and its end must find the
-// line held by it. Found the other way round, it would leave the name taken for ever.
-func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
+// A lock that is scheduled may end at any moment, and its end must find that the lock holds its queue. In the other order
+// the queue would stay held.
+func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	t.Parallel()
 	const longest = 500 * time.Millisecond
 	var l *redlock.Locker
@@ -191,7 +191,7 @@ func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
 	l, _ = yesLocker(t, 1, redlock.WithTrace(&redlock.Trace{
 		Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
 			if op == "acquire" && goOn == nil {
-				goOn = l.BlockQueues() // the caller has won, and cannot tell its line yet
+				goOn = l.BlockQueues() // the masters granted, and the queue does not know it yet
 				close(voted)
 			}
 		},
@@ -205,7 +205,7 @@ func TestALockThatEndsAtOnceGivesItsLineUp(t *testing.T) {
 	<-voted
 	select {
 	case <-lost:
-		assert.Fail(t, "the lock ended before its line knew of it")
+		assert.Fail(t, "the lock ended before its queue held it")
 	case <-time.After(longest * 6 / 5):
 	}
 	goOn()

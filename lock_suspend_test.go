@@ -232,7 +232,7 @@ func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
 	})
 }
 
-// Not even for the second within which its holder would be told. The next in line asks the masters.
+// Not even for the second within which its holder would be told. The next waiter asks the masters.
 func TestALockThatWasSleptThroughIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -86,7 +86,7 @@ func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
 	})
 }
 
-// The head of a line leaves its own intent, so a writer after it in the line is not starved either, and each intent
+// The head of a queue leaves its own intent, so a writer after it in the queue is not starved either, and each intent
 // goes with the waiter that left it.
 func TestAWriterBehindAMutexKeepsNewReadersOut(t *testing.T) {
 	t.Parallel()

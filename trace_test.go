@@ -206,7 +206,7 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 			Vote: func(_, _, op, _ string, _ time.Duration, err error) {
 				if op == "announce" && err != nil {
 					announced++
-					_, err := a.RW("y").TryRLock(context.Background()) // stands in a line
+					_, err := a.RW("y").TryRLock(context.Background()) // waits in a queue
 					assert.NoError(t, err)
 				}
 			},

@@ -621,7 +621,7 @@ func TestTryLockDoesNotOvertakeWhoWaits(t *testing.T) {
 		_, err := l.TryLock(t.Context(), "x")
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		synctest.Wait()
-		assert.Empty(t, w.asked(), "answered by the line")
+		assert.Empty(t, w.asked(), "answered by the queue")
 		a := ended(t, out, 10*time.Second)
 		require.NoError(t, a.err)
 		_, err = l.TryLock(t.Context(), "x")

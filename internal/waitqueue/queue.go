@@ -92,3 +92,104 @@ func (q *queue) takeUnpublished() Lock {
 	q.unpublished = nil
 	return from
 }
+
+// heldError returns the error of a TryLock while this process holds the lock.
+func (q *queue) heldError() error { return q.all.held(q.names[0], q.kind) }
+
+// leave removes a waiter that gives up. The turn that it had goes to the next waiter.
+func (q *queue) leave(w *Waiter) effects {
+	switch {
+	case !q.remove(w):
+		return effects{}
+	case !w.hasTurn:
+		q.apply(left)
+		return q.clean()
+	}
+	q.apply(headLeft)
+	e := q.clean()
+	e.release = w.inherit
+	if q.phase == asking {
+		e.publish = q.turnAfterLeave()
+	}
+	return e
+}
+
+// turnAfterLeave gives the turn to the head after another waiter gave it up. It returns the lock whose silent release
+// is to be published; nil if there is none.
+func (q *queue) turnAfterLeave() (publish Lock) {
+	head, from := q.waiting.first, q.unpublished
+	if from == nil {
+		q.give(Wakeup{Action: Ask, Delay: q.all.yield(head)})
+		return nil
+	}
+	turn, over := q.silentCohort.afterSilence(
+		from.Policy(), head.Policy, head.Try, q.remoteWaiters, q.all.yield(head), q.all.now())
+	q.give(turn)
+	if !over {
+		return nil
+	}
+	return q.takeUnpublished()
+}
+
+// failed records why an attempt of the head failed.
+func (q *queue) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
+	q.apply(failed)
+	q.reason, w.cohort = err, cohort{}
+	q.failTryLocks(err)
+	if !heldElsewhere {
+		e.publish = q.takeUnpublished()
+	}
+	return e
+}
+
+// granted records that a waiter has acquired the lock.
+func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
+	q.remove(w)
+	if w.hasTurn {
+		q.apply(granted)
+	} else {
+		q.apply(grantedAside)
+	}
+	*h = Hold{queue: q, cohort: c}
+	q.kind, q.newest, q.reason, q.unpublished = w.Kind, h, nil, nil
+	if w.Owner == "" {
+		q.holds = 1
+	} else {
+		q.holds++
+		q.all.yields.clear(w.Key) // the other processes had their turn; the owner's further holds do not yield
+		q.all.nudge(w.Key, w.Owner)
+	}
+	if q.tries.first != nil {
+		q.failTryLocks(q.heldError())
+	}
+	return q.clean()
+}
+
+// released records that a lock no longer holds what the queue is for. If it was the last one, the head gets the turn.
+func (q *queue) released(turn Wakeup) effects {
+	if q.holds--; q.holds > 0 {
+		return effects{}
+	}
+	q.newest = nil
+	q.apply(released)
+	if q.headNeedsTurn() {
+		q.give(turn)
+	}
+	return q.clean()
+}
+
+// clean removes what a queue without waiters no longer needs.
+func (q *queue) clean() (e effects) {
+	if q.waiting.first != nil {
+		return effects{}
+	}
+	e.stop, q.subscription = q.subscription, nil
+	if q.phase != idle {
+		return e
+	}
+	if q.all.byKey[q.key] == q {
+		delete(q.all.byKey, q.key)
+	}
+	e.publish = q.takeUnpublished()
+	return e
+}
