@@ -180,8 +180,8 @@ func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
 	})
 }
 
-// A lock that is scheduled may end at any moment, and its end must find that the lock holds its queue. In the other order
-// the queue would stay held.
+// A lock that is scheduled may end at any moment, and its end must find that the lock holds its queue. In the other
+// order the queue would stay held.
 func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	t.Parallel()
 	const longest = 500 * time.Millisecond
