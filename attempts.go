@@ -105,7 +105,8 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 	return nil, err
 }
 
-// awaitTurn waits for the caller's turn. A waiter that is nudged asks the masters in the meantime, and may get the lock.
+// awaitTurn waits for the caller's turn. A waiter that is nudged asks the masters in the meantime, and may get the
+// lock.
 func (a *attempts) awaitTurn(ctx context.Context) (waitqueue.Wakeup, *Lock, error) {
 	for {
 		select {
@@ -123,8 +124,8 @@ func (a *attempts) awaitTurn(ctx context.Context) (waitqueue.Wakeup, *Lock, erro
 	}
 }
 
-// ask asks the masters once, with a new token. If they grant, it returns the Lock. With first, it asks one master before
-// the others.
+// ask asks the masters once, with a new token. If they grant, it returns the Lock. With first, it asks one master
+// before the others.
 func (a *attempts) ask(ctx context.Context, first bool) (*Lock, error) {
 	if a.locker.isEnding() {
 		return nil, ErrClosed
