@@ -1,0 +1,6 @@
+//go:build unix && !linux
+
+package traffic
+
+// waitStopped returns at once: only Linux shows the state of another process in a file.
+func waitStopped(int) error { return nil }
