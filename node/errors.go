@@ -16,7 +16,7 @@ import (
 var (
 	// ErrTimeout reports that the master did not answer by the request's deadline.
 	ErrTimeout = errors.New("no answer in time")
-	// ErrDropped reports that the request was cancelled, or late, before it was written.
+	// ErrDropped reports that the request was canceled, or late, before it was written.
 	ErrDropped = errors.New("not sent: the asker gave up first")
 	// ErrBusy reports that too many requests wait for the master.
 	ErrBusy = errors.New("not sent: too many calls wait for this master")

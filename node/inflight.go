@@ -42,7 +42,7 @@ func (f *inflight) retry(calls []*Call) {
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for
-// missing rights. load drops the calls that are cancelled, late, or refused, and returns the votes that this decides.
+// missing rights. load drops the calls that are canceled, late, or refused, and returns the votes that this decides.
 // This is the last moment at which a call is certain not to be executed: once load has returned it, the master may
 // execute it.
 func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
@@ -83,7 +83,7 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 // staleReason returns why it is too late, or too early, to send a call; nil if it is neither.
 func (c *Call) staleReason(server *Server, now time.Time) error {
 	switch {
-	case c.Cancelled != nil && c.Cancelled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
+	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
 		return ErrDropped
 	case c.RequireTrusted:
 		return server.restarted(c.Window, now)

@@ -67,8 +67,8 @@ func TestInflightDropsWhatIsInVain(t *testing.T) {
 		err    error // of the vote; nil: none
 	}{
 		"a call":                                  {func(*Call) {}, true, nil},
-		"a cancelled one":                         {func(c *Call) { c.Cancelled = &yes }, false, ErrDropped},
-		"one that is not cancelled":               {func(c *Call) { c.Cancelled = &no }, true, nil},
+		"a canceled one":                          {func(c *Call) { c.Canceled = &yes }, false, ErrDropped},
+		"one that is not canceled":                {func(c *Call) { c.Canceled = &no }, true, nil},
 		"one that is late":                        {func(c *Call) { c.Deadline = at(9) }, false, ErrDropped},
 		"one that has its vote":                   {voted, false, nil},
 		"a release that is late":                  {func(c *Call) { durable(c); c.Deadline = at(9) }, true, nil},

@@ -240,8 +240,8 @@ func within(d time.Duration) func(*node.Call) {
 // durably is how a release is asked whose acquire may be under way.
 func durably(c *node.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
 
-func cancelledBy(void *atomic.Bool) func(*node.Call) {
-	return func(c *node.Call) { c.Cancelled = void }
+func canceledBy(canceled *atomic.Bool) func(*node.Call) {
+	return func(c *node.Call) { c.Canceled = canceled }
 }
 
 func window(d time.Duration) func(*node.Call) {

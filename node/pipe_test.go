@@ -150,9 +150,9 @@ func TestAVoidedCallIsNotSent(t *testing.T) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
 		var void atomic.Bool
-		onTheWire := r.ask(acquire("first", token(0)), cancelledBy(&void))
+		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&void))
 		synctest.Wait()
-		waits := r.ask(acquire("second", token(1)), cancelledBy(&void))
+		waits := r.ask(acquire("second", token(1)), canceledBy(&void))
 		time.Sleep(trip / 4)
 		void.Store(true)
 		assert.Equal(t, node.Granted, onTheWire.result().Verdict, "too late for this one")

@@ -21,8 +21,8 @@ type Request struct {
 	// RequireTrusted makes the node skip a server that is known to have come up within the window. Fencing uses it: a
 	// grant that does not count would still raise the counter.
 	RequireTrusted bool
-	// Cancelled, if not nil, makes the node drop the request if it is true before the request was written.
-	Cancelled *atomic.Bool
+	// Canceled, if not nil, makes the node drop the request if it is true before the request was written.
+	Canceled *atomic.Bool
 	// Written, if not nil, is set to true immediately before the request is written.
 	Written *atomic.Bool
 

@@ -78,7 +78,7 @@ func TestAnExtendWhoseAskerHasGoneIsNotSentAgainAsText(t *testing.T) {
 		require.NotContains(t, r.m.Counts(), "EVAL extend")
 		evals := r.m.Count("EVAL")
 		var over atomic.Bool
-		ext := r.ask(extend("a", "me"), cancelledBy(&over))
+		ext := r.ask(extend("a", "me"), canceledBy(&over))
 		synctest.Wait() // it is on the wire, and the master does not know its script
 		over.Store(true)
 		rel := r.ask(release("a", "me"), durably)
@@ -100,7 +100,7 @@ func TestAnExtendThatTimedOutAndIsOverIsNotSentAgainAsText(t *testing.T) {
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
 		r.m.Freeze()
 		var over atomic.Bool
-		require.Equal(t, node.Unknown, r.ask(extend("a", "me"), cancelledBy(&over)).result().Verdict)
+		require.Equal(t, node.Unknown, r.ask(extend("a", "me"), canceledBy(&over)).result().Verdict)
 		over.Store(true)
 		r.ask(release("a", "me"), durably)
 		time.Sleep(time.Second)

@@ -113,7 +113,7 @@ func (s *settlement) reply(c *Call, r reply) {
 		s.accept(c, c.Op.read(r.value))
 	case c.Op.script != nil && !c.f.asText && hasPrefix(r.err, "NOSCRIPT"):
 		c.f.asText = true
-		if c.Cancelled != nil && c.Cancelled.Load() {
+		if c.Canceled != nil && c.Canceled.Load() {
 			s.vote(c, unsent(ErrDropped))
 			return
 		}

@@ -52,7 +52,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		"a release in doubt":             {call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true},
 		"a release that is too large":    {call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true},
 		"an unknown script":              {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
-		"an unknown script, and no need": {call: anyCall(durable, func(c *Call) { c.Cancelled = &yes }), reply: reply{err: noScript}, want: ptr(unsent(ErrDropped))},
+		"an unknown script, and no need": {call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript}, want: ptr(unsent(ErrDropped))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

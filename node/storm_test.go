@@ -108,12 +108,12 @@ func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 	due := within(time.Duration(5+random.IntN(200)) * time.Millisecond)
 	var over atomic.Bool
 	a := &attempt{token: token}
-	a.acquire = s.ask(acquire("a", token), due, cancelledBy(&over))
+	a.acquire = s.ask(acquire("a", token), due, canceledBy(&over))
 	if random.IntN(4) > 0 {
 		a.acquire.result()
 	} // or give up before it has voted
 	if random.IntN(3) == 0 {
-		a.extend = s.ask(extend("a", token), due, cancelledBy(&over))
+		a.extend = s.ask(extend("a", token), due, canceledBy(&over))
 		if random.IntN(2) == 0 {
 			a.extend.result()
 		}

@@ -32,7 +32,7 @@ func (q *Quorum) Acquire(
 		enough = (*tally).fenceDecided
 	}
 	r := q.prepare(question{
-		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, cancelled: &l.released, first: first,
+		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, canceled: &l.released, first: first,
 		failures: failures, enough: enough,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Voter, c.Written, c.RequireTrusted = rec, &l.states[i].written, terms.Fencing
@@ -117,4 +117,4 @@ func (l *Lease) checkValidity() error {
 	return nil
 }
 
-var errTooLate = errors.New("the votes came when the validity was used up")
+var errTooLate = errors.New("the votes arrived when the validity was used up")

@@ -70,9 +70,8 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	assert.Equal(t, 7*time.Second, d.Wait)
 }
 
-// TestHeldOrNoQuorumWhateverTheOrder: whether somebody holds the lock or no majority answered is a fact, and which
-// answer comes first is not.
-func TestHeldOrNoQuorumWhateverTheOrder(t *testing.T) {
+// The error must not depend on which answer arrives first.
+func TestHeldOrNoQuorumDoesNotDependOnTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		votes string
@@ -97,12 +96,12 @@ func TestHeldOrNoQuorumWhateverTheOrder(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					q, fakes := council(t, len(tt.votes))
 					out := acquire(t, q, quorum.NoFirst)
-					for _, seat := range order {
-						v := node.Vote{Verdict: verdicts[tt.votes[seat]]}
+					for _, index := range order {
+						v := node.Vote{Verdict: verdicts[tt.votes[index]]}
 						if silence(&v) {
 							v.Err = errDown
 						}
-						fakes[seat].vote(t, "acquire", &v)
+						fakes[index].vote(t, "acquire", &v)
 						synctest.Wait()
 					}
 					o := decided(t, out)
@@ -147,7 +146,7 @@ func TestNoQuorumCarriesANodeErrorForEachThatFailed(t *testing.T) {
 	})
 }
 
-func TestVotesThatComeTooLateAreAFailureThoughAllGrant(t *testing.T) {
+func TestGrantsAfterTheValidityFailTheAcquire(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -183,14 +182,14 @@ func TestVotesThatComeTooLateAreAFailureThoughAllGrant(t *testing.T) {
 	}
 }
 
-// TestAFailureIsReleasedEverywhere: which nodes get a release, and which releases are pursued.
-func TestAFailureIsReleasedEverywhere(t *testing.T) {
+// The test also checks which of the releases are durable.
+func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name             string
-		vote             *node.Vote
-		released, pursue bool
-		giveUp           bool // may be given up when the key has expired
+		name              string
+		vote              *node.Vote
+		released, durable bool
+		giveUp            bool // may be given up when the key has expired
 	}{
 		{"granted", granted(), true, true, true},
 		{"denied", denied(), true, false, false},
@@ -220,20 +219,20 @@ func TestAFailureIsReleasedEverywhere(t *testing.T) {
 				}
 				require.Len(t, releases, 1)
 				r := releases[0]
-				assert.Equal(t, tt.pursue, r.Delivery.Durable, "pursued")
-				assert.Nil(t, r.Cancelled, "a release must not be dropped")
+				assert.Equal(t, tt.durable, r.Delivery.Durable)
+				assert.Nil(t, r.Canceled, "a release must not be dropped")
 				if tt.giveUp {
 					assert.Equal(t, asked.Add(terms.TTL+terms.Drift), r.Delivery.ExpiresAt)
 				} else {
 					assert.Zero(t, r.Delivery.ExpiresAt)
 				}
-				assert.Len(t, fakes[4].asked("release"), 1, "and on the one that did not answer")
+				assert.Len(t, fakes[4].asked("release"), 1, "the node that did not answer gets a release, too")
 			})
 		})
 	}
 }
 
-func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
+func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
@@ -245,22 +244,22 @@ func TestACancelledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		}()
 		synctest.Wait()
 		fakes[0].vote(t, "acquire", granted())
-		void := fakes[0].asked("acquire")[0].Cancelled
-		assert.False(t, void.Load())
+		canceled := fakes[0].asked("acquire")[0].Canceled
+		assert.False(t, canceled.Load())
 		cancel(errDown)
 		o := decided(t, out)
 		require.ErrorIs(t, o.err, context.Canceled)
-		assert.True(t, void.Load(), "what was not written is dropped")
+		assert.True(t, canceled.Load(), "an unwritten request is dropped")
 		for _, f := range fakes {
 			require.Len(t, f.asked("release"), 1)
 			assert.True(t, f.asked("release")[0].Delivery.Durable)
 		}
 		fakes[1].vote(t, "acquire", granted())
-		fakes[2].vote(t, "acquire", granted()) // a majority, too late: nobody is told
+		fakes[2].vote(t, "acquire", granted()) // a majority, too late: Acquire has returned
 	})
 }
 
-func TestNothingIsAskedOnAnEndedContext(t *testing.T) {
+func TestAcquireAsksNobodyOnAnEndedContext(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -274,7 +273,7 @@ func TestNothingIsAskedOnAnEndedContext(t *testing.T) {
 	}
 }
 
-func TestScoutThatDeniesSparesTheOthers(t *testing.T) {
+func TestOthersAreNotAskedIfTheFirstNodeDenies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
@@ -285,12 +284,12 @@ func TestScoutThatDeniesSparesTheOthers(t *testing.T) {
 		require.ErrorAs(t, decided(t, out).err, &d)
 		assert.True(t, d.Alone)
 		assert.Len(t, fakes[1].asked("release"), 1)
-		assert.Empty(t, fakes[0].calls, "nothing of ours was written there")
+		assert.Empty(t, fakes[0].calls, "nothing was written there")
 		assert.Empty(t, fakes[2].calls)
 	})
 }
 
-func TestScoutThatGrantsOrFailsIsFollowedByTheOthers(t *testing.T) {
+func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -313,23 +312,23 @@ func TestScoutThatGrantsOrFailsIsFollowedByTheOthers(t *testing.T) {
 				for _, i := range []int{0, 1, 3, 4} {
 					require.Len(t, fakes[i].asked("acquire"), 1)
 					c := fakes[i].asked("acquire")[0]
-					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each has its own time")
+					assert.Equal(t, asked.Add(30*time.Millisecond+terms.Timeout), c.Deadline, "each request has its own deadline")
 					assert.Equal(t, asked.Add(30*time.Millisecond), c.Asked)
 				}
-				assert.Len(t, fakes[2].asked("acquire"), 1, "nobody is asked twice")
+				assert.Len(t, fakes[2].asked("acquire"), 1, "no node is asked twice")
 				for i := range tt.need {
 					pending(t, out, "too few grants")
 					fakes[[]int{0, 1, 3}[i]].vote(t, "acquire", granted())
 				}
 				o := decided(t, out)
 				require.NoError(t, o.err)
-				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until(), "from the first byte, the scout's")
+				assert.Equal(t, asked.Add(terms.TTL-terms.Drift), o.lease.Until(), "counted from the first request")
 			})
 		})
 	}
 }
 
-func TestScoutOfOne(t *testing.T) {
+func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 	t.Parallel()
 	for _, v := range []*node.Vote{granted(), denied(), failed(), unknown()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -341,7 +340,7 @@ func TestScoutOfOne(t *testing.T) {
 	}
 }
 
-func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
+func TestAcquireCanceledBeforeTheOthersAreAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
@@ -358,7 +357,7 @@ func TestScoutCancelledBeforeTheOthersAreAsked(t *testing.T) {
 		fakes[0].vote(t, "acquire", granted()) // late
 		for _, f := range fakes[1:] {
 			for _, c := range f.asked("acquire") {
-				assert.True(t, c.Cancelled.Load(), "asked behind the release, but never written")
+				assert.True(t, c.Canceled.Load(), "submitted after the release, but never written")
 			}
 			assert.Empty(t, f.asked("release"))
 		}
@@ -372,15 +371,15 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 			q, fakes := council(t, 3)
 			out := acquire(t, q, quorum.NoFirst)
 			seen := false
-			for _, seat := range order {
+			for _, index := range order {
 				switch {
-				case seat == 0:
+				case index == 0:
 					fakes[0].vote(t, "acquire", failed())
 				case seen:
-					fakes[seat].vote(t, "acquire", from("twin", denied()))
+					fakes[index].vote(t, "acquire", from("twin", denied()))
 				default:
 					seen = true
-					fakes[seat].vote(t, "acquire", from("twin", granted()))
+					fakes[index].vote(t, "acquire", from("twin", granted()))
 				}
 			}
 			require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum, "order %v", order)
@@ -388,18 +387,18 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 	})
 }
 
-func TestWhatAPersonMustMendEndsTheWaiting(t *testing.T) {
+func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 	t.Parallel()
 	identity := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}} }
 	for _, tt := range []struct {
-		name  string
-		votes []*node.Vote
-		stuck bool
+		name      string
+		votes     []*node.Vote
+		permanent bool
 	}{
 		{"a majority", []*node.Vote{identity(), identity(), granted()}, true},
 		{"a minority", []*node.Vote{identity(), failed(), granted()}, false},
 		{"a majority, with others down", []*node.Vote{failed(), identity(), identity(), failed(), identity()}, true},
-		{"what heals", []*node.Vote{failed(), failed(), unknown()}, false},
+		{"temporary failures", []*node.Vote{failed(), failed(), unknown()}, false},
 		{"one server under three names", []*node.Vote{from("x", granted()), from("x", denied()), from("x", denied())}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -409,63 +408,64 @@ func TestWhatAPersonMustMendEndsTheWaiting(t *testing.T) {
 				f.answers(tt.votes[i])
 			}
 			var err error
-			faults := q.NewPermanentFailures()
-			for range 2 { // a round is decided before every node has spoken; the next one knows
-				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
+			failures := q.NewPermanentFailures()
+			for range 2 { // a round may be decided before every node has voted; the next one knows all votes
+				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 			}
-			var stuck *quorum.PermanentError
-			assert.Equal(t, tt.stuck, assertAs(err, &stuck))
+			var permanent *quorum.PermanentError
+			assert.Equal(t, tt.permanent, assertAs(err, &permanent))
 		})
 	}
 }
 
-func TestAMendedNodeIsNotBrokenAnyMore(t *testing.T) {
+func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	refused := &node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}}
 	for _, f := range fakes {
 		f.answers(refused)
 	}
-	var stuck *quorum.PermanentError
-	faults := q.NewPermanentFailures()
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
-	require.ErrorAs(t, err, &stuck)
+	var permanent *quorum.PermanentError
+	failures := q.NewPermanentFailures()
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	require.ErrorAs(t, err, &permanent)
 	fakes[0].answers(from("a", granted()))
-	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown})) // OOM, say: it tells who it is
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, faults)
+	// An error reply such as OOM also identifies the server.
+	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown}))
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	assert.False(t, assertAs(err, &stuck))
+	assert.False(t, assertAs(err, &permanent))
 }
 
-// TestOneCallersFaultsAreNotAnothers: a right may be missing for the names of one of them only.
-func TestOneCallersFaultsAreNotAnothers(t *testing.T) {
+// A right may be missing only for the names that one caller locks.
+func TestPermanentFailuresAreSeparateForEachCaller(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	for _, f := range fakes {
 		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
-	var stuck *quorum.PermanentError
+	var permanent *quorum.PermanentError
 	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
-	require.ErrorAs(t, err, &stuck)
+	require.ErrorAs(t, err, &permanent)
 	for _, f := range fakes {
 		f.answers(failed())
 	}
 	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
-	assert.False(t, assertAs(err, &stuck), "they are down, no more")
+	assert.False(t, assertAs(err, &permanent), "the nodes are only down")
 }
 
-// TestAnAnswerToAReleaseDoesNotMendANode: a node that refuses SET may well answer the release of the failure.
-func TestAnAnswerToAReleaseDoesNotMendANode(t *testing.T) {
+// A node that refuses SET may answer the release of the failed acquire.
+func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
 		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
-		var stuck *quorum.PermanentError
-		faults := q.NewPermanentFailures()
+		var permanent *quorum.PermanentError
+		failures := q.NewPermanentFailures()
 		for round := range 2 {
-			out := acquireAgain(t, q, quorum.NoFirst, faults)
+			out := acquireAgain(t, q, quorum.NoFirst, failures)
 			for i, f := range fakes {
 				f.vote(t, "acquire", []*node.Vote{failed(), failed(), refused, refused, refused}[i])
 				synctest.Wait()
@@ -475,13 +475,13 @@ func TestAnAnswerToAReleaseDoesNotMendANode(t *testing.T) {
 			}
 			o := decided(t, out)
 			require.ErrorIs(t, o.err, quorum.ErrNoQuorum)
-			assert.Equal(t, round == 1, assertAs(o.err, &stuck), "round %d", round)
+			assert.Equal(t, round == 1, assertAs(o.err, &permanent), "round %d", round)
 		}
 	})
 }
 
-// TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst: who denied first, and was set right by the one that granted.
-func TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst(t *testing.T) {
+// A grant from another name of a server overrules the denial that arrived first.
+func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	for grants := range 3 {
 		q, fakes := council(t, 3)
@@ -492,7 +492,7 @@ func TestATwinIsBrokenWhicheverOfItsNamesAnswersFirst(t *testing.T) {
 			}
 		}
 		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
-		var stuck *quorum.PermanentError
-		require.ErrorAs(t, err, &stuck, "name %d granted", grants)
+		var permanent *quorum.PermanentError
+		require.ErrorAs(t, err, &permanent, "name %d granted", grants)
 	}
 }

@@ -25,7 +25,7 @@ func (prompt) Suspect() bool                              { return false }
 func (prompt) Listen(string, func()) (stop func())        { return func() {} }
 func (prompt) Close(time.Time) (unconfirmed int)          { return 0 }
 
-// BenchmarkRounds is what a lock and an unlock cost beside the masters and the way there.
+// BenchmarkRounds measures a lock and an unlock without masters and network.
 func BenchmarkRounds(b *testing.B) {
 	for _, n := range []int{1, 5, 9} {
 		b.Run(fmt.Sprint(n, " nodes"), func(b *testing.B) {

@@ -21,7 +21,7 @@ func (t *Tally) Add(index int, v node.Vote) string {
 // Counts returns the numbers of grants, denials, and neither.
 func (t *Tally) Counts() (granted, denied, silent int) { return t.granted, t.denied, t.silent }
 
-// VoteOf returns what counts for a index.
+// VoteOf returns the vote that counts for the node at index.
 func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index] }
 
 func (t *Tally) Held() bool          { return t.held() }
@@ -46,13 +46,13 @@ func (n *MajorityNotifier) MajorityFree(asked uint64)      { n.majorityFree(aske
 func (n *MajorityNotifier) Last() uint64                   { return n.last }
 
 // Numbers returns the numbers of the messages that the notifier remembers.
-func (n *MajorityNotifier) Numbers() (heard, refuted []uint64, last, woken uint64) {
-	return n.heard, n.refuted, n.last, n.woken
+func (n *MajorityNotifier) Numbers() (received, refuted []uint64, last, woken uint64) {
+	return n.received, n.refuted, n.last, n.woken
 }
 
 // Clone returns a copy.
 func (n *MajorityNotifier) Clone() *MajorityNotifier {
 	c := *n
-	c.heard, c.refuted = slices.Clone(n.heard), slices.Clone(n.refuted)
+	c.received, c.refuted = slices.Clone(n.received), slices.Clone(n.refuted)
 	return &c
 }

@@ -35,7 +35,7 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	l.mu.Unlock()
 	rec := &recorder{lease: l, record: (*keyState).extension}
 	r := l.q.prepare(question{
-		op: op, timeout: l.terms.Timeout, cancelled: &l.released, first: NoFirst, enough: (*tally).clear,
+		op: op, timeout: l.terms.Timeout, canceled: &l.released, first: NoFirst, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
 			c.Voter, c.Written = rec, &l.states[i].written
 			l.mu.Lock()

@@ -34,25 +34,25 @@ func from(runID string, v *node.Vote) *node.Vote {
 type fake struct {
 	name string
 
-	mu      sync.Mutex
-	script  func(op string) *node.Vote // nil, or a nil vote: keep the call
-	calls   []*node.Call
-	spawn   func(func() error)
-	tell    func(error)
-	suspect bool
-	bindErr error
-	heard   map[string][]func()
-	stopped int
-	left    int // what Close reports
-	closeBy time.Time
+	mu          sync.Mutex
+	script      func(op string) *node.Vote // nil, or a nil vote: keep the call
+	calls       []*node.Call
+	spawn       func(func() error)
+	onHealth    func(error)
+	suspect     bool
+	bindErr     error
+	subscribers map[string][]func()
+	stopped     int
+	left        int // what Close reports
+	closeBy     time.Time
 }
 
 var _ quorum.Node = (*fake)(nil)
 
 func (f *fake) Name() string { return f.name }
 
-func (f *fake) Bind(spawn func(func() error), tell func(error)) error {
-	f.spawn, f.tell = spawn, tell
+func (f *fake) Bind(spawn func(func() error), onHealth func(error)) error {
+	f.spawn, f.onHealth = spawn, onHealth
 	return f.bindErr
 }
 
@@ -71,10 +71,10 @@ func (f *fake) Submit(c *node.Call) {
 
 func (f *fake) Suspect() bool { return f.suspect }
 
-func (f *fake) Listen(channel string, heard func()) (stop func()) {
+func (f *fake) Listen(channel string, notify func()) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.heard[channel] = append(f.heard[channel], heard)
+	f.subscribers[channel] = append(f.subscribers[channel], notify)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -112,7 +112,7 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 	c.Voter.Vote(c.Index, *v)
 }
 
-// ops are operations with nothing in them: the fakes look at their names only.
+// ops are operations without arguments: the fakes look only at their names.
 type ops struct{}
 
 func (ops) Acquire() *node.Op      { return node.Command("acquire", nil) }
@@ -128,7 +128,7 @@ func council(t testing.TB, n int, change ...func(*quorum.Config)) (*quorum.Quoru
 	cfg := quorum.Config{Clock: clock.System}
 	var fakes []*fake
 	for i := range n {
-		f := &fake{name: string(rune('A' + i)), heard: make(map[string][]func())}
+		f := &fake{name: string(rune('A' + i)), subscribers: make(map[string][]func())}
 		fakes = append(fakes, f)
 		cfg.Nodes = append(cfg.Nodes, f)
 	}
@@ -146,18 +146,18 @@ type outcome struct {
 	err   error
 }
 
-// acquire calls Acquire behind the test, in a bubble, and returns once everything stands still.
-func acquire(t *testing.T, q *quorum.Quorum, scout int) <-chan outcome {
+// acquire calls Acquire in a goroutine of a bubble, and returns once every goroutine waits.
+func acquire(t *testing.T, q *quorum.Quorum, first int) <-chan outcome {
 	t.Helper()
-	return acquireAgain(t, q, scout, q.NewPermanentFailures())
+	return acquireAgain(t, q, first, q.NewPermanentFailures())
 }
 
-func acquireAgain(t *testing.T, q *quorum.Quorum, scout int, faults *quorum.PermanentFailures) <-chan outcome {
+func acquireAgain(t *testing.T, q *quorum.Quorum, first int, failures *quorum.PermanentFailures) <-chan outcome {
 	t.Helper()
 	out := make(chan outcome, 1)
 	ctx := t.Context()
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, terms, scout, faults)
+		lease, err := q.Acquire(ctx, ops{}, terms, first, failures)
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()
@@ -188,7 +188,7 @@ func decided(t *testing.T, out <-chan outcome) outcome {
 	}
 }
 
-// held is a lease on all nodes, acquired with their answers to come.
+// held returns a lease that all nodes granted. They keep all later calls until vote is called.
 func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	t.Helper()
 	for _, f := range fakes {

@@ -59,7 +59,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(question{
-		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, cancelled: &l.released, first: NoFirst,
+		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
 		each: func(i int, _ *node.Call) *node.Vote {
 			if v := granted[i]; v.Verdict == node.Granted {

@@ -39,9 +39,9 @@ func fencedOverThree(t *testing.T) (<-chan outcome, []*fake) {
 	return out, fakes
 }
 
-// Two readers that come together see different counts, and each writes back what it saw. Who finds more there than it
-// wrote shares that.
-func TestATokenThatOthersRaisedMeanwhileIsSharedWithThem(t *testing.T) {
+// Two concurrent readers see different counts, and each writes back the count that it saw. The reader that finds a
+// larger count shares it.
+func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out, fakes := fencedOverThree(t)
@@ -63,7 +63,7 @@ func TestATokenThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out, fakes := fencedOverThree(t)
-		fakes[0].vote(t, "raise", denied()) // the lease's own token is not there any more
+		fakes[0].vote(t, "raise", denied()) // the lease's token is gone
 		fakes[2].vote(t, "raise", denied())
 		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
 		assert.Len(t, fakes[0].asked("raise"), 1)

@@ -2,40 +2,40 @@ package quorum
 
 import "github.com/redlock-go/redlock/node"
 
-// keptVote is a vote that arrived while the round was gated.
-type keptVote struct {
+// deferredVote is a vote that arrived while the round was gated.
+type deferredVote struct {
 	index int
 	vote  node.Vote
 }
 
-// gate makes the round keep its votes back until open is called. It allows the caller to start the round with a mutex
+// gate makes the round defer its votes until open is called. It allows the caller to start the round with a mutex
 // held: a node that refuses a call votes immediately, and callbacks must not run under a mutex.
 func (r *round) gate() { r.gated.Store(true) }
 
-// open ends the gate and counts the votes that were kept back.
+// open ends the gate and counts the deferred votes.
 func (r *round) open() {
 	r.mu.Lock()
-	kept := r.kept
-	r.kept = nil
+	deferred := r.deferred
+	r.deferred = nil
 	r.gated.Store(false)
 	r.mu.Unlock()
-	r.countKept(kept)
+	r.countDeferred(deferred)
 }
 
-// keep keeps a vote back if the round is gated, and reports whether it is.
-func (r *round) keep(index int, v node.Vote) bool {
+// deferVote defers a vote if the round is gated, and reports whether it is.
+func (r *round) deferVote(index int, v node.Vote) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.gated.Load() {
-		r.kept = append(r.kept, keptVote{index, v})
+		r.deferred = append(r.deferred, deferredVote{index, v})
 		return true
 	}
 	return false
 }
 
-func (r *round) countKept(kept []keptVote) {
-	if len(kept) > 0 {
-		defer r.countKept(kept[1:]) // also if the callback panics
-		r.Vote(kept[0].index, kept[0].vote)
+func (r *round) countDeferred(deferred []deferredVote) {
+	if len(deferred) > 0 {
+		defer r.countDeferred(deferred[1:]) // also if the callback panics
+		r.Vote(deferred[0].index, deferred[0].vote)
 	}
 }

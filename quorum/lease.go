@@ -37,7 +37,7 @@ type Lease struct {
 	order sync.Mutex // held while an extension is made and submitted
 
 	mu     sync.Mutex
-	frozen bool // until does not move any more
+	frozen bool // until is final
 	ops    Ops
 	until  time.Time     // zero: the lease was never held
 	cap    time.Time     // the latest value of until; zero: no cap

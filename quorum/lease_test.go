@@ -1,7 +1,7 @@
 package quorum_test
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,37 +14,38 @@ import (
 )
 
 // errOpen stands for a done that was not called yet.
-var errOpen = fmt.Errorf("not told yet")
+var errOpen = errors.New("done was not called yet")
 
-// told returns a done and what it was told: errOpen before. It must not be told twice.
-func told(t testing.TB) (done func(error), said func() error) {
+// newDone returns a done, and a function that returns its result: errOpen before the call. A second call of done fails
+// the test.
+func newDone(t testing.TB) (done func(error), result func() error) {
 	t.Helper()
 	err, calls := errOpen, 0
 	return func(e error) {
 		calls++
 		err = e
-		assert.Equal(t, 1, calls, "told twice")
+		assert.Equal(t, 1, calls, "done was called twice")
 	}, func() error { return err }
 }
 
-// unheard is a done of a release that does not look at how many heard of it.
-func unheard(done func(error)) func(int64, error) {
+// ignoringSubscribers returns a done for Release that ignores the number of subscribers.
+func ignoringSubscribers(done func(error)) func(int64, error) {
 	return func(_ int64, err error) { done(err) }
 }
 
-func TestAReleaseSaysHowManyHeardOfIt(t *testing.T) {
+func TestAReleaseReturnsTheNumberOfSubscribers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		lease := held(t, q, fakes)
-		var heard int64
+		var subscribers int64
 		lease.Release(false, func(n int64, err error) {
-			heard = n
+			subscribers = n
 			assert.NoError(t, err)
 		})
 		fakes[0].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 1})
 		fakes[1].vote(t, "release", &node.Vote{Verdict: node.Granted, Number: 4})
-		assert.Equal(t, int64(3), heard, "one master may not have told them")
+		assert.Equal(t, int64(3), subscribers, "one master may have reached fewer")
 	})
 }
 
@@ -65,7 +66,7 @@ func TestExtendNeedsAMajority(t *testing.T) {
 		{"three healed it, which does not count yet", []*node.Vote{healed(), healed(), healed(), granted(), granted()}, quorum.ErrGone},
 		{"two healed it, three kept it", []*node.Vote{healed(), healed(), granted(), granted(), granted()}, nil},
 		{"healing is no vote", []*node.Vote{healed(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
-		{"nobody answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
+		{"no node answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,60 +76,60 @@ func TestExtendNeedsAMajority(t *testing.T) {
 				before := lease.Until()
 				time.Sleep(3 * time.Second)
 				asked := time.Now()
-				done, said := told(t)
+				done, result := newDone(t)
 				lease.Extend(done)
 				for i, f := range fakes {
 					f.vote(t, "extend", tt.votes[i])
 				}
 				if tt.want == nil {
-					require.NoError(t, said())
+					require.NoError(t, result())
 					assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
 					return
 				}
-				require.ErrorIs(t, said(), tt.want)
+				require.ErrorIs(t, result(), tt.want)
 				assert.Equal(t, before, lease.Until(), "unchanged")
 			})
 		})
 	}
 }
 
-func TestExtendTellsAtTheVoteThatDecides(t *testing.T) {
+func TestExtendReportsAtTheDecidingVote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 5)
 		lease := held(t, q, fakes)
-		done, said := told(t)
+		done, result := newDone(t)
 		lease.Extend(done)
 		fakes[0].vote(t, "extend", denied())
 		fakes[1].vote(t, "extend", failed())
 		fakes[2].vote(t, "extend", granted())
 		fakes[3].vote(t, "extend", granted())
-		require.ErrorIs(t, said(), errOpen)
+		require.ErrorIs(t, result(), errOpen)
 		fakes[4].vote(t, "extend", granted())
-		require.NoError(t, said())
+		require.NoError(t, result())
 	})
 }
 
-func TestAnExtensionCountsFromItsAskingAndNeverShortens(t *testing.T) {
+func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 1)
 		lease := held(t, q, fakes)
 		time.Sleep(time.Second)
 		first := time.Now()
-		done1, said1 := told(t)
+		done1, result1 := newDone(t)
 		lease.Extend(done1)
 		time.Sleep(time.Second)
 		second := time.Now()
-		done2, said2 := told(t)
+		done2, result2 := newDone(t)
 		lease.Extend(done2)
 		time.Sleep(time.Second)
 		calls := fakes[0].asked("extend")
 		calls[1].Voter.Vote(0, *granted())
-		require.NoError(t, said2())
+		require.NoError(t, result2())
 		assert.Equal(t, second.Add(terms.TTL-terms.Drift), lease.Until())
 		calls[0].Voter.Vote(0, *granted())
-		require.NoError(t, said1())
+		require.NoError(t, result1())
 		assert.Equal(t, second.Add(terms.TTL-terms.Drift), lease.Until(), "the one asked at %v came later and promises less", first)
 	})
 }
@@ -142,16 +143,16 @@ func TestAnExtensionThatComesAfterTheDeadlineDoesNotCount(t *testing.T) {
 				q, fakes := council(t, 3)
 				lease := held(t, q, fakes)
 				before := lease.Until()
-				done, said := told(t)
+				done, result := newDone(t)
 				lease.Extend(done)
 				fakes[0].vote(t, "extend", granted())
 				time.Sleep(time.Until(before) + late)
 				fakes[1].vote(t, "extend", granted())
 				if late < 0 {
-					require.NoError(t, said())
+					require.NoError(t, result())
 					return
 				}
-				require.ErrorIs(t, said(), quorum.ErrEnded)
+				require.ErrorIs(t, result(), quorum.ErrEnded)
 				assert.Equal(t, before, lease.Until())
 			})
 		})
@@ -162,21 +163,21 @@ func TestAReleasedLeaseIsNotExtended(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	lease := held(t, q, fakes)
-	pending, saidPending := told(t)
+	pending, pendingResult := newDone(t)
 	lease.Extend(pending)
 	before := lease.Until()
 	lease.Release(false, nil)
 	for _, f := range fakes {
-		assert.True(t, f.asked("extend")[0].Cancelled.Load(), "dropped where it was not written yet")
+		assert.True(t, f.asked("extend")[0].Canceled.Load(), "an unwritten extension is dropped")
 		f.vote(t, "extend", granted())
 	}
-	require.ErrorIs(t, saidPending(), quorum.ErrEnded)
+	require.ErrorIs(t, pendingResult(), quorum.ErrEnded)
 	assert.Equal(t, before, lease.Until())
 
-	done, said := told(t)
+	done, result := newDone(t)
 	lease.Extend(done)
-	require.ErrorIs(t, said(), quorum.ErrEnded)
-	assert.Len(t, fakes[0].asked("extend"), 1, "and nothing more is sent")
+	require.ErrorIs(t, result(), quorum.ErrEnded)
+	assert.Len(t, fakes[0].asked("extend"), 1, "nothing more is sent")
 }
 
 func TestMaxHoldCapsTheLease(t *testing.T) {
@@ -204,7 +205,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 	})
 }
 
-func TestReleaseSaysWhatAMajoritySaid(t *testing.T) {
+func TestReleaseReturnsWhatAMajorityAnswered(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -216,21 +217,21 @@ func TestReleaseSaysWhatAMajoritySaid(t *testing.T) {
 		{"no longer there", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
 		{"some gone, a majority answered", []*node.Vote{denied(), denied(), granted(), granted(), unknown()}, nil},
 		{"too few answer", []*node.Vote{granted(), granted(), unknown(), unknown(), failed()}, quorum.ErrNoQuorum},
-		{"nobody answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
+		{"no node answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			q, fakes := council(t, 5)
 			lease := held(t, q, fakes)
-			done, said := told(t)
-			lease.Release(false, unheard(done))
+			done, result := newDone(t)
+			lease.Release(false, ignoringSubscribers(done))
 			for i, f := range fakes {
 				f.vote(t, "release", tt.votes[i])
 			}
 			if tt.want == nil {
-				require.NoError(t, said())
+				require.NoError(t, result())
 			} else {
-				require.ErrorIs(t, said(), tt.want)
+				require.ErrorIs(t, result(), tt.want)
 			}
 		})
 	}
@@ -240,42 +241,41 @@ func TestReleaseReturnsAtTheMajority(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 5)
 	lease := held(t, q, fakes)
-	done, said := told(t)
-	lease.Release(false, unheard(done))
+	done, result := newDone(t)
+	lease.Release(false, ignoringSubscribers(done))
 	fakes[0].vote(t, "release", granted())
 	fakes[2].vote(t, "release", granted())
-	require.ErrorIs(t, said(), errOpen)
+	require.ErrorIs(t, result(), errOpen)
 	fakes[4].vote(t, "release", granted())
-	require.NoError(t, said())
+	require.NoError(t, result())
 
-	again, saidAgain := told(t)
-	lease.Release(false, unheard(again))
-	require.ErrorIs(t, saidAgain(), quorum.ErrEnded)
+	again, againResult := newDone(t)
+	lease.Release(false, ignoringSubscribers(again))
+	require.ErrorIs(t, againResult(), quorum.ErrEnded)
 	for _, f := range fakes {
 		assert.Len(t, f.asked("release"), 1, "only the first call does anything")
 	}
 }
 
-// TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued: the release must outlive whatever of ours may still reach
-// the node.
-func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
+// The release must outlive every request that may still reach the node.
+func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name           string
-		acquire        *node.Vote
-		extend         *node.Vote // nil: not answered yet
-		pursue, giveUp bool
+		name            string
+		acquire         *node.Vote
+		extend          *node.Vote // nil: not answered yet
+		durable, giveUp bool
 	}{
 		{"extended", granted(), granted(), true, true},
 		{"healed", denied(), healed(), true, true},
-		{"another's", granted(), denied(), false, false},
+		{"held by another", granted(), denied(), false, false},
 		{"never executed", granted(), failed(), true, true},
-		{"never executed, and never was", unsent(), unsent(), false, false},
+		{"neither operation was executed", unsent(), unsent(), false, false},
 		{"perhaps executed", granted(), unknown(), true, false},
-		{"perhaps executed, where there was nothing", denied(), unknown(), true, false},
-		{"under way", granted(), nil, true, false},
-		{"under way, where there was nothing", denied(), nil, true, false},
-		{"under way, where nothing was ever sent", unsent(), nil, true, false},
+		{"perhaps executed, the acquire denied", denied(), unknown(), true, false},
+		{"in flight", granted(), nil, true, false},
+		{"in flight, the acquire denied", denied(), nil, true, false},
+		{"in flight, the acquire unsent", unsent(), nil, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -292,7 +292,7 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 			}
 			lease.Release(false, nil)
 			releases := fakes[0].asked("release")
-			if !tt.pursue {
+			if !tt.durable {
 				for _, r := range releases {
 					assert.False(t, r.Delivery.Durable)
 				}
@@ -305,7 +305,7 @@ func TestWhatAnExtensionLearnsDecidesHowItsReleaseIsPursued(t *testing.T) {
 	}
 }
 
-func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
+func TestAnImportedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
@@ -316,15 +316,15 @@ func TestAnAdoptedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 		for _, f := range fakes[:2] {
 			require.Len(t, f.asked("release"), 1)
 			assert.True(t, f.asked("release")[0].Delivery.Durable)
-			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt, "how long its keys live is not known")
+			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt, "the TTL of its keys is unknown")
 		}
 		require.Len(t, fakes[2].asked("release"), 1)
 		assert.False(t, fakes[2].asked("release")[0].Delivery.Durable)
 	})
 }
 
-// A node needs to know which of its connections may hold something of ours.
-func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
+// A node needs that time to know which of its lost connections may still deliver a request.
+func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
@@ -337,11 +337,11 @@ func TestAReleaseSaysSinceWhenThereIsSomethingToRelease(t *testing.T) {
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
 
 		q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
-		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "nobody knows")
+		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "an imported lease does not know it")
 	})
 }
 
-func TestAnAdoptedLeaseIsCapped(t *testing.T) {
+func TestAnImportedLeaseIsCapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, _ := council(t, 3)
@@ -353,9 +353,9 @@ func TestAnAdoptedLeaseIsCapped(t *testing.T) {
 	})
 }
 
-// An adopted lease may have longer to live than an extension gives it. From the sending on its keys may have the
-// shorter TTL, whether anybody hears of it or not, and then they are somebody else's before the old deadline.
-func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
+// An imported lease may have more time left than an extension gives it. Once the extension was sent, the keys may have
+// the shorter TTL, even if its answer is lost. Another holder may then have them before the old deadline.
+func TestAnExtensionThatShortensCountsFromItsSending(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -373,25 +373,25 @@ func TestAnExtensionThatShortensIsBelievedFromItsSendingOn(t *testing.T) {
 				lease := q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
 				time.Sleep(time.Second)
 				ends := time.Now().Add(terms.TTL - terms.Drift)
-				done, said := told(t)
+				done, result := newDone(t)
 				lease.Extend(done)
 				for _, f := range fakes {
 					require.Len(t, f.asked("extend"), 1)
 				}
-				require.ErrorIs(t, said(), errOpen)
-				assert.Equal(t, ends, lease.Until(), "nobody has answered yet")
+				require.ErrorIs(t, result(), errOpen)
+				assert.Equal(t, ends, lease.Until(), "no node has answered yet")
 				time.Sleep(time.Second)
 				for _, f := range fakes {
 					f.vote(t, "extend", tt.vote)
 				}
-				require.ErrorIs(t, said(), tt.want)
+				require.ErrorIs(t, result(), tt.want)
 				assert.Equal(t, ends, lease.Until())
 			})
 		})
 	}
 }
 
-// kind is operations that say whose they are.
+// kind are operations that carry the name of their kind.
 type kind struct {
 	ops
 	name string
@@ -399,7 +399,7 @@ type kind struct {
 
 func (k kind) Extend(int64) *node.Op { return node.Command("extend", nil).About(k.name) }
 
-// An extension as the old kind that reached a node behind one as the new kind would turn the token back.
+// If a node executed an extension as the old kind after one as the new kind, the key would get the old kind again.
 func TestALeaseTurnsIntoAnotherKindBetweenExtensions(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
@@ -481,7 +481,7 @@ func TestReadWaitsForAllOrUntilItIsClear(t *testing.T) {
 	}
 }
 
-func TestReadWithoutAMajorityReturnsWhatCame(t *testing.T) {
+func TestReadWithoutAMajorityReturnsTheAnswersThatArrived(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	fakes[0].answers(failed())

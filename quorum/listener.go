@@ -84,7 +84,7 @@ func (l *Listener) observe(c *node.Call, asked uint64) {
 	c.Voter = &observer{listener: l, asked: asked, next: c.Voter}
 }
 
-// observer tells a Listener which nodes did not report the lock as free.
+// observer records in a Listener which nodes did not report the lock as free.
 type observer struct {
 	listener *Listener
 	asked    uint64
@@ -100,7 +100,7 @@ func (o *observer) Vote(index int, v node.Vote) {
 	o.next.Vote(index, v)
 }
 
-// majorityFree tells the notifier that a majority granted a probe.
+// majorityFree records in the notifier that a majority granted a probe.
 func (l *Listener) majorityFree(asked uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,32 +1,32 @@
 package quorum
 
-// majorityNotifier decides when a waiter has to try again, from the release messages of the nodes and from what the
-// waiter was answered when it asked the nodes whether the lock is free. It is plain arithmetic.
+// majorityNotifier decides when a waiter has to try again, from the nodes' release messages and from their answers when
+// the waiter asked whether the lock is free. It is plain arithmetic.
 //
-// A message says that the lock became free on its node. It counts until the node says the contrary: until the node
-// reports, to a question asked after the message arrived, that the lock is not free, or fails to answer. The waiter is
-// woken when the messages that count come from a majority. So a late message of an earlier release can wake the waiter
+// A message says that the lock became free on its node. It counts until the node, asked after the message arrived,
+// reports that the lock is not free, or fails to answer. The waiter is woken when the messages that count come from a
+// majority. So a late message of an earlier release can wake the waiter
 // too early, but cannot replace a message of the next release: the waiter asks the nodes before it waits again.
 //
 // A message does not identify its release. An identifier would not help: readers that leave at the same time may leave
 // in a different order on each node, and then no release is the last one on a majority.
 type majorityNotifier struct {
-	need    int
-	heard   []uint64 // by node: the number of its last message; 0: none
-	refuted []uint64 // by node: the number of the last message that does not count any more
-	last    uint64   // the number of the last message of all nodes
-	woken   uint64   // the number of the last message when the waiter was last woken
-	armed   bool     // the waiter is waiting
+	need     int
+	received []uint64 // by node: the number of its last message; 0: none
+	refuted  []uint64 // by node: the number of the last message that no longer counts
+	last     uint64   // the number of the last message of all nodes
+	woken    uint64   // the number of the last message when the waiter was last woken
+	armed    bool     // the waiter is waiting
 }
 
 func newMajorityNotifier(nodes, need int) majorityNotifier {
-	return majorityNotifier{need: need, heard: make([]uint64, nodes), refuted: make([]uint64, nodes)}
+	return majorityNotifier{need: need, received: make([]uint64, nodes), refuted: make([]uint64, nodes)}
 }
 
 // message counts a message of a node. It reports whether to wake the waiter.
 func (n *majorityNotifier) message(index int) bool {
 	n.last++
-	n.heard[index] = n.last
+	n.received[index] = n.last
 	return n.wake()
 }
 
@@ -39,10 +39,10 @@ func (n *majorityNotifier) arm() bool {
 // wake reports whether a majority has sent messages that count, one of them since the waiter was last woken.
 func (n *majorityNotifier) wake() bool {
 	count, news := 0, false
-	for i, heard := range n.heard {
-		if heard > n.refuted[i] {
+	for i, received := range n.received {
+		if received > n.refuted[i] {
 			count++
-			news = news || heard > n.woken
+			news = news || received > n.woken
 		}
 	}
 	if !n.armed || !news || count < n.need {

@@ -247,8 +247,8 @@ func (m *modelState) vote(i int) {
 // key identifies the state. Only the order of the message numbers matters, and not which of several equal nodes is in
 // which state.
 func (m *modelState) key() string {
-	heard, refuted, last, woken := m.notifier.Numbers()
-	numbers := slices.Concat(heard, refuted, []uint64{last, woken, m.asked})
+	received, refuted, last, woken := m.notifier.Numbers()
+	numbers := slices.Concat(received, refuted, []uint64{last, woken, m.asked})
 	for _, node := range m.nodes {
 		for _, p := range node.probes {
 			numbers = append(numbers, p.asked)
@@ -263,7 +263,7 @@ func (m *modelState) key() string {
 		for _, p := range node.probes {
 			probes = append(probes, fmt.Sprint(rank(p.asked), p.current, p.voted, p.granted))
 		}
-		nodes = append(nodes, fmt.Sprint(node.releases, node.down, node.free, node.messages, rank(heard[i]), rank(refuted[i]), probes))
+		nodes = append(nodes, fmt.Sprint(node.releases, node.down, node.free, node.messages, rank(received[i]), rank(refuted[i]), probes))
 	}
 	slices.Sort(nodes)
 	asked := 0

@@ -14,7 +14,7 @@ type Ops interface {
 	// restores it and reports this with a healed vote.
 	Extend(fence int64) *node.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
-	// announce is false for a quiet release and for the remains of a failed acquire: if those were published, contenders
-	// would wake each other forever.
+	// announce is false for a quiet release and for the release of a failed acquire. If failed acquires published
+	// theirs, contenders would wake each other without end.
 	Release(announce bool) *node.Op
 }

@@ -10,8 +10,8 @@
 //   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it,
 //     whose votes count from the next extension on.
 //
-// The page does not say what to do about nodes that answer late or not at all. Here a release stays with its node until
-// the master has answered it.
+// The page does not say what to do about nodes that answer late or not at all. Here each node repeats a release until
+// its master has answered it.
 //
 // This package is the engine of package redlock. Its API may change in any release.
 package quorum

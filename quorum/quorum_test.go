@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-func TestNewRefusesWhatCannotDecide(t *testing.T) {
+func TestNewRefusesInvalidMasters(t *testing.T) {
 	t.Parallel()
 	named := func(names ...string) []quorum.Node {
 		var nodes []quorum.Node
@@ -56,23 +56,23 @@ func TestMajorities(t *testing.T) {
 	}
 }
 
-func TestStandingSaysOfWhichNode(t *testing.T) {
+func TestOnHealthNamesTheNode(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var reports []string
 	_, fakes := council(t, 3, func(c *quorum.Config) {
-		c.OnHealth = func(node string, err error) { told = append(told, fmt.Sprint(node, " ", err)) }
+		c.OnHealth = func(node string, err error) { reports = append(reports, fmt.Sprint(node, " ", err)) }
 	})
-	fakes[1].tell(errDown)
-	fakes[2].tell(nil)
-	assert.Equal(t, []string{"B down", "C <nil>"}, told)
+	fakes[1].onHealth(errDown)
+	fakes[2].onHealth(nil)
+	assert.Equal(t, []string{"B down", "C <nil>"}, reports)
 }
 
 func TestEveryVoteIsTraced(t *testing.T) {
 	t.Parallel()
-	var told []string
+	var reports []string
 	q, fakes := council(t, 3, func(c *quorum.Config) {
 		c.OnVote = func(master string, op *node.Op, v node.Vote) {
-			told = append(told, master+" "+op.Name+" "+v.Verdict.String())
+			reports = append(reports, master+" "+op.Name+" "+v.Verdict.String())
 		}
 	})
 	fakes[0].answers(granted())
@@ -80,17 +80,17 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	fakes[2].answers(failed())
 	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, told,
+	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, reports,
 		"the straggler that came after the decision too")
 }
 
-func TestTwinsAreToldOfOnce(t *testing.T) {
+func TestDuplicatesAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	permutations(3, func(order []int) {
 		synctest.Test(t, func(t *testing.T) {
-			var told []string
+			var reports []string
 			q, fakes := council(t, 3, func(c *quorum.Config) {
-				c.OnDuplicate = func(node, twin string) { told = append(told, node+" "+twin) }
+				c.OnDuplicate = func(node, other string) { reports = append(reports, node+" "+other) }
 			})
 			for range 3 {
 				out := acquire(t, q, quorum.NoFirst)
@@ -99,21 +99,21 @@ func TestTwinsAreToldOfOnce(t *testing.T) {
 				}
 				require.NoError(t, decided(t, out).err)
 			}
-			assert.Equal(t, []string{"A C"}, told, "votes in the order %v", order)
+			assert.Equal(t, []string{"A C"}, reports, "votes in the order %v", order)
 		})
 	})
 }
 
-func TestCloseWaitsForGoroutinesAndNamesWhatIsLeft(t *testing.T) {
+func TestCloseWaitsForGoroutinesAndNamesUnconfirmedNodes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		var ended atomic.Bool
-		let := make(chan struct{})
+		finish := make(chan struct{})
 		fakes[1].spawn(func() error {
-			<-let
+			<-finish
 			ended.Store(true)
-			return errors.New("its own affair")
+			return errors.New("ignored")
 		})
 		fakes[2].left = 2
 		deadline := time.Now().Add(time.Second)
@@ -121,7 +121,7 @@ func TestCloseWaitsForGoroutinesAndNamesWhatIsLeft(t *testing.T) {
 		go func() { unconfirmed <- q.Close(deadline) }()
 		synctest.Wait()
 		assert.Empty(t, unconfirmed, "closed while a goroutine runs")
-		close(let)
+		close(finish)
 		assert.Equal(t, []string{"C"}, <-unconfirmed)
 		assert.True(t, ended.Load())
 		for _, f := range fakes {
@@ -152,7 +152,7 @@ func listen(t *testing.T, n int) *listening {
 // messages delivers messages of nodes.
 func (l *listening) messages(indexes ...int) {
 	for _, i := range indexes {
-		l.fakes[i].heard["x"][0]()
+		l.fakes[i].subscribers["x"][0]()
 	}
 }
 
@@ -197,7 +197,7 @@ func TestAMajorityOfMessagesWakesTheWaiterOnce(t *testing.T) {
 func TestAWaiterThatWasWokenTooEarlyIsWokenAgain(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 5)
-	l.messages(2, 3) // of an earlier release
+	l.messages(2, 3) // messages of an earlier release
 	l.messages(0)
 	require.True(t, l.isWoken(), "it cannot know")
 	l.probe(granted(), denied(), denied(), failed(), failed())
@@ -212,7 +212,7 @@ func TestAMessageDuringTheProbeCounts(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 3)
 	l.fakes[0].script = func(string) *node.Vote {
-		l.messages(0) // released behind the probe
+		l.messages(0) // released after the probe was executed
 		return denied()
 	}
 	l.stop()
@@ -234,9 +234,9 @@ func TestMessagesBeforeTheWaitCount(t *testing.T) {
 	assert.True(t, l.isWoken())
 	l.stop()
 	l.woken, l.stop = l.listener.Wait()
-	assert.False(t, l.isWoken(), "they have woken it before")
+	assert.False(t, l.isWoken(), "they woke the waiter before")
 	l.messages(1)
-	assert.True(t, l.isWoken(), "it has not probed, so they may still be true")
+	assert.True(t, l.isWoken(), "without a probe, the messages still count")
 }
 
 // The waiter tries again by itself.
@@ -252,15 +252,15 @@ func TestMessagesOfAMajorityThatIsFreeDoNotWakeAgain(t *testing.T) {
 	assert.True(t, l.isWoken(), "a majority of new messages")
 }
 
-func TestScoutSkipsSuspects(t *testing.T) {
+func TestFirstNodeSkipsSuspects(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
-	assert.Equal(t, 1, q.FirstNode(4), "by the hash, the same for everybody")
+	assert.Equal(t, 1, q.FirstNode(4), "the hash alone decides")
 	assert.Equal(t, q.FirstNode(4), q.FirstNode(4))
 	fakes[1].suspect = true
 	assert.Equal(t, 2, q.FirstNode(4), "the next one in order")
 	fakes[2].suspect = true
 	assert.Equal(t, 0, q.FirstNode(4), "around the end")
 	fakes[0].suspect = true
-	assert.Equal(t, quorum.NoFirst, q.FirstNode(4), "nobody is left to be asked first")
+	assert.Equal(t, quorum.NoFirst, q.FirstNode(4), "all nodes are suspect")
 }

@@ -10,15 +10,15 @@ import (
 
 // Residue records on which nodes the probes of one caller may have left something, so that it can be withdrawn.
 type Residue struct {
-	left      func(node.Vote) bool // reports whether an answered probe left something
-	cancelled atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
-	since     time.Time            // when the first probe was submitted
+	left     func(node.Vote) bool // reports whether an answered probe left something
+	canceled atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
+	since    time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
 	nodes []remnant
 }
 
-// remnant is what probes may have left on one node.
+// remnant records what probes may have left on one node.
 type remnant struct {
 	written atomic.Bool // a probe may have been written to the node
 
@@ -45,7 +45,7 @@ func (res *Residue) begin(now time.Time) {
 // record makes res record the vote of c, even if it arrives after the round.
 func (res *Residue) record(index int, c *node.Call) {
 	s := &res.nodes[index]
-	c.Cancelled, c.Written = &res.cancelled, &s.written
+	c.Canceled, c.Written = &res.canceled, &s.written
 	c.Voter = &probe{res: res, round: c.Voter}
 	res.mu.Lock()
 	s.inFlight++
@@ -92,7 +92,7 @@ func (res *Residue) Left() bool {
 // nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
 // acquisition.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
-	res.cancelled.Store(true)
+	res.canceled.Store(true)
 	if res.empty() {
 		return
 	}

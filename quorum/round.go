@@ -15,19 +15,19 @@ type round struct {
 	asked time.Time
 	slept time.Duration // the reading of the sleepMeter before asked
 	calls []node.Call
-	gated atomic.Bool // votes are kept back, see gate; cleared under mu
+	gated atomic.Bool // votes are deferred, see gate; cleared under mu
 
-	mu      sync.Mutex
-	decider decider
-	kept    []keptVote
+	mu       sync.Mutex
+	decider  decider
+	deferred []deferredVote
 }
 
 // question is what a round asks.
 type question struct {
-	op        *node.Op
-	timeout   time.Duration
-	window    time.Duration
-	cancelled *atomic.Bool
+	op       *node.Op
+	timeout  time.Duration
+	window   time.Duration
+	canceled *atomic.Bool
 	// first is the node that is asked before the others, which are asked unless it denies. With NoFirst, all nodes are
 	// asked at once.
 	first int
@@ -82,7 +82,7 @@ func (r *round) submitFrom(index int, now time.Time) {
 func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
 	*c = node.Call{Request: node.Request{
-		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Window: r.window, Cancelled: r.cancelled,
+		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Window: r.window, Canceled: r.canceled,
 	}}
 	if r.each != nil {
 		if v := r.each(index, c); v != nil {
@@ -95,7 +95,7 @@ func (r *round) submit(index int, now time.Time) {
 
 // Vote counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v node.Vote) {
-	if r.gated.Load() && r.keep(index, v) {
+	if r.gated.Load() && r.deferVote(index, v) {
 		return
 	}
 	defer r.count(index, v) // also if the callback panics

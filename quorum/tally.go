@@ -51,8 +51,8 @@ func (t *tally) add(index int, v node.Vote) state {
 }
 
 // overrules reports whether v counts, and not other, if both come from one server. A server that gets the same SET
-// twice grants one of them, and the grant counts. A server that is extended twice may restore the key with the first,
-// and then it counts that the key was gone.
+// twice grants one of them, and the grant counts. A server that is extended twice may restore the key at the first
+// request and grant the second. Then the denial counts, which reports that the key was gone.
 func overrules(v, other node.Vote) bool {
 	healed := func(v node.Vote) bool { return v.Verdict == node.Denied && v.Healed }
 	return healed(v) || v.Verdict == node.Granted && other.Verdict == node.Denied && !healed(other)

@@ -12,13 +12,13 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// verdicts spells votes, one letter a seat: granted, denied, failed, unknown.
+// verdicts spells votes, one letter per node: granted, denied, failed, unknown.
 var verdicts = map[byte]node.Verdict{'G': node.Granted, 'D': node.Denied, 'F': node.Failed, 'U': node.Unknown}
 
-func TestTallyDecidesAtTheVoteThatDecides(t *testing.T) {
+func TestTallyReportsTheDecisionAtTheDecidingVote(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		votes string // in the order they come, from as many seats
+		votes string // in the order of arrival, from as many nodes
 		at    int    // which of them decides, counted from 1
 		as    string
 	}{
@@ -48,20 +48,20 @@ func TestTallyDecidesAtTheVoteThatDecides(t *testing.T) {
 			t.Parallel()
 			n := len(tt.votes)
 			tally := quorum.NewTally(n, n/2+1)
-			for seat := range n {
+			for index := range n {
 				want := "open"
-				if seat+1 >= tt.at {
+				if index+1 >= tt.at {
 					want = tt.as
 				}
-				got := tally.Add(seat, node.Vote{Verdict: verdicts[tt.votes[seat]]})
-				assert.Equal(t, want, got, "after vote %d", seat+1)
+				got := tally.Add(index, node.Vote{Verdict: verdicts[tt.votes[index]]})
+				assert.Equal(t, want, got, "after vote %d", index+1)
 			}
 			assert.True(t, tally.Complete())
 		})
 	}
 }
 
-// TestTallyAgreesWithTheDefinition tries every combination of votes in every order, up to five seats.
+// TestTallyAgreesWithTheDefinition tries every combination of votes in every order, up to five nodes.
 func TestTallyAgreesWithTheDefinition(t *testing.T) {
 	t.Parallel()
 	kinds := []node.Verdict{node.Granted, node.Denied, node.Failed}
@@ -75,9 +75,9 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 			for combo := range combinations {
 				tally := quorum.NewTally(n, need)
 				grants, left := 0, n
-				for _, seat := range order {
+				for _, index := range order {
 					v := combo
-					for range seat {
+					for range index {
 						v /= len(kinds)
 					}
 					kind := kinds[v%len(kinds)]
@@ -92,8 +92,8 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 					case grants+left < need:
 						want = "lost"
 					}
-					if got := tally.Add(seat, node.Vote{Verdict: kind}); got != want {
-						t.Fatalf("%d seats, combination %d, order %v, seat %d: %s, want %s", n, combo, order, seat, got, want)
+					if got := tally.Add(index, node.Vote{Verdict: kind}); got != want {
+						t.Fatalf("%d nodes, combination %d, order %v, index %d: %s, want %s", n, combo, order, index, got, want)
 					}
 				}
 			}
@@ -101,7 +101,7 @@ func TestTallyAgreesWithTheDefinition(t *testing.T) {
 	}
 }
 
-func TestTallyTellsHeldFromNoQuorum(t *testing.T) {
+func TestTallyDistinguishesHeldFromNoQuorum(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name           string
@@ -126,8 +126,8 @@ func TestTallyTellsHeldFromNoQuorum(t *testing.T) {
 			t.Parallel()
 			n := len(tt.votes)
 			tally := quorum.NewTally(n, n/2+1)
-			for seat := range n {
-				tally.Add(seat, node.Vote{Verdict: verdicts[tt.votes[seat]]})
+			for index := range n {
+				tally.Add(index, node.Vote{Verdict: verdicts[tt.votes[index]]})
 			}
 			assert.Equal(t, tt.held, tally.Held(), "held")
 			assert.Equal(t, tt.answered, tally.Answered(), "answered")
@@ -137,7 +137,7 @@ func TestTallyTellsHeldFromNoQuorum(t *testing.T) {
 	}
 }
 
-// TestTallyCountsAServerOnce: one server under two names got the same SET twice, and answers it differently.
+// One server under two names gets the same SET twice and answers differently.
 func TestTallyCountsAServerOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -166,8 +166,8 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 			assert.Equal(t, []int{tt.granted, tt.denied, tt.silent}, []int{g, d, s}, "granted, denied, silent")
 			if tt.first.Verdict.Answered() && tt.second.Verdict.Answered() {
 				failed := 0
-				for _, seat := range []int{1, 2} {
-					if v := tally.VoteOf(seat); v.Verdict == node.Failed {
+				for _, index := range []int{1, 2} {
+					if v := tally.VoteOf(index); v.Verdict == node.Failed {
 						failed++
 						require.ErrorIs(t, v.Err, quorum.ErrSameServer)
 					}
@@ -178,20 +178,20 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 	}
 }
 
-func TestTallyWinsWithTwinsWhereEnoughServersAreLeft(t *testing.T) {
+func TestTallyWinsWithDuplicatesIfEnoughServersAreLeft(t *testing.T) {
 	t.Parallel()
 	permutations(5, func(order []int) {
 		tally := quorum.NewTally(5, 3)
 		seen := make(map[string]bool)
 		state := ""
-		for _, seat := range order {
-			id := name(min(seat, 2)) // seats 2, 3 and 4 are one server
+		for _, index := range order {
+			id := name(min(index, 2)) // indexes 2, 3 and 4 are one server
 			v := granted()
 			if seen[id] {
 				v = denied() // by its own key
 			}
 			seen[id] = true
-			state = tally.Add(seat, *from(id, v))
+			state = tally.Add(index, *from(id, v))
 			if state == "won" {
 				assert.Len(t, seen, 3, "order %v", order)
 			}
@@ -205,29 +205,29 @@ func TestTallyNeverWinsOnOneServerUnderAllNames(t *testing.T) {
 	for _, n := range []int{3, 5, 7} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			for grant := range n { // whichever of them got the key
+			for grant := range n { // the index that got the key
 				tally := quorum.NewTally(n, n/2+1)
-				for seat := range n {
+				for index := range n {
 					v := denied()
-					if seat == grant {
+					if index == grant {
 						v = granted()
 					}
-					assert.NotEqual(t, "won", tally.Add(seat, *from("the one", v)))
+					assert.NotEqual(t, "won", tally.Add(index, *from("the one", v)))
 				}
-				assert.False(t, tally.Held(), "nobody holds it but ourselves")
+				assert.False(t, tally.Held(), "no other client holds the lock")
 			}
 		})
 	}
 }
 
-func TestTallyTakesServersWithoutAnIdentityForDistinct(t *testing.T) {
+func TestTallyCountsServersWithoutARunIDAsDistinct(t *testing.T) {
 	t.Parallel()
 	tally := quorum.NewTally(3, 2)
 	tally.Add(0, *granted())
 	assert.Equal(t, "won", tally.Add(1, *granted()))
 }
 
-func TestTallyWaitsForTheLastOfThoseThatTold(t *testing.T) {
+func TestTallyWaitIsTheLongestOfTheDenials(t *testing.T) {
 	t.Parallel()
 	tally := quorum.NewTally(3, 2)
 	assert.Zero(t, tally.Wait())
