@@ -474,7 +474,7 @@ func TestNodesWithoutTheGuard(t *testing.T) {
 	})
 }
 
-func TestACancelledLookReturnsTheContextsError(t *testing.T) {
+func TestACanceledLookReturnsTheContextsError(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

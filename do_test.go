@@ -327,7 +327,7 @@ func TestDoEndsTheFunctionsContextHoweverItEnds(t *testing.T) {
 		"an error":     {func(*world, context.CancelCauseFunc) error { return errOwn }, redlock.ErrReleased},
 		"no quorum":    {func(w *world, _ context.CancelCauseFunc) error { w.freeze(); return nil }, redlock.ErrReleased},
 		"after a loss": {func(w *world, _ context.CancelCauseFunc) error { w.sleepThrough(); panic("mine") }, redlock.ErrLost},
-		"cancelled":    {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
+		"canceled":     {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

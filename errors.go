@@ -99,7 +99,7 @@ func (e *failure) Unwrap() []error { return e.why }
 func (e *failure) reason(of []string) string {
 	texts := make([]string, len(e.why))
 	for i, err := range e.why {
-		if r, ok := err.(interface{ reason(of []string) string }); ok { //nolint:errorlint // err itself is printed
+		if r, ok := err.(interface{ reason(of []string) string }); ok {
 			texts[i] = r.reason(of)
 		} else {
 			texts[i] = plain(err)

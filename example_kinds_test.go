@@ -21,11 +21,11 @@ func once(ctx context.Context, locker *redlock.Locker, work func(context.Context
 }
 
 func readCatalogue(ctx context.Context, locker *redlock.Locker, use func(context.Context) error) error {
-	return locker.RW("catalogue").RDo(ctx, use) // together with other readers
+	return locker.RW("catalog").RDo(ctx, use) // together with other readers
 }
 
 func rebuildCatalogue(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
-	return locker.RW("catalogue").Do(ctx, func(ctx context.Context) error { // alone
+	return locker.RW("catalog").Do(ctx, func(ctx context.Context) error { // alone
 		if err := write(ctx); err != nil {
 			return err
 		}
@@ -96,13 +96,13 @@ func ExampleLocker_Do() {
 
 func ExampleRW() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
-		show := func(ctx context.Context) error { return showHolders(ctx, locker, "catalogue") }
+		show := func(ctx context.Context) error { return showHolders(ctx, locker, "catalog") }
 		return errors.Join(readCatalogue(ctx, locker, show), rebuildCatalogue(ctx, locker, show, show))
 	})
 	// Output:
-	// catalogue: reader, 1
-	// catalogue: writer, 1
-	// catalogue: reader, 1
+	// catalog: reader, 1
+	// catalog: writer, 1
+	// catalog: reader, 1
 }
 
 func ExampleReentrant() {

@@ -99,11 +99,11 @@ func ExampleLockOption() {
 
 func ExampleHeldError() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
-		lock, err := locker.RW("catalogue").RLock(ctx)
+		lock, err := locker.RW("catalog").RLock(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = locker.RW("catalogue").TryLock(ctx)
+		_, err = locker.RW("catalog").TryLock(ctx)
 		var held *redlock.HeldError
 		if errors.As(err, &held) {
 			fmt.Println(held.Name, "has a", held.Kind)
@@ -113,7 +113,7 @@ func ExampleHeldError() {
 		return lock.Unlock(ctx)
 	})
 	// Output:
-	// catalogue has a reader
+	// catalog has a reader
 	// try again within its TTL: true
 	// held by another: true
 }

@@ -107,7 +107,7 @@ func TestInspectWhereTheMastersDisagree(t *testing.T) {
 					votes[one.Token] = one.Votes
 					assert.Equal(t, ttl, one.Left.Round(time.Second))
 				}
-				assert.Equal(t, len(tt.holders), len(votes))
+				assert.Len(t, votes, len(tt.holders))
 				for token, n := range tt.holders {
 					assert.Equal(t, n, votes[token], token)
 				}

@@ -544,7 +544,7 @@ func TestAHeadThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		when func(w *world) // the head is cancelled then
+		when func(w *world) // the head is canceled then
 	}{
 		{"while it waits for another process", func(*world) { time.Sleep(5 * time.Second) }},
 		{"in the middle of an attempt", func(w *world) {
@@ -716,8 +716,8 @@ func TestTryLocksTakeTurnsUntilOneWins(t *testing.T) {
 	})
 }
 
-// TestATryLockThatIsCancelledInLineLeavesNothing: the turn goes on to whoever comes next.
-func TestATryLockThatIsCancelledInLineLeavesNothing(t *testing.T) {
+// TestATryLockThatIsCanceledInLineLeavesNothing: the turn goes on to whoever comes next.
+func TestATryLockThatIsCanceledInLineLeavesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

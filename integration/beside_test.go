@@ -33,7 +33,7 @@ func free(t *testing.T, masters []*redisproc.Server, name string) {
 		c := client(t, m)
 		eventually(t, settled, func() error {
 			if n, err := c.Exists(t.Context(), name).Result(); err != nil || n > 0 {
-				return fmt.Errorf("%s still has %s (%v)", m.Addr(), name, err)
+				return fmt.Errorf("%s still has %s (%v)", m.Addr(), name, err) //nolint:errorlint // it may be nil
 			}
 			return nil
 		})

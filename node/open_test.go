@@ -169,7 +169,7 @@ func TestTheDatabaseOfTheURLIsUsed(t *testing.T) {
 
 func TestAUnixSocket(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "redlock") // t.TempDir is too long for a socket's path
+	dir, err := os.MkdirTemp("", "redlock") //nolint:usetesting // t.TempDir is too long for a socket's path
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "redis.sock")

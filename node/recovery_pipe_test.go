@@ -133,7 +133,7 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 }
 
 // A release of which nobody knows whether its key is there is not repeated without end: the server is up, so the key is
-// ageing.
+// aging.
 func TestAPoisonousReleaseWhoseAcquireIsInDoubtIsGivenUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

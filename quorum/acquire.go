@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// NoFirst, in place of a node's index, makes Acquire ask all nodes at once.
+// NoFirst in place of a node's index makes Acquire ask all nodes at once.
 const NoFirst = -1
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.

@@ -99,7 +99,6 @@ type modelState struct {
 	denied   int
 	voted    int
 	asked    uint64 // probes: the number of the last message when the probe began
-	probe    int    // the number of the probe
 }
 
 type modelNode struct {

@@ -2,7 +2,6 @@ package redlocktest_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"testing"
@@ -125,6 +124,6 @@ func TestALockerLeftOpenInABubbleIsNamed(t *testing.T) {
 	cmd.Env = append(os.Environ(), inner+"=1")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	require.True(t, errors.As(err, &exit), "%v: %s", err, out)
+	require.ErrorAs(t, err, &exit, "%s", out)
 	assert.Contains(t, string(out), "close every Locker before its bubble ends")
 }

@@ -60,7 +60,7 @@ func TestDevOnGivenPorts(t *testing.T) {
 	assert.Contains(t, again.stderr, "--port")
 }
 
-// freePorts returns the first of n neighbouring ports that were free a moment ago.
+// freePorts returns the first of n neighboring ports that were free a moment ago.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 search:
@@ -78,6 +78,6 @@ search:
 		}
 		return first
 	}
-	t.Fatal("no neighbouring ports are free")
+	t.Fatal("no neighboring ports are free")
 	return 0
 }

@@ -47,7 +47,7 @@ func (s status) String() string {
 func (h *holder) run(path string, argv []string) error {
 	c, err := start(path, argv, h.env(), h.grace, h.held)
 	if err != nil {
-		h.unlock()
+		_ = h.unlock() // the command did not run
 		code := exitNotExecutable
 		if errors.Is(err, fs.ErrNotExist) {
 			code = exitNotFound

@@ -32,7 +32,7 @@ what it waits for.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
-  redlock run --shared catalogue -- ./read-it.sh                   # beside others with --shared
+  redlock run --shared catalog -- ./read-it.sh                   # beside others with --shared
   redlock run --fence nightly-report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 

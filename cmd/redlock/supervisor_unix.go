@@ -99,7 +99,7 @@ func supervise(args []string) int {
 func dropSignals() {
 	signals, _ := catch()
 	go func() {
-		for range signals { //nolint:revive // redlock forwards the signals that are for the command
+		for range signals { // redlock forwards the signals that are for the command
 		}
 	}()
 }

@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"errors"
 	"net"
 	"sync"
 	"syscall"
@@ -213,5 +212,5 @@ func TestEverythingAtOnceEnds(t *testing.T) {
 	traffic.Wait()
 	m.Close()
 	_, err := net.Dial("tcp", m.Addr())
-	assert.True(t, errors.Is(err, syscall.ECONNREFUSED), "got %v", err)
+	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 }

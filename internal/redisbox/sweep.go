@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Every container, and every image that is made for a single run, is labelled with the machine and the process that it
+// Every container, and every image that is made for a single run, is labeled with the machine and the process that it
 // belongs to.
 const (
 	labelHost = "io.github.redlock-go.host"

@@ -115,13 +115,13 @@ func (c *conn) kill() {
 }
 
 func (c *conn) wrap(op string, err error) error {
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // the halves return plain errors
 	case nil:
 		return nil
 	case syscall.Errno:
 		err = os.NewSyscallError(op, e)
 	default:
-		if err == io.EOF {
+		if err == io.EOF { //nolint:errorlint // io.Reader returns it unwrapped
 			return err
 		}
 	}

@@ -136,9 +136,9 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	if m == nil {
 		return fail(os.NewSyscallError("connect", syscall.EHOSTUNREACH))
 	}
-	m.dialled()
+	m.dialed()
 	link := h.links[m.index]
-	serial := link.dialled()
+	serial := link.dialed()
 	give := time.NewTimer(synTimeout)
 	defer give.Stop()
 

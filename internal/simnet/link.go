@@ -152,8 +152,8 @@ func (l *Link) draw(r *rand.Rand, way Direction) trip {
 	return t
 }
 
-// dialled counts the connections from one host to one master.
-func (l *Link) dialled() int {
+// dialed counts the connections from one host to one master.
+func (l *Link) dialed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dials++

@@ -193,7 +193,7 @@ func (m *Master) now() time.Time {
 // tick sets the time of miniredis. The caller holds mu.
 func (m *Master) tick() { m.redis.SetTime(m.now()) }
 
-func (m *Master) dialled() {
+func (m *Master) dialed() {
 	m.tally.Lock()
 	defer m.tally.Unlock()
 	m.dials++

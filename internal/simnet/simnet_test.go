@@ -2,6 +2,7 @@ package simnet_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -67,7 +68,7 @@ func TestKeysExpireInVirtualTime(t *testing.T) {
 		c := dial(t, m, w.Dial)
 		set := func() bool {
 			_, err := c.SetArgs(t.Context(), "a", "me", redis.SetArgs{Mode: "NX", TTL: time.Second}).Result()
-			if err == redis.Nil {
+			if errors.Is(err, redis.Nil) {
 				return false
 			}
 			require.NoError(t, err)

@@ -68,7 +68,7 @@ func BenchmarkTryLockInAQueue(b *testing.B) {
 				*head, _ = qs.Join(mutex("x"))
 			}
 		})
-		b.Run(fmt.Sprint("cancelled among ", callers), func(b *testing.B) {
+		b.Run(fmt.Sprint("canceled among ", callers), func(b *testing.B) {
 			qs, _ := queued()
 			for b.Loop() {
 				w, _ := qs.Join(try("x"))

@@ -43,10 +43,13 @@ type Wakeup struct {
 type Action uint8
 
 const (
-	_       Action = iota
-	Ask            // ask the masters
-	Inherit        // take the lease of a lock of this process, and call Inherited
-	Fail           // return an error; a TryLock only
+	_ Action = iota
+	// Ask the masters.
+	Ask
+	// Inherit the lease of a lock of this process, and call Inherited.
+	Inherit
+	// Fail with an error; only a TryLock does.
+	Fail
 )
 
 // Wakeups returns the channel that receives the waiter's wake-up, once.

@@ -28,7 +28,7 @@ type Figures struct {
 // Figures returns the figures of the sample. It fails if the sample has no completed pair.
 func (s *Sample) Figures() (Figures, error) {
 	if s.Pairs == 0 || s.Pair.TotalCount() == 0 {
-		return Figures{}, fmt.Errorf("no pair was completed in %v (%d failed: %v)", s.Elapsed, s.failed, s.Failure)
+		return Figures{}, fmt.Errorf("no pair was completed in %v (%d failed: %v)", s.Elapsed, s.failed, s.Failure) //nolint:errorlint // it may be nil
 	}
 	f := Figures{
 		PairMicros: Micros(s.Elapsed) / float64(s.Pairs),
@@ -55,4 +55,5 @@ func percentileMicros(h *hdrhistogram.Histogram, percentile float64) float64 {
 	return Micros(time.Duration(h.ValueAtPercentile(percentile)))
 }
 
+// Micros returns d in microseconds.
 func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

@@ -16,12 +16,13 @@ import (
 const (
 	namesPerCaller = 64 // a caller comes back to a name only when the stragglers of its last pair are long done
 	shards         = 16 // histograms that callers share: one for each of 512 would not fit the caches
-	SettleTime     = 10 * time.Millisecond
-	drainTimeout   = 30 * time.Second // for the last pairs after the window; a pair that takes longer is a failure of the run
-	histogramMin   = time.Microsecond
-	histogramMax   = time.Minute
-	pairTimeout    = 10 * time.Second // for one pair of each caller, beyond ramp and window
-	pollInterval   = 5 * time.Millisecond
+	// SettleTime is the pause between two rounds.
+	SettleTime   = 10 * time.Millisecond
+	drainTimeout = 30 * time.Second // for the last pairs after the window; a pair that takes longer is a failure of the run
+	histogramMin = time.Microsecond
+	histogramMax = time.Minute
+	pairTimeout  = 10 * time.Second // for one pair of each caller, beyond ramp and window
+	pollInterval = 5 * time.Millisecond
 )
 
 // A Load is a number of callers that lock and unlock, each over names of its own. In a closed loop a caller starts its next
@@ -66,9 +67,9 @@ func (l Load) Run(ctx context.Context, p Pairer) (*Sample, error) {
 		callers.Go(func() { r.runCaller(ctx, p, names[i], &r.shards[i%shards], l.OnPair) })
 	}
 	err := l.openAndClose(ctx, r)
-	cancelled := time.AfterFunc(drainTimeout, cancel)
+	canceled := time.AfterFunc(drainTimeout, cancel)
 	callers.Wait()
-	if !cancelled.Stop() && err == nil {
+	if !canceled.Stop() && err == nil {
 		err = fmt.Errorf("a pair took longer than %v", drainTimeout)
 	}
 	if err != nil {
@@ -123,6 +124,7 @@ func (l Load) waitFor(ctx context.Context, r *recorder, least time.Duration) err
 	return nil
 }
 
+// Sleep waits for d, or until ctx ends, and then returns ctx's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -160,6 +162,7 @@ func newRecorder(base time.Time, rate float64) *recorder {
 	return r
 }
 
+// NewHistogram returns a histogram of durations in nanoseconds.
 func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(histogramMin.Nanoseconds(), histogramMax.Nanoseconds(), 3)
 }
@@ -225,6 +228,7 @@ func (s *shard) add(begunIn, endedIn bool, begun time.Time, m Timestamps, ended 
 	}
 }
 
+// Record records a duration. One that is too long for the histogram counts as its longest.
 func Record(h *hdrhistogram.Histogram, d time.Duration) {
 	if h.RecordValue(int64(d)) != nil {
 		_ = h.RecordValue(int64(histogramMax))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// fake is a pairer of known behaviour.
+// fake is a pairer of known behavior.
 type fake struct {
 	lock, unlock time.Duration
 	fail         func(pair int) error

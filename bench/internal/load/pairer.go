@@ -40,6 +40,7 @@ type batcher interface {
 // An ExtendingPairer extends the lock in every pair before it unlocks.
 type ExtendingPairer struct{ Acquirer }
 
+// Pair acquires, extends and releases a lock.
 func (t ExtendingPairer) Pair(ctx context.Context, name string) (m Timestamps, err error) {
 	g, err := t.Acquire(ctx, name)
 	m.Locked = time.Now()

@@ -45,6 +45,7 @@ type Moment struct {
 	Max    float64 `json:"max_us"`
 }
 
+// MomentLength is the length of a [Moment].
 const MomentLength = 100 * time.Millisecond
 
 // Moments sorts the pairs into tenths of a second. A tenth in which no pair began has zeros.

@@ -14,6 +14,7 @@ type Waits struct {
 	Longest float64 `json:"longest_us"`
 }
 
+// WaitsOf returns the waits in a histogram of nanoseconds, of which the longest was measured apart.
 func WaitsOf(h *hdrhistogram.Histogram, longest time.Duration) Waits {
 	return Waits{P50: percentileMicros(h, 50), P99: percentileMicros(h, 99), Half: Micros(halfOfWaiting(h)), Longest: Micros(longest)}
 }

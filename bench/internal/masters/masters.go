@@ -71,6 +71,7 @@ func (m *Set) connect(ctx context.Context) error {
 	return nil
 }
 
+// Close closes the clients and ends the masters.
 func (m *Set) Close() error {
 	var all []error
 	for _, c := range m.Clients {

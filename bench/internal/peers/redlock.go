@@ -11,6 +11,7 @@ import (
 // redlockPairer is the product.
 type redlockPairer struct{ locker *redlock.Locker }
 
+// OpenRedlock opens this library over the masters at urls.
 func OpenRedlock(urls []string, o Options) (load.Pairer, error) { return openOurs(urls, o) }
 
 func openNoHandOver(urls []string, o Options) (load.Pairer, error) {

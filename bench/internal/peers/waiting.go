@@ -11,6 +11,7 @@ func Contenders() []*Contestant {
 	}
 }
 
+// FindContender returns the contender called name.
 func FindContender(name string) (*Contestant, error) {
 	found, err := Pick(Contenders(), name)
 	if err != nil {

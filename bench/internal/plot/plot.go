@@ -35,6 +35,7 @@ type Band struct {
 	Label    string
 }
 
+// Plot is a picture of lines and bands over two axes.
 type Plot struct {
 	X, Y  Axis
 	Lines []Line

@@ -16,8 +16,10 @@ type RangeChart struct {
 
 const rowHeight, labelWidth = 20.0, 300.0
 
+// Height returns the height of the picture.
 func (s RangeChart) Height() float64 { return plotTop + 24 + rowHeight*float64(len(s.Rows)) + plotFoot }
 
+// Draw draws the chart.
 func (s RangeChart) Draw(c *canvas) {
 	s.X.from, s.X.to = plotLeft+labelWidth, pictureWidth-30
 	y := Axis{from: c.height - plotFoot, to: plotTop + 16}

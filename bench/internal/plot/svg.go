@@ -72,6 +72,7 @@ func (c *canvas) dot(class string, x, y, r float64) {
 	c.add(`<circle class="d %s" cx="%s" cy="%s" r="%s"/>`, class, Num(x), Num(y), Num(r))
 }
 
+// Num formats a number with at most two decimals.
 func Num(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
 
 // An Axis maps values to positions in the picture.

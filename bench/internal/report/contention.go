@@ -27,6 +27,7 @@ type ContentionRow struct {
 	Rounds     []ContentionRound `json:"rounds"`
 }
 
+// ContentionRound is what one round under contention measured.
 type ContentionRound struct {
 	PerSecond  float64    `json:"acquisitions_per_second"`
 	Waits      load.Waits `json:"waits"`

@@ -47,6 +47,7 @@ type Setup struct {
 	Contestants []*peers.Contestant `json:"contestants"`
 }
 
+// ReadReport reads a run that was saved as JSON.
 func ReadReport(path string) (*Report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

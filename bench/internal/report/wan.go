@@ -14,6 +14,7 @@ type WAN struct {
 	HandOver []*ContentionRow `json:"hand_over"` // one name, wanted by a few goroutines of two processes
 }
 
+// Row returns the row of a contestant, or nil if there is none.
 func (w *WAN) Row(callers int, name string) *Row {
 	if w == nil {
 		return nil
@@ -30,6 +31,7 @@ type WANProfile struct {
 	Loss   float64         `json:"loss,omitempty"`   // which share of them
 }
 
+// FiveContinents is the name of the profile with masters on five continents.
 const FiveContinents = "five-continents"
 
 // Third is the round trip to the third nearest master, which a majority of five needs.

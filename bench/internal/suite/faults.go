@@ -119,7 +119,7 @@ func measureFault(ctx context.Context, f *report.Fault, sc fault, healthy time.D
 	f.Longest = max(f.Longest, after)
 	f.Pairs, f.Failed = len(before)+len(during)+len(since), failedBefore+failedDuring+failedSince
 	if f.Pairs == 0 {
-		return fmt.Errorf("no pair was completed: %v", s.Failure)
+		return fmt.Errorf("no pair was completed: %v", s.Failure) //nolint:errorlint // it may be nil
 	}
 	return nil
 }

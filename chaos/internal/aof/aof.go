@@ -13,11 +13,11 @@ import (
 type Loss string
 
 const (
-	// Nothing: every write had been synced before it was answered.
+	// Nothing is lost: every write was synced before it was answered.
 	Nothing Loss = "nothing"
-	// Tail: what was written in the last second in which anything was, and half a record before it ends.
+	// Tail loses what was written in the last second in which anything was, and half a record before it ends.
 	Tail Loss = "tail"
-	// Everything: the disk is new.
+	// Everything is lost: the disk is new.
 	Everything Loss = "everything"
 )
 

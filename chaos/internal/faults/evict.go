@@ -85,7 +85,8 @@ func (p *pressure) heal(ctx context.Context, master int) error {
 		s.stop()
 		<-s.done
 		if s.written == 0 {
-			errs = append(errs, fmt.Errorf("no junk was written, so nothing was evicted: %v", s.err))
+			err := fmt.Errorf("no junk was written, so nothing was evicted: %v", s.err) //nolint:errorlint // it may be nil
+			errs = append(errs, err)
 		}
 	}
 	errs = append(errs, send(ctx, p.control, master, enough...))

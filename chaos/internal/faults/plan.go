@@ -33,14 +33,14 @@ func (s Step) String() string {
 type Mode string
 
 const (
-	// Minority: no more masters are without a vote at a time than a quorum can spare, except in an outage, which hits a
-	// majority or all of them; one comes 8 to 24 s after the other. It is the default.
+	// Minority leaves no more masters without a vote at a time than a quorum can spare, except in an outage, which hits
+	// a majority or all of them; one comes 8 to 24 s after the other. It is the default.
 	Minority Mode = "minority"
-	// Majority: every fault of masters hits a majority or all of them, and the next one comes when all may vote again.
+	// Majority makes every fault of masters hit a majority or all of them, and the next one comes when all may vote again.
 	Majority Mode = "majority"
-	// Rolling: one master after the other, in turn, is restarted, and the next one when all may vote again.
+	// Rolling restarts one master after the other, and the next one when all may vote again.
 	Rolling Mode = "rolling"
-	// Everything: any number of masters, by any number of faults at once.
+	// Everything harms any number of masters, by any number of faults at once.
 	Everything Mode = "everything"
 )
 

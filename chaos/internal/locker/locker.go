@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// ErrHeld: somebody else holds the lock.
+// ErrHeld means that somebody else holds the lock.
 var ErrHeld = errors.New("held by another")
 
 // Request is what a caller wants.

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// ErrRejected: the register has seen a larger fencing token. Nothing was written.
+// ErrRejected means that the register has seen a larger fencing token. Nothing was written.
 var ErrRejected = errors.New("rejected")
 
 // Client asks a register. It is safe for concurrent use; one question is asked at a time.

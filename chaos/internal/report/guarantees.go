@@ -15,11 +15,11 @@ const (
 	Kept Promise = "kept"
 	// KeptGiven an assumption, which the cell names.
 	KeptGiven Promise = "kept, given "
-	// Open: it may be kept or not.
+	// Open means that it may be kept or not.
 	Open Promise = "not promised"
-	// NotPromised, and seen broken.
+	// NotPromised means that it was seen broken.
 	NotPromised Promise = "not promised (seen broken)"
-	// Untried: nobody knows.
+	// Untried means that no scenario shows it.
 	Untried Promise = "not tried"
 )
 

@@ -81,7 +81,7 @@ func (w *worker) pause(ctx context.Context, d time.Duration) {
 // patient is how a worker waits for a lock.
 type patient struct {
 	most   time.Duration
-	cancel time.Duration // cancelled, not timed out, after this; 0: not
+	cancel time.Duration // canceled, not timed out, after this; 0: not
 }
 
 func (w *worker) wait() patient {

@@ -123,7 +123,7 @@ func (p *proc) got(answer, done string) error {
 func (p *proc) running() error {
 	select {
 	case <-p.gone:
-		return fmt.Errorf("client %s.%d has ended: %v", p.name, p.life, p.err)
+		return fmt.Errorf("client %s.%d has ended: %v", p.name, p.life, p.err) //nolint:errorlint // it may be nil
 	default:
 		return nil
 	}
