@@ -60,10 +60,11 @@ type page struct {
 }
 
 type row struct {
-	Checker, Class, Sign, Result, Promise, Looked, Undecided string
-	First                                                    *finding
-	Others                                                   []finding
-	Total, More                                              int
+	Result                              result
+	Checker, Promise, Looked, Undecided string
+	First                               *finding
+	Others                              []finding
+	Total, More                         int
 }
 
 type finding struct {
@@ -110,59 +111,13 @@ func HTML(w io.Writer, run Run) error {
 	return t.Execute(w, p)
 }
 
-func summary(run Run) string {
-	var violated, undecided, missed []string
-	for _, v := range run.Verdicts {
-		switch {
-		case run.Excused[v.Checker] != "":
-		case len(v.Findings) > 0:
-			violated = append(violated, v.Checker)
-		case v.Undecided != "":
-			undecided = append(undecided, v.Checker)
-		}
-	}
-	for _, c := range run.Controls {
-		if !c.Caught {
-			missed = append(missed, c.Lock)
-		}
-	}
-	var parts []string
-	if len(run.Verdicts) == 0 {
-		parts = append(parts, "Nothing was checked.")
-	}
-	if len(violated) > 0 {
-		parts = append(parts, "Violated: "+strings.Join(violated, ", ")+".")
-	}
-	if len(undecided) > 0 {
-		parts = append(parts, "Undecided: "+strings.Join(undecided, ", ")+".")
-	}
-	if len(missed) > 0 {
-		parts = append(parts, "Broken locks that no checker caught: "+strings.Join(missed, ", ")+".")
-	}
-	if len(parts) > 0 {
-		return strings.Join(parts, " ")
-	}
-	text := fmt.Sprintf("All %d checks held.", len(run.Verdicts))
-	if n := len(run.Controls); n > 0 {
-		text += fmt.Sprintf(" Locks that are broken on purpose: %d of %d caught.", n, n)
-	}
-	return text
-}
-
-func newRow(v check.Verdict, excused string, c clock) row {
+func newRow(v check.Verdict, excuse string, c clock) row {
 	r := row{
-		Checker: v.Checker, Promise: promises[v.Checker], Looked: v.Looked, Undecided: v.Undecided, Total: len(v.Findings),
-		More: max(0, len(v.Findings)-shownFindings),
+		Checker: v.Checker, Result: resultOf(v, excuse), Promise: promises[v.Checker], Looked: v.Looked, Undecided: v.Undecided,
+		Total: len(v.Findings), More: max(0, len(v.Findings)-shownFindings),
 	}
-	switch {
-	case !v.Held() && excused != "":
-		r.Class, r.Sign, r.Result, r.Promise = "open", "✕", "broken", r.Promise+" That is "+excused+"."
-	case len(v.Findings) > 0:
-		r.Class, r.Sign, r.Result = "bad", "✕", "violated"
-	case v.Undecided != "":
-		r.Class, r.Sign, r.Result = "open", "?", "undecided"
-	default:
-		r.Class, r.Sign, r.Result = "good", "✓", "held"
+	if !v.Held() && excuse != "" {
+		r.Promise += " That is " + excuse + "."
 	}
 	for _, f := range v.Findings[:len(v.Findings)-r.More] {
 		shown := finding{Text: f.Text, Name: f.Name}
@@ -228,7 +183,7 @@ func Save(folder string, run Run) error {
 		run.Files = append(run.Files[:len(run.Files):len(run.Files)], File{
 			Path: "linearizability.html", What: fmt.Sprintf("the order that explains %q, or how far one goes", name),
 		})
-		if err := write("linearizability.html", picture.String()); err != nil {
+		if err := write("linearizability.html", framed(picture.String(), run.Title)); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,9 @@ func parsed(t *testing.T, page string) (text string, refers []string) {
 type drawn struct {
 	Groups []struct {
 		Name  string
+		Short string
 		Lanes []struct {
+			Label    string
 			Attempts []struct {
 				W string
 				X bool

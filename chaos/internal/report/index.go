@@ -133,21 +133,13 @@ func (p Played) cell(checker string) cell {
 	if i < 0 {
 		return cell{"none", "", checker + " was not asked"}
 	}
-	v, excused := p.Verdicts[i], p.Excused[checker]
-	title := checker + ": " + (Run{Excused: p.Excused}).outcome(v)
+	v := p.Verdicts[i]
+	r := resultOf(v, p.Excused[checker])
+	title := checker + ": " + r.text
 	if len(v.Findings) > 0 {
 		title += ": " + v.Findings[0].Text
 	}
-	switch {
-	case !v.Held() && excused != "":
-		return cell{"open", "✕", title}
-	case len(v.Findings) > 0:
-		return cell{"bad", "✕", title}
-	case v.Undecided != "":
-		return cell{"open", "?", title}
-	default:
-		return cell{"good", "✓", title}
-	}
+	return cell{r.Class, r.Sign, title}
 }
 
 // controls are all of them.

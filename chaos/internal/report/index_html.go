@@ -152,23 +152,39 @@ func (x Index) summary() []string {
 			}
 		}
 		all = append(all, fmt.Sprintf("%s: %s.", plural(n, "scenario"), strings.Join(parts, ", ")))
+		var wrong list
+		for _, p := range x.Played {
+			if p.Class() == "bad" {
+				wrong.add(p.Name + " on " + p.Backend)
+			}
+		}
+		all = appendText(all, wrong.after("Not as promised"))
 		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Played) bool { return p.OnceMore == "" })); again > 0 {
 			all = append(all, fmt.Sprintf("Played once more, because the first attempt had no verdict: %d.", again))
 		}
 	}
 	if n := len(x.controls()); n > 0 {
-		caught := 0
+		var missed list
 		for _, c := range x.controls() {
-			if c.Caught {
-				caught++
+			if !c.Caught {
+				missed.add(c.Lock)
 			}
 		}
-		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "broken lock"), caught))
+		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "broken lock"), n-len(missed)))
+		all = appendText(all, missed.after("Not caught"))
 	}
 	for _, s := range x.Simulated {
 		all = append(all, fmt.Sprintf("%s: %s.", plural(s.Schedules, "schedule"), plural(len(s.Violations), "violation")))
 	}
 	return all
+}
+
+// appendText appends a sentence, if there is one.
+func appendText(all []string, text string) []string {
+	if text == "" {
+		return all
+	}
+	return append(all, text)
 }
 
 func plural(n int, what string) string {

@@ -2,7 +2,8 @@
 (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const tip = document.getElementById('tip');
-  const LABEL = 130, LANE = 15, HEAD = 22, AXIS = 26, BAND = 18;
+  const LANE = 15, HEAD = 22, AXIS = 26, BAND = 18;
+  let LABEL = 130; // narrower on a narrow screen
   const colour = m => ['mutex', 'writer', 'reader', 'reentrant', 'several'].includes(m) ? `var(--${m})` : 'var(--mutex)';
 
   function node(parent, name, attributes, text) {
@@ -13,36 +14,48 @@
     return n;
   }
   const seconds = (ms, step) => (ms / 1000).toFixed(step >= 1000 ? 0 : step >= 100 ? 1 : step >= 10 ? 2 : step >= 1 ? 3 : 4) + ' s';
-  function niceStep(span) {
-    const raw = span / 9, power = Math.pow(10, Math.floor(Math.log10(raw)));
+  function niceStep(span, steps) {
+    const raw = span / steps, power = Math.pow(10, Math.floor(Math.log10(raw)));
     return power * [1, 2, 5, 10].find(f => f * power >= raw);
   }
 
-  const short = name => name.length > 22 ? '…' + name.slice(-21) : name;
+  const fitted = name => { const room = Math.floor((LABEL - 10) / 6); return name.length > room ? '…' + name.slice(1 - room) : name; };
+  const count = (n, what) => n === 1 ? `1 ${what}` : `${n} ${what}s`;
 
   let pictures = 0;
   // Draws the stretch of time from..to of the groups into an element, with what is wrong in red, and lets a reader ask what is under the pointer.
   function draw(box, from, to, groups, marks, wrongs) {
     const id = box.dataset.picture || (box.dataset.picture = ++pictures);
-    const width = Math.max(600, box.clientWidth), rows = [];
+    const width = Math.max(300, box.clientWidth), rows = [];
+    LABEL = width < 700 ? 76 : 130;
     let y = AXIS;
     const section = (text) => { rows.push({ kind: 'head', text, y, h: HEAD }); y += HEAD; };
+    const fold = (text) => { rows.push({ kind: 'fold', text, y, h: LANE }); y += LANE; }; // in place of what is empty here
     const hit = t => t.bands.some(b => b.to >= from && b.from <= to);
-    const shown = list => list.filter(box.id ? t => t.bands.length || list === data.masters : hit); // a close-up has no empty rows
-    const masters = shown(data.masters), clients = shown(data.clients);
-    if (masters.length) { section('Masters'); for (const m of masters) { rows.push({ kind: 'target', of: m, y, h: BAND }); y += BAND; } }
-    if (clients.length) { section('Clients with faults'); for (const c of clients) { rows.push({ kind: 'target', of: c, y, h: BAND }); y += BAND; } }
+    const targets = (title, what, all) => {
+      const shown = all.filter(hit), empty = all.length - shown.length;
+      if (!shown.length && !box.id) return; // a close-up has only what there is to see
+      section(title);
+      for (const t of shown) { rows.push({ kind: 'target', of: t, y, h: BAND }); y += BAND; }
+      if (empty && box.id) fold(`${count(empty, what)} without a fault here`);
+    };
+    if (data.masters.length) targets('Masters', 'master', data.masters);
+    if (data.clients.length) targets('Clients with faults', 'client', data.clients);
+    let emptyGroups = 0;
     for (const g of groups) {
-      const lanes = box.id ? g.lanes : g.lanes.filter(l => l.attempts.some(a => end(a) >= from && a.a <= to));
-      const top = y, alone = lanes.length === 1 && !lanes[0].attempts.some(a => a.x); // its name stands beside the lane
+      const lanes = g.lanes.filter(l => l.attempts.some(a => end(a) >= from && a.a <= to)), empty = g.lanes.length - lanes.length;
+      if (!lanes.length) { emptyGroups++; continue; }
+      const top = y, alone = lanes.length === 1 && !empty && !lanes[0].attempts.some(a => a.x); // its name stands beside the lane
       if (!alone) {
-        section('“' + g.name + '”');
+        section('“' + g.short + '”');
         rows[rows.length - 1].name = g.name;
       }
       const head = rows.length - 1;
-      for (const lane of lanes) { rows.push({ kind: 'lane', of: lane, label: alone ? short(g.name) : lane.label, y, h: LANE }); y += LANE; }
+      for (const lane of lanes) { rows.push({ kind: 'lane', of: lane, label: alone ? fitted(g.short) : lane.label, y, h: LANE }); y += LANE; }
+      if (empty && box.id) fold(`${count(empty, 'lane')} with nothing here`);
       if (!alone) rows[head].span = y - top;
     }
+    if (emptyGroups && box.id) fold(`${count(emptyGroups, 'name')} with nothing here`);
     const height = y + 6, plot = width - LABEL - 8;
     const x = t => LABEL + (t - from) / (to - from) * plot;
     const clip = t => Math.max(LABEL, Math.min(LABEL + plot, x(t)));
@@ -55,7 +68,7 @@
     const cross = node(defs, 'pattern', { id: 'cross' + id, width: 8, height: 8, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(-45)' });
     node(cross, 'rect', { width: 3, height: 8, fill: 'var(--wrong)' });
 
-    const step = niceStep(to - from);
+    const step = niceStep(to - from, Math.max(3, Math.min(9, plot / 75)));
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) {
       node(svg, 'line', { x1: x(t), x2: x(t), y1: AXIS - 6, y2: height, stroke: 'var(--line)' });
       node(svg, 'text', { x: x(t) + 3, y: AXIS - 10, fill: 'var(--dim)' }, seconds(t, step));
@@ -74,6 +87,10 @@
       if (r.kind === 'head') {
         node(svg, 'rect', { x: 0, y: r.y + 3, width: LABEL + (r.name ? plot : 0), height: r.name ? HEAD - 5 : 0, fill: 'var(--soft)' });
         node(svg, 'text', { x: 6, y: r.y + 15, fill: 'var(--text)', 'font-weight': 600, 'font-size': 12 }, r.text);
+        continue;
+      }
+      if (r.kind === 'fold') {
+        node(svg, 'text', { x: LABEL + 6, y: r.y + r.h - 4, fill: 'var(--dim)', 'font-style': 'italic' }, r.text);
         continue;
       }
       node(svg, 'text', { x: LABEL - 8, y: r.y + r.h - 4, fill: 'var(--dim)', 'text-anchor': 'end' }, r.label || r.of.label);

@@ -16,7 +16,8 @@ type Run struct {
 	Title string
 	// Backend is where the masters came from.
 	Backend string
-	Seed    uint64
+	// Seed is the one that Replay has.
+	Seed uint64
 	// Replay is the one command that runs the same again.
 	Replay string
 	Began  time.Time
@@ -25,13 +26,17 @@ type Run struct {
 	Events   []history.Event
 	Verdicts []check.Verdict
 	// Excused are the checkers whose findings are no fault of the lock, and why: what they look at is not promised here.
-	Excused  map[string]string
+	Excused map[string]string
+	// Unseen are the promises that the scenario says are broken, and that were not seen broken.
+	Unseen   []string
 	Controls []Control
 	// Notes are what a reader should know beside.
 	Notes []string
 	// Folder is where Files are, "" if nothing is kept.
 	Folder string
 	Files  []File
+	// Index is the page of all runs of the command, relative to Folder; "" if there is none.
+	Index string
 }
 
 // Control is what a checker said of a lock that is broken on purpose.
@@ -57,9 +62,10 @@ type File struct {
 	What string
 }
 
-// Good reports whether everything held, and every control was caught. A run without verdicts is not good.
+// Good reports whether everything held that is promised, what must be seen broken was, and every control was caught. A run
+// without verdicts is not good.
 func (r Run) Good() bool {
-	return len(r.Verdicts) > 0 &&
+	return len(r.Verdicts) > 0 && len(r.Unseen) == 0 &&
 		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" }) &&
 		!slices.ContainsFunc(r.Controls, func(c Control) bool { return !c.Caught })
 }

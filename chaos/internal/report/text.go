@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
@@ -17,7 +16,7 @@ func Text(w io.Writer, run Run) error {
 	var b strings.Builder
 	c := since(run.Events)
 	for _, v := range run.Verdicts {
-		line(&b, v.Checker, run.outcome(v), v.Looked)
+		line(&b, v.Checker, run.result(v).text, v.Looked)
 		if v.Undecided != "" {
 			fmt.Fprintf(&b, "    undecided: %s\n", v.Undecided)
 		}
@@ -34,6 +33,9 @@ func Text(w io.Writer, run Run) error {
 	}
 	for _, c := range run.Controls {
 		line(&b, "control", caught(c), fmt.Sprintf("%s, by %s: %s", c.Lock, c.Checker, c.Text))
+	}
+	for _, u := range run.Unseen {
+		line(&b, u, "NOT BROKEN", "although the scenario says that these faults break it")
 	}
 	for _, n := range run.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
@@ -60,19 +62,6 @@ func Text(w io.Writer, run Run) error {
 
 func line(b *strings.Builder, what, verdict, text string) {
 	fmt.Fprintf(b, "%-15s %-10s %s\n", what, verdict, text)
-}
-
-func (r Run) outcome(v check.Verdict) string {
-	switch {
-	case !v.Held() && r.Excused[v.Checker] != "":
-		return "broken, " + r.Excused[v.Checker]
-	case len(v.Findings) > 0:
-		return "VIOLATED"
-	case v.Undecided != "":
-		return "UNDECIDED"
-	default:
-		return "held"
-	}
 }
 
 func caught(c Control) string {

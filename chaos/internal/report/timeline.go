@@ -25,8 +25,9 @@ type timeline struct {
 	Clients []target `json:"clients"`
 	Phases  []mark   `json:"phases"`
 	Groups  []group  `json:"groups"`
-	Marks   []mark   `json:"marks"` // where findings are
-	Left    string   `json:"left"`  // what was left out, in words
+	Marks   []mark   `json:"marks"`  // where findings are
+	Prefix  string   `json:"prefix"` // what all names begin with, and the page leaves out
+	Left    string   `json:"left"`   // what was left out, in words
 }
 
 // target is a master or a client, and the faults it had.
@@ -49,9 +50,10 @@ type mark struct {
 	Text string  `json:"text"`
 }
 
-// group is a name, with a lane for each worker that wanted it.
+// group is a name, with the lanes of the clients that wanted it.
 type group struct {
 	Name  string `json:"name"`
+	Short string `json:"short"` // the name as the page shows it
 	Lanes []lane `json:"lanes"`
 }
 
@@ -113,6 +115,7 @@ func newTimeline(run Run) timeline {
 		left = append(left, fmt.Sprintf("%d lanes of names without findings are not drawn", n))
 	}
 	t.Left = strings.Join(left, "; ")
+	t.Prefix = shorten(t.Groups)
 	return t
 }
 
@@ -185,48 +188,6 @@ func choose(all []attempt, moments []float64) []attempt {
 		}
 	}
 	return shown
-}
-
-// grouped sorts attempts into lanes: names with findings first, and then by how much happened.
-func grouped(all []attempt) []group {
-	type key struct {
-		name, client string
-		worker       int
-	}
-	lanes := map[key]*lane{}
-	size, bad := map[string]int{}, map[string]bool{}
-	var keys []key
-	for _, a := range all {
-		for _, name := range a.names {
-			k := key{name, a.id.Client, a.id.Worker}
-			if lanes[k] == nil {
-				lanes[k] = &lane{Label: fmt.Sprintf("%s/%d", a.id.Client, a.id.Worker), Client: a.id.Client}
-				keys = append(keys, k)
-			}
-			lanes[k].Attempts = append(lanes[k].Attempts, a)
-			size[name]++
-			bad[name] = bad[name] || a.Bad
-		}
-	}
-	first := func(yes bool) int {
-		if yes {
-			return 0
-		}
-		return 1
-	}
-	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(first(bad[a.name]), first(bad[b.name])), cmp.Compare(size[b.name], size[a.name]),
-			cmp.Compare(a.name, b.name), cmp.Compare(a.client, b.client), cmp.Compare(a.worker, b.worker))
-	})
-	var groups []group
-	for _, k := range keys {
-		if n := len(groups); n == 0 || groups[n-1].Name != k.name {
-			groups = append(groups, group{Name: k.name})
-		}
-		g := &groups[len(groups)-1]
-		g.Lanes = append(g.Lanes, *lanes[k])
-	}
-	return groups
 }
 
 // cutLanes leaves out whole names at the end, and returns how many lanes they had.

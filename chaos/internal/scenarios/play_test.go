@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"sync"
 	"testing"
@@ -65,6 +66,7 @@ func scenario(t *testing.T, name string) scenarios.Scenario {
 func TestAScenarioLeavesAReport(t *testing.T) {
 	t.Parallel()
 	o := options(t)
+	o.ReplaySeed, o.Replay, o.Index = 4711, "go run ./chaos -seed 4711", filepath.Join(filepath.Dir(o.Dir), "index.html")
 	out, err := scenarios.Play(t.Context(), scenario(t, "only-kill-master"), o)
 	require.NoError(t, err)
 	assert.Empty(t, out.Wrong())
@@ -72,6 +74,18 @@ func TestAScenarioLeavesAReport(t *testing.T) {
 	for _, file := range []string{"report.html", "verdict.txt", "history.jsonl", "logs/master-0.log", "logs/c0-0.log"} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
+	page, err := os.ReadFile(filepath.Join(o.Dir, "report.html"))
+	require.NoError(t, err)
+	verdict, err := os.ReadFile(filepath.Join(o.Dir, "verdict.txt"))
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "only-kill-master · seed 4711</title>")
+	assert.Contains(t, string(page), `<a href="../index.html">`)
+	seeds := regexp.MustCompile(`\bseed (\d+)`).FindAllStringSubmatch(string(page)+string(verdict), -1)
+	assert.GreaterOrEqual(t, len(seeds), 4, "in the title, the headline, the command and the verdict")
+	for _, seed := range seeds {
+		assert.Equal(t, "4711", seed[1], "title, verdict and command have one seed")
+	}
+	assert.Equal(t, uint64(4711), out.Seed)
 }
 
 // A panic in the lock ends a client process like that: it is no stumble of the harness.

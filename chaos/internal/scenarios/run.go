@@ -1,9 +1,11 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -20,6 +22,8 @@ type Options struct {
 	Masters []string
 	// Seed determines the faults and the random choices of the clients.
 	Seed uint64
+	// ReplaySeed is the seed in Replay, from which a suite derives Seed. Reports show it. 0: the same as Seed.
+	ReplaySeed uint64
 	// Schedules is the number of schedules that the simulation plays, of this seed and the following ones.
 	Schedules int
 	// Unshrunk keeps the simulation from repeating and shrinking a schedule that shows a violation.
@@ -30,6 +34,8 @@ type Options struct {
 	Runner traffic.Runner
 	// Replay is the command that repeats the run.
 	Replay string
+	// Index is the path of the page of all runs, to which the report links; "" if there is none.
+	Index string
 	// Say reports progress to a person.
 	Say func(format string, args ...any)
 }
@@ -38,7 +44,7 @@ type Options struct {
 type Outcome struct {
 	Scenario Scenario
 	Backend  string
-	Seed     uint64
+	Seed     uint64 // the one in Replay
 	Verdicts []check.Verdict
 	// Without has a line for each reason for which faults were left out.
 	Without []string
@@ -76,13 +82,21 @@ func (o Outcome) Wrong() []string {
 			wrong = append(wrong, v.Checker+": "+why(v))
 		}
 	}
-	for _, c := range Columns() {
-		// by the checker that the column is named after: the others may find something else
-		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !slices.Contains(o.foundIn(c), string(c)) {
-			wrong = append(wrong, fmt.Sprintf("%s is said not to be promised, and was not seen broken", c))
-		}
+	for _, c := range o.unseen() {
+		wrong = append(wrong, fmt.Sprintf("%s is said not to be promised, and was not seen broken", c))
 	}
 	return wrong
+}
+
+// unseen returns the columns that the scenario says are broken, and that were not seen broken by the checker that the column
+// is named after. The other checkers may find something else.
+func (o Outcome) unseen() (all []string) {
+	for _, c := range Columns() {
+		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !slices.Contains(o.foundIn(c), string(c)) {
+			all = append(all, string(c))
+		}
+	}
+	return all
 }
 
 // promises reports whether the scenario promises that a checker finds nothing. A checker of no column must never find
@@ -130,7 +144,7 @@ func (s Scenario) excused() map[string]string {
 // Play plays the scenario and returns the verdicts. An error means that there is no verdict: the masters could not be
 // started, or ctx ended.
 func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
-	out := Outcome{Scenario: s, Backend: o.Backend, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay, where: o.Runner}
+	out := Outcome{Scenario: s, Backend: o.Backend, Seed: cmp.Or(o.ReplaySeed, o.Seed), Dir: o.Dir, Replay: o.Replay, where: o.Runner}
 	if err := errors.Join(s.check(), o.check()); err != nil {
 		return out, err
 	}
@@ -151,12 +165,25 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 		return out, err
 	}
 	return out, errors.Join(err, report.Save(o.Dir, report.Run{
-		Title: s.Name, Backend: o.Backend, Seed: o.Seed, Replay: o.Replay, Began: began, Took: out.Took,
-		Events: events, Verdicts: out.Verdicts, Excused: s.excused(), Notes: append(out.notes(), masters.Notes()...), Folder: o.Dir,
+		Title: s.Name, Backend: o.Backend, Seed: out.Seed, Replay: o.Replay, Began: began, Took: out.Took,
+		Events: events, Verdicts: out.Verdicts, Excused: s.excused(), Unseen: out.unseen(), Notes: append(out.notes(), masters.Notes()...), Folder: o.Dir,
+		Index: o.index(),
 		Files: []report.File{
 			{Path: "history.jsonl", What: "every event, a line each"}, {Path: "logs", What: "what masters and clients have logged"},
 		},
 	}))
+}
+
+// index returns the page of all runs as a link from the report.
+func (o Options) index() string {
+	if o.Index == "" {
+		return ""
+	}
+	path, err := filepath.Rel(o.Dir, o.Index)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(path)
 }
 
 // Played returns the outcome's entry in the index of a run.

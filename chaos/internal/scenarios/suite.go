@@ -148,7 +148,7 @@ func found(lines []string) error {
 
 func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	o := s.Options
-	o.Backend, o.Seed = j.Backend, seedOf(s.Seed, j.Name())
+	o.Backend, o.Seed, o.ReplaySeed = j.Backend, seedOf(s.Seed, j.Name()), s.Seed
 	o.Dir = filepath.Join(s.Dir, j.Name())
 	if again > 0 {
 		o.Dir = fmt.Sprintf("%s-again", o.Dir)
@@ -158,7 +158,7 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	if s.Parallelism > 1 { // who listens to all of them hears nothing
 		o.Say = func(string, ...any) {}
 	}
-	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
+	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.ReplaySeed, Dir: o.Dir, Replay: o.Replay}
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return notPlayed, err
 	}

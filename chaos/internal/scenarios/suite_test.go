@@ -86,6 +86,7 @@ func TestASuitePlaysEveryJobInAFolderAndWithASeedOfItsOwn(t *testing.T) {
 		assert.DirExists(t, s.played[i].Dir)
 		assert.Equal(t, backend.Processes, s.played[i].Backend)
 		assert.Equal(t, "again "+name+" 7", s.played[i].Replay, "the suite's seed: the job's comes from it")
+		assert.Equal(t, uint64(7), s.played[i].ReplaySeed, "the report shows the seed of the command")
 		assert.NotZero(t, s.played[i].Seed)
 		assert.Equal(t, strings.TrimSuffix(name, "-processes"), outcomes[i].Scenario.Name)
 	}

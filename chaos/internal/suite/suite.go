@@ -128,7 +128,9 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 // options returns the options of every scenario.
 func (c *command) options() (scenarios.Options, error) {
 	runner, err := processes()
-	return scenarios.Options{Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Say: c.say, Runner: runner}, err
+	return scenarios.Options{
+		Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile), Say: c.say, Runner: runner,
+	}, err
 }
 
 // prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of the
