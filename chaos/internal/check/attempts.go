@@ -6,7 +6,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// attempt is one acquisition, from the call to its return. If it never returned, it ends with the last event of its process.
+// attempt is one acquisition, from the call to its return. If it never returned, it ends with the last event of its
+// process.
 type attempt struct {
 	asked, answer history.Event
 	span

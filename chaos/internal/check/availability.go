@@ -8,7 +8,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Availability tells [Waiting] which faults keep masters from voting in a run, and how long a client may have to wait.
+// Availability describes for [Waiting] which faults keep masters from voting in a run, and how long a client may have
+// to wait.
 type Availability struct {
 	// Masters is the number of masters.
 	Masters int
@@ -22,15 +23,15 @@ type Availability struct {
 	// Recovery is the time within which a client must get a name that is free and wanted, once a majority votes again. In
 	// this time the keys of a dead holder expire and a waiter wakes up.
 	Recovery time.Duration
-	// Idle plus the longest TTL asked for on a name is how long the name may be free while it is wanted, once a majority has
-	// voted for Recovery. In this time the keys of a client that died while acquiring expire and a waiter wakes up.
+	// Idle plus the longest TTL asked for on a name is how long the name may be free while it is wanted, once a majority
+	// has voted for Recovery. In this time the keys of a client that died while acquiring expire and a waiter wakes up.
 	Idle time.Duration
 	// Bound plus TTLs times the longest TTL asked for on one of its names is how long an acquisition may wait while a
 	// majority votes. The TTLs are there because a holder that dies blocks its names for its TTL.
 	Bound time.Duration
 	TTLs  int
-	// Draws is how often others must get the name for a long wait to be a finding. There is no queue across processes: each
-	// time a name becomes free, chance decides which waiter gets it, and slow holders make that rare.
+	// Draws is how often others must get the name for a long wait to be a finding. There is no queue across processes:
+	// each time a name becomes free, chance decides which waiter gets it, and slow holders make that rare.
 	Draws int
 	// Retry is the longest pause between two attempts of clients after which a name still counts as wanted.
 	Retry time.Duration
@@ -109,8 +110,9 @@ func (w Availability) allowed(a attempt, ttls map[string]time.Duration) time.Dur
 	return w.Bound + time.Duration(w.TTLs)*longest
 }
 
-// settled returns the time from which a wait counts in an interval in which a majority votes: Recovery after its beginning.
-// In an interval that begins with the history a wait counts at once, because the masters were healthy before.
+// settled returns the time from which a wait counts in an interval in which a majority votes: Recovery after its
+// beginning. In an interval that begins with the history a wait counts at once, because the masters were healthy
+// before.
 func (w Availability) settled(g span) time.Duration {
 	if g.from == 0 {
 		return 0

@@ -31,8 +31,8 @@ type belief struct {
 	from, to history.Event
 }
 
-// A group identifies holders that may hold at once: the readers of a name, or the holds of one owner of a reentrant lock.
-// Every other hold is a group of its own.
+// A group identifies holders that may hold at once: the readers of a name, or the holds of one owner of a reentrant
+// lock. Every other hold is a group of its own.
 type group struct {
 	shared, owner string
 	alone         history.ID
@@ -51,17 +51,18 @@ func groupOf(mode string, h *hold) group {
 
 // holds derives the holds and beliefs from a history, in the order of the acquisitions.
 //
-// A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the holder
-// knew of, whichever comes first. The beginning is stamped after Lock has returned and the end before Unlock is called, so
-// that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
+// A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the
+// holder knew of, whichever comes first. The beginning is stamped after Lock has returned and the end before Unlock is
+// called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
 //
-// A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder may
-// rely on its deadline. No fault of the harness excuses a lock that another client got before its holder's deadline.
+// A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder
+// may rely on its deadline. No fault of the harness excuses a lock that another client got before its holder's
+// deadline.
 //
-// The belief of a killed holder lasts until the last deadline that it wrote, because it may have started work that only the
-// deadline bounds. An extension that it did not write is not counted. The belief of a frozen holder ends at its deadline,
-// whatever the holder does after it thaws. A deadline that a holder learns after the previous one has passed starts a new
-// belief.
+// The belief of a killed holder lasts until the last deadline that it wrote, because it may have started work that only
+// the deadline bounds. An extension that it did not write is not counted. The belief of a frozen holder ends at its
+// deadline, whatever the holder does after it thaws. A deadline that a holder learns after the previous one has passed
+// starts a new belief.
 //
 // A downgrade splits a belief: from the call on it is a reader's, whatever the call returns.
 func holds(events []history.Event) []*hold {

@@ -1,6 +1,6 @@
-// Package check judges histories. Each checker is a pure function of the events: it asks no master and no clock, so
-// that a history kept from a failed run gives the same verdict again, and a handmade one can show that the checker is
-// able to say no.
+// Package check judges histories. Each checker is a pure function of the events. It asks no master and no clock, so
+// a history kept from a failed run gives the same verdict again, and a handmade history can show that the checker is
+// able to fail.
 package check
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Verdict is what one checker has to say about one history.
+// Verdict is the result of one checker on one history.
 type Verdict struct {
 	// Checker is its name.
 	Checker string
-	// Looked is what it looked at, in a few words, for the reader to see that it was not nothing.
+	// Looked summarizes what it examined: a check of nothing also finds nothing.
 	Looked string
-	// Findings are what it found wrong; none means that what it checks held.
+	// Findings are the violations that it found.
 	Findings []Finding
-	// Undecided says what it could not decide in the time it was given; "" if it decided everything.
+	// Undecided says what it could not decide in the time that it had; "" if it decided everything.
 	Undecided string
-	// Figures are what it counted and does not judge.
+	// Figures are numbers that it counted but does not judge.
 	Figures []Figure
 
 	begin time.Duration // of the history
@@ -41,7 +41,7 @@ type moment time.Duration
 
 func (m moment) String() string { return secs(time.Duration(m)) }
 
-// Held reports whether everything was decided, and nothing found.
+// Held reports whether the checker decided everything and found nothing.
 func (v Verdict) Held() bool { return len(v.Findings) == 0 && v.Undecided == "" }
 
 // Figure is a number that a reader should know.
@@ -50,9 +50,9 @@ type Figure struct {
 	N    int
 }
 
-// Finding is one thing that should not be.
+// Finding is one violation.
 type Finding struct {
-	// Name is the lock's name, if it is about one.
+	// Name is the name of the lock, or "" if the finding is not about one.
 	Name string
 	// Text says what is wrong, in one line.
 	Text string
@@ -60,7 +60,7 @@ type Finding struct {
 	Events []history.Event
 }
 
-// find adds a finding. Of its args, each moment is told as the time since the beginning of the history.
+// find adds a finding. Of its args, each moment is printed as the time since the beginning of the history.
 func (v *Verdict) find(name string, events []history.Event, format string, args ...any) {
 	for i, a := range args {
 		if at, ok := a.(moment); ok {
@@ -87,14 +87,14 @@ func phase(events []history.Event, name string) (time.Duration, bool) {
 	return 0, false
 }
 
-// Clients finds the clients that failed: their process ended by itself once its traffic ran, as in a panic, or it never stopped, or
-// never quit, as it does if a call of the lock never returns.
+// Clients finds the clients that failed. The process of such a client ended on its own while its traffic ran (as in a
+// panic), or it did not stop or quit when the harness asked (as when a call of the lock never returns).
 func Clients(events []history.Event) Verdict { return reported(events, "clients", history.Failed) }
 
-// Broken finds what went wrong with the harness itself: no verdict of such a run is worth anything.
+// Broken finds failures of the harness itself. No verdict of such a run can be relied on.
 func Broken(events []history.Event) Verdict { return reported(events, "harness", history.Broken) }
 
-// reported finds what events of that kind report.
+// reported makes a finding of each event of the given kind.
 func reported(events []history.Event, checker string, kind history.Kind) Verdict {
 	v := on(events, checker)
 	v.Looked = fmt.Sprintf("%d events", len(events))

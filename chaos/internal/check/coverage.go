@@ -8,8 +8,8 @@ import (
 )
 
 // Coverage checks that the run tested something: every client held a lock, every name was held, locks were extended if
-// extended is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master would pass
-// every other check.
+// extended is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master would
+// pass every other check.
 func Coverage(events []history.Event, clients, names, faults []string, extended bool) Verdict {
 	v := on(events, "coverage")
 	begin, ok := phase(events, history.Storm)
@@ -44,7 +44,7 @@ func Coverage(events []history.Event, clients, names, faults []string, extended 
 	}
 	for _, n := range names {
 		if held["name "+n] == 0 {
-			v.find(n, nil, "nobody ever held %q during the storm", n)
+			v.find(n, nil, "no client ever held %q during the storm", n)
 		}
 	}
 	for _, f := range faults {

@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it: readers
-// share, and so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them. One
-// interval may end in the nanosecond in which the next begins.
+// Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it:
+// readers share, and so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them.
+// One interval may end in the nanosecond in which the next begins.
 func Exclusion(events []history.Event) Verdict {
 	v := on(events, "exclusion")
 	all := holds(events)
@@ -22,8 +22,8 @@ func Exclusion(events []history.Event) Verdict {
 	return v
 }
 
-// overlaps finds overlapping beliefs in one name. It compares each belief with one earlier belief: of those that it may not
-// share with, the one that ends last. If these two do not overlap, no earlier one overlaps either.
+// overlaps finds overlapping beliefs in one name. It compares each belief with one earlier belief: of those that it may
+// not share with, the one that ends last. If these two do not overlap, no earlier one overlaps either.
 func overlaps(v *Verdict, name string, all []belief) {
 	slices.SortFunc(all, func(a, b belief) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
@@ -47,8 +47,8 @@ func as(b belief) string {
 	return b.mode + " " + who(b.hold.who)
 }
 
-// best keeps the item with the largest value, and the item with the largest value of any other group. For each group there
-// is thus an item that is not of this group.
+// best keeps the item with the largest value, and the item with the largest value of any other group. For each group
+// there is thus an item that is not of this group.
 type best[T any] struct {
 	first, second ranked[T]
 }

@@ -27,10 +27,10 @@ func TestExclusionHolds(t *testing.T) {
 			acquired(1001, "b", 1, 2000).unlocks(1500, "a", 1),
 		"a killed holder's belief ends by its deadline": new(builder).
 			acquired(10, "a", 1, 1000).acquired(1001, "b", 1, 2000),
-		"told of a loss, unlocked, and only then another's": new(builder).
+		"notified of a loss, unlocked, and only then another's": new(builder).
 			acquired(10, "a", 1, 1000).lost(400, "a", 1).unlocks(401, "a", 1).
 			acquired(402, "b", 1, 1400),
-		"told of a loss, and another's from the deadline on": new(builder).
+		"notified of a loss, and another's from the deadline on": new(builder).
 			acquired(10, "a", 1, 1000).lost(400, "a", 1).
 			acquired(1000, "b", 1, 2000).unlocks(1500, "a", 1),
 		"an extension that the killed holder did not live to learn of": new(builder).
@@ -75,11 +75,11 @@ func TestExclusionCatches(t *testing.T) {
 			new(builder).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1330).acquired(1001, "b", 1, 2000),
 			"for 329ms",
 		},
-		"the loss was told only when another had it": {
+		"the holder was notified only when another had it": {
 			new(builder).acquired(10, "a", 1, 1000).acquired(300, "b", 1, 1300).lost(310, "a", 1).unlocks(310, "a", 1),
 			"for 10ms",
 		},
-		"told of a loss, but another's before the deadline": {
+		"notified of a loss, but another's before the deadline": {
 			new(builder).acquired(10, "a", 1, 1000).lost(999, "a", 1).acquired(999.5, "b", 1, 2000).unlocks(1600, "a", 1),
 			"for 500µs",
 		},

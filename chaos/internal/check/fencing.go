@@ -8,15 +8,17 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Fencing checks that a hold has a fencing token if it asked for one, and the tokens themselves, name by name. If A had returned before B was asked for:
-//   - B excludes: its token is larger than A's, whatever A was;
-//   - B reads, A excluded: its token is not smaller than A's. Of two readers nothing is said.
+// Fencing checks that each hold that asked for a fencing token has one, and compares the tokens of each name. If A had
+// returned before B was asked for:
+//   - and B is exclusive, its token must be larger than A's;
+//   - and B is a reader and A was exclusive, B's token must not be smaller than A's. Two readers are not compared.
 //
-// No two holds that exclude share a token, in whatever order they came. The holds of one owner of a reentrant lock are
-// the exception: one that began and ended its asking while another one was believed in has that one's token, if that one
-// was acquired while nobody else asked for the owner, and if no fault kept a majority of the masters from telling; and one that came later has
-// no smaller one. It may be the same: what
-// a refused or unconfirmed call has left on the masters may have kept the ownership going without anybody's belief.
+// No two exclusive holds may share a token, in whatever order they came, except holds of one owner of a reentrant lock.
+// An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
+// hold. This is required only if no other acquisition of the owner overlapped that of the outer hold, and if no fault
+// kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token. It
+// may have the same one: the residue of a refused or unconfirmed call may have kept the ownership alive between the
+// two.
 //
 // lasting are the faults after whose healing a master may not know its tokens for a while.
 func Fencing(events []history.Event, masters int, lasting []string) Verdict {

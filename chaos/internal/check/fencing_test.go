@@ -79,11 +79,11 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(5, 15, 16, "b", 1, owner("o"), fence(6)).
 				held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},
-		"nor was it beside one that was refused": {
+		"nor if another attempt, which was refused, overlapped it": {
 			new(builder).add(0, history.Invoked, "b", 1, owner("o")).add(5, history.Refused, "b", 1, owner("o")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},
-		"nor beside one that never returned": {
+		"nor if another attempt, which never returned, overlapped it": {
 			new(builder).add(0, history.Invoked, "b", 1, owner("o")).
 				held(4, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "c", 1, owner("o"), fence(6)), "",
 		},

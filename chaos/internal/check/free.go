@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// checkFree finds names that were wanted by a running process, that nobody held, and that nobody acquired for too long
-// although a majority voted. It returns the longest such time after Recovery.
+// checkFree finds names that a running process wanted and that stayed free for too long although a majority voted. It
+// returns the longest such time after Recovery.
 func (w Availability) checkFree(
 	v *Verdict, events []history.Event, all []attempt, voting []span, alive lives, ttls map[string]time.Duration,
 ) (longest time.Duration) {
@@ -73,9 +73,9 @@ func (f freeName) demand() []span {
 	return joined
 }
 
-// judge adds a finding if the name was free for too long in this interval, in which a majority voted since majority.from. It
-// returns how long a process that wanted the name ran in the interval, without the first Recovery of the majority and
-// without the time in which the machine did not run.
+// judge adds a finding if the name was free for too long in this interval, in which a majority voted since
+// majority.from. It returns how long a process that wanted the name ran in the interval, without the first Recovery of
+// the majority and without the time in which the machine did not run.
 func (f freeName) judge(v *Verdict, free, majority span) (ran time.Duration) {
 	for _, s := range f.wanted {
 		if from, to := max(s.from, free.from, f.settled(majority)), min(s.to, free.to); to > from {
@@ -84,11 +84,11 @@ func (f freeName) judge(v *Verdict, free, majority span) (ran time.Duration) {
 	}
 	switch {
 	case free.to-free.from-inside(f.away, free.from, free.to) > f.Recovery:
-		v.find(f.name, nil, "%q was wanted, a majority voted, and yet from %s to %s nobody had it; allowed are %v",
+		v.find(f.name, nil, "%q was wanted, a majority voted, and yet from %s to %s no client had it; allowed are %v",
 			f.name, moment(free.from), moment(free.to), f.Recovery)
 	case ran > f.allowed:
 		v.find(f.name, nil,
-			"%q was wanted, a majority voted, and yet from %s to %s nobody had it, while a client that wanted it ran for %s; allowed are %v",
+			"%q was wanted, a majority voted, and yet from %s to %s no client had it, while a client that wanted it ran for %s; allowed are %v",
 			f.name, moment(free.from), moment(free.to), secs(ran), f.allowed)
 	}
 	return ran

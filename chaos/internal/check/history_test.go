@@ -63,7 +63,7 @@ func (s *builder) held(asked, got, unlock float64, client string, op int, change
 	return s.kept(asked, got, got+10_000, client, op, change...).unlocks(unlock, client, op)
 }
 
-// kept is an acquisition that nobody unlocks.
+// kept is an acquisition that is not unlocked.
 func (s *builder) kept(asked, got, until float64, client string, op int, change ...func(*history.Event)) *builder {
 	all := func(e *history.Event) {
 		for _, c := range change {

@@ -10,13 +10,14 @@ import (
 )
 
 // Leaks checks that clients leave nothing behind when they have closed their lockers. The last life of each client must
-// report that no goroutine is left. Later than grace after the close no master may have a connection or a subscription of
-// a client. Each master must have been inspected that late, or after the last close with nothing found then or later.
+// report that no goroutine is left. Later than grace after the close no master may have a connection or a subscription
+// of a client. Each master must have been inspected that late, or after the last close with nothing found then or
+// later.
 func Leaks(events []history.Event, clients []string, masters int, grace time.Duration) Verdict {
 	v := on(events, "leaks")
 	closed, ok := phase(events, history.Settled)
 	if !ok {
-		v.find("", nil, "the run never settled: nobody can tell what is left of it")
+		v.find("", nil, "the run never settled: nothing shows what is left of it")
 		return v
 	}
 	last := map[string]int{}
@@ -48,7 +49,7 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 	}
 	for m, seen := range looks {
 		if len(seen) == 0 {
-			v.find("", nil, "nobody looked for connections to master %d after the clients had closed theirs", m)
+			v.find("", nil, "master %d was not inspected for connections after the clients had closed theirs", m)
 			continue
 		}
 		final := seen[len(seen)-1]
@@ -68,7 +69,8 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 
 func open(e history.Event) bool { return e.Connections > 0 || len(e.Channels) > 0 }
 
-// returns gives the time from which each master must be clean: since, or the later time at which the master answers again.
+// returns gives the time from which each master must be clean: since, or the later time at which the master answers
+// again.
 func returns(events []history.Event, since time.Duration, masters int) []time.Duration {
 	back := make([]time.Duration, masters)
 	for i := range back {

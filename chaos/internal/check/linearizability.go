@@ -13,14 +13,14 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// window is how many holds of a name are judged at once. What is legal stays so if whole holds are left out, so that a
-// window finds nothing that the whole would not; what it cannot see is a violation between holds further apart, and they
-// overlap by half so that there are few of those: the order of tokens, which [Fencing] judges as well.
+// window is how many holds of a name are judged at once. Leaving out whole holds keeps a legal history legal, so a
+// window has no findings that the whole history would not have. A window cannot show a violation between holds that are
+// farther apart. Windows overlap by half, so that this concerns only the order of tokens, which [Fencing] judges too.
 const window = 400
 
-// Linearizability checks that each name can be explained by a single lock that handed out its tokens in order, with every
-// acquisition and every end of a hold at one moment of its own. limit bounds the search for each name; a name that is not
-// decided by then leaves the verdict undecided.
+// Linearizability checks that a single lock, which hands out its tokens in order, explains the history of each name,
+// with every acquisition and every end of a hold at one moment. limit bounds the search for each name; a name that is
+// not decided in time leaves the verdict undecided.
 func Linearizability(events []history.Event, limit time.Duration) Verdict {
 	v := on(events, "linearizability")
 	named := byNameHeld(events)
@@ -67,8 +67,8 @@ func illegal(all []*hold, deadline time.Time) ([]*hold, porcupine.CheckResult) {
 	return nil, result
 }
 
-// windows cuts the holds, in the order of their returns, into overlapping parts; a hold that has not ended when a part
-// begins belongs to it, too.
+// windows cuts the holds, in the order of their returns, into overlapping parts. A hold that has not ended when a part
+// begins belongs to that part too.
 func windows(all []*hold) [][]*hold {
 	if len(all) <= window {
 		return [][]*hold{all}
@@ -90,9 +90,9 @@ func windows(all []*hold) [][]*hold {
 	return parts
 }
 
-// smallest leaves out whatever can be left out of holds that no order explains.
+// smallest removes holds from part as long as no order explains the rest.
 func smallest(part []*hold, deadline time.Time) []*hold {
-	// What follows the first moment that cannot be explained proves nothing.
+	// Holds after the first inexplicable moment prove nothing.
 	n := len(part)
 	for lo, hi := 1, n; lo < hi; {
 		mid := (lo + hi) / 2
@@ -125,17 +125,18 @@ func decide(part []*hold, deadline time.Time) porcupine.CheckResult {
 }
 
 func operations(part []*hold) []porcupine.Operation {
-	c, lanes := classes{}, lanes(part)
+	c, index := classes{}, workerIndices(part)
 	var ops []porcupine.Operation
 	for _, h := range part {
-		ops = append(ops, c.operations(h, lanes[worker(h.who)])...)
+		ops = append(ops, c.operations(h, index[worker(h.who)])...)
 	}
 	return ops
 }
 
 func worker(id history.ID) history.ID { return history.ID{Client: id.Client, Worker: id.Worker} }
 
-func lanes(part []*hold) map[history.ID]int {
+// workerIndices numbers the workers of the holds.
+func workerIndices(part []*hold) map[history.ID]int {
 	all := map[history.ID]int{}
 	for _, h := range part {
 		all[worker(h.who)] = 0
@@ -170,7 +171,7 @@ func proof(holds []*hold) []history.Event {
 	return events
 }
 
-// described tells each hold in a few words, in times since begin.
+// described describes each hold in a few words, with times since begin.
 func described(holds []*hold, begin time.Duration) string {
 	const most = 4
 	var parts []string
@@ -191,12 +192,12 @@ func described(holds []*hold, begin time.Duration) string {
 	return strings.Join(parts, ", ")
 }
 
-// pictured is how many holds the picture shows at most: more are slow to draw, and nobody reads them.
+// pictured is how many holds the picture shows at most: more are slow to draw and too many to read.
 const pictured = 120
 
-// Picture writes porcupine's picture, an HTML page, of the name that has most to tell: one that no order explains, or else
-// the one with the most holds, of which it shows the first. It returns which name that is, and "" without writing anything if
-// nothing was ever held.
+// Picture writes porcupine's picture, an HTML page, of one name: the first that no order explains, or else the name
+// with the most holds, of which it shows the first ones. It returns the name. If nothing was ever held, it writes
+// nothing and returns "".
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
 	named := byNameHeld(events)
 	name, shown := "", []*hold(nil)

@@ -65,7 +65,7 @@ func TestLinearizability(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(0, 30, 40, "b", 1, fence(6)).
 				held(0, 50, 60, "a", 2, owner("o"), fence(5)), "no single lock",
 		},
-		"an extension comes late, nobody was in between": {
+		"an extension comes late, with no other holder in between": {
 			new(builder).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).held(0, 91, 95, "b", 1), "",
 		},
 		"an extension brings back what another has had": {

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Liveness checks that each client acquired each name within bound after every fault was healed, and every kind of lock that
-// it asked for in the phase Calm. A client may be in any of its lives. Time in which its process did not run does not count,
-// nor time in which the machine did not run (see hitches) and one second after that.
+// Liveness checks that each client acquired each name within bound after every fault was healed, and every kind of lock
+// that it asked for in the phase Calm. A client may be in any of its lives. Time in which its process did not run does
+// not count, nor time in which the machine did not run (see hitches) and one second after that.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
 	v := on(events, "liveness")
 	calm, ok := phase(events, history.Calm)
@@ -24,7 +24,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 	}
 	var wants []want
 	asked := map[want]bool{}
-	named := map[want]bool{} // in whatever way
+	named := map[want]bool{} // alone or with other names
 	fencing := map[history.ID]bool{}
 	first, refused := map[want]history.Event{}, map[want]history.Event{}
 	for _, e := range events {
@@ -43,7 +43,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 			}
 		case history.Refused:
 			refused[w] = e
-		default: // what comes of it later
+		default: // not an outcome of an acquisition
 			continue
 		}
 		if !asked[w] {

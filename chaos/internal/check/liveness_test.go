@@ -72,7 +72,7 @@ func TestLiveness(t *testing.T) {
 			new(builder).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).starved(3000, "a", 1000).
 				add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
-		"another one has stopped itself, as it was told to": {
+		"another one froze itself at a crash point": {
 			new(builder).phase(0, history.Calm).holding(100, history.Inject, 0).starved(3001, "a", 1000).
 				holding(3005, history.Heal, 0).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
 		},
@@ -80,7 +80,7 @@ func TestLiveness(t *testing.T) {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
 			"held by another",
 		},
-		"one is never heard of": {
+		"a client without events": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly), "nothing says why",
 		},
 		"one acquired during the storm only": {
@@ -130,7 +130,7 @@ func TestCoverage(t *testing.T) {
 	}{
 		"everything happened":        {storm(), []string{"a"}, []string{lockName}, []string{"kill"}, ""},
 		"a client that held nothing": {storm(), []string{"a", "b"}, []string{lockName}, nil, "b never held"},
-		"a name that nobody held":    {storm(), []string{"a"}, []string{lockName, "x"}, nil, `nobody ever held "x"`},
+		"a name that was never held": {storm(), []string{"a"}, []string{lockName, "x"}, nil, `no client ever held "x"`},
 		"a fault that never came":    {storm(), []string{"a"}, []string{lockName}, []string{"pause"}, "never injected"},
 		"no extension": {
 			new(builder).phase(0, history.Storm).acquired(1, "a", 1, 900).phase(100, history.Calm),

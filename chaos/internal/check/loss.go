@@ -7,11 +7,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// LossNotified checks that a holder learns of a loss in time: after the last Until that the holder knew, its process runs for
-// at most slack before its context ends or it unlocks of its own accord. The same holds for an extension whose answer comes
-// after Until. Time in which the process did not run does not count. Time in which other processes had the processors is
-// added to slack, because the goroutine that notices the loss is not the one that ends the context. A holder that writes
-// nothing more is judged at the last line that its process wrote.
+// LossNotified checks that a holder learns of a loss in time: after the last Until that the holder knew, its process
+// runs for at most slack before its context ends or it unlocks of its own accord. The same holds for an extension whose
+// answer comes after Until. Time in which the process did not run does not count. Time in which other processes had the
+// processors is added to slack, because the goroutine that notices the loss is not the one that ends the context. A
+// holder that writes nothing more is judged at the last line that its process wrote.
 func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
 	v := on(events, "loss notified")
 	alive := livesOf(events, clients)
@@ -39,24 +39,24 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 			holding[id] = &open{acquired: e, deadline: e, until: e.Until}
 		case o == nil: // not held, or already lost
 		case e.Kind == history.Extended:
-			late(o, id, e.T, []history.Event{e}, "heard of an extension only at")
+			late(o, id, e.T, []history.Event{e}, "learned of an extension only at")
 			o.deadline, o.until = e, max(e.Until, e.T)
 		case e.Kind == history.Lost:
 			notified++
 			if e.T > o.until {
 				slowest = max(slowest, alive.ran(lifeOf(id), o.until, e.T))
 			}
-			late(o, id, e.T, []history.Event{e}, "was told of the loss only at")
+			late(o, id, e.T, []history.Event{e}, "was notified of the loss only at")
 			delete(holding, id)
 		case e.Kind == history.ReleaseCalled:
-			late(o, id, e.T, []history.Event{e}, "nobody told it of a loss before it unlocked at")
+			late(o, id, e.T, []history.Event{e}, "was not notified of a loss before it unlocked at")
 			delete(holding, id)
 		}
 	}
 	for _, h := range holds(events) { // in the order of the history, which the map does not have
 		if o := holding[h.who]; o != nil {
 			last := alive.last[lifeOf(h.who)]
-			late(o, h.who, last, nil, "was told nothing though its process went on until")
+			late(o, h.who, last, nil, "was not notified though its process ran until")
 		}
 	}
 	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)", held, notified, slowest.Round(time.Microsecond), slack)

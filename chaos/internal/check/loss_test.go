@@ -53,45 +53,45 @@ func TestTold(t *testing.T) {
 		builder *builder
 		says    string // "" if it holds
 	}{
-		"unlocked before Until":             {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1), ""},
-		"told before Until, unlocked after": {new(builder).kept(0, 10, 1000, "a", 1).lost(999, "a", 1).unlocks(1500, "a", 1), ""},
-		"told with all the slack there is":  {new(builder).kept(0, 10, 1000, "a", 1).lost(1020, "a", 1), ""},
-		"told a moment later":               {new(builder).kept(0, 10, 1000, "a", 1).lost(1020.001, "a", 1), "was told of the loss only at 1.020 s"},
-		"told of the Until before the last": {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2020, "a", 1), ""},
-		"told long after the last Until":    {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2021, "a", 1), "believed until 2.000 s"},
-		"unlocked of its own accord, late":  {new(builder).kept(0, 10, 1000, "a", 1).unlocks(1021, "a", 1), "nobody told it"},
-		"an extension heard of in time":     {new(builder).kept(0, 10, 1000, "a", 1).extended(1010, "a", 1, 2000).unlocks(1500, "a", 1), ""},
-		"an extension heard of late":        {new(builder).kept(0, 10, 1000, "a", 1).extended(1100, "a", 1, 2000).unlocks(1500, "a", 1), "heard of an extension only at"},
-		"killed before Until":               {new(builder).kept(0, 10, 1000, "a", 1), ""},
-		"its process goes on, told nothing": {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "a"), "its process went on until 1.100 s"},
-		"killed, and a register writes what it still heard": {
+		"unlocked before Until":                 {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1), ""},
+		"notified before Until, unlocked after": {new(builder).kept(0, 10, 1000, "a", 1).lost(999, "a", 1).unlocks(1500, "a", 1), ""},
+		"notified with all the slack there is":  {new(builder).kept(0, 10, 1000, "a", 1).lost(1020, "a", 1), ""},
+		"notified a moment later":               {new(builder).kept(0, 10, 1000, "a", 1).lost(1020.001, "a", 1), "was notified of the loss only at 1.020 s"},
+		"notified of the Until before the last": {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2020, "a", 1), ""},
+		"notified long after the last Until":    {new(builder).kept(0, 10, 1000, "a", 1).extended(500, "a", 1, 2000).lost(2021, "a", 1), "believed until 2.000 s"},
+		"unlocked of its own accord, late":      {new(builder).kept(0, 10, 1000, "a", 1).unlocks(1021, "a", 1), "was not notified of a loss"},
+		"an extension learned in time":          {new(builder).kept(0, 10, 1000, "a", 1).extended(1010, "a", 1, 2000).unlocks(1500, "a", 1), ""},
+		"an extension learned late":             {new(builder).kept(0, 10, 1000, "a", 1).extended(1100, "a", 1, 2000).unlocks(1500, "a", 1), "learned of an extension only at"},
+		"killed before Until":                   {new(builder).kept(0, 10, 1000, "a", 1), ""},
+		"its process runs on, not notified":     {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "a"), "its process ran until 1.100 s"},
+		"killed, and a register writes what it still received": {
 			new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Written, "a", 1, func(e *history.Event) { e.Register = history.Trusting }), "",
 		},
-		"another process goes on":           {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "b"), ""},
-		"another life goes on":              {new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Quitting, "a", 0, func(e *history.Event) { e.Life = 1 }), ""},
-		"frozen over its Until, told soon":  {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1715, "a", 1), ""},
-		"frozen over its Until, told late":  {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1721, "a", 1), "ran for 21ms"},
-		"another client frozen":             {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 1).onClient(1700, history.Heal, 1).lost(1715, "a", 1), "ran for 715ms"},
-		"frozen before its Until only":      {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(990, history.Heal, 0).lost(1030, "a", 1), "ran for 30ms"},
-		"frozen to the end":                 {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), ""},
-		"the process noticed that it stood": {new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), ""},
-		"a stall counts once":               {new(builder).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).stalled(1300, "a", 300).lost(1321, "a", 1), "ran for 21ms"},
-		"as long again as others ran":       {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1120, "a", 1), ""},
-		"longer than that":                  {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1121, "a", 1), "ran for 71ms in between, allowed are 70ms"},
-		"a processor was away":              {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1310, "a", 1), ""},
-		"for less time than that":           {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1311, "a", 1), "ran for 311ms in between, allowed are 310ms"},
-		"it was away while all stood":       {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).starved(1060, "a", 50).lost(1121, "a", 1), "allowed are 70ms"},
-		"another's processor was away":      {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
-		"it was told to stop itself": {
+		"another process runs on":              {new(builder).kept(0, 10, 1000, "a", 1).quits(1100, "b"), ""},
+		"another life runs on":                 {new(builder).kept(0, 10, 1000, "a", 1).add(1100, history.Quitting, "a", 0, func(e *history.Event) { e.Life = 1 }), ""},
+		"frozen over its Until, notified soon": {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1715, "a", 1), ""},
+		"frozen over its Until, notified late": {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(1700, history.Heal, 0).lost(1721, "a", 1), "ran for 21ms"},
+		"another client frozen":                {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 1).onClient(1700, history.Heal, 1).lost(1715, "a", 1), "ran for 715ms"},
+		"frozen before its Until only":         {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).onClient(990, history.Heal, 0).lost(1030, "a", 1), "ran for 30ms"},
+		"frozen to the end":                    {new(builder).kept(0, 10, 1000, "a", 1).onClient(500, history.Inject, 0).phase(3000, history.Calm), ""},
+		"the process noticed that it stood":    {new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "a", 290).lost(1305, "a", 1), ""},
+		"a stall counts once":                  {new(builder).kept(0, 10, 1000, "a", 1).onClient(1000, history.Inject, 0).onClient(1300, history.Heal, 0).stalled(1300, "a", 300).lost(1321, "a", 1), "ran for 21ms"},
+		"as long again as others ran":          {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1120, "a", 1), ""},
+		"longer than that":                     {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).lost(1121, "a", 1), "ran for 71ms in between, allowed are 70ms"},
+		"a processor was away":                 {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1310, "a", 1), ""},
+		"for less time than that":              {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "a", 290).lost(1311, "a", 1), "ran for 311ms in between, allowed are 310ms"},
+		"it was away while all stood":          {new(builder).kept(0, 10, 1000, "a", 1).stalled(1060, "a", 50).starved(1060, "a", 50).lost(1121, "a", 1), "allowed are 70ms"},
+		"another's processor was away":         {new(builder).kept(0, 10, 1000, "a", 1).starved(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
+		"it had orders to stop itself": {
 			new(builder).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
 				holding(1311, history.Heal, 0).lost(1320, "a", 1), "",
 		},
-		"and was told too late then": {
+		"and was then notified too late": {
 			new(builder).kept(0, 10, 1000, "a", 1).holding(900, history.Inject, 0).stalled(1310, "a", 300).starved(1310, "a", 300).
 				holding(1311, history.Heal, 0).lost(1321, "a", 1), "ran for 21ms in between, allowed are 20ms",
 		},
 		"another process noticed that it did": {new(builder).kept(0, 10, 1000, "a", 1).stalled(1300, "b", 290).lost(1305, "a", 1), "ran for 305ms"},
-		"told after it had unlocked":          {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), ""},
+		"notified after it had unlocked":      {new(builder).kept(0, 10, 1000, "a", 1).unlocks(900, "a", 1).lost(1300, "a", 1), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

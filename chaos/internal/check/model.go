@@ -10,25 +10,26 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// The model of a lock with fencing tokens: what one name would do if it were kept in one place that never fails.
+// The model is a lock with fencing tokens as it would be if one name were kept in one place that never fails.
 //
-// An acquisition takes effect between its question and its answer. The end of a hold takes effect at some time after its
-// belief ended, at the latest when its unlock was confirmed; if it never was, at any time or never. A downgrade takes
-// effect at some time after the call, or never. An acquisition that came to nothing, or never returned, may have taken
-// effect and have ended at any time: nobody has seen it, so it forbids nothing, and is not among the steps.
+// An acquisition takes effect between its call and its return. The end of a hold takes effect after its belief ended
+// and before its unlock was confirmed; without a confirmation it takes effect at any later time or never. A downgrade
+// takes effect at some time after the call, or never. An acquisition that failed or never returned may have taken
+// effect and ended at any time. It forbids nothing, so it is not among the steps.
 
-// state is who holds the name, and what tokens it has seen.
+// state describes who holds the name and which tokens it has handed out.
 type state struct {
-	class int    // of those who hold it, or held it last
-	count int    // how many hold it
+	class int    // of its holders, or of its last holder
+	count int    // of its holders
 	own   uint64 // the token of the present or last owner, 0 for none yet
-	// excluding is the largest token of those that exclude, any of all.
+	// excluding is the largest token of exclusive holders, any the largest of all holders.
 	excluding, any uint64
 }
 
-// The classes that share: readers are one class. Each owner of a reentrant lock is one, each other hold is one.
+// Holders of one class may hold together. All readers are one class, each owner of a reentrant lock is one, and each
+// other hold is one.
 const (
-	nobody = iota
+	noClass = iota
 	readers
 	firstClass
 )
@@ -37,7 +38,7 @@ type action string
 
 const (
 	acquires   action = "acquires"
-	regains    action = "regains" // believes again after a gap: an extension came late
+	regains    action = "regains" // believes again after an interruption: an extension came late
 	downgrades action = "downgrades"
 	finishes   action = "ends"
 )
@@ -63,7 +64,7 @@ func (s state) take(in step) (state, bool) {
 		}
 		s.count++
 		return s.hand(in)
-	case regains: // nobody else had it since, unless readers among readers
+	case regains: // no other class had it since; a reader may regain among readers
 		if !mine && (in.class != readers || s.count > 0) {
 			return s, false
 		}
@@ -82,17 +83,17 @@ func (s state) take(in step) (state, bool) {
 	return s, true
 }
 
-// hand hands out the token of an acquisition that has just taken effect.
+// hand checks and records the token of an acquisition that has just taken effect.
 func (s state) hand(in step) (state, bool) {
 	switch {
-	case in.fence == 0: // not fenced: it has no part in the order
+	case in.fence == 0: // not fenced
 		return s, true
 	case in.class == readers:
 		s.any = max(s.any, in.fence)
 		return s, in.fence >= s.excluding
-	case in.fence == s.own: // the ownership goes on; or the owner is back, and it was not over on every master
+	case in.fence == s.own: // the ownership continues, or the owner is back before every master has forgotten it
 		return s, true
-	case s.own != 0 && s.count > 1: // an inner hold: whether it may have one of its own, Fencing says, which knows of faults
+	case s.own != 0 && s.count > 1: // an inner hold: Fencing, which knows the faults, judges whether the token may differ
 		s.excluding, s.any = max(s.excluding, in.fence), max(s.any, in.fence)
 		return s, true
 	case in.fence <= s.any:
@@ -134,7 +135,7 @@ var model = porcupine.Model{
 	DescribeState: func(s any) string { return s.(state).String() },
 }
 
-// never is the return of what may take effect at any time.
+// never is the return time of an operation that may take effect at any time.
 const never = time.Duration(math.MaxInt64)
 
 // classes numbers the groups of holders.
@@ -151,12 +152,12 @@ func (c classes) of(mode string, h *hold) int {
 	return c[g]
 }
 
-// operations are the steps that a hold takes. lanes numbers the workers for the picture.
-func (c classes) operations(h *hold, lane int) []porcupine.Operation {
+// operations returns the steps of a hold. worker is the index of its worker, for the picture.
+func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 	var ops []porcupine.Operation
 	add := func(s step, from, to time.Duration) {
 		s.who = who(h.who)
-		ops = append(ops, porcupine.Operation{ClientId: lane, Input: s, Call: int64(from), Return: int64(to)})
+		ops = append(ops, porcupine.Operation{ClientId: worker, Input: s, Call: int64(from), Return: int64(to)})
 	}
 	mode := h.acquired.Mode
 	class, down := c.of(mode, h), false

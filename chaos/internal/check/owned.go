@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed in
-// while it asked: of those acquired alone, the one believed in longest.
+// owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
+// in while it asked: of those acquired alone, the one believed in longest.
 func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
 	owners := map[string][]belief{}
 	for _, h := range all {

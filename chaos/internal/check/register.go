@@ -12,9 +12,9 @@ const (
 	LostByTrusting  = "updates that the trusting register lost"
 )
 
-// Register checks the writes that the fenced register accepted. For each name the tokens must never decrease, and no update
-// may be lost: each write must be based on the value before it, the first on 0. The updates that the trusting register
-// lost are counted in Figures. They are no findings: they show what happens without fencing.
+// Register checks the writes that the fenced register accepted. For each name the tokens must never decrease, and no
+// update may be lost: each write must be based on the value before it, the first on 0. The updates that the trusting
+// register lost are counted in Figures. They are no findings: they show what happens without fencing.
 func Register(events []history.Event) Verdict {
 	v := on(events, "register")
 	last := map[[2]string]history.Event{}

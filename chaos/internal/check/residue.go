@@ -9,26 +9,27 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// counters is the prefix of the keys that may remain after a lock: fencing counters, which must outlive it. They expire.
+// counters is the prefix of the keys that may remain after a lock: fencing counters, which must outlive it. They
+// expire.
 const counters = "redlock:fence:"
 
-// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last unlock
-// and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at least one snapshot
-// that is late enough.
+// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last
+// unlock and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at least one
+// snapshot that is late enough.
 //
 // The check proves something only if it would have seen a key that was left. So in the phase Ghosts, while masters were
-// frozen, at least one lock must have been acquired and released, and at least one refused, with a TTL that ends after the
-// last snapshot. A key of such a lock that is gone was released; it did not expire.
+// frozen, at least one lock must have been acquired and released, and at least one refused, with a TTL that ends after
+// the last snapshot. A key of such a lock that is gone was released; it did not expire.
 func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	v, latest := left(events, masters, grace)
 	taken, refused := probes(events, latest)
 	if taken == 0 {
-		v.find("", nil, "no lock was taken behind a frozen master with a TTL long enough to be seen if its key had stayed")
+		v.find("", nil, "no lock was taken while a master was frozen with a TTL long enough to be seen if its key had stayed")
 	}
 	if refused == 0 {
-		v.find("", nil, "no lock was refused behind frozen masters with a TTL long enough to be seen if its keys had stayed")
+		v.find("", nil, "no lock was refused while masters were frozen with a TTL long enough to be seen if its keys had stayed")
 	}
-	v.Looked += fmt.Sprintf(", %d locks taken and %d refused behind frozen ones", taken, refused)
+	v.Looked += fmt.Sprintf(", %d locks taken and %d refused while masters were frozen", taken, refused)
 	return v
 }
 
@@ -43,7 +44,7 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 	v := on(events, "residue")
 	settled, ok := phase(events, history.Settled)
 	if !ok {
-		v.find("", nil, "the run never settled: there was no last unlock to look behind")
+		v.find("", nil, "the run never settled: there was no last unlock to check after")
 		return v, 0
 	}
 	back := returns(events, settled, masters)
@@ -65,7 +66,7 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 	}
 	for m, n := range looks {
 		if n == 0 {
-			v.find("", nil, "nobody looked at master %d later than %v after its return", m, grace)
+			v.find("", nil, "master %d was not inspected later than %v after its return", m, grace)
 		}
 	}
 	kept := 0
@@ -79,9 +80,9 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 
 func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
 
-// probes counts the locks of the phase Ghosts whose keys, if left, would still exist at the time latest: those acquired and
-// released, and those refused, while a master was frozen. The TTL of a key that waits for a frozen master starts at the
-// thaw. The TTL of a key that a refused lock set on another master starts when the lock was asked for.
+// probes counts the locks of the phase Ghosts whose keys, if left, would still exist at the time latest: those acquired
+// and released, and those refused, while a master was frozen. The TTL of a key that waits for a frozen master starts at
+// the thaw. The TTL of a key that a refused lock set on another master starts when the lock was asked for.
 func probes(events []history.Event, latest time.Duration) (taken, refused int) {
 	begin, ok := phase(events, history.Ghosts)
 	if !ok {
@@ -124,7 +125,7 @@ func probes(events []history.Event, latest time.Duration) (taken, refused int) {
 func list(keys []history.Key) string {
 	parts := make([]string, len(keys))
 	for i, k := range keys {
-		left := "for ever"
+		left := "no TTL"
 		if k.Left >= 0 {
 			left = "for " + k.Left.String()
 		}

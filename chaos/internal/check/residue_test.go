@@ -79,7 +79,7 @@ func TestResidueCatches(t *testing.T) {
 			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: -1}), 3101),
 			`master 0 still holds "redlock:fence:{orders}"`,
 		},
-		"a lock beside a fencing counter": {
+		"a lock and a fencing counter": {
 			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101),
 			`master 0 still holds "orders"`,
 		},
@@ -88,28 +88,28 @@ func TestResidueCatches(t *testing.T) {
 			`master 0 still holds "redlock:intents:{orders}"`,
 		},
 		"a key without a TTL": {
-			looked(probed(6*time.Second).keys(3100, 0, eternal), 3101), "for ever",
+			looked(probed(6*time.Second).keys(3100, 0, eternal), 3101), "no TTL",
 		},
 		"a look that came too early to count": {
-			looked(probed(6*time.Second), 3099), "nobody looked at master 0",
+			looked(probed(6*time.Second), 3099), "master 0 was not inspected",
 		},
-		"a master that nobody looked at": {
-			probed(6*time.Second).keys(3100, 0).keys(3100, 1), "nobody looked at master 2",
+		"a master that was not inspected": {
+			probed(6*time.Second).keys(3100, 0).keys(3100, 1), "master 2 was not inspected",
 		},
 		"a master that returned later than the others, looked at too early": {
-			looked(probed(6*time.Second).fault(1500, history.Healthy, "pause", 2), 3400), "nobody looked at master 2",
+			looked(probed(6*time.Second).fault(1500, history.Healthy, "pause", 2), 3400), "master 2 was not inspected",
 		},
 		"a TTL so short that expiry explains everything": {
-			looked(frozen(10, 1000, 2*time.Second, 6*time.Second), 3100), "no lock was taken behind a frozen master",
+			looked(frozen(10, 1000, 2*time.Second, 6*time.Second), 3100), "no lock was taken while a master was frozen",
 		},
 		"a TTL of the refused lock so short that expiry explains it": {
-			looked(frozen(10, 1000, 6*time.Second, 3*time.Second), 3100), "no lock was refused behind frozen masters",
+			looked(frozen(10, 1000, 6*time.Second, 3*time.Second), 3100), "no lock was refused while masters were frozen",
 		},
-		"no lock taken behind a frozen master":   {looked(frozen(10, 1000, 0, 6*time.Second), 3100), "no lock was taken"},
-		"no lock refused behind a frozen master": {looked(frozen(10, 1000, 6*time.Second, 0), 3100), "no lock was refused"},
-		"locks asked for before the freeze":      {looked(frozen(500, 1000, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
-		"locks asked for only after the thaw":    {looked(frozen(10, 15, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
-		"a run that never settled":               {new(builder).phase(0, history.Storm), "never settled"},
+		"no lock taken while a master was frozen":   {looked(frozen(10, 1000, 0, 6*time.Second), 3100), "no lock was taken"},
+		"no lock refused while masters were frozen": {looked(frozen(10, 1000, 6*time.Second, 0), 3100), "no lock was refused"},
+		"locks asked for before the freeze":         {looked(frozen(500, 1000, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
+		"locks asked for only after the thaw":       {looked(frozen(10, 15, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
+		"a run that never settled":                  {new(builder).phase(0, history.Storm), "never settled"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

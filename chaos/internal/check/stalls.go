@@ -43,8 +43,8 @@ func merge(spans []span) []span {
 }
 
 const (
-	// hitch is the shortest stall of a processor that may cost a waiting client an attempt: half of the time that clients of
-	// the harness wait for a master.
+	// hitch is the shortest stall of a processor that may cost a waiting client an attempt: half of the time that clients
+	// of the harness wait for a master.
 	hitch = 100 * time.Millisecond
 	// setback is the time that a lost attempt costs: the client pauses, and tries again.
 	setback = time.Second
@@ -61,9 +61,9 @@ type lives struct {
 	last     map[life]time.Duration // time of the last line that the process wrote
 }
 
-// livesOf derives when processes did not run: from the stalls that they noticed themselves, and from the faults. A process
-// that never thawed has written nothing since, so nothing of it is judged. clients are the names of the clients; the
-// targets of client faults are indices into it.
+// livesOf derives when processes did not run: from the stalls that they noticed themselves, and from the faults. A
+// process that never thawed has written nothing since, so nothing of it is judged. clients are the names of the
+// clients; the targets of client faults are indices into it.
 func livesOf(events []history.Event, clients []string) lives {
 	l := lives{
 		stalls: map[life][]span{}, unserved: map[life][]span{}, parts: map[life][]span{}, frozen: map[string][]span{}, armed: map[string][]span{},
@@ -71,7 +71,7 @@ func livesOf(events []history.Event, clients []string) lives {
 	}
 	frozenSince, armedSince := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, e := range events {
-		if e.Client != "" && e.Register == "" { // what a register writes of a client, may come when the client is gone
+		if e.Client != "" && e.Register == "" { // a register may write about a client that is gone
 			l.last[lifeOf(e.ID())] = e.T
 		}
 		switch {
@@ -99,14 +99,14 @@ func livesOf(events []history.Event, clients []string) lives {
 	return l
 }
 
-// hitches returns when the machine did not run, each time with the setback after it: when a processor did not run a process,
-// and when the harness did not run, through which all traffic between clients and masters passes. A stall of a client
-// process is no excuse for others: the client may have caused it.
+// hitches returns when the machine did not run, each time with the setback after it: when a processor did not run a
+// process, and when the harness did not run, through which all traffic between clients and masters passes. A stall of a
+// client process is no excuse for others: the client may have caused it.
 func (l lives) hitches() []span {
 	all := slices.Clone(l.stalls[harness])
 	for of, spans := range l.parts {
 		for _, s := range spans {
-			if inside(l.frozen[of.client], s.from, s.to)+inside(l.armed[of.client], s.from, s.to) == 0 { // else somebody has stopped it
+			if inside(l.frozen[of.client], s.from, s.to)+inside(l.armed[of.client], s.from, s.to) == 0 { // else a fault has frozen it
 				all = append(all, s)
 			}
 		}
@@ -138,18 +138,18 @@ func (l lives) ran(of life, from, to time.Duration) time.Duration {
 	return to - from - inside(l.stalls[of], from, to)
 }
 
-// starved returns how long the process, or a part of it, did not run although no fault had frozen it: other processes had
-// its processors.
+// starved returns how long the process, or a part of it, did not run although no fault had frozen it: other processes
+// had its processors.
 func (l lives) starved(of life, from, to time.Duration) time.Duration {
 	all := slices.Concat(l.stalls[of], l.parts[of])
-	all = slices.DeleteFunc(all, func(s span) bool { // it has stopped itself, as it was told to
+	all = slices.DeleteFunc(all, func(s span) bool { // it froze itself at a crash point
 		return inside(l.armed[of.client], s.from, s.to) > 0
 	})
 	return max(0, inside(merge(all), from, to)-inside(merge(slices.Clone(l.frozen[of.client])), from, to))
 }
 
-// spell handles an Inject or Heal event: it adds the time from injection to healing to the spans of each target. since has
-// the faults that are injected and not healed.
+// spell handles an Inject or Heal event: it adds the time from injection to healing to the spans of each target. since
+// has the faults that are injected and not healed.
 func spell(spells map[string][]span, since map[string]time.Duration, clients []string, e history.Event) {
 	for _, i := range e.Targets {
 		if i < 0 || i >= len(clients) {

@@ -12,13 +12,13 @@ import (
 const (
 	// settles is long enough for every client to try the master again.
 	settles = 2 * time.Second
-	// lingers is for faults after which the master may not vote or has lost what it granted: the restart window, and the time
-	// that a client takes to trust the master again.
+	// lingers is for faults after which the master may not vote or has lost what it granted: the restart window, and the
+	// time that a client takes to trust the master again.
 	lingers = 10 * time.Second
 )
 
-// troubles are the intervals in which a master may not have known an owner's token, during a fault and some time after it,
-// and the intervals in which a client's process did not run.
+// troubles are the intervals in which a master may not have known an owner's token, during a fault and some time after
+// it, and the intervals in which a client's process did not run.
 type troubles struct {
 	masters  map[int][]span
 	clients  map[string][]span
@@ -72,9 +72,9 @@ func (t *troubles) judge(before, after *hold) bool {
 	return true
 }
 
-// excuse reports whether an owner may have different tokens in two holds. It may if one of the two processes did not run
-// between the request of the first hold and the acquisition of the second, or if, in that time, fewer than a majority of
-// the masters that granted the first hold were without trouble.
+// excuse reports whether an owner may have different tokens in two holds. It may if one of the two processes did not
+// run between the request of the first hold and the acquisition of the second, or if, in that time, fewer than a
+// majority of the masters that granted the first hold were without trouble.
 func (t *troubles) excuse(before, after *hold) bool {
 	meanwhile := span{before.asked.T, after.acquired.T}
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
@@ -89,13 +89,13 @@ func (t *troubles) excuse(before, after *hold) bool {
 	if len(troubled) == 0 {
 		return false
 	}
-	tell := 0
+	knowing := 0
 	for _, v := range before.acquired.Votes {
 		if v.Verdict == "granted" && !troubled[v.Master] {
-			tell++
+			knowing++
 		}
 	}
-	return tell < t.majority
+	return knowing < t.majority
 }
 
 // meets reports whether one of the spans overlaps s.

@@ -15,12 +15,12 @@ import (
 //   - a majority of the masters voted for all of that time and for Recovery before it, or
 //   - the others got the name during all of that time, whether or not a majority is known to vote.
 //
-// A name that somebody wants and nobody holds is a finding
+// A name that is wanted and free is a finding
 //   - after Recovery from the moment at which a majority votes, and
 //   - after Idle plus a TTL, once a majority has voted for Recovery.
 //
-// Time in which the waiting process did not run does not count, nor time in which the machine did not run (see hitches) and
-// one second after that. An acquisition that gives up earlier than the bound shows nothing.
+// Time in which the waiting process did not run does not count, nor time in which the machine did not run (see hitches)
+// and one second after that. An acquisition that gives up earlier than the bound shows nothing.
 func Waiting(events []history.Event, w Availability) Verdict {
 	v := on(events, "waiting")
 	alive := livesOf(events, w.Clients)
@@ -81,8 +81,8 @@ func acquisitionsByName(events []history.Event) map[string][]history.Event {
 	return acquired
 }
 
-// waitedWhileVoting returns the longest time that a waited within one interval in which a majority voted. It leaves out the
-// first Recovery of the interval.
+// waitedWhileVoting returns the longest time that a waited within one interval in which a majority voted. It leaves out
+// the first Recovery of the interval.
 func (w Availability) waitedWhileVoting(a attempt, voting []span, alive lives) (waited time.Duration) {
 	for _, g := range voting {
 		if from, to := max(a.from, w.settled(g)), min(a.to, g.to); to > from {
@@ -92,8 +92,8 @@ func (w Availability) waitedWhileVoting(a attempt, voting []span, alive lives) (
 	return waited
 }
 
-// longestJudged returns the longest interval in which a wait can count: a wait lies within one phase and within one interval
-// in which a majority voted. If no interval is longer than the bound, the check cannot find anything.
+// longestJudged returns the longest interval in which a wait can count: a wait lies within one phase and within one
+// interval in which a majority voted. If no interval is longer than the bound, the check cannot find anything.
 func (w Availability) longestJudged(all []attempt, voting []span, alive lives) (longest time.Duration) {
 	phases := map[string]span{}
 	for _, a := range all {
@@ -113,9 +113,9 @@ func (w Availability) longestJudged(all []attempt, voting []span, alive lives) (
 	return longest
 }
 
-// starved returns how often others acquired one of a's names while a waited, and how long a's process ran between the first
-// and the last of these acquisitions. An interval between two acquisitions counts with Recovery at most: in a longer one
-// the name was free or lost, and a did not wait because of the others.
+// starved returns how often others acquired one of a's names while a waited, and how long a's process ran between the
+// first and the last of these acquisitions. An interval between two acquisitions counts with Recovery at most: in a
+// longer one the name was free or lost, and a did not wait because of the others.
 func (w Availability) starved(
 	acquisitions map[string][]history.Event, a attempt, allowed time.Duration, alive lives,
 ) (times int, ran time.Duration) {

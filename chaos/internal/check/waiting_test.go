@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// availability: of three masters two must vote; who waits for more than a second complains, and two seconds after an outage
-// somebody must have each name.
+// availability: of three masters two must vote; who waits for more than a second complains, and two seconds after an
+// outage somebody must have each name.
 var availability = check.Availability{
 	Masters: 3, Clients: []string{"a", "b"}, Mute: []string{"pause"}, Forget: []string{"kill"}, Window: time.Second,
 	Recovery: 2 * time.Second, Idle: 10 * time.Second, Bound: time.Second, Retry: 100 * time.Millisecond,
@@ -26,11 +26,11 @@ func (s *builder) down(from, to float64, fault string, masters ...int) *builder 
 	return s
 }
 
-func (s *builder) refused(asked, told float64, client string, op int) *builder {
-	return s.add(asked, history.Invoked, client, op, nil).add(told, history.Refused, client, op, nil)
+func (s *builder) refused(asked, answered float64, client string, op int) *builder {
+	return s.add(asked, history.Invoked, client, op, nil).add(answered, history.Refused, client, op, nil)
 }
 
-// busy is a name that others get again and again, and that nobody starves for.
+// busy is a name that others get again and again, and for which no client starves.
 func (s *builder) busy(from, to float64) *builder {
 	for op := 100; from < to; op++ {
 		s.held(from, from+10, from+390, "c", op)
@@ -56,18 +56,18 @@ func TestWaiting(t *testing.T) {
 			new(builder).down(5000, 9000, "pause", 0, 1).refused(1000, 5500, "a", 1), "waited for 4.000 s",
 		},
 		"two are down, and not wanted": {new(builder).down(1, 5000, "pause", 0, 1).refused(10, 4000, "a", 1), ""},
-		"a fault that mutes nobody":    {new(builder).down(1, 5000, "slow", 0, 1).refused(10, 1900, "a", 1), "waited for 1.890 s"},
+		"a fault that mutes no master": {new(builder).down(1, 5000, "slow", 0, 1).refused(10, 1900, "a", 1), "waited for 1.890 s"},
 		"two are back, and it takes all the time to recover": {
 			new(builder).down(1, 5000, "pause", 0, 1).held(10, 7000, 7100, "a", 1), "",
 		},
 		"two are back, and it takes longer": {
-			new(builder).down(1, 5000, "pause", 0, 1).held(10, 7001, 7100, "a", 1), "nobody had it",
+			new(builder).down(1, 5000, "pause", 0, 1).held(10, 7001, 7100, "a", 1), "no client had it",
 		},
 		"two came back empty, and may not vote for a while": {
 			new(builder).down(1, 5000, "kill", 0, 1).held(10, 8000, 8100, "a", 1), "",
 		},
 		"two came back empty, and vote for too long": {
-			new(builder).down(1, 5000, "kill", 0, 1).held(10, 8001, 8100, "a", 1), "nobody had it",
+			new(builder).down(1, 5000, "kill", 0, 1).held(10, 8001, 8100, "a", 1), "no client had it",
 		},
 		"one goes as the other comes back: for a moment there was no majority": {
 			new(builder).down(1, 5000, "pause", 0).down(5000, 9000, "pause", 1).refused(4500, 5600, "a", 1), "",
@@ -78,10 +78,10 @@ func TestWaiting(t *testing.T) {
 		"after the outage another one has it all the time": {
 			new(builder).down(1, 5000, "pause", 0, 1).kept(0, 0.5, 7500, "b", 1).held(6900, 7600, 7700, "a", 1), "",
 		},
-		"after the outage the others try again and again in vain": {
-			new(builder).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(5850, 6800, "b", 1).refused(6900, 7100, "a", 2), "nobody had it",
+		"after the outage the others fail again and again": {
+			new(builder).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(5850, 6800, "b", 1).refused(6900, 7100, "a", 2), "no client had it",
 		},
-		"after the outage nobody asks for a while": {
+		"after the outage no client asks for a while": {
 			new(builder).down(1, 5000, "pause", 0, 1).refused(4900, 5800, "a", 1).refused(6800, 7100, "a", 2), "",
 		},
 		"a waiter was frozen": {
@@ -129,7 +129,7 @@ func TestWaitingForAnOutageIsNotStarving(t *testing.T) {
 	w.Bound = 3 * time.Second
 	outage := new(builder).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1)
 	around := outage.held(100, 110, 200, "c", 1).held(100, 5300, 5400, "c", 2)
-	assert.Empty(t, check.Waiting(around.events, w).Findings, "nobody got it in between")
+	assert.Empty(t, check.Waiting(around.events, w).Findings, "no client got it in between")
 
 	meanwhile := new(builder).down(250, 5250, "pause", 0, 1).refused(50, 5500, "a", 1).busy(100, 5400)
 	v := check.Waiting(meanwhile.events, w)
@@ -147,9 +147,9 @@ func TestAWaitIsBoundedByTheTTLsOfItsName(t *testing.T) {
 		builder *builder
 		says    string // "" if it holds
 	}{
-		"two TTLs longer":            {new(builder).refused(0, 3000, "a", 1), ""},
-		"longer than that":           {new(builder).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, and others got the name 0 times; allowed are 3s"},
-		"beside a name of long ones": {new(builder).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
+		"two TTLs longer":          {new(builder).refused(0, 3000, "a", 1), ""},
+		"longer than that":         {new(builder).refused(0, 3001, "a", 1), "waited for 3.001 s while a majority voted, and others got the name 0 times; allowed are 3s"},
+		"with a name of long ones": {new(builder).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, long), "allowed are 3s"},
 		"the TTL of another on the name counts": {
 			new(builder).refused(0, 3001, "a", 1).held(0, 10, 20, "b", 1, func(e *history.Event) { e.TTL = 2 * time.Second }), "",
 		},
@@ -225,7 +225,7 @@ func TestAWantedNameMustNotLieFree(t *testing.T) {
 		says    string // "" if it holds
 	}{
 		"for as long as is allowed": {new(builder).held(0, 2000, 2100, "a", 1), ""},
-		"for longer":                {new(builder).held(0, 2001, 2100, "a", 1), "nobody had it, while a client that wanted it ran for 2.001 s; allowed are 2s"},
+		"for longer":                {new(builder).held(0, 2001, 2100, "a", 1), "no client had it, while a client that wanted it ran for 2.001 s; allowed are 2s"},
 		"after another has had it":  {new(builder).held(0, 10, 1000, "b", 1).refused(20, 3001, "a", 1), "ran for 2.001 s"},
 		"while another has it":      {new(builder).held(0, 10, 1000, "b", 1).refused(20, 3000, "a", 1), ""},
 		"but its waiter was frozen": {

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// WellFormed checks that working clients can have written the history, and that its events are in the order of their times.
-// Otherwise a bug of a writer could hide a violation.
+// WellFormed checks that working clients can have written the history, and that its events are in the order of their
+// times. Otherwise a bug of a writer could hide a violation.
 func WellFormed(events []history.Event) Verdict {
 	v := on(events, "well-formed")
 	v.Looked = fmt.Sprintf("%d events", len(events))

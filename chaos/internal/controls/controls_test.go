@@ -70,7 +70,7 @@ func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 		"residue":         "still holds ",
 		"leaks":           "goroutines of it are left",
 		"fencing":         " got the token ",
-		"loss notified":   "told ",
+		"loss notified":   "notified ",
 		"register":        "an update is lost",
 		"linearizability": "no single lock could have been held like this",
 	}
