@@ -6,10 +6,10 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// existsSet looks with EXISTS whether the key is free, takes it with SET, and gives it back with DEL.
+// existsSet checks with EXISTS that the key is free, takes it with SET, and releases it with DEL.
 //
-// Between the look and the SET another may have looked, too: both see "free", and both hold. What mended it is a command
-// that looks and sets in one step, SETNX: see setNX.
+// Two clients may both see a free key before either sets it, and then both hold. The fix was a command that checks and
+// sets in one step, SETNX: see setNX.
 var existsSet = Control{
 	Name: "exists-set", Doc: "EXISTS, then SET; DEL unlocks", Modes: mutex,
 	Checker: exclusion, How: "several contend for one name: two see it free between each other's EXISTS and SET",

@@ -12,15 +12,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// failover is the lock done right on one master (SET NX PX with a random value, compared before it is removed), with a
-// replica that takes over when the master does not answer.
+// failover is the correct lock on one master (SET NX PX with a random value that is compared before the key is
+// deleted), with a replica that takes over when the master does not answer.
 //
-// Replication is asynchronous: the master answers before the replica knows. A lock that it gave in its last moment is not
-// on the replica, which gives it once more. A master that only seemed dead goes on giving locks beside it. What
-// mended it are masters that know nothing of each other, and a majority of them.
+// Replication is asynchronous: the master answers before the replica knows. The replica does not have a lock that the
+// master granted just before it failed, and grants it a second time. A master that only seemed dead continues to grant
+// locks while the replica does so too. The fix was a majority of independent masters.
 var failover = Control{
 	Name: "failover", Doc: "SET NX PX and compared release, on a master with an asynchronous replica (the second URL)", Modes: mutex,
-	Checker: exclusion, How: "the master fails before its replica has heard of the lock",
+	Checker: exclusion, How: "the master fails before its replica knows of the lock",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		if len(s.URLs) < 2 {
 			return nil, errors.New("failover takes two URLs: the master's and its replica's")
@@ -37,7 +37,8 @@ var failover = Control{
 	},
 }
 
-// downAfter is for how long a master must be silent to count as failed, where none is set. One whose process has ended refuses at once.
+// downAfter is the default for how long a master must be silent to count as failed. A master whose process has ended
+// refuses connections and counts as failed at once.
 const downAfter = time.Second
 
 type failoverLocker struct {

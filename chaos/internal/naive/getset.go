@@ -11,13 +11,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// getSet keeps the time at which the lock ends as the value of the key. Who finds a time that has passed by its own
-// clock takes over with GETSET, and has won if the old value is the one that it had read. DEL unlocks.
+// getSet keeps the time at which the lock ends as the value of the key. A client for which that time has passed, by its
+// own clock, takes over with GETSET. It has won if GETSET returns the value that it had read before. DEL unlocks.
 //
-// No death locks it for ever, and no second command is needed. But the end is a time of the winner's clock, judged by
-// everybody else's: a client whose clock is ahead takes locks that are held. Those who lose a GETSET have overwritten the
-// winner's end with their own. And DEL removes whatever is there. What mended it is a TTL that the master counts by
-// its own clock: see plainDel.
+// A dead holder does not block the name forever, and no second command is needed. But the end is a time by the winner's
+// clock, which others compare with their own: a client whose clock is ahead takes locks that are held. A client that
+// loses a GETSET has overwritten the winner's end with its own. And DEL removes the key of any holder. The fix was a
+// TTL that the master measures by its own clock: see plainDel.
 var getSet = Control{
 	Name: "getset-clock", Doc: "SETNX with the end as value, GET and GETSET to take over; DEL unlocks", Modes: mutex,
 	Checker: exclusion, How: "one client's clock is ahead by more than the TTL; or a holder unlocks after its TTL",
@@ -41,7 +41,7 @@ func (l getSetLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, 
 		}
 		old, err := l.client.Get(ctx, r.Name()).Result()
 		if errors.Is(err, redis.Nil) {
-			return false, nil // free in this moment: ask again
+			return false, nil // released since the GET: ask again
 		}
 		if err != nil {
 			return false, err
@@ -53,7 +53,7 @@ func (l getSetLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, 
 		l.Between()
 		was, err := l.client.Do(ctx, "getset", r.Name(), end).Text()
 		if errors.Is(err, redis.Nil) {
-			return true, nil // it was given back, and is ours now
+			return true, nil // it was released, and is ours now
 		}
 		return was == old, err
 	})

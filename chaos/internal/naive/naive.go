@@ -1,6 +1,6 @@
-// Package naive is the history of locks on Redis, told in locks: each is what somebody once published, small enough to
-// read, with what is wrong with it and what mended it. Next to the harness they are its controls: a checker that lets
-// one of them pass would let anything pass. None of them is for use.
+// Package naive has flawed locks on Redis in the order of their invention. Each was once published; its comment says
+// what is wrong with it and what fixed that. They are controls of the harness, which check that its checkers can fail:
+// a checker must catch each of these locks. None of them is for use.
 package naive
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// Control is one naive lock, and who must catch it.
+// Control is one naive lock, with the checker that must catch it.
 type Control struct {
-	// Name is what [Open] knows it by.
+	// Name is its name, for [Open].
 	Name string
-	// Doc is one line about it.
+	// Doc describes it in one line.
 	Doc string
-	// Modes are the modes that it has.
+	// Modes are the modes of locking that it offers.
 	Modes []string
 	// Checker is the checker that must catch it: "exclusion" or "liveness".
 	Checker string
-	// How is what it takes for the flaw to show.
+	// How says under which circumstances the flaw shows.
 	How string
 
 	open func(locker.Settings) (locker.Locker, error)
 }
 
-// All is every control, in the order of their invention.
+// All lists the controls in the order of their invention.
 var All = []Control{
 	existsSet, setNX, setNXExpire, getSet, plainDel, failover, rwTwoKeys, rwOneHash, reentrantCount, semaphoreCount,
 }
@@ -57,7 +57,7 @@ func Open(name string, s locker.Settings) (locker.Locker, error) {
 	return c.open(s)
 }
 
-// complete fills in what may be left out.
+// complete fills in defaults.
 func complete(s locker.Settings) locker.Settings {
 	if s.Clock == nil {
 		s.Clock = clock.System
@@ -85,11 +85,11 @@ var (
 const (
 	pollEvery   = 10 * time.Millisecond
 	nodeTimeout = 100 * time.Millisecond
-	// forever is the deadline of a lock that has none.
+	// forever stands for the TTL of a lock without one.
 	forever = 24 * time.Hour
 )
 
-// dial opens a client that tries everything once.
+// dial opens a client that does not retry commands.
 func dial(url string) (*redis.Client, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -100,7 +100,7 @@ func dial(url string) (*redis.Client, error) {
 	return redis.NewClient(o), nil
 }
 
-// one is a client of one master, which every lock on one master starts from.
+// one is a client of one master. Every lock on one master embeds it.
 type one struct {
 	locker.Settings
 	client *redis.Client
@@ -113,13 +113,13 @@ func openOne(s locker.Settings) (one, error) {
 
 func (o one) Close() error { return o.client.Close() }
 
-// token returns a value that nobody else has.
+// token returns a unique random value.
 func (o one) token() string { return o.Owner + ":" + rand.Text() }
 
 // wait asks until it is granted, ctx ends or something fails; a request that only tries is asked once.
 //
-// A wait that ends between two steps would do what the death of the client does. That is shown on purpose elsewhere;
-// here what was begun is finished, and so ask gets a context that does not end.
+// ask gets a context that does not end, so that it always completes its steps. If it ended between two steps, the
+// client would leave the same state as one that died; other tests show that on purpose.
 func wait(ctx context.Context, r locker.Request, ask func(context.Context) (bool, error)) error {
 	for {
 		granted, err := ask(context.WithoutCancel(ctx))
@@ -139,7 +139,7 @@ func wait(ctx context.Context, r locker.Request, ask func(context.Context) (bool
 	}
 }
 
-// hold is a held naive lock. It is never told of a loss, and never knows of one.
+// hold is a held naive lock. It never notices a loss.
 type hold struct {
 	token  string
 	until  time.Time

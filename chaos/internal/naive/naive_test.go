@@ -24,7 +24,7 @@ const (
 	ttl  = 10 * time.Second
 )
 
-// world is one kind of naive lock with its masters, whose TTLs run as the test says.
+// world is one kind of naive lock with its masters. Time passes for their TTLs only when the test says so.
 type world struct {
 	*testing.T
 	control string
@@ -68,7 +68,7 @@ func (w *world) passes(d time.Duration) {
 	}
 }
 
-// cut makes all masters answer but those given.
+// cut makes the given masters unreachable, and all others reachable.
 func (w *world) cut(unreachable ...int) {
 	for _, m := range w.masters {
 		m.SetError("")
@@ -95,13 +95,13 @@ func try(ctx context.Context, l locker.Locker, mode, owner string) (locker.Lock,
 	return l.Lock(ctx, locker.Request{Mode: mode, Names: []string{name}, Owner: owner, TTL: ttl, Try: true})
 }
 
-// unlocks is nothing that a lock should mind: it says only what the flaw is about.
+// unlocks unlocks, and ignores errors: only the consequences matter.
 func (w *world) unlocks(h locker.Lock) {
 	w.Helper()
 	require.NoError(w, h.Unlock(w.Context()))
 }
 
-// wrong is a clock that is ahead, or behind.
+// wrong is a clock that is ahead or slow.
 type wrong struct {
 	clock.Clock
 	by time.Duration
@@ -117,7 +117,7 @@ func between(do func()) func(*locker.Settings) {
 	return func(s *locker.Settings) { s.Between = do }
 }
 
-// flaws shows every flaw that a control's doc tells of. "Gets" after "gets" is the violation.
+// flaws shows every flaw that a control's doc describes. "Gets" after "gets" is the violation.
 var flaws = map[string]map[string]func(*testing.T, string){
 	"exists-set": {
 		"two see it free": func(t *testing.T, c string) {
@@ -211,7 +211,7 @@ var flaws = map[string]map[string]func(*testing.T, string){
 		},
 	},
 	"rw-one-hash": {
-		"a reader whose clock is behind": func(t *testing.T, c string) {
+		"a reader whose clock is slow": func(t *testing.T, c string) {
 			t.Helper()
 			w := newWorld(t, c, 1)
 			l := w.client()
@@ -241,7 +241,7 @@ var flaws = map[string]map[string]func(*testing.T, string){
 			w.cut()
 			w.isRefused(l, history.ModeReentrant, "other")
 			w.unlocks(inner)
-			w.gets(l, history.ModeReentrant, "other") // beside the outer hold
+			w.gets(l, history.ModeReentrant, "other") // while the outer hold lasts
 		},
 	},
 	"semaphore-count": {
@@ -309,7 +309,7 @@ func TestWithoutItsFlawEachLocks(t *testing.T) {
 			assert.True(t, h.Until().After(time.Now().Add(ttl/2)))
 			w.isRefused(b, mode, "b")
 			if c.Name == "semaphore-count" {
-				return // that was its flaw
+				return // the flaw has shown
 			}
 			w.unlocks(h)
 			w.unlocks(w.gets(b, mode, "b"))

@@ -6,11 +6,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// plainDel takes the key and bounds it in one step, SET NX PX, and gives it back with DEL.
+// plainDel takes the key and sets its TTL in one step, SET NX PX, and releases it with DEL.
 //
-// Taking it is right at last. Giving it back is not: a holder that comes back after its TTL removes the lock that is
-// another's by now, and a third one comes in. What mended it is a value that only the holder knows, and a script that
-// removes the key if it has that value; that is the mutex of this project, on one master.
+// The acquisition is correct, the release is not: a holder that unlocks after its TTL deletes the key of the next
+// holder, and a third one gets in. The fix was a value that only the holder knows, and a script that deletes the key
+// only if it has that value. That is the mutex of this project on one master.
 var plainDel = Control{
 	Name: "set-px-del", Doc: "SET NX PX; plain DEL unlocks", Modes: mutex,
 	Checker: exclusion, How: "a holder unlocks after its TTL, while the second holds: a third one gets in",

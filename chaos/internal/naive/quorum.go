@@ -12,12 +12,12 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// several is a client of several masters, which every lock over a quorum starts from. It follows Redlock: ask all,
-// each for a short time; hold with a majority and time left; give back on all of them otherwise.
+// several is a client of several masters. Every lock over a quorum embeds it. It follows Redlock: ask all masters, each
+// with a short timeout; hold with a majority and validity left; release on all masters otherwise.
 type several struct {
 	locker.Settings
 	masters []*redis.Client
-	// take returns whether one master grants, give gives back on one master.
+	// take reports whether one master grants the lock. give releases it on one master.
 	take func(ctx context.Context, master *redis.Client, r locker.Request) (bool, error)
 	give func(ctx context.Context, master *redis.Client, r locker.Request) error
 }
@@ -55,7 +55,7 @@ func (l *several) Lock(ctx context.Context, r locker.Request) (locker.Lock, erro
 	return &hold{l.Owner + ":" + rand.Text(), until, func(ctx context.Context) error { return l.back(ctx, r) }}, nil
 }
 
-// back gives back on every master, whatever it said.
+// back releases on every master, also on those that refused.
 func (l *several) back(ctx context.Context, r locker.Request) error {
 	done := l.all(ctx, func(ctx context.Context, m *redis.Client) bool { return l.give(ctx, m, r) == nil })
 	if done <= len(l.masters)/2 {
@@ -64,7 +64,7 @@ func (l *several) back(ctx context.Context, r locker.Request) error {
 	return nil
 }
 
-// all asks every master at once and returns how many agreed.
+// all asks all masters at once and returns how many granted.
 func (l *several) all(ctx context.Context, ask func(context.Context, *redis.Client) bool) int {
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()

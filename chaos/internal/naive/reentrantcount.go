@@ -10,15 +10,15 @@ import (
 )
 
 // reentrantCount is the reentrant lock of one master (a hash of owner and count) carried over to a quorum: every master
-// counts the holds of the owner for itself, and a hold is one more on a majority.
+// counts the holds of the owner separately, and a hold adds one on a majority.
 //
-// The counts drift apart. A hold that a master never heard of is given back there all the same, as Redlock wants it, and
-// takes another hold of the owner with it. Two holds over two different majorities, one of them given back, and the
-// other is left on a minority. What mended it are holds that each have a token of their own, so that giving one
-// back twice, or where it never was, changes nothing; that is the reentrant lock of this project.
+// The counts drift apart. Redlock releases on all masters, also on one that never got the hold, and there the release
+// removes another hold of the owner. If an owner has two holds over different majorities and releases one of them, the
+// other is left on a minority. The fix was a token for each hold: then a second release, or one on a master that never
+// had the hold, changes nothing. That is the reentrant lock of this project.
 var reentrantCount = Control{
 	Name: "reentrant-count", Doc: "reentrant lock with a count per owner on each of several masters", Modes: []string{history.ModeReentrant},
-	Checker: exclusion, How: "nested holds or two workers of one owner, while masters miss some of them: two of five cut off by turns, with their data kept (frozen ones only answer late, and show it rarely)",
+	Checker: exclusion, How: "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, with their data kept (frozen ones only answer late, and rarely show it)",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		l, err := openSeveral(s)
 		if err != nil {

@@ -8,16 +8,16 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// rwOneHash is a read/write lock of one hash, so that it lives on one shard of a cluster: who is in (readers or a
-// writer), how many, and until when, by the clocks of the clients.
+// rwOneHash is a read/write lock in one hash, so that it is on one shard of a cluster. The hash has the mode (readers
+// or a writer), the number of holders, and the time at which the lock ends, by the clients' clocks.
 //
-// One end stands for all readers: the last one that came sets it, and one that came with a shorter TTL, or a clock that is
-// behind, ends the lock of those that were in before. A client whose clock is ahead finds everything ended. The
-// count does not know whose it is, and a holder that unlocks after its end takes another off it. What mended it is a
-// hash with a field for every reader, each with an end by the master's clock; that is the read/write lock of this project.
+// All readers share one end, which the last reader sets. If it has a shorter TTL or a slow clock, it ends the lock of
+// the readers before it. For a client whose clock is ahead, every lock has ended. The count does not say whose holds it
+// counts, so a holder that unlocks after its end removes another's hold. The fix was a hash with a field for each
+// reader, each with an end by the master's clock. That is the read/write lock of this project.
 var rwOneHash = Control{
 	Name: "rw-one-hash", Doc: "read/write lock of one hash with the clients' timestamps", Modes: readers,
-	Checker: exclusion, How: "a reader whose clock is behind by more than the TTL ends the others' locks; or a holder unlocks after its end",
+	Checker: exclusion, How: "a reader whose clock is slow by more than the TTL ends the others' locks; or a holder unlocks after its end",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		o, err := openOne(s)
 		return rwOneHashLocker{o}, err

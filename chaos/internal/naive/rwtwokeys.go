@@ -9,14 +9,14 @@ import (
 )
 
 // rwTwoKeys is a read/write lock of two keys on one master, one for readers and one for the writer, changed by scripts
-// that look at both.
+// that read both.
 //
-// All readers are one key. The first of them that leaves removes it, and a writer comes in beside the others; and one TTL
-// stands for all. The two keys are on two shards of a cluster, which no script spans. What mended it is one
-// key that knows every reader, each with its own end: see rwOneHash for half of it.
+// All readers share one key and one TTL. The first reader that unlocks deletes the key, and a writer gets in while the
+// others still read. On a Redis Cluster the two keys may be on different shards, which no script spans. The fix was one
+// key that lists every reader, each with its own end: see rwOneHash for half of it.
 var rwTwoKeys = Control{
 	Name: "rw-two-keys", Doc: "read/write lock of two keys and Lua on one master", Modes: readers,
-	Checker: exclusion, How: "two readers, of whom one leaves: a writer gets in beside the other",
+	Checker: exclusion, How: "one of two readers unlocks: a writer gets in while the other still reads",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		o, err := openOne(s)
 		return rwTwoKeysLocker{o}, err

@@ -8,13 +8,12 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// semaphoreCount is a semaphore over a quorum in which every master counts how many are in, with one permit, and so to
-// be a lock.
+// semaphoreCount is a semaphore over a quorum with one permit, so it should be a lock. Every master counts the holders.
 //
-// A count does not know whose it is: one that was refused gives back on every master, as Redlock wants it, and
-// what it gives back is the holder's. With more than one permit there is no mending it by care either: of two permits
-// on each of five masters there are ten votes, enough for three majorities, so that three are in (see [OpenSemaphore]).
-// What mended the first are tokens, as everywhere; for the second nobody has an answer, and this project has no semaphore.
+// The count does not say whose permits it counts: a client that was refused releases on every master, as Redlock
+// requires, and so releases the holder's permit. Tokens fixed this. With more than one permit there is a second flaw:
+// two permits on each of five masters are ten votes, enough for three majorities, so three clients hold (see
+// [OpenSemaphore]). No fix is known, and this project has no semaphore.
 var semaphoreCount = Control{
 	Name: "semaphore-count", Doc: "semaphore of one permit, counted by each of several masters", Modes: mutex,
 	Checker: exclusion, How: "one is refused while another holds: its release gives back the other's permit",

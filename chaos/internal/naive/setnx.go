@@ -6,13 +6,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// setNX takes the key with SETNX, which looks and sets in one step, and gives it back with DEL. The key has no TTL.
+// setNX takes the key with SETNX, which checks and sets in one step, and releases it with DEL. The key has no TTL.
 //
-// Nobody gives back the lock of a holder that died: the name is locked for ever. What mended it is a time to live, first
-// set with a second command: see setNXExpire.
+// If the holder dies, the name stays locked forever. The fix was a TTL, which at first a second command set: see
+// setNXExpire.
 var setNX = Control{
 	Name: "setnx", Doc: "SETNX without a TTL; DEL unlocks", Modes: mutex,
-	Checker: liveness, How: "a holder is killed: nobody ever gets the name again",
+	Checker: liveness, How: "a holder is killed: no client ever gets the name again",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		o, err := openOne(s)
 		return setNXLocker{o}, err

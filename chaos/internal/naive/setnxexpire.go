@@ -6,21 +6,21 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// setNXExpire is the lock of a thousand tutorials: SETNX takes it, EXPIRE bounds it, DEL gives it back.
+// setNXExpire is the lock of a thousand tutorials: SETNX takes it, EXPIRE sets its TTL, DEL releases it.
 //
-// Two things are wrong with it. A holder that dies between SETNX and EXPIRE has locked the name for ever. And DEL does
-// not look whose lock it removes, so that a holder that comes back after its TTL lets a third one in beside the second.
-// What mended the first was a script that did both, later SET NX PX: see plainDel. The second stayed.
+// It has two flaws. If a holder dies between SETNX and EXPIRE, the name stays locked forever. And DEL does not check
+// whose lock it deletes, so a holder that unlocks after its TTL lets a third one in while the second holds. The fix for
+// the first flaw was a script with both commands, later SET NX PX: see plainDel. The second flaw stayed.
 var setNXExpire = Control{
 	Name: SetNXExpire, Doc: "SETNX, then EXPIRE; DEL unlocks", Modes: mutex,
-	Checker: liveness, How: "a client is killed between SETNX and EXPIRE: nobody ever gets the name again",
+	Checker: liveness, How: "a client is killed between SETNX and EXPIRE: no client ever gets the name again",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		o, err := openOne(s)
 		return setNXExpireLocker{o}, err
 	},
 }
 
-// SetNXExpire is the name of the lock that calls SETNX, and then EXPIRE.
+// SetNXExpire is the name of the lock that calls SETNX and then EXPIRE.
 const SetNXExpire = "setnx-expire"
 
 type setNXExpireLocker struct{ one }
@@ -29,7 +29,7 @@ func (l setNXExpireLocker) Lock(ctx context.Context, r locker.Request) (locker.L
 	token := l.token()
 	begin := l.Clock.Now()
 	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
-		begin = l.Clock.Now() // as modest as can be: the key cannot expire before
+		begin = l.Clock.Now() // before EXPIRE is sent, so the key cannot expire before this plus the TTL
 		won, err := l.client.SetNX(ctx, r.Name(), token, 0).Result()
 		if err != nil || !won {
 			return false, err
