@@ -9,8 +9,8 @@
 //	go run ./bench -h
 //
 // Absolute figures belong to the machine; ratios carry over to others. Ratios are taken round by round, because a
-// disturbance of the machine in one round affects every contestant of that round. Each figure is a median with its lowest
-// and highest value, because a median without its spread says nothing.
+// disturbance of the machine in one round affects every contestant of that round. Each figure is a median with its
+// lowest and highest value, because a median without its spread says nothing.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command chaos proves the lock, or shows where it breaks. It harms real masters while client processes use the lock and
-// are harmed themselves, plays thousands of such schedules in virtual time, and has checkers judge the histories. It also
-// proves the checkers, on locks that they must catch. See README.md in this directory.
+// Command chaos proves the lock, or shows where it breaks. It harms real masters while client processes use the lock
+// and are harmed themselves, plays thousands of such schedules in virtual time, and has checkers judge the histories.
+// It also proves the checkers, on locks that they must catch. See README.md in this directory.
 package main
 
 import (

@@ -53,8 +53,8 @@ type Proxy struct {
 	all    sync.WaitGroup
 }
 
-// New starts a proxy before target, a host:port, on a loopback port. tap, unless nil, is shown all that passes, and must
-// be safe for concurrent use. The caller must Close the proxy.
+// New starts a proxy before target, a host:port, on a loopback port. tap, unless nil, is shown all that passes, and
+// must be safe for concurrent use. The caller must Close the proxy.
 func New(target string, link Link, tap func(toServer bool, b []byte)) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

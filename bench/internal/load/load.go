@@ -25,9 +25,9 @@ const (
 	pollInterval = 5 * time.Millisecond
 )
 
-// A Load is a number of callers that lock and unlock, each over names of its own. In a closed loop a caller starts its next
-// pair when its last one has ended. With a rate the callers share a timetable, and a pair that starts late because all
-// callers were busy is measured from the time at which it was due.
+// A Load is a number of callers that lock and unlock, each over names of its own. In a closed loop a caller starts its
+// next pair when its last one has ended. With a rate the callers share a timetable, and a pair that starts late because
+// all callers were busy is measured from the time at which it was due.
 type Load struct {
 	Callers int
 	Rate    float64       // pairs a second of all callers together; 0: a closed loop
@@ -40,8 +40,8 @@ type Load struct {
 	OnPair func(begun, ended time.Time, err error)
 }
 
-// A Sample is the measurement of a load. A latency belongs to the sample if its pair began in the window, however long it
-// took. A pair counts towards throughput if it ended in the window.
+// A Sample is the measurement of a load. A latency belongs to the sample if its pair began in the window, however long
+// it took. A pair counts towards throughput if it ended in the window.
 type Sample struct {
 	Pair, Lock, Extend, Unlock *hdrhistogram.Histogram // ns
 	Pairs, failed              int64
@@ -89,8 +89,8 @@ func (l Load) names() [][]string {
 	return all
 }
 
-// openAndClose opens and closes the window, and ends the callers. The ramp, and then the window, last until as many pairs
-// have ended as there are callers. On a slow machine 512 callers may take longer than the time they were given.
+// openAndClose opens and closes the window, and ends the callers. The ramp, and then the window, last until as many
+// pairs have ended as there are callers. On a slow machine 512 callers may take longer than the time they were given.
 func (l Load) openAndClose(ctx context.Context, r *recorder) error {
 	defer r.stop.Store(true)
 	if err := l.waitFor(ctx, r, l.Ramp); err != nil {
@@ -255,8 +255,8 @@ func (r *recorder) sample() *Sample {
 	return all
 }
 
-// Allocations returns the number of objects that the process has allocated. It stops the world for some tens of µs, outside
-// the window. The metrics that do not stop the world lack what each CPU has cached.
+// Allocations returns the number of objects that the process has allocated. It stops the world for some tens of µs,
+// outside the window. The metrics that do not stop the world lack what each CPU has cached.
 func Allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

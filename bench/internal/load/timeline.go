@@ -98,7 +98,8 @@ func (t *Timeline) each(do func(pairRecord)) {
 	}
 }
 
-// PercentilesOf sorts values, and returns their median, their 99th percentile and the largest, or zeros if there are none.
+// PercentilesOf sorts values, and returns their median, their 99th percentile and the largest, or zeros if there are
+// none.
 func PercentilesOf(values []uint32) (p50, p99, largest float64) {
 	if len(values) == 0 {
 		return 0, 0, 0

@@ -20,8 +20,8 @@ func WaitsOf(h *hdrhistogram.Histogram, longest time.Duration) Waits {
 }
 
 // halfOfWaiting returns the wait of which this is true: half of all time spent waiting was spent in longer waits. A
-// percentile by count looks too good if one caller gets the lock again and again at once while the others wait: the waits
-// of the others are few, but most of the waiting.
+// percentile by count looks too good if one caller gets the lock again and again at once while the others wait: the
+// waits of the others are few, but most of the waiting.
 func halfOfWaiting(h *hdrhistogram.Histogram) time.Duration {
 	var all, below float64
 	bars := h.Distribution()

@@ -71,8 +71,8 @@ func masterCount(n int) string {
 	return fmt.Sprintf("%d masters", n)
 }
 
-// Pick returns the contestants that a comma-separated list names, in the report's order; all if the list is empty. It fails
-// if no contestant has a name of the list.
+// Pick returns the contestants that a comma-separated list names, in the report's order; all if the list is empty. It
+// fails if no contestant has a name of the list.
 func Pick(all []*Contestant, list string) ([]*Contestant, error) {
 	if list == "" {
 		return all, nil

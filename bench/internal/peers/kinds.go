@@ -53,8 +53,8 @@ func lockOuter(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, 
 	return p.locker.Reentrant(name, "bench").Lock(ctx)
 }
 
-// lockInner locks a caller's one name again, which it holds from its first pair on: one for each of its names would keep
-// the masters busy with extensions.
+// lockInner locks a caller's one name again, which it holds from its first pair on: one for each of its names would
+// keep the masters busy with extensions.
 func lockInner(ctx context.Context, p *kindPairer, name string) (*redlock.Lock, error) {
 	name = name[:strings.LastIndexByte(name, ':')]
 	if _, held := p.outer.Load(name); !held {

@@ -15,9 +15,9 @@ import (
 )
 
 // lowerBound measures a lower bound of the cost of a quorum lock: it writes the bytes of redlock's own two commands,
-// prepared for all callers, at once on one connection per master. A batch is done when a majority has answered, as a lock
-// is. The other masters' replies are read after the next batch was written. It costs nothing but the work of the masters
-// and of the operating system.
+// prepared for all callers, at once on one connection per master. A batch is done when a majority has answered, as a
+// lock is. The other masters' replies are read after the next batch was written. It costs nothing but the work of the
+// masters and of the operating system.
 type lowerBound struct {
 	urls  []string
 	ttl   time.Duration

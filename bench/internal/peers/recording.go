@@ -28,8 +28,8 @@ const (
 	recordedTail = 6 // digits that tell names and tokens of one length apart
 )
 
-// record has redlock lock and unlock a name through a proxy that listens. The third pair counts: the first ones also set
-// up the connection and load the script.
+// record has redlock lock and unlock a name through a proxy that listens. The third pair counts: the first ones also
+// set up the connection and load the script.
 func record(ctx context.Context, master string, ttl time.Duration) (rec recording, err error) {
 	u, err := url.Parse(master)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
-// dial makes the client of a peer with go-redis' defaults, all but the size of its pool: the default is ten for each CPU,
-// and callers beyond it wait for a connection.
+// dial makes the client of a peer with go-redis' defaults, all but the size of its pool: the default is ten for each
+// CPU, and callers beyond it wait for a connection.
 func dial(url string, o Options) (*redis.Client, error) {
 	opts, err := redis.ParseURL(url)
 	if err != nil {
@@ -49,11 +49,12 @@ func (p *redislockPairer) Pair(ctx context.Context, name string) (load.Timestamp
 
 func (p *redislockPairer) Close() error { return p.client.Close() }
 
-// rueidisPairer is rueidislock. It sends what callers ask at one time in one pipeline, and waits by client-side caching.
+// rueidisPairer is rueidislock. It sends what callers ask at one time in one pipeline, and waits by client-side
+// caching.
 type rueidisPairer struct{ locker rueidislock.Locker }
 
-// rueidisTriesPerTTL is the part of the TTL that a master may take over an answer, as with redlock and redsync. The default
-// is 20 ms, after which an attempt has failed: with 512 callers on a busy machine that is most of them.
+// rueidisTriesPerTTL is the part of the TTL that a master may take over an answer, as with redlock and redsync. The
+// default is 20 ms, after which an attempt has failed: with 512 callers on a busy machine that is most of them.
 const rueidisTriesPerTTL = 20
 
 func openRueidis(urls []string, o Options) (load.Pairer, error) {

@@ -112,8 +112,8 @@ type measuredRow struct {
 	pairs *hdrhistogram.Histogram // durations of the pairs of all rounds
 }
 
-// addRound measures a round. It measures a second time if no pair was completed, because a machine that stands still for
-// a moment should not end a long run.
+// addRound measures a round. It measures a second time if no pair was completed, because a machine that stands still
+// for a moment should not end a long run.
 func (r *measuredRow) addRound(ctx context.Context, plan latencyPlan, c *peers.Contestant) error {
 	l := load.Load{Callers: r.row.Callers, Rate: plan.rate, Ramp: plan.ramp, Window: plan.slice, Prefix: "bench:" + c.Name}
 	s, err := l.Run(ctx, c.Pairer)

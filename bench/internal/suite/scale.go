@@ -61,8 +61,8 @@ func scalePart(ctx context.Context, s *session) (err error) {
 	return nil
 }
 
-// measureIdle notes what the held locks cost while no caller asks for anything. running is the number of goroutines from
-// before the Locker was opened.
+// measureIdle notes what the held locks cost while no caller asks for anything. running is the number of goroutines
+// from before the Locker was opened.
 func measureIdle(ctx context.Context, r *report.Scale, s *session, running int) error {
 	extended, err := s.masters.ScriptCalls(ctx)
 	if err != nil {

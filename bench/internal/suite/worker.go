@@ -89,8 +89,8 @@ func runJob(text string, in io.Reader, out io.Writer) error {
 
 const contendDrain = 5 * time.Second // for the last unlocks
 
-// contend has every goroutine acquire and release the name until the window is over. A wait that the end cuts short counts
-// with the time that it has lasted: a goroutine that got nothing must show in the results.
+// contend has every goroutine acquire and release the name until the window is over. A wait that the end cuts short
+// counts with the time that it has lasted: a goroutine that got nothing must show in the results.
 func (j job) contend(ctx context.Context, t load.Acquirer) results {
 	begin := time.Now().Add(j.Ramp)
 	end := begin.Add(j.Window)

@@ -1,6 +1,6 @@
-// Package aof loses what a crashed master had not yet on its disk. A process that is killed loses nothing that it wrote,
-// because the kernel has it; a machine that loses power does. So the loss is cut out of the append-only file before the
-// master is started again.
+// Package aof loses what a crashed master had not yet on its disk. A process that is killed loses nothing that it
+// wrote, because the kernel has it; a machine that loses power does. So the loss is cut out of the append-only file
+// before the master is started again.
 package aof
 
 import (
@@ -24,7 +24,8 @@ const (
 // Dir is the folder of the append-only files of a master, in its own.
 const Dir = "appendonlydir"
 
-// Args are the redis-server flags that keep an append-only file with the given appendfsync, such that [Cut] can lose of it.
+// Args are the redis-server flags that keep an append-only file with the given appendfsync, such that [Cut] can lose of
+// it.
 func Args(fsync string) []string {
 	return []string{
 		"--appendonly", "yes", "--appendfsync", fsync, "--appenddirname", Dir, "--aof-load-truncated", "yes",

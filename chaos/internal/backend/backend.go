@@ -1,4 +1,5 @@
-// Package backend starts the masters of a run as containers or as processes, behind one type: a scenario runs on either.
+// Package backend starts the masters of a run as containers or as processes, behind one type: a scenario runs on
+// either.
 package backend
 
 import (

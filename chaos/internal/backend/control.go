@@ -52,8 +52,8 @@ func (b *Backend) Network(_ context.Context, m int, c proxy.Condition) error {
 }
 
 // Packets puts the network of the master itself into a condition, for everybody: [proxy.Cut], [proxy.Silent],
-// [proxy.NoCommands], [proxy.NoAnswers] or [proxy.Fine]. Unlike a proxy it loses packets, not bytes: connections live on, and what
-// was sent arrives late. See [Backend.CanPackets].
+// [proxy.NoCommands], [proxy.NoAnswers] or [proxy.Fine]. Unlike a proxy it loses packets, not bytes: connections live
+// on, and what was sent arrives late. See [Backend.CanPackets].
 func (b *Backend) Packets(ctx context.Context, m int, c proxy.Condition) error {
 	return b.masters[m].packets(ctx, c)
 }

@@ -17,8 +17,8 @@ import (
 // Given is the name of the backend of the user's masters, see [GivenMasters]. Open does not know it.
 const Given = "given"
 
-// GivenMasters are masters of the user, which others may use at the same time. A run locks on them and inspects them. It
-// cannot harm them, and touches only names with the run's prefix.
+// GivenMasters are masters of the user, which others may use at the same time. A run locks on them and inspects them.
+// It cannot harm them, and touches only names with the run's prefix.
 type GivenMasters struct {
 	given  []string // as the user wrote them
 	urls   []string // with the prefix
@@ -26,9 +26,9 @@ type GivenMasters struct {
 	infos  []map[string]string
 }
 
-// Take returns the user's masters if a run can use them: each can be reached with the rights that a run needs, each is a
-// master, and no two are the same server. Otherwise the error says for each what is wrong and what to do. The prefix is
-// unique to the run. It is part of all names that the run locks, and it is the name of the run's connections.
+// Take returns the user's masters if a run can use them: each can be reached with the rights that a run needs, each is
+// a master, and no two are the same server. Otherwise the error says for each what is wrong and what to do. The prefix
+// is unique to the run. It is part of all names that the run locks, and it is the name of the run's connections.
 func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, error) {
 	l, err := redlock.Open(urls) // which sends nothing, and hides passwords in its errors
 	if err != nil {

@@ -18,12 +18,13 @@ import (
 // inspectTimeout bounds one command of the harness.
 const inspectTimeout = 2 * time.Second
 
-// InspectorName is the name of an inspector's connections in CLIENT LIST, which tells them from the clients' connections.
+// InspectorName is the name of an inspector's connections in CLIENT LIST, which tells them from the clients'
+// connections.
 const InspectorName = "chaos-inspector"
 
-// maxFailedDials is the pool size of an inspector's clients. After as many failed dials in a row as the pool has places,
-// go-redis stops dialing for up to a second. An inspector queries masters that are dead on purpose, and must see at once
-// that they are back.
+// maxFailedDials is the pool size of an inspector's clients. After as many failed dials in a row as the pool has
+// places, go-redis stops dialing for up to a second. An inspector queries masters that are dead on purpose, and must
+// see at once that they are back.
 const maxFailedDials = 10_000
 
 // An Inspector queries the masters for the harness, each through a connection of its own.
@@ -37,8 +38,8 @@ type inspected struct {
 // NewInspector returns an inspector of the masters at urls. The caller must close it.
 func NewInspector(urls []string) (Inspector, error) { return NewInspectorFor(urls, "") }
 
-// NewInspectorFor opens inspector that see nothing of what others have on these masters: of the keys and channels, those that have the
-// prefix in their names, and of the connections, those that are called by it.
+// NewInspectorFor opens inspector that see nothing of what others have on these masters: of the keys and channels,
+// those that have the prefix in their names, and of the connections, those that are called by it.
 func NewInspectorFor(urls []string, prefix string) (Inspector, error) {
 	redis.SetLogger(silence{})
 	inspector := make(Inspector, len(urls))
@@ -132,8 +133,8 @@ func (e Inspector) Keys(ctx context.Context, master int) ([]history.Key, error) 
 	return slices.Compact(keys), scan.Err()
 }
 
-// pattern returns the glob pattern of the names to inspect. A lock derives the names of some keys and channels from its own
-// name, so the prefix may stand anywhere in a name.
+// pattern returns the glob pattern of the names to inspect. A lock derives the names of some keys and channels from its
+// own name, so the prefix may stand anywhere in a name.
 func (e inspected) pattern() string {
 	if e.prefix == "" {
 		return "*"
@@ -150,7 +151,8 @@ func (e inspected) counts(line string) bool {
 	return len(fields) > 0 && !slices.Contains(fields, "name="+InspectorName) && !slices.Contains(fields, "flags=S")
 }
 
-// Sockets returns the number of connections to the master, without inspectors and replicas, and the subscribed channels.
+// Sockets returns the number of connections to the master, without inspectors and replicas, and the subscribed
+// channels.
 func (e Inspector) Sockets(ctx context.Context, master int) (connections int, channels []string, err error) {
 	list, err := e[master].ClientList(ctx).Result()
 	if err != nil {
@@ -166,8 +168,8 @@ func (e Inspector) Sockets(ctx context.Context, master int) (connections int, ch
 	return connections, channels, err
 }
 
-// Watch writes the keys or the sockets of every master ([history.Keys], [history.Sockets]) to the log, again and again. It
-// returns after the first round that begins after until, a time of the log's clock.
+// Watch writes the keys or the sockets of every master ([history.Keys], [history.Sockets]) to the log, again and again.
+// It returns after the first round that begins after until, a time of the log's clock.
 func (e Inspector) Watch(ctx context.Context, log *history.Writer, what history.Kind, until time.Duration) error {
 	const every = 250 * time.Millisecond
 	for last := false; !last; {

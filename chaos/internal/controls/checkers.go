@@ -16,8 +16,8 @@ type checker struct {
 	judge func(t *trial, events []history.Event) check.Verdict
 	// before is what is done before it has anything to say, once the harm is over; nil: it may speak at any time.
 	before func(ctx context.Context, t *trial) error
-	// timely: it bounds how long masters that serve may keep somebody waiting. They serve nobody while the harness stands still,
-	// as all that passes between them and the clients passes through it.
+	// timely: it bounds how long masters that serve may keep somebody waiting. They serve nobody while the harness stands
+	// still, as all that passes between them and the clients passes through it.
 	timely bool
 }
 
@@ -66,7 +66,8 @@ var checkers = map[string]checker{
 	},
 }
 
-// overtime is how much longer they may wait for it: time in which the machine is away does not count, and must not make them give up.
+// overtime is how much longer they may wait for it: time in which the machine is away does not count, and must not make
+// them give up.
 const overtime = 6 * time.Second
 
 // calm ends all traffic, and everybody wants each name once: what a dead holder has left must not be in the way.

@@ -48,8 +48,8 @@ func Own() []Control {
 
 // Options are what the controls run with.
 type Options struct {
-	// Dir is a folder for histories and logs. Every lock gets a folder of its name in it, which must not exist, and another
-	// one if it is tried twice.
+	// Dir is a folder for histories and logs. Every lock gets a folder of its name in it, which must not exist, and
+	// another one if it is tried twice.
 	Dir string
 	// Runner is where the clients run.
 	Runner traffic.Runner
@@ -70,8 +70,8 @@ const (
 	bound = 30 * time.Second
 )
 
-// Run tries broken locks, several at a time, and returns for each, in their order, whether its checker caught it. An error
-// means that some of them did not run properly, so that there is no telling; those that did are returned.
+// Run tries broken locks, several at a time, and returns for each, in their order, whether its checker caught it. An
+// error means that some of them did not run properly, so that there is no telling; those that did are returned.
 func Run(ctx context.Context, o Options) ([]report.Control, error) {
 	begin := time.Now()
 	all, err := o.run(ctx, find)
@@ -134,8 +134,8 @@ func (o Options) run(ctx context.Context, find func(lock string) (entry, bool)) 
 	return out, errors.Join(errs...)
 }
 
-// try runs one trial and says how it went. One that does not run properly shows nothing, and is run once more, as the harness
-// may have stumbled; but not if the lock under test was caught in it, which must not be lost.
+// try runs one trial and says how it went. One that does not run properly shows nothing, and is run once more, as the
+// harness may have stumbled; but not if the lock under test was caught in it, which must not be lost.
 func (o Options) try(ctx context.Context, c Control, p plan) (*check.Verdict, error) {
 	begin := time.Now()
 	v, err := run(ctx, o, c, p)

@@ -28,8 +28,8 @@ func Only(ctx context.Context, o Options, names ...string) ([]report.Control, er
 	return Run(ctx, o)
 }
 
-// Instead runs one round of the control of a broken lock, or a moment of its traffic, with the lock under test in its place, as if
-// that were broken.
+// Instead runs one round of the control of a broken lock, or a moment of its traffic, with the lock under test in its
+// place, as if that were broken.
 func Instead(ctx context.Context, o Options, name string) ([]report.Control, error) {
 	o.Locks = []Control{named(name)}
 	return o.run(ctx, func(lock string) (entry, bool) {
@@ -48,8 +48,8 @@ func Instead(ctx context.Context, o Options, name string) ([]report.Control, err
 	})
 }
 
-// AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the replica. It
-// returns what happened.
+// AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the
+// replica. It returns what happened.
 func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
 	c := Control{"failover", "fencing"} // which has nothing to say where nobody asks for a token, and ends nothing early
 	e, _ := find(c.Lock)
@@ -81,7 +81,8 @@ func Entries() []string {
 	return names
 }
 
-// Fading has the lock under test leave nothing, where what it could leave has ended when somebody looks for the last time.
+// Fading has the lock under test leave nothing, where what it could leave has ended when somebody looks for the last
+// time.
 func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
 	o.Backend = backend.Processes
 	c := named("no release after failure")

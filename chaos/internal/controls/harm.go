@@ -47,11 +47,11 @@ func dies(moment string) harm {
 	}
 }
 
-// masterFails kills the first master while somebody holds a lock that it gave, in every round anew. Its replica, if it has
-// one, has not heard from it for longer than a TTL by then: what it knows of the lock has ended.
+// masterFails kills the first master while somebody holds a lock that it gave, in every round anew. Its replica, if it
+// has one, has not heard from it for longer than a TTL by then: what it knows of the lock has ended.
 //
-// A round in which nobody gets a lock is none, and another one begins: on a busy machine a client may have taken a slow master
-// for a dead one, and have turned to the replica, which gives no lock while it follows.
+// A round in which nobody gets a lock is none, and another one begins: on a busy machine a client may have taken a slow
+// master for a dead one, and have turned to the replica, which gives no lock while it follows.
 func masterFails(ctx context.Context, t *trial) error {
 	down := false
 	for n, tries := 0, 0; t.goesOn(ctx, n); tries++ {
@@ -83,7 +83,8 @@ func masterFails(ctx context.Context, t *trial) error {
 // promptly is how soon somebody gets a lock of masters that serve, the restart window included.
 const promptly = 5 * time.Second
 
-// heldApart returns when somebody holds a lock of the master that the replica has not heard of. It returns false if nobody gets one.
+// heldApart returns when somebody holds a lock of the master that the replica has not heard of. It returns false if
+// nobody gets one.
 func (t *trial) heldApart(ctx context.Context) (bool, error) {
 	if held, err := t.soonHeld(ctx); !held || err != nil {
 		return false, err
@@ -128,8 +129,8 @@ func (t *trial) beginAnew(ctx context.Context, down bool) error {
 const granting = 50 * time.Millisecond
 
 // cutByTurns has an owner take a hold while two of five masters miss all commands, and another one within it while two
-// others do. Two majorities have one master in common: where each master counts the holds that it has heard of, those that
-// heard of one only have none left when the inner hold is given back. The stranger who asks then may not get in.
+// others do. Two majorities have one master in common: where each master counts the holds that it has heard of, those
+// that heard of one only have none left when the inner hold is given back. The stranger who asks then may not get in.
 //
 // Every round begins with an owner that holds nothing, on masters that have forgotten the last one.
 func cutByTurns(ctx context.Context, t *trial) error {
@@ -171,8 +172,8 @@ func cutByTurns(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// refuse has everybody ask in vain for a name while all masters but one miss all commands. What is placed on that one outlasts
-// the last look, if it is not released.
+// refuse has everybody ask in vain for a name while all masters but one miss all commands. What is placed on that one
+// outlasts the last look, if it is not released.
 func refuse(ctx context.Context, t *trial) error {
 	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote
 		return err
@@ -202,7 +203,8 @@ func refuse(ctx context.Context, t *trial) error {
 // counted is how many holders there must have been before masters forget, so that whoever counts anew is behind them.
 const counted = 10
 
-// allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a while.
+// allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a
+// while.
 func allForget(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolders(ctx, t.now(), counted); err != nil {
@@ -229,7 +231,8 @@ func allForget(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// cutOff has a majority of the masters miss all commands while somebody holds, who can extend no more, until somebody is told.
+// cutOff has a majority of the masters miss all commands while somebody holds, who can extend no more, until somebody
+// is told.
 func cutOff(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolder(ctx, t.now()); err != nil {

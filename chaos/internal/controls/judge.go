@@ -20,8 +20,8 @@ func until(moment time.Duration, events []history.Event) []history.Event {
 	return events[:n]
 }
 
-// proper returns nil if the verdict is worth something: the harness worked, locks were held, and where nothing was found
-// it is not for want of harm.
+// proper returns nil if the verdict is worth something: the harness worked, locks were held, and where nothing was
+// found it is not for want of harm.
 func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error {
 	for _, of := range []check.Verdict{check.Broken(events), check.Clients(events), check.WellFormed(events)} {
 		if !of.Held() {

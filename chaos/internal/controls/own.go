@@ -7,10 +7,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// ownLocks are how our own lock is made to show what breaks it (see package broken). Those that take longest come first.
+// ownLocks are how our own lock is made to show what breaks it (see package broken). Those that take longest come
+// first.
 var ownLocks = []entry{
-	// Readers are never gone all at once. Without an intent in their way a writer waits for longer than anybody may. (Writers
-	// rest: with intents, those who never do keep readers out.)
+	// Readers are never gone all at once. Without an intent in their way a writer waits for longer than anybody may.
+	// (Writers rest: with intents, those who never do keep readers out.)
 	{
 		plan: plan{lock: "intents that no writer leaves", masters: 3, clients: 3, groups: []traffic.Group{
 			{Names: []string{"one"}, Mode: traffic.ReadersWriters, TTL: traffic.ShortTTL, Workers: 3, Hold: reading},

@@ -121,8 +121,8 @@ func (t *trial) config(client int) traffic.Config {
 	return c
 }
 
-// watch runs traffic and harm until the checker finds something, the harm is over, or the time is up. It reports whether
-// the harm was done in full.
+// watch runs traffic and harm until the checker finds something, the harm is over, or the time is up. It reports
+// whether the harm was done in full.
 func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()

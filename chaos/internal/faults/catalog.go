@@ -22,8 +22,8 @@ type Traits struct {
 	Instant bool
 	// Mute: a master cannot be counted on to vote while it lasts.
 	Mute bool
-	// Restarts: a healed master is another process, with an uptime that begins anew: the restart guard keeps it from voting
-	// for a restart window.
+	// Restarts: a healed master is another process, with an uptime that begins anew: the restart guard keeps it from
+	// voting for a restart window.
 	Restarts bool
 	// Forgets: a healed master is empty, or knows less than it did.
 	Forgets bool

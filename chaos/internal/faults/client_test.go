@@ -89,7 +89,8 @@ func TestClientsThatCannotBeToldSayWhy(t *testing.T) {
 	assert.ErrorIs(t, client(t, clients{noClocks: why}, faults.DriftClient).Available(), why)
 }
 
-// A clock that gains costs a holder time, and one that loses may cost others the lock: there are both, within the budget.
+// A clock that gains costs a holder time, and one that loses may cost others the lock: there are both, within the
+// budget.
 func TestSomeClocksOfClientsGainAndSomeLose(t *testing.T) {
 	t.Parallel()
 	var log []string

@@ -15,8 +15,8 @@ const (
 	Drift = 0.005
 )
 
-// DriftOf is what the clock of a client gains a second by [DriftClient]. Every second one loses: who is slow believes in a
-// lock for longer than the masters have it.
+// DriftOf is what the clock of a client gains a second by [DriftClient]. Every second one loses: who is slow believes
+// in a lock for longer than the masters have it.
 func DriftOf(client int) float64 {
 	if client%2 == 1 {
 		return -Drift

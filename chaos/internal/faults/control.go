@@ -17,7 +17,8 @@ type MasterControl interface {
 	Start(ctx context.Context, master int) error
 	Freeze(ctx context.Context, master int) error
 	Thaw(ctx context.Context, master int) error
-	// Lose removes from the disk of a killed master what a crash loses. CanLose returns nil, or why that loss is impossible.
+	// Lose removes from the disk of a killed master what a crash loses. CanLose returns nil, or why that loss is
+	// impossible.
 	Lose(ctx context.Context, master int, loss aof.Loss) error
 	CanLose(loss aof.Loss) error
 
@@ -60,8 +61,8 @@ type ClientControl interface {
 const (
 	// NoCrashPoint removes the crash point.
 	NoCrashPoint = ""
-	// At DieHolding, DieAcquiring and DieReleasing the client kills itself with SIGKILL: while it holds a lock, during a Lock
-	// call, and during an Unlock call.
+	// At DieHolding, DieAcquiring and DieReleasing the client kills itself with SIGKILL: while it holds a lock, during a
+	// Lock call, and during an Unlock call.
 	DieHolding   = "holding"
 	DieAcquiring = "acquiring"
 	DieReleasing = "releasing"

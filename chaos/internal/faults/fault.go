@@ -3,7 +3,8 @@ package faults
 
 import "context"
 
-// A Fault can be injected into a target, and healed. A target is the index of a master or of a client, as the traits say.
+// A Fault can be injected into a target, and healed. A target is the index of a master or of a client, as the traits
+// say.
 type Fault interface {
 	// Name returns the name in plans and histories.
 	Name() string

@@ -70,8 +70,8 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 	return nil
 }
 
-// timeline is both ends of all steps, in order; heals come first where times are equal. A step that does not last has one
-// end.
+// timeline is both ends of all steps, in order; heals come first where times are equal. A step that does not last has
+// one end.
 func timeline(steps []Step) []action {
 	var all []action
 	for _, s := range steps {

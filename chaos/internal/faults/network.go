@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 )
 
-// ofNetwork are the faults of the network in front of a master: those of the proxy, which every backend has, and those of
-// the master's own network.
+// ofNetwork are the faults of the network in front of a master: those of the proxy, which every backend has, and those
+// of the master's own network.
 func ofNetwork(m MasterControl) []Fault {
 	type put func(ctx context.Context, master int, c proxy.Condition) error
 	bad := func(name string, available error, on put, c proxy.Condition) Fault {

@@ -82,11 +82,11 @@ const (
 
 // Plan draws a schedule. It depends on nothing but the seed and the terms.
 //
-// A master counts as without a vote while a fault lasts and, if it restarted, until its restart window has passed; and for
-// as long after it forgot something, or its clock went wrong: what it granted before may be granted again. No target has
-// two faults at once. Except by [Rolling], the storm ends with an outage, by a kill if there is one: what follows begins
-// without a quorum. An outage breaks no assumption of the lock unless the mode is Majority or Everything. Of the clients,
-// one is always left alone. Every fault that suits the mode occurs, if the duration allows.
+// A master counts as without a vote while a fault lasts and, if it restarted, until its restart window has passed; and
+// for as long after it forgot something, or its clock went wrong: what it granted before may be granted again. No
+// target has two faults at once. Except by [Rolling], the storm ends with an outage, by a kill if there is one: what
+// follows begins without a quorum. An outage breaks no assumption of the lock unless the mode is Majority or
+// Everything. Of the clients, one is always left alone. Every fault that suits the mode occurs, if the duration allows.
 func Plan(seed uint64, t Terms) []Step {
 	if t.Mode == "" {
 		t.Mode = Minority
@@ -153,8 +153,8 @@ func (p *planner) end() {
 	})
 }
 
-// outages returns the faults that an outage can be made of: those that silence a master and break no assumption. A kill,
-// which is worst, comes first.
+// outages returns the faults that an outage can be made of: those that silence a master and break no assumption. A
+// kill, which is worst, comes first.
 func (p *planner) outages() []Traits {
 	var kinds []Traits
 	for _, t := range catalog {

@@ -1,5 +1,5 @@
-// Package history records a run: one JSON line per event, written by every process of the run, with times of a clock that all
-// of them share. An operation that was invoked and has no return in the history may have happened or not.
+// Package history records a run: one JSON line per event, written by every process of the run, with times of a clock
+// that all of them share. An operation that was invoked and has no return in the history may have happened or not.
 package history
 
 import "time"
@@ -11,10 +11,11 @@ type Kind string
 const (
 	// Invoked says that an acquisition begins. It may have an effect from here on.
 	Invoked Kind = "invoked"
-	// Acquired says that an acquisition returned with a lock. The client believes that it holds the lock from T until Until.
+	// Acquired says that an acquisition returned with a lock. The client believes that it holds the lock from T until
+	// Until.
 	Acquired Kind = "acquired"
-	// Extended says that the client learned that its lock now ends at Until: after an extension, or because the rate of its
-	// clock changed.
+	// Extended says that the client learned that its lock now ends at Until: after an extension, or because the rate of
+	// its clock changed.
 	Extended Kind = "extended"
 	// Lost says that the client was notified of the loss of its lock.
 	Lost Kind = "lost"
@@ -24,12 +25,13 @@ const (
 	Released Kind = "released"
 	// Refused says that the acquisition returned without a lock; Err says why. It may have set keys.
 	Refused Kind = "refused"
-	// Downgraded says that the client is about to downgrade its writer's lock. From here on it believes that it is a reader.
+	// Downgraded says that the client is about to downgrade its writer's lock. From here on it believes that it is a
+	// reader.
 	Downgraded Kind = "downgraded"
 	// Stalled says that the process did not run for the length of Stall before T. Without a client it is the harness.
 	Stalled Kind = "stalled"
-	// Starved says that one processor did not run the process for the length of Stall before T. Others may have run it. Without
-	// a client it is the harness.
+	// Starved says that one processor did not run the process for the length of Stall before T. Others may have run it.
+	// Without a client it is the harness.
 	Starved Kind = "starved"
 	// Quitting says that the client has closed its locker, and that Goroutines of it are left.
 	Quitting Kind = "quitting"
@@ -39,8 +41,8 @@ const (
 const (
 	// Read says that the holder read Value.
 	Read Kind = "read"
-	// Written says that the register accepted Value, which the writer computed from From. If the register no longer held From,
-	// the update of another writer is lost.
+	// Written says that the register accepted Value, which the writer computed from From. If the register no longer held
+	// From, the update of another writer is lost.
 	Written Kind = "written"
 	// Rejected says that the register refused Value, because it has seen a larger fencing token.
 	Rejected Kind = "rejected"
@@ -62,7 +64,8 @@ const (
 	Sockets Kind = "sockets"
 	// Broken says that the harness itself failed; Err says how. A run with this event cannot pass.
 	Broken Kind = "broken"
-	// Failed says that a client ended by itself or did not execute a command; Err says which. The lock in it may be to blame.
+	// Failed says that a client ended by itself or did not execute a command; Err says which. The lock in it may be to
+	// blame.
 	Failed Kind = "failed"
 )
 

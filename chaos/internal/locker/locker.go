@@ -1,5 +1,5 @@
-// Package locker is what the traffic asks of a lock, whichever it is: the one under test, one that is broken on purpose,
-// or another project's.
+// Package locker is what the traffic asks of a lock, whichever it is: the one under test, one that is broken on
+// purpose, or another project's.
 package locker
 
 import (

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// A port is a socket that is bound to an address and does not listen. While no other socket has the address, connections to
-// it are refused, and no other process can take it.
+// A port is a socket that is bound to an address and does not listen. While no other socket has the address,
+// connections to it are refused, and no other process can take it.
 type port struct{ fd int }
 
 // hold binds an IPv4 address.
@@ -27,8 +27,8 @@ func hold(addr string) (*port, error) {
 	return &port{fd}, nil
 }
 
-// lend lets sockets with SO_REUSEADDR, such as Go's listeners, bind the address while f runs. A listener keeps the address
-// when f has returned.
+// lend lets sockets with SO_REUSEADDR, such as Go's listeners, bind the address while f runs. A listener keeps the
+// address when f has returned.
 func (p *port) lend(f func() error) error {
 	reuse := func(on int) error {
 		return syscall.SetsockoptInt(p.fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, on)

@@ -1,4 +1,5 @@
-// Package proxy puts a TCP proxy in front of a master, to harm the network between them. It runs toxiproxy in this process.
+// Package proxy puts a TCP proxy in front of a master, to harm the network between them. It runs toxiproxy in this
+// process.
 package proxy
 
 import (
@@ -16,11 +17,11 @@ import (
 	"github.com/redlock-go/redlock/internal/freeport"
 )
 
-// A Proxy forwards connections to one upstream address. It keeps its own address until [Proxy.Close], also while it is cut (on
-// Linux). Its methods may be called concurrently.
+// A Proxy forwards connections to one upstream address. It keeps its own address until [Proxy.Close], also while it is
+// cut (on Linux). Its methods may be called concurrently.
 //
-// Toxiproxy leaks a goroutine (some 14 kB) for each connection that was closed while it delayed bytes of it. The connection
-// itself is closed.
+// Toxiproxy leaks a goroutine (some 14 kB) for each connection that was closed while it delayed bytes of it. The
+// connection itself is closed.
 type Proxy struct {
 	upstream string
 	listen   string
@@ -70,9 +71,9 @@ func (p *Proxy) Addr() string { return p.listen }
 
 // Set sets the condition of the network, for existing and for new connections.
 //
-// When a condition other than [Fine] ends, its connections are closed. If a connection had lost bytes, a client would take
-// later bytes for the answer to another command. If it had delayed bytes, toxiproxy would wait forever for a connection
-// that is closed while its condition changes.
+// When a condition other than [Fine] ends, its connections are closed. If a connection had lost bytes, a client would
+// take later bytes for the answer to another command. If it had delayed bytes, toxiproxy would wait forever for a
+// connection that is closed while its condition changes.
 //
 // After an error the proxy cannot be used, and must be closed.
 func (p *Proxy) Set(c Condition) error {

@@ -183,7 +183,8 @@ func TestAClosedProxyCannotBeChanged(t *testing.T) {
 	require.ErrorContains(t, p.Set(proxy.Slow), "closed")
 }
 
-// Healing must not depend on who else looks for a port in the meantime: whoever does tries one by listening on it for a moment.
+// Healing must not depend on who else looks for a port in the meantime: whoever does tries one by listening on it for a
+// moment.
 func TestAProxyComesBackWhileOthersTryItsPort(t *testing.T) {
 	t.Parallel()
 	p := newEcho(t).behind(t)

@@ -1,10 +1,10 @@
 // Package register is the resource that the locks of a run are to protect: one counter per name, behind a TCP socket.
-// Whoever holds the lock reads the counter, and writes one more at the end. If two were in at once, a write is lost, and
-// the history shows it: a [history.Written] whose From is not the value written before it.
+// Whoever holds the lock reads the counter, and writes one more at the end. If two were in at once, a write is lost,
+// and the history shows it: a [history.Written] whose From is not the value written before it.
 //
 // There are two versions. [history.Trusting] takes what it is told. [history.Fenced] refuses a write whose fencing
-// token is smaller than the largest that anybody has presented for the name, in a read or in a write. Reads count, since
-// one who has read will write what it made of that: a stale write between the two must not come through.
+// token is smaller than the largest that anybody has presented for the name, in a read or in a write. Reads count,
+// since one who has read will write what it made of that: a stale write between the two must not come through.
 //
 // # Protocol
 //

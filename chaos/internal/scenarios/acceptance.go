@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Acceptance is the scenario for masters that are the user's: all kinds of traffic, clients that die, freeze, and whose clocks
-// drift, and nothing that would need control of a master. It is none of All.
+// Acceptance is the scenario for masters that are the user's: all kinds of traffic, clients that die, freeze, and whose
+// clocks drift, and nothing that would need control of a master. It is none of All.
 func Acceptance() Scenario {
 	s := Scenario{
 		Name: "acceptance", About: "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
@@ -23,8 +23,8 @@ func Acceptance() Scenario {
 	return s
 }
 
-// unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and this
-// machine must have time to run those who are to be told of a loss.
+// unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and
+// this machine must have time to run those who are to be told of a loss.
 func unharmed() []traffic.Group {
 	groups := slices.DeleteFunc(slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL })
 	for i := range groups {

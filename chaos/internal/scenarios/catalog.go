@@ -42,8 +42,8 @@ func sound() []string {
 	return names
 }
 
-// anything are all faults, of masters that keep nothing on disk, but for clocks of clients that drift apart: what is promised
-// under all the others rests on them.
+// anything are all faults, of masters that keep nothing on disk, but for clocks of clients that drift apart: what is
+// promised under all the others rests on them.
 func anything() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
@@ -128,7 +128,8 @@ func probe() []traffic.Group {
 	}
 }
 
-// What promises rest on, where they rest on something. docs/fencing.md, "When counters are lost", tells of all but the last.
+// What promises rest on, where they rest on something. docs/fencing.md, "When counters are lost", tells of all but the
+// last.
 const (
 	clocksInWindow = "the clients' clocks differ by less than the restart window"
 	clocksAgree    = "the clients' clocks agree"
@@ -136,8 +137,8 @@ const (
 	oneReturn      = "a majority of the masters votes again"
 )
 
-// byFault are the rows of the table of guarantees: one fault, of a minority of the masters at a time with outages of more,
-// or, where it breaks an assumption of the lock, of a majority, to show what comes of that.
+// byFault are the rows of the table of guarantees: one fault, of a minority of the masters at a time with outages of
+// more, or, where it breaks an assumption of the lock, of a majority, to show what comes of that.
 func byFault() []Scenario {
 	var all []Scenario
 	for _, t := range faults.Catalog() {

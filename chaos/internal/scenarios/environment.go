@@ -90,7 +90,8 @@ func (s *environment) broken(err error) {
 	}
 }
 
-// close ends the clients, saves the whole history in one file, and returns it. On an error it returns the part that it has.
+// close ends the clients, saves the whole history in one file, and returns it. On an error it returns the part that it
+// has.
 func (s *environment) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
 	s.stopStallDetector()

@@ -20,7 +20,8 @@ func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, er
 	return s
 }
 
-// Counts is the longest interval of the storm of a seed in which a wait counts, if each fault lasts for as long as is planned.
+// Counts is the longest interval of the storm of a seed in which a wait counts, if each fault lasts for as long as is
+// planned.
 func (s Scenario) Counts(seed uint64) time.Duration {
 	const client = "c0"
 	end := s.Storm + aftermath

@@ -16,8 +16,8 @@ const (
 	tableEnd   = "<!-- end of the table -->\n"
 )
 
-// Table returns the table of guarantees as the scenarios declare it: a row for each fault that has a scenario, what is promised
-// under it, and the scenario that tries it. [Show] returns what runs make of that.
+// Table returns the table of guarantees as the scenarios declare it: a row for each fault that has a scenario, what is
+// promised under it, and the scenario that tries it. [Show] returns what runs make of that.
 func Table() (string, error) { return table(Scenario.declares) }
 
 // declares is the cell of a column as it must be.
@@ -35,9 +35,9 @@ type Shown struct {
 	Untried []string
 }
 
-// Show makes the table of the outcomes of runs. What is declared to be kept, or kept given an assumption, is so where no run
-// saw it broken; what is declared to be seen broken was seen broken in each. No run says anything of the assumption, or of what is neither
-// promised nor to be seen broken.
+// Show makes the table of the outcomes of runs. What is declared to be kept, or kept given an assumption, is so where
+// no run saw it broken; what is declared to be seen broken was seen broken in each. No run says anything of the
+// assumption, or of what is neither promised nor to be seen broken.
 func Show(all []Outcome) (Shown, error) {
 	var out Shown
 	text, err := table(func(s Scenario, c Column) report.Cell {

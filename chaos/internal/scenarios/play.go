@@ -21,13 +21,13 @@ const (
 	healthTimeout = 15 * time.Second
 	firstLock     = 20 * time.Second
 	sayEvery      = 5 * time.Second
-	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked at
-	// once for locks that they had granted.
+	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
+	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
 	// ghostsEach is the number of its own names that each client locks while masters are frozen.
 	ghostsEach = 3
-	// ghostTTL is the TTL of these locks. A key that is set when its master thaws, or shortly before, exists until the last
-	// snapshot, also on a busy machine.
+	// ghostTTL is the TTL of these locks. A key that is set when its master thaws, or shortly before, exists until the
+	// last snapshot, also on a busy machine.
 	ghostTTL = 7 * time.Second
 	// ghostFreeze is how long the masters stay frozen: so long that a client might assume that its key has expired.
 	ghostFreeze = ghostTTL + time.Second
@@ -152,8 +152,8 @@ func (p *player) run(ctx context.Context) error {
 	return p.inspector.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
 }
 
-// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a lock,
-// because a fresh master may have lost its locks.
+// waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a
+// lock, because a fresh master may have lost its locks.
 func (p *player) waitForVotes(ctx context.Context) error {
 	if err := p.inspector.PingAll(ctx); err != nil {
 		return err
@@ -180,9 +180,9 @@ func (p *player) waitForVotes(ctx context.Context) error {
 	}
 }
 
-// lateness is the longest delay between the sending and the arrival of a command: TCP repeats lost segments at intervals
-// that double, and a proxy may hold data that a client has long given up. A key that is set so late is removed as late, or
-// expires with its TTL (see package node).
+// lateness is the longest delay between the sending and the arrival of a command: TCP repeats lost segments at
+// intervals that double, and a proxy may hold data that a client has long given up. A key that is set so late is
+// removed as late, or expires with its TTL (see package node).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
 		switch fault {
@@ -231,8 +231,8 @@ func (p *player) storm(ctx context.Context) error {
 	}
 }
 
-// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at which
-// the calm began.
+// calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at
+// which the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	if err := p.inspector.PingAll(ctx); err != nil {
 		return 0, err

@@ -126,7 +126,8 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	}
 }
 
-// All that passes between the clients and the masters passes through this process: while it stands still, nobody gets a lock.
+// All that passes between the clients and the masters passes through this process: while it stands still, nobody gets a
+// lock.
 func TestTheHarnessSaysThatItStoodStill(t *testing.T) { // not beside others, which keep time
 	stood, err := scenarios.HarnessStood(scenario(t, "mutexes"), options(t), func() {
 		var busy sync.WaitGroup

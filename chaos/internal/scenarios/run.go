@@ -61,8 +61,8 @@ type Outcome struct {
 	Took      time.Duration
 	// Dir is the folder of its report, Replay the command that repeats it.
 	Dir, Replay string
-	// Schedules is the number of schedules that the simulation played. Shown describes its violations: how often each occurs,
-	// the smallest schedule that still shows it, and the timeline.
+	// Schedules is the number of schedules that the simulation played. Shown describes its violations: how often each
+	// occurs, the smallest schedule that still shows it, and the timeline.
 	Schedules int
 	Shown     string
 
@@ -107,9 +107,9 @@ func (s Scenario) promises(checker string) bool {
 	return !is || p == report.Kept || p == report.KeptGiven
 }
 
-// despite returns the findings that count although the harness of the run broke, a line each. A history that is cut short, or
-// whose clients were stopped, may have long waits and residue. It cannot have two holders at once, stale tokens or panics
-// of clients unless the lock is wrong.
+// despite returns the findings that count although the harness of the run broke, a line each. A history that is cut
+// short, or whose clients were stopped, may have long waits and residue. It cannot have two holders at once, stale
+// tokens or panics of clients unless the lock is wrong.
 func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {

@@ -1,5 +1,5 @@
-// Package scenarios combines the parts of the harness. A scenario declares the traffic, the faults and the promises that must
-// hold under them. A run plays it on real masters, and has the checkers judge the history.
+// Package scenarios combines the parts of the harness. A scenario declares the traffic, the faults and the promises
+// that must hold under them. A run plays it on real masters, and has the checkers judge the history.
 package scenarios
 
 import (
@@ -117,17 +117,18 @@ func (s Scenario) Window() time.Duration {
 	return ttl + ttl/100 + 2*time.Millisecond
 }
 
-// Bound returns the time after the storm within which each client must acquire each name. In this time the masters killed
-// last may vote again, the locks of killed clients expire, and a waiter wakes up.
+// Bound returns the time after the storm within which each client must acquire each name. In this time the masters
+// killed last may vote again, the locks of killed clients expire, and a waiter wakes up.
 func (s Scenario) Bound() time.Duration { return s.Window() + rounding + s.maxTTL() + backoff }
 
-// No client may wait for longer than patience plus so many TTLs of the name while a majority votes. Meanwhile others hold the
-// name, and some of them die with it, which costs a TTL each. On a machine that was too small for the runs beside each
-// other, the slowest wait of some 20 runs was 7 s with a TTL of 1 s and 9 s with a TTL of 6 s, except one that starved.
+// No client may wait for longer than patience plus so many TTLs of the name while a majority votes. Meanwhile others
+// hold the name, and some of them die with it, which costs a TTL each. On a machine that was too small for the runs
+// beside each other, the slowest wait of some 20 runs was 7 s with a TTL of 1 s and 9 s with a TTL of 6 s, except one
+// that starved.
 //
-// Where each holder keeps a name to the end of its TTL of a second, two waiters got it after 10.0 and 10.1 s, while others got
-// it 8 and 10 times. That is chance: in 304 cases in which one of two waiters had lost the name to others more often than
-// the other waiter, it got the name first in 129. A waiter that loses 20 such draws has another reason.
+// Where each holder keeps a name to the end of its TTL of a second, two waiters got it after 10.0 and 10.1 s, while
+// others got it 8 and 10 times. That is chance: in 304 cases in which one of two waiters had lost the name to others
+// more often than the other waiter, it got the name first in 129. A waiter that loses 20 such draws has another reason.
 const (
 	patience = 7 * time.Second
 	deaths   = 3

@@ -32,9 +32,9 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 	}
 }
 
-// A bound that nothing can exceed bounds nothing. Where that is so, docs/guarantees.md says it: a storm of ten seconds that ends
-// with an outage is too short for a wait to be too long, unless TTLs are short, and where majorities fail again and again none
-// has the time.
+// A bound that nothing can exceed bounds nothing. Where that is so, docs/guarantees.md says it: a storm of ten seconds
+// that ends with an outage is too short for a wait to be too long, unless TTLs are short, and where majorities fail
+// again and again none has the time.
 func TestWhereAWaitCanBeTooLong(t *testing.T) {
 	t.Parallel()
 	var (

@@ -18,18 +18,19 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Simulation is the backend in virtual time, beside those of package backend: the masters, the network, the clients and their
-// clocks are simulated, and a scenario is played as many schedules, each of a seed of its own.
+// Simulation is the backend in virtual time, beside those of package backend: the masters, the network, the clients and
+// their clocks are simulated, and a scenario is played as many schedules, each of a seed of its own.
 const Simulation = "simulation"
 
-// A schedule is a small run of the scenario: a part of its groups, in turn, and a storm no longer than this. Many small ones show
-// more than a large one does, in the same time.
+// A schedule is a small run of the scenario: a part of its groups, in turn, and a storm no longer than this. Many small
+// ones show more than a large one does, in the same time.
 const (
 	longestStorm = 8 * time.Second
 	groupsAtOnce = 2
 )
 
-// pauses are those between two locks of a worker whose group has none: a command in virtual time costs nothing but ours.
+// pauses are those between two locks of a worker whose group has none: a command in virtual time costs nothing but
+// ours.
 var pauses = simulation.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
 
 // withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
@@ -151,8 +152,8 @@ type Virtual struct {
 	Summary simulation.Summary
 }
 
-// PlayVirtually plays schedules of the scenario, of the seed and those that follow. What a checker found that may find something is not
-// looked at further. An error means that there is no verdict.
+// PlayVirtually plays schedules of the scenario, of the seed and those that follow. What a checker found that may find
+// something is not looked at further. An error means that there is no verdict.
 func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
 	v.Outcome = Outcome{Scenario: s, Backend: Simulation, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
 	if err := s.check(); err != nil {
@@ -195,8 +196,8 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	return all
 }
 
-// coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every name and
-// every fault of the scenario was in one. Few schedules show nothing of that.
+// coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every
+// name and every fault of the scenario was in one. Few schedules show nothing of that.
 func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	v := check.Verdict{Checker: "coverage", Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
 	find := func(name, format string, args ...any) {
@@ -220,11 +221,11 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 }
 
 const (
-	// someNames is in how many schedules a name must be held that more than one of them has. A storm of a few seconds may well
-	// show nobody with it.
+	// someNames is in how many schedules a name must be held that more than one of them has. A storm of a few seconds may
+	// well show nobody with it.
 	someNames = 10
-	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of the
-	// largest storms, one fault or another is often in none.
+	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of
+	// the largest storms, one fault or another is often in none.
 	everything = 100
 )
 

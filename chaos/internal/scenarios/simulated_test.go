@@ -157,7 +157,8 @@ func TestScenariosInVirtualTime(t *testing.T) {
 	}
 }
 
-// The control of drift-client: clocks of clients that lose as much as no budget allows break exclusion, and no judge excuses it.
+// The control of drift-client: clocks of clients that lose as much as no budget allows break exclusion, and no judge
+// excuses it.
 func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
 	t.Parallel()
 	s := named(t, "only-drift-client")

@@ -46,10 +46,10 @@ type Suite struct {
 	one func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
 }
 
-// Play plays all jobs, each in a folder of its own and with a seed of its own that it derives from the suite's. It goes on
-// after a scenario that was not as promised. A scenario without a verdict is tried once more, because the harness may have
-// failed by chance; a second failure is an error. Findings of the first attempt still count, and the outcome says why that
-// attempt had no verdict. A failed client (see [check.Clients]) is a verdict.
+// Play plays all jobs, each in a folder of its own and with a seed of its own that it derives from the suite's. It goes
+// on after a scenario that was not as promised. A scenario without a verdict is tried once more, because the harness
+// may have failed by chance; a second failure is an error. Findings of the first attempt still count, and the outcome
+// says why that attempt had no verdict. A failed client (see [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -208,9 +208,9 @@ func seedOf(seed uint64, name string) uint64 {
 	return (seed+h.Sum64()%1_000_000_000)%1_000_000_000 + 1
 }
 
-// Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It keeps the
-// folder of the last round, and removes the others. On an error (ctx ended, or a scenario had no verdict) it returns what
-// it had played.
+// Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It
+// keeps the folder of the last round, and removes the others. On an error (ctx ended, or a scenario had no verdict) it
+// returns what it had played.
 func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
 	begin := time.Now()
 	defer func() { all.Took = time.Since(begin) }()

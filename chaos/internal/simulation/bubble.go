@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 )
 
-// InBubble runs a schedule in a bubble of its own, in any program: package synctest wants a testing.T, and is content with one
-// that belongs to no test. What the world has to complain about is a problem of the Result.
+// InBubble runs a schedule in a bubble of its own, in any program: package synctest wants a testing.T, and is content
+// with one that belongs to no test. What the world has to complain about is a problem of the Result.
 func InBubble(s Schedule, open Open) (r *Result) {
 	w := &witness{}
 	ended := make(chan struct{})

@@ -20,8 +20,8 @@ type Hold struct {
 	// TTL is what it was locked with, and Keepalive whether it is extended.
 	TTL       time.Duration
 	Keepalive bool
-	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, the Locker closed,
-	// Lock.Until came, and of a writer: Downgrade was called. From then on it is a hold of a reader.
+	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, the Locker
+	// closed, Lock.Until came, and of a writer: Downgrade was called. From then on it is a hold of a reader.
 	Asked, From, To time.Duration
 	// End says which it was, and Lost whether the holder had no say in it.
 	End  string
@@ -64,9 +64,9 @@ func (v Violation) String() string {
 
 const twoHolders = "two holders"
 
-// Exclusion returns every hold that began while another of the same name lasted beside which it must not be. A hold that
-// ended before it began (a paused client may learn of its lock too late) is none, and one may begin in the instant in
-// which another ends.
+// Exclusion returns every hold that began while another of the same name lasted beside which it must not be. A hold
+// that ended before it began (a paused client may learn of its lock too late) is none, and one may begin in the instant
+// in which another ends.
 func Exclusion(holds []Hold) []Violation {
 	sorted := slices.Clone(holds)
 	slices.SortStableFunc(sorted, func(a, b Hold) int {

@@ -57,8 +57,8 @@ func (l labels) acquires(e simnet.Event) bool {
 	return strings.EqualFold(e.Args[0], "SET") || strings.HasPrefix(l.of(e), "Acquires")
 }
 
-// reenters returns what a command is about that takes a hold of a reentrant lock, or settles its fencing token; nothing of any
-// other command.
+// reenters returns what a command is about that takes a hold of a reentrant lock, or settles its fencing token; nothing
+// of any other command.
 func (l labels) reenters(e simnet.Event) (name, owner, token string) {
 	const kind = 6 // behind the script and three keys
 	what := l.of(e)

@@ -113,7 +113,8 @@ func caught(t *testing.T, open simulation.Open, profile string, within int, crim
 	t.Errorf("%d schedules went by without %q: the simulation would not notice", within, crime)
 }
 
-// TestOverlapsWhereExclusionIsNotPromised: what is not promised under a fault happens under it, and what is promised beside it does not.
+// TestOverlapsWhereExclusionIsNotPromised: what is not promised under a fault happens under it, and what is promised
+// beside it does not.
 func TestOverlapsWhereExclusionIsNotPromised(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string]string{"the masters' clocks jump": "clock jumps", "all masters forget": "all forgotten"} {

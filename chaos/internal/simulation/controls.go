@@ -72,7 +72,8 @@ func (c Control) Caught(r *Result) bool {
 	return slices.Contains(r.By(), c.By) && strings.Contains(r.Verdict(), c.Says)
 }
 
-// Catch runs the schedules until the checker has noticed. It returns how many it took, and what was found; nil if nothing was.
+// Catch runs the schedules until the checker has noticed. It returns how many it took, and what was found; nil if
+// nothing was.
 func (c Control) Catch(ctx context.Context) (schedules int, found *Result) {
 	for n, s := range c.Schedules() {
 		if ctx.Err() != nil {

@@ -35,8 +35,8 @@ const (
 // Kill ends a client's process at a Moment, or at once. Another life of the client begins at the end of the fault.
 const Kill FaultKind = "killed"
 
-// Jump sets a clock: of a master by which its keys expire, of a client its time of day. Pace makes one run at Rate, and in the end as
-// it ran before, from what it shows then.
+// Jump sets a clock: of a master by which its keys expire, of a client its time of day. Pace makes one run at Rate, and
+// in the end as it ran before, from what it shows then.
 const (
 	Jump FaultKind = "clock set"
 	Pace FaultKind = "clock running"
@@ -189,8 +189,8 @@ func (f Fault) String() string {
 	return text
 }
 
-// harmless: a client's time of day is set, on which nothing may depend but the least fencing token, or its clock runs at another
-// rate, for which the lock has a budget.
+// harmless: a client's time of day is set, on which nothing may depend but the least fencing token, or its clock runs
+// at another rate, for which the lock has a budget.
 func (f Fault) harmless() bool { return (f.Kind == Jump || f.Kind == Pace) && f.Client >= 0 }
 
 // death: a client stops for good.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// ghostTTL is that of the locks taken behind frozen masters, ghostFreeze how long these are frozen: a client might take its key
-	// for expired. See package scenarios.
+	// ghostTTL is that of the locks taken behind frozen masters, ghostFreeze how long these are frozen: a client might
+	// take its key for expired. See package scenarios.
 	ghostTTL    = 4 * time.Second
 	ghostFreeze = ghostTTL + time.Second
 	ghostsEach  = 3

@@ -14,7 +14,8 @@ type Group struct {
 	// Kind is what is locked. Of Reader the share Writers are writers, and Downgrades of those go on as readers.
 	Kind                Kind
 	Writers, Downgrades float64
-	// Shared: a reentrant lock is owned by its client, in all its lives; else by the worker. Depth is how many holds are nested.
+	// Shared: a reentrant lock is owned by its client, in all its lives; else by the worker. Depth is how many holds are
+	// nested.
 	Shared bool
 	Depth  int
 	TTL    time.Duration

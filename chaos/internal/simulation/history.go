@@ -43,8 +43,8 @@ type asker struct {
 
 func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a.master) }
 
-// busy is how many acquires a second one client may send to one master, for each group of workers. Its lines wait for at
-// least 10 ms between two attempts, unless a lock was released.
+// busy is how many acquires a second one client may send to one master, for each group of workers. Its lines wait for
+// at least 10 ms between two attempts, unless a lock was released.
 const busy = 1000
 
 func newHistory() *history {

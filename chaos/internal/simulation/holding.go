@@ -38,8 +38,8 @@ func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
 // until is when the lock ends, in true time.
 func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Until()).Sub(h.start) }
 
-// believe records what the worker could believe until now, when this happens. Being told of a loss ends nothing: nobody else may
-// have the lock before Until. The end of the Locker does.
+// believe records what the worker could believe until now, when this happens. Being told of a loss ends nothing: nobody
+// else may have the lock before Until. The end of the Locker does.
 func (h *holding) believe(happens string) {
 	held := Hold{
 		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),

@@ -49,8 +49,8 @@ func (r *Result) alive() {
 	}
 }
 
-// kept: a lock that all masters have forgotten is told lost at its next extension, and not kept from then on because they
-// learned it again. An extension that was under way gives it one more TTL.
+// kept: a lock that all masters have forgotten is told lost at its next extension, and not kept from then on because
+// they learned it again. An extension that was under way gives it one more TTL.
 func (r *Result) kept() {
 	wiped := make(map[time.Duration]int)
 	for _, f := range r.Schedule.Faults {
@@ -89,9 +89,10 @@ func (r *Result) attempts() []Attempt {
 	return all
 }
 
-// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault, or a client
-// that takes one master for two and so is told by one fewer. Anybody may have felt it: another of the owner's calls, on its way for longer than
-// usual, counts one more, and what such a client settles on is told to the others.
+// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault,
+// or a client that takes one master for two and so is told by one fewer. Anybody may have felt it: another of the
+// owner's calls, on its way for longer than usual, counts one more, and what such a client settles on is told to the
+// others.
 func (r *Result) untold(first, second Hold) bool {
 	s := r.Schedule
 	felt := func(f Fault, asked time.Duration) bool {
@@ -115,7 +116,8 @@ func (r *Result) untold(first, second Hold) bool {
 	return troubled && len(knew) <= s.Masters/2
 }
 
-// linger is how long a fault is felt when it has ended: connections are made anew, and who seems to have restarted may not vote.
+// linger is how long a fault is felt when it has ended: connections are made anew, and who seems to have restarted may
+// not vote.
 func (s Schedule) linger(f Fault) time.Duration {
 	switch f.Kind {
 	case Crash, CrashKept, CrashTail, Restart, Follow, Jump, Pace:
@@ -125,8 +127,9 @@ func (s Schedule) linger(f Fault) time.Duration {
 	}
 }
 
-// idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies keeps
-// others out for its own TTL at most, however many others renew, and as a waiting writer for as long as its intent lives.
+// idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies
+// keeps others out for its own TTL at most, however many others renew, and as a waiting writer for as long as its
+// intent lives.
 func (r *Result) idle(waits []Wait) {
 	deadly := func(f Fault) bool { return f.death(r.Schedule) }
 	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, deadly)
@@ -155,8 +158,8 @@ func (r *Result) idle(waits []Wait) {
 	}
 }
 
-// carriedOn: the second hold has the smaller token of another hold that its owner had before the first, and still has. Where the
-// masters that knew the larger one were lost since it was asked for, that one's extensions carry it on.
+// carriedOn: the second hold has the smaller token of another hold that its owner had before the first, and still has.
+// Where the masters that knew the larger one were lost since it was asked for, that one's extensions carry it on.
 func (r *Result) carriedOn(v Violation) bool {
 	lost := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool {
 		return (f.Kind == Crash || f.Kind == CrashTail || f.Kind == Restart) &&
@@ -167,16 +170,16 @@ func (r *Result) carriedOn(v Violation) bool {
 	})
 }
 
-// cameBack: the first is a reader that got in beside an owner, whose token readers share, and the second is that owner's.
-// That takes masters that forget.
+// cameBack: the first is a reader that got in beside an owner, whose token readers share, and the second is that
+// owner's. That takes masters that forget.
 func (r *Result) cameBack(v Violation) bool {
 	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence && slices.ContainsFunc(r.Holds, func(h Hold) bool {
 		return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
 	})
 }
 
-// tookOver: the second has the token of a hold that it stands beside, which was asked for before the first was there. Where counters are
-// lost, a token is as old as the question for it.
+// tookOver: the second has the token of a hold that it stands beside, which was asked for before the first was there.
+// Where counters are lost, a token is as old as the question for it.
 func (r *Result) tookOver(v Violation) bool {
 	return r.Schedule.forgets() && slices.ContainsFunc(r.Holds, func(h Hold) bool {
 		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From && h.Asked < v.First.From

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An owner that comes back with its token, after a reader that got in beside it and shares that token, harms no store. Nothing
-// else may have a token again.
+// An owner that comes back with its token, after a reader that got in beside it and shares that token, harms no store.
+// Nothing else may have a token again.
 func TestWhoMayComeBackWithAToken(t *testing.T) {
 	t.Parallel()
 	hold := func(kind Kind, owner string, fence uint64, from, to int) Hold {
@@ -37,8 +37,8 @@ func TestWhoMayComeBackWithAToken(t *testing.T) {
 	}
 }
 
-// Where counters are lost, who comes beside a hold that was asked for before another's has the token of that one. Where they are
-// not, it had found the other's count.
+// Where counters are lost, who comes beside a hold that was asked for before another's has the token of that one. Where
+// they are not, it had found the other's count.
 func TestWhoTakesOverAToken(t *testing.T) {
 	t.Parallel()
 	hold := func(kind Kind, owner string, fence uint64, asked, from int) Hold {
@@ -123,7 +123,8 @@ func TestWhichTokenIsCarriedOn(t *testing.T) {
 	}
 }
 
-// A client that takes one master for two is told by one fewer; where all have masters enough, and nothing goes wrong, each is told.
+// A client that takes one master for two is told by one fewer; where all have masters enough, and nothing goes wrong,
+// each is told.
 func TestWhoTakesOneMasterForTwoMayNotBeTold(t *testing.T) {
 	t.Parallel()
 	clients := []Client{{Name: "client1"}, {Name: "client2"}}

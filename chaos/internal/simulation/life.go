@@ -72,7 +72,8 @@ func (r *run) work(client int) {
 	}
 }
 
-// revive starts a new life of a client. It first kills a client that still lives because it has not reached its crash point.
+// revive starts a new life of a client. It first kills a client that still lives because it has not reached its crash
+// point.
 func (r *run) revive(client int) {
 	old := r.lives[client]
 	old.setCrashPoint(AtOnce)

@@ -33,8 +33,8 @@ type Summary struct {
 	LostUpdates int
 	// Seen is what each checker found.
 	Seen map[Checker]Sighting
-	// Wanted is how many schedules each name was in, and Held how often it was had. Planned is how often they have each fault that a
-	// scenario names, and Injected how often it was injected.
+	// Wanted is how many schedules each name was in, and Held how often it was had. Planned is how often they have each
+	// fault that a scenario names, and Injected how often it was injected.
 	Wanted, Held      map[string]int
 	Planned, Injected map[string]int
 }
@@ -83,8 +83,8 @@ type Batch struct {
 	Say func(format string, args ...any)
 }
 
-// Run runs as many schedules at a time as there are processors. A finding is run again, and shrunk, when all have run. On an
-// error (ctx ended) the summary is of what had run.
+// Run runs as many schedules at a time as there are processors. A finding is run again, and shrunk, when all have run.
+// On an error (ctx ended) the summary is of what had run.
 func (b Batch) Run(ctx context.Context) (Summary, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // short lives, little of it kept
 	redis.SetLogger(silent{})

@@ -28,7 +28,8 @@ func TestManyStopsWithItsContext(t *testing.T) {
 	assert.Zero(t, sum.Schedules)
 }
 
-// TestAViolationIsShrunk: of a storm of restarts fewer are left. How few is chance, as a violation does not show each time.
+// TestAViolationIsShrunk: of a storm of restarts fewer are left. How few is chance, as a violation does not show each
+// time.
 func TestAViolationIsShrunk(t *testing.T) {
 	t.Parallel()
 	control := controlNamed(t, "restart guard off")

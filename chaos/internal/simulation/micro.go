@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A microScenario is a short run about one rule that a storm does not show: how the waiters share a lock, how soon a waiter
-// gets it, what is left on a master for a while. Its bounds follow from the documents. Everything else is judged as in a
-// storm.
+// A microScenario is a short run about one rule that a storm does not show: how the waiters share a lock, how soon a
+// waiter gets it, what is left on a master for a while. Its bounds follow from the documents. Everything else is judged
+// as in a storm.
 type microScenario struct {
 	name string
 	// draw changes the schedule for this micro-scenario.

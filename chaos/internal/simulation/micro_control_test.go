@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
-// TestMicroScenariosCatchWhatTheyAreAbout: each microScenario of turns finds the mistake that it is about, in our own lock with a
-// script rewritten.
+// TestMicroScenariosCatchWhatTheyAreAbout: each microScenario of turns finds the mistake that it is about, in our own
+// lock with a script rewritten.
 func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

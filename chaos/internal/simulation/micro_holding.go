@@ -18,8 +18,8 @@ var microScenariosOfHolding = []microScenario{
 	{name: "longest hold", draw: awake, play: (*env).longestHold},
 }
 
-// frozenThrough: a lock that was told lost, or whose deadline has passed, is over, also when an extension that was in time is
-// heard of then: in the last millisecond, in which it is told; or when a process thaws.
+// frozenThrough: a lock that was told lost, or whose deadline has passed, is over, also when an extension that was in
+// time is heard of then: in the last millisecond, in which it is told; or when a process thaws.
 func (e *env) frozenThrough() {
 	const way = 20 * time.Millisecond
 	for _, m := range e.world.Masters() {
@@ -172,8 +172,8 @@ func (e *env) attached() {
 	}
 }
 
-// depth: the holds that an owner has, at however many processes, while nothing is in flight; with a minority of the masters
-// gone, too.
+// depth: the holds that an owner has, at however many processes, while nothing is in flight; with a minority of the
+// masters gone, too.
 func (e *env) depth() {
 	want := e.want(Reentrant)
 	var held []*holding

@@ -27,9 +27,9 @@ func keepers(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// majorityLost: a lock that a majority has forgotten is told lost by the next extension. What is left of it stays until its holder
-// calls Unlock, or its Until comes; then nothing of it stays on any master: neither on the minority, nor where that extension has
-// put it back.
+// majorityLost: a lock that a majority has forgotten is told lost by the next extension. What is left of it stays until
+// its holder calls Unlock, or its Until comes; then nothing of it stays on any master: neither on the minority, nor
+// where that extension has put it back.
 func (e *env) majorityLost() {
 	w := e.worker(0)
 	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that all else is drawn as before
@@ -87,8 +87,8 @@ func aheadOfTime(r *rand.Rand, s *Schedule) {
 	s.Clients[0].Keepalive = r.IntN(2) == 0
 }
 
-// countersLost: an extension writes the fencing token back where the count is gone, so that the next one is larger, whatever
-// that client's time of day is.
+// countersLost: an extension writes the fencing token back where the count is gone, so that the next one is larger,
+// whatever that client's time of day is.
 func (e *env) countersLost() {
 	ahead, next := e.worker(0), e.worker(1)
 	for _, kind := range []Kind{Mutex, Writer, Reentrant, Several} {
@@ -142,8 +142,8 @@ func (w *worker) countersOlder() {
 	take(w.schedule.Window + 2*time.Second)
 }
 
-// shortLived: the restart window is as short as it may be, and the second in which an uptime is not exact is much of it. The
-// first client holds, the others want the lock.
+// shortLived: the restart window is as short as it may be, and the second in which an uptime is not exact is much of
+// it. The first client holds, the others want the lock.
 func shortLived(r *rand.Rand, s *Schedule) {
 	ttl := between(r, [2]time.Duration{1200 * time.Millisecond, 3 * time.Second}).Round(100 * time.Millisecond)
 	for i := range 3 {
@@ -156,8 +156,9 @@ func shortLived(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// youngMasters: masters that have lost a lock do not vote before it has ended: for a client that has never seen them before as
-// little as for one that knew them before they restarted, and however long they say then that they have been up.
+// youngMasters: masters that have lost a lock do not vote before it has ended: for a client that has never seen them
+// before as little as for one that knew them before they restarted, and however long they say then that they have been
+// up.
 func (e *env) youngMasters() {
 	for _, boasted := range []string{"", "86400"} { // at first the others have not seen the masters
 		holder := e.worker(0)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// microScenariosOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for long.
+// microScenariosOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for
+// long.
 var microScenariosOfTurns = []microScenario{
 	{name: "two names in turn", draw: drowsyOnTwo, play: (*env).namesInTurn},
 	{name: "a dead writer's intent", draw: farBounds, play: (*env).deadWriter},

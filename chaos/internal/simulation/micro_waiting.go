@@ -42,7 +42,8 @@ type tenures struct {
 	all map[string]*tenure
 }
 
-// add notes a hold that has been unlocked, and whether its token had been shown before to somebody who does not have it now.
+// add notes a hold that has been unlocked, and whether its token had been shown before to somebody who does not have it
+// now.
 func (ts *tenures) add(client int, h *holding, token string, shown bool) (foreign bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -68,8 +69,8 @@ func (ts *tenures) sorted() []*tenure {
 	return all
 }
 
-// shares: a process that releases a name leaves it to those who wait elsewhere, so that each gets its turn; what it hands over
-// within itself has an end (see redlock.WithoutHandOver), and is never a lock whose token was asked for.
+// shares: a process that releases a name leaves it to those who wait elsewhere, so that each gets its turn; what it
+// hands over within itself has an end (see redlock.WithoutHandOver), and is never a lock whose token was asked for.
 func (e *env) shares() {
 	var trip time.Duration
 	for _, f := range e.schedule.Faults {
@@ -170,7 +171,8 @@ func (e *env) leaseToken(name string) (token string) {
 	return token
 }
 
-// readers hold a name for a while; three of each of two clients, so that it is never free of them. The third client writes.
+// readers hold a name for a while; three of each of two clients, so that it is never free of them. The third client
+// writes.
 func readers(r *rand.Rand, s *Schedule) {
 	s.Clients = append(s.Clients, s.Clients[1])
 	s.Clients[2].Name = "client3"
@@ -251,8 +253,8 @@ var trouble = []struct {
 		func(m *simnet.Master, _ string) { m.Link.Heal() }},
 }
 
-// news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt, whichever one
-// master is in trouble: also the one that contenders ask first.
+// news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt,
+// whichever one master is in trouble: also the one that contenders ask first.
 func (e *env) news() {
 	holder, waiter := e.worker(0), e.worker(1)
 	kinds := []Kind{Mutex, Writer, Reentrant}

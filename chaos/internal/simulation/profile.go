@@ -105,8 +105,8 @@ func Draw(seed uint64) Schedule {
 	return s
 }
 
-// crowd lets the workers of a client stand in line for plain locks that none of them holds for long, so that one hands them
-// to the next.
+// crowd lets the workers of a client stand in line for plain locks that none of them holds for long, so that one hands
+// them to the next.
 func (s *Schedule) crowd() {
 	s.Fencing = 0
 	s.Kinds = append(s.Kinds, Mutex, Mutex, Mutex, Mutex)
@@ -159,9 +159,9 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 	return c
 }
 
-// skew sets the clients' clocks apart, as far as the order of fencing tokens allows where masters lose their counters: by
-// less than half the restart window, with what one attempt takes and what the clocks gain on each other meanwhile. Where
-// nobody notices that counters are lost, there is no window, and the clocks must agree.
+// skew sets the clients' clocks apart, as far as the order of fencing tokens allows where masters lose their counters:
+// by less than half the restart window, with what one attempt takes and what the clocks gain on each other meanwhile.
+// Where nobody notices that counters are lost, there is no window, and the clocks must agree.
 //
 // With steps the clocks are set again and again, as far as that goes; anywhere, where no master loses its counters.
 func (s *Schedule) skew(r *rand.Rand, steps bool) {

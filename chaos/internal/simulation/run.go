@@ -1,7 +1,8 @@
-// Package simulation runs the real lock, with the real client and the real scripts, against simulated masters in virtual
-// time, under a schedule of faults that it draws from a seed. Workers mix all kinds of locks on the same names. The run is
-// judged: no two holders exclude each other, fencing tokens are in order, losses are notified in time, no keys are left
-// except counters with a TTL, no client waits for a free lock, and after the faults every client can lock again.
+// Package simulation runs the real lock, with the real client and the real scripts, against simulated masters in
+// virtual time, under a schedule of faults that it draws from a seed. Workers mix all kinds of locks on the same names.
+// The run is judged: no two holders exclude each other, fencing tokens are in order, losses are notified in time, no
+// keys are left except counters with a TTL, no client waits for a free lock, and after the faults every client can lock
+// again.
 //
 //	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1

@@ -27,8 +27,8 @@ type Schedule struct {
 	Rates []float64
 	// Window is the restart window of all clients: it covers the largest TTL.
 	Window time.Duration
-	// Proxies: clients reach the masters through proxies, which deliver what was written to them, however late, even if the
-	// connection has ended.
+	// Proxies: clients reach the masters through proxies, which deliver what was written to them, however late, even if
+	// the connection has ended.
 	Proxies bool
 	// Ghosts: in the end, locks are taken and refused behind masters that are frozen.
 	Ghosts bool `json:",omitempty"`
@@ -98,8 +98,8 @@ func (s Schedule) quiet() bool {
 	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() })
 }
 
-// fair: nothing befalls anybody for which a client that lives may lose a lock. Scripts are forgotten at most, and no way to a
-// master and back takes longer than the clients wait for it.
+// fair: nothing befalls anybody for which a client that lives may lose a lock. Scripts are forgotten at most, and no
+// way to a master and back takes longer than the clients wait for it.
 func (s Schedule) fair() bool {
 	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		slow := slices.ContainsFunc(s.Clients, func(c Client) bool { return 2*(f.Delay+f.Jitter) >= c.Timeout })
@@ -112,8 +112,8 @@ func (s Schedule) has(kinds ...FaultKind) bool {
 	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && slices.Contains(kinds, f.Kind) })
 }
 
-// excludes: nothing befalls the masters that breaks exclusion without fencing, as the README says: that a clock jumps, or runs
-// too fast, by which keys expire, or that keys are lost without a restart. No clock of a client is an excuse.
+// excludes: nothing befalls the masters that breaks exclusion without fencing, as the README says: that a clock jumps,
+// or runs too fast, by which keys expire, or that keys are lost without a restart. No clock of a client is an excuse.
 func (s Schedule) excludes() bool {
 	fast := slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		return f.Kind == Pace && !f.harmless() && math.Abs(f.Rate-1) > budget
@@ -130,7 +130,8 @@ func (s Schedule) jumps() bool { return s.has(Jump) }
 // forgets: counters of fencing tokens get lost without anybody noticing.
 func (s Schedule) forgets() bool { return s.has(Evict, Wipe, Follow) }
 
-// returns: what was released may be there again, or was never released because its holder was killed. It ends with its TTL.
+// returns: what was released may be there again, or was never released because its holder was killed. It ends with its
+// TTL.
 func (s Schedule) returns() bool { return s.has(Kill, CrashTail, Follow) }
 
 func (s Schedule) String() string {

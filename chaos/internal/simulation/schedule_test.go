@@ -106,8 +106,8 @@ func TestAMinorityIsNeverMore(t *testing.T) {
 	assert.True(t, seen)
 }
 
-// TestClocksDifferAsFarAsTheyMay: fencing tokens are in order while two clocks are less than a restart window apart; while no
-// counter is lost, whatever they are; and if one is lost and nobody notices, not at all.
+// TestClocksDifferAsFarAsTheyMay: fencing tokens are in order while two clocks are less than a restart window apart;
+// while no counter is lost, whatever they are; and if one is lost and nobody notices, not at all.
 func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 	t.Parallel()
 	apart := 0

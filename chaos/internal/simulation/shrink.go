@@ -24,9 +24,9 @@ func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (ti
 	return times, last
 }
 
-// Shrink makes a schedule smaller for as long as the checker still finds something in two of so many runs (one would be too
-// few: the smallest schedule would hardly ever show it again): without half of the faults, one client, one name and so on,
-// until nothing can be left out any more or ctx ends.
+// Shrink makes a schedule smaller for as long as the checker still finds something in two of so many runs (one would be
+// too few: the smallest schedule would hardly ever show it again): without half of the faults, one client, one name and
+// so on, until nothing can be left out any more or ctx ends.
 //
 // A microScenario is small, and needs all that it has.
 func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Schedule {

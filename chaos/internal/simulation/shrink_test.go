@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What Shrink keeps is chance; what it tries is not: half of the storm and of the faults, each fault, client and name out, and one
-// worker, two masters, and all that is odd about clocks.
+// What Shrink keeps is chance; what it tries is not: half of the storm and of the faults, each fault, client and name
+// out, and one worker, two masters, and all that is odd about clocks.
 func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := Schedule{

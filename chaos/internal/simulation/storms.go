@@ -48,8 +48,8 @@ func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// mortal makes the first client die, most likely while it holds a lock. Its TTL is short: other clients, whose TTL is longer,
-// must not keep its locks alive.
+// mortal makes the first client die, most likely while it holds a lock. Its TTL is short: other clients, whose TTL is
+// longer, must not keep its locks alive.
 func mortal(r *rand.Rand, i int, c *Client) {
 	c.Stay = c.TTL / 4
 	if i == 0 {
@@ -62,8 +62,9 @@ func death(r *rand.Rand, s Schedule) []Fault {
 	return []Fault{{Kind: Freeze, Master: -1, Client: 0, At: within(r, s.Storm/2), Until: s.Storm}}
 }
 
-// partisan: see parties. The clocks of the first third are far ahead, so that the masters they reach count from elsewhere;
-// the others have much to say on their slow way, so that what is decided without it waits there, and is dropped.
+// partisan: see parties. The clocks of the first third are far ahead, so that the masters they reach count from
+// elsewhere; the others have much to say on their slow way, so that what is decided without it waits there, and is
+// dropped.
 func partisan(_ *rand.Rand, i int, c *Client) {
 	c.Timeout, c.Stay, c.Hasty = 2500*time.Millisecond, time.Millisecond, 0.8
 	switch i % 3 {
@@ -76,9 +77,9 @@ func partisan(_ *rand.Rand, i int, c *Client) {
 	}
 }
 
-// parties sets the clients apart. A third reaches one master only; a third has that one and another nearby, and a slow way to
-// the third; a third has that other one nearby, and is far from the rest. So the masters count differently, and while an
-// attempt of the last is under way, others come and go. Every while the masters change their parts.
+// parties sets the clients apart. A third reaches one master only; a third has that one and another nearby, and a slow
+// way to the third; a third has that other one nearby, and is far from the rest. So the masters count differently, and
+// while an attempt of the last is under way, others come and go. Every while the masters change their parts.
 func parties(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := s.Move / 2; at < s.Storm; at += s.Move { // first everybody connects
 		begin := Fault{Kind: Delay, At: at, Until: min(s.Storm, at+s.Move-1)}

@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	// processorTick is the interval at which a thread of its own tests each processor. It is long, because it costs CPU time.
+	// processorTick is the interval at which a thread of its own tests each processor. It is long, because it costs CPU
+	// time.
 	processorTick = 20 * time.Millisecond
 	// away is the shortest delay of a processor that is written. Threads also wait for a busy processor, but not as long.
 	away = 50 * time.Millisecond
 )
 
-// processors writes when a processor ran no thread of this process. Most of the process may have run on other processors
-// meanwhile, but not the thread that was on this one, for example in a virtual machine whose host takes a processor away.
+// processors writes when a processor ran no thread of this process. Most of the process may have run on other
+// processors meanwhile, but not the thread that was on this one, for example in a virtual machine whose host takes a
+// processor away.
 func (d *detector) processors() {
 	var mine unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mine); err != nil {

@@ -1,5 +1,5 @@
-// Package stalls detects when a process did not run, or one processor did not run it: the process was frozen, or the machine
-// was busy or did not run.
+// Package stalls detects when a process did not run, or one processor did not run it: the process was frozen, or the
+// machine was busy or did not run.
 package stalls
 
 import (
@@ -25,8 +25,8 @@ type detector struct {
 	begun   sync.WaitGroup
 }
 
-// Detect writes the stalls of this process to its history, as [history.Stalled] and [history.Starved], from its return until
-// stop is called. The client is "" if the process is the harness.
+// Detect writes the stalls of this process to its history, as [history.Stalled] and [history.Starved], from its return
+// until stop is called. The client is "" if the process is the harness.
 func Detect(w *history.Writer, client string, life int) (stop func()) {
 	d := &detector{history: w, client: client, life: life, over: make(chan struct{})}
 	d.begin(d.process)

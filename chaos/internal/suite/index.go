@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 )
 
-// indexFile keeps the index of a run, and writes it after every change, so that an interrupted run leaves the index of what
-// it has done.
+// indexFile keeps the index of a run, and writes it after every change, so that an interrupted run leaves the index of
+// what it has done.
 type indexFile struct {
 	dir string
 	say func(format string, args ...any)

@@ -59,8 +59,8 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 	return good, scenarios.WriteTable(file, shown.Table)
 }
 
-// shown saves the table of guarantees that the run has shown. It reports whether the rows that were played are those of the
-// documentation.
+// shown saves the table of guarantees that the run has shown. It reports whether the rows that were played are those of
+// the documentation.
 func (c *command) shown() (bool, error) {
 	shown, err := scenarios.Show(c.outcomes)
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *command) all(ctx context.Context, steps []step) (good bool, err error) 
 // scenario mostly waits.
 const profileParallelism = 6
 
-// allJobs returns all scenarios. Those that need containers, and two storms, run on containers, the others on processes,
-// which start faster.
+// allJobs returns all scenarios. Those that need containers, and two storms, run on containers, the others on
+// processes, which start faster.
 func (c *command) allJobs() []scenarios.Job {
 	var jobs []scenarios.Job
 	for _, s := range scenarios.All() {

@@ -1,5 +1,5 @@
-// Package suite runs what the command line of chaos asks for: scenarios, controls, simulated schedules, or all of them. It
-// prints the verdicts, and keeps the index of the reports.
+// Package suite runs what the command line of chaos asks for: scenarios, controls, simulated schedules, or all of them.
+// It prints the verdicts, and keeps the index of the reports.
 package suite
 
 import (
@@ -133,8 +133,8 @@ func (c *command) options() (scenarios.Options, error) {
 	}, err
 }
 
-// prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of the
-// first.
+// prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of
+// the first.
 func prepare(folder string) (string, error) {
 	path, err := filepath.Abs(folder)
 	if err != nil {

@@ -101,8 +101,8 @@ func (a *attempt) inner() try {
 // mayGoOn checks the lock as late as possible before an effect. It returns true for a careless holder.
 func (a *attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
 
-// stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. It writes every new deadline to
-// the history: after an extension, and after its clock changed its rate.
+// stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. It writes every new
+// deadline to the history: after an extension, and after its clock changed its rate.
 func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
 	end := time.NewTimer(d)
 	defer end.Stop()

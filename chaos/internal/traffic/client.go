@@ -183,7 +183,8 @@ func (c *client) pass(cmd Command) {
 	c.take(cmd, all)
 }
 
-// round takes what the groups take: readers first, and then writers, as a history tells the votes of a name by its name.
+// round takes what the groups take: readers first, and then writers, as a history tells the votes of a name by its
+// name.
 func (c *client) round(cmd Command) {
 	var first, then []locker.Request
 	for _, g := range c.config.Groups {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// A holder whose clock runs at half its speed believes twice as long as the masters, and the history says so in the time
-// of everybody: exclusion breaks. A clock that is merely ahead breaks nothing, as the lock looks at differences.
+// A holder whose clock runs at half its speed believes twice as long as the masters, and the history says so in the
+// time of everybody: exclusion breaks. A clock that is merely ahead breaks nothing, as the lock looks at differences.
 func TestAWrongClockShowsInTheHistory(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -17,10 +17,11 @@ import (
 // dockerTimeout is how long Docker may take to do something to a container.
 const dockerTimeout = 20 * time.Second
 
-// Containers run clients in containers of their own, of an image of this very program. They share the network of this machine,
-// so that a master has the same address for everybody, and its clock: CLOCK_MONOTONIC is the kernel's, and no time
-// namespace is made, so that the times in their histories compare with all others. They share its process ids, too: the
-// first process of a namespace of its own could neither kill nor freeze itself, as a client at its crash point does.
+// Containers run clients in containers of their own, of an image of this very program. They share the network of this
+// machine, so that a master has the same address for everybody, and its clock: CLOCK_MONOTONIC is the kernel's, and no
+// time namespace is made, so that the times in their histories compare with all others. They share its process ids,
+// too: the first process of a namespace of its own could neither kill nor freeze itself, as a client at its crash point
+// does.
 type Containers struct {
 	image   string // of this run alone
 	args    []string
@@ -96,7 +97,8 @@ func (c *container) Kill() error {
 	return err
 }
 
-// Freeze stops the process. A docker pause does, too, but not on a machine so busy that the cgroup takes too long to freeze.
+// Freeze stops the process. A docker pause does, too, but not on a machine so busy that the cgroup takes too long to
+// freeze.
 func (c *container) Freeze() error { return docker("kill", "--signal", "STOP", c.name) }
 
 func (c *container) Thaw() error { return docker("kill", "--signal", "CONT", c.name) }

@@ -36,7 +36,8 @@ func (c *crashPoint) killAt(point string) {
 	}
 }
 
-// killDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash point.
+// killDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash
+// point.
 func (c *crashPoint) killDuring(point string) {
 	if c.reached(point) {
 		time.AfterFunc(Span{200 * time.Microsecond, 4 * time.Millisecond}.draw(freshRand()), killSelf)

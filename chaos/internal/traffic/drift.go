@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// drift is the clock that a client's lock goes by. It may be ahead of the machine's and run faster or slower, and its rate can
-// change, at which it goes on from what it shows.
+// drift is the clock that a client's lock goes by. It may be ahead of the machine's and run faster or slower, and its
+// rate can change, at which it goes on from what it shows.
 type drift struct {
 	started float64 // the rate that it began with
 
@@ -65,9 +65,9 @@ func (d *drift) right(t time.Time) time.Time {
 	return p.from.Add(scale(t.Sub(p.shown), 1/p.rate))
 }
 
-// AfterFunc sets a timer, which keeps the rate that the clock has now. If that changes before it fires, it is early or late by
-// as much as the clock drifts meanwhile: within the drift budget that is a hundredth of what it waits, at most. Who needs
-// to be exact looks at the clock then, as a lock does.
+// AfterFunc sets a timer, which keeps the rate that the clock has now. If that changes before it fires, it is early or
+// late by as much as the clock drifts meanwhile: within the drift budget that is a hundredth of what it waits, at most.
+// Who needs to be exact looks at the clock then, as a lock does.
 func (d *drift) AfterFunc(wait time.Duration, f func()) clock.Timer {
 	return driftTimer{time.AfterFunc(scale(wait, 1/d.rate()), f), d}
 }

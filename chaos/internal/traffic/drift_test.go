@@ -58,8 +58,8 @@ func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
 	})
 }
 
-// drifters are clients of which one can be seen to drift: whoever locks believes for as long as the history says, by the machine's
-// clock.
+// drifters are clients of which one can be seen to drift: whoever locks believes for as long as the history says, by
+// the machine's clock.
 func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *told) {
 	t.Helper()
 	masters := redlocktest.Start(t, 3)
@@ -68,7 +68,8 @@ func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *told) {
 	return f, log
 }
 
-// longest is the longest belief of the locks that were had since, of those that no one extended, and how many there are.
+// longest is the longest belief of the locks that were had since, of those that no one extended, and how many there
+// are.
 func longest(events []history.Event, since time.Duration) (d time.Duration, n int) {
 	for _, e := range events {
 		if e.Kind == history.Acquired && e.T > since {
@@ -78,8 +79,9 @@ func longest(events []history.Event, since time.Duration) (d time.Duration, n in
 	return d, n
 }
 
-// A client believes in its lock for a hundredth less than its TTL, and 2 ms, by its clock, from when it asked. So nobody whose clock is
-// right believes for longer than that from when it has the lock, and nobody whose clock is fast for as long.
+// A client believes in its lock for a hundredth less than its TTL, and 2 ms, by its clock, from when it asked. So
+// nobody whose clock is right believes for longer than that from when it has the lock, and nobody whose clock is fast
+// for as long.
 func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.LongTTL
@@ -114,7 +116,8 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	assert.Empty(t, log.all())
 }
 
-// The control: a clock that loses half a second a second, which no budget allows, and exclusion breaks, as long as it does.
+// The control: a clock that loses half a second a second, which no budget allows, and exclusion breaks, as long as it
+// does.
 func TestAClientThatDriftsTooFarIsCaught(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.ShortTTL

@@ -154,8 +154,8 @@ func (f *Fleet) to(client int, do func(Running) error) error {
 }
 
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
-// client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with [Fleet.Thaw].
-// [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
+// client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with
+// [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == NoCrashPoint {
 		return f.clearCrashPoint(ctx, client)
@@ -206,8 +206,8 @@ func (f *Fleet) clearCrashPoint(ctx context.Context, client int) error {
 	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
 }
 
-// RunClock makes the clock of a client's lock gain so many seconds a second from now on, and returns when it does. With 0 the
-// clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
+// RunClock makes the clock of a client's lock gain so many seconds a second from now on, and returns when it does. With
+// 0 the clock runs at its first rate, and keeps what it has gained. The next life of a client starts with a new clock.
 func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	if gain <= -1 {
 		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
@@ -238,8 +238,8 @@ func (f *Fleet) Healthy(client int) error {
 	return p.running()
 }
 
-// All sends every client a command in parallel, and returns when all have done it. It returns an error if a client takes
-// longer than the timeout. A client that takes longer than three times the timeout has failed.
+// All sends every client a command in parallel, and returns when all have done it. It returns an error if a client
+// takes longer than the timeout. A client that takes longer than three times the timeout has failed.
 func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
 	return f.each(func(i int) error {
 		p := f.proc(i)

@@ -1,6 +1,6 @@
-// Package traffic has the clients of a run. Clients are separate processes that lock, hold and unlock shared names, use the
-// registers that the locks protect, and write a history of what they believe. The harness starts, kills and freezes them.
-// It sends them JSON lines on their standard input, and reads their answers on standard output.
+// Package traffic has the clients of a run. Clients are separate processes that lock, hold and unlock shared names, use
+// the registers that the locks protect, and write a history of what they believe. The harness starts, kills and freezes
+// them. It sends them JSON lines on their standard input, and reads their answers on standard output.
 package traffic
 
 import (

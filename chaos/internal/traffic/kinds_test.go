@@ -239,8 +239,8 @@ func goneRound(t *testing.T, events []history.Event, clients []string, groups []
 	assert.ElementsMatch(t, want, got)
 }
 
-// voted asserts that acquisitions say that a majority granted them: nearly all, as a history tells the votes of a name by its name, and
-// another attempt of the process may have been heard of in between.
+// voted asserts that acquisitions say that a majority granted them: nearly all, as a history tells the votes of a name
+// by its name, and another attempt of the process may have been heard of in between.
 func voted(t *testing.T, events []history.Event) {
 	t.Helper()
 	all, most := 0, 0

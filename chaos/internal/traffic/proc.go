@@ -93,7 +93,8 @@ func (p *proc) await(ctx context.Context, done string, timeout time.Duration) er
 	})
 }
 
-// within waits for an answer. It returns an error if the answer comes after the timeout, and errHung if it does not come.
+// within waits for an answer. It returns an error if the answer comes after the timeout, and errHung if it does not
+// come.
 func (p *proc) within(ctx context.Context, timeout time.Duration, what string, wait func(context.Context) error) error {
 	begin := time.Now()
 	most, cancel := context.WithTimeout(ctx, hanging*timeout)

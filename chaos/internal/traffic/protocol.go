@@ -25,8 +25,8 @@ type Config struct {
 	Workers int `json:"workers"`
 	// Registers are the addresses of the registers that the groups use, by kind.
 	Registers map[string]string `json:"registers,omitempty"`
-	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. ClockAhead is how far it is ahead.
-	// Both affect only the clock of the lock. The history has times of the machine's clock.
+	// ClockRate is the rate of the client's clock: 1.1 is a tenth too fast, and 0 means 1. ClockAhead is how far it is
+	// ahead. Both affect only the clock of the lock. The history has times of the machine's clock.
 	ClockRate  float64       `json:"clock_rate,omitempty"`
 	ClockAhead time.Duration `json:"clock_ahead,omitempty"`
 	// Seed determines how long the workers hold, and how long they wait.
@@ -68,13 +68,13 @@ const (
 	Stop = "stop"
 	// Pass acquires each name once, waiting up to Patience for it, and unlocks it.
 	Pass = "pass"
-	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all names at
-	// once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
+	// Round acquires once what each group acquires: each name, as a reader and as a writer where there are both, or all
+	// names at once; with a fencing token where there is one. It waits up to Patience for each, and unlocks it.
 	Round = "round"
 	// SetCrashPoint has the client kill or freeze itself when it next reaches CrashPoint.
 	SetCrashPoint = "set-crash-point"
-	// Drift makes the clock of the lock gain Gain seconds a second from now on. With 0 the clock runs at its first rate, and
-	// keeps what it has gained.
+	// Drift makes the clock of the lock gain Gain seconds a second from now on. With 0 the clock runs at its first rate,
+	// and keeps what it has gained.
 	Drift = "drift"
 	// Quit closes everything and ends the process.
 	Quit = "quit"

@@ -21,8 +21,8 @@ const (
 	redsyncMost  = 250 * time.Millisecond
 )
 
-// foreign is redsync, whose mutexes share keys and rules with ours. It has no restart guard, does not pursue releases, and
-// goes by the machine's clock, so that it cannot be given a wrong one.
+// foreign is redsync, whose mutexes share keys and rules with ours. It has no restart guard, does not pursue releases,
+// and goes by the machine's clock, so that it cannot be given a wrong one.
 type foreign struct {
 	sync    *redsync.Redsync
 	clients []*redis.Client
@@ -46,8 +46,8 @@ func openRedsync(s locker.Settings) (locker.Locker, error) {
 	return f, nil
 }
 
-// Lock asks round by round instead of leaving the rounds to redsync: when the context ends in the middle of one, redsync
-// has no time left to take back what it placed.
+// Lock asks round by round instead of leaving the rounds to redsync: when the context ends in the middle of one,
+// redsync has no time left to take back what it placed.
 func (f *foreign) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
 	m := f.sync.NewMutex(r.Name(), redsync.WithExpiry(r.TTL), redsync.WithTimeoutFactor(float64(NodeTimeout)/float64(r.TTL)))
 	for {

@@ -25,7 +25,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// asClient makes this test binary a client process of the harness: in its environment, or, in a container, as its argument.
+// asClient makes this test binary a client process of the harness: in its environment, or, in a container, as its
+// argument.
 const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {

@@ -52,8 +52,8 @@ func (v *votes) hear(name, node, op, vote string, took time.Duration, err error)
 	v.last[name][master] = said{history.Vote{Master: master, Verdict: vote, Took: took, Err: text(err)}, time.Now()}
 }
 
-// since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not waited
-// for is not among them.
+// since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not
+// waited for is not among them.
 func (v *votes) since(lock string, begin time.Time) []history.Vote {
 	v.mu.Lock()
 	defer v.mu.Unlock()

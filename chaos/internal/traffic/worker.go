@@ -111,8 +111,8 @@ func (w *worker) pass(ctx context.Context, t try) {
 	}
 }
 
-// cycle makes one acquisition with everything that follows it, and reports whether it succeeded. Each step is in the history
-// before the next one begins. In particular the end of the belief is written before the unlock is sent.
+// cycle makes one acquisition with everything that follows it, and reports whether it succeeded. Each step is in the
+// history before the next one begins. In particular the end of the belief is written before the unlock is sent.
 func (w *worker) cycle(ctx context.Context, t try) bool {
 	a := newAttempt(w, t)
 	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
