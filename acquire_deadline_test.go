@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// TestAnExtensionThatWaitedPastTheDeadlineIsNotSent: a process that was paused has calls in its queues. Written when it wakes
-// up, an extension would make a lock again that ended long ago.
+// TestAnExtensionThatWaitedPastTheDeadlineIsNotSent: a process that was paused has calls in its queues. Written when it
+// wakes up, an extension would make a lock again that ended long ago.
 func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 	t.Parallel()
 	for range 20 { // who is first after the thaw is chance

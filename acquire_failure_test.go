@@ -462,8 +462,8 @@ func TestUnlockOfALockThatAMajorityForgotIsLost(t *testing.T) {
 	})
 }
 
-// TestUnlockWhoseAnswersWereLostIsNoLoss: the masters released the lock, their answers went down with the connections, and
-// the releases that are sent again find nothing.
+// TestUnlockWhoseAnswersWereLostIsNoLoss: the masters released the lock, their answers went down with the connections,
+// and the releases that are sent again find nothing.
 func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

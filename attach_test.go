@@ -97,8 +97,8 @@ func TestAttachObeysItsOptions(t *testing.T) {
 	})
 }
 
-// TestAttachWithAShorterTTLNeverOutlivesItsKeys: the masters carry the extension out, and the answers get lost. From then
-// on the keys have the shorter TTL, and whoever takes the lock at its end must be its only holder.
+// TestAttachWithAShorterTTLNeverOutlivesItsKeys: the masters carry the extension out, and the answers get lost. From
+// then on the keys have the shorter TTL, and whoever takes the lock at its end must be its only holder.
 func TestAttachWithAShorterTTLNeverOutlivesItsKeys(t *testing.T) {
 	t.Parallel()
 	const short = 3 * time.Second

@@ -52,8 +52,8 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	assert.NotZero(t, links)
 }
 
-// docs/internals.md says where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a script has it.
-// So it is with what is bounded: `name`, `name` (`file`).
+// docs/internals.md says where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a
+// script has it. So it is with what is bounded: `name`, `name` (`file`).
 func TestInternalsNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs/internals.md")

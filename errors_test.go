@@ -18,34 +18,35 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// scene is where an error of the table is made: three masters, a Locker, and another one that may hold locks.
-type scene struct {
+// fixture is what a row of the table makes its error with: three masters, a Locker, and another one that may hold
+// locks.
+type fixture struct {
 	*testing.T
 	w           *world
 	ours, other *redlock.Locker
 }
 
-func (s scene) freeze(masters ...int) {
+func (s fixture) freeze(masters ...int) {
 	for _, i := range masters {
 		s.w.Master(i).Freeze()
 	}
 }
 
-func (s scene) ended() context.Context {
+func (s fixture) ended() context.Context {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
 	return ctx
 }
 
 // lock is a lock that nothing keeps alive.
-func (s scene) lock() *redlock.Lock {
+func (s fixture) lock() *redlock.Lock {
 	s.Helper()
 	lk := lock(s.T, s.ours, "x", redlock.WithoutKeepalive())
 	synctest.Wait()
 	return lk
 }
 
-func (s scene) writer() *redlock.Lock {
+func (s fixture) writer() *redlock.Lock {
 	s.Helper()
 	lk, err := s.ours.RW("x").TryLock(s.Context(), redlock.WithoutKeepalive())
 	require.NoError(s, err)
@@ -53,7 +54,7 @@ func (s scene) writer() *redlock.Lock {
 	return lk
 }
 
-func (s scene) close(lk *redlock.Lock) *redlock.Lock {
+func (s fixture) close(lk *redlock.Lock) *redlock.Lock {
 	s.Helper()
 	require.NoError(s, s.ours.Close())
 	return lk
@@ -76,40 +77,40 @@ var texts = []struct {
 	what string
 	text string
 	is   []error
-	make func(s scene) error
+	make func(s fixture) error
 }{
-	{"Open, no masters", `redlock: no masters: give one, or an odd number of at least three`, nil, func(scene) error {
+	{"Open, no masters", `redlock: no masters: give one, or an odd number of at least three`, nil, func(fixture) error {
 		return errorOf(redlock.Open(nil))
 	}},
 	{
 		"Open, several invalid options",
 		`redlock: node timeout -1s: it must be above 0; owner "": it must not be empty or hold control characters`,
-		nil, func(scene) error {
+		nil, func(fixture) error {
 			return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithNodeTimeout(-time.Second), redlock.WithOwner("")))
 		},
 	},
-	{"Open, an invalid TTL", `redlock: TTL -1s: it must be at least a millisecond`, nil, func(scene) error {
+	{"Open, an invalid TTL", `redlock: TTL -1s: it must be at least a millisecond`, nil, func(fixture) error {
 		return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithTTL(-time.Second)))
 	}},
 
-	{"Lock, an empty name", `redlock: lock "": the lock's name is empty`, nil, func(s scene) error {
+	{"Lock, an empty name", `redlock: lock "": the lock's name is empty`, nil, func(s fixture) error {
 		return errorOf(s.ours.Lock(s.Context(), ""))
 	}},
 	{
 		"Lock, an invalid option",
 		`redlock: lock "x": TTL -1s: it must be at least a millisecond`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithTTL(-time.Second)))
 		},
 	},
-	{"Lock, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Lock, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		s.close(nil)
 		return errorOf(s.ours.Lock(s.Context(), "x"))
 	}},
 	{
 		"Lock, closed while it waits",
 		`redlock: lock "x": the locker is closed`,
-		[]error{redlock.ErrClosed}, func(s scene) error {
+		[]error{redlock.ErrClosed}, func(s fixture) error {
 			lock(s.T, s.other, "x")
 			out := locking(s.Context(), s.ours, "x")
 			s.close(nil)
@@ -119,14 +120,14 @@ var texts = []struct {
 	{
 		"Lock, ctx ended before",
 		`redlock: lock "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s scene) error {
+		[]error{context.Canceled}, func(s fixture) error {
 			return errorOf(s.ours.Lock(s.ended(), "x"))
 		},
 	},
 	{
 		"Lock, held",
 		`redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex) for up to 9s`,
-		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s scene) error {
+		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s fixture) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.Lock(within(s.T, 2*time.Second), "x"))
 		},
@@ -135,21 +136,21 @@ var texts = []struct {
 		"Lock, no majority",
 		`redlock: lock "x": gave up after 2s: context deadline exceeded: no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.3:6379: OOM command not allowed`,
-		[]error{redlock.ErrNoQuorum, context.DeadlineExceeded}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, context.DeadlineExceeded}, func(s fixture) error {
 			for _, i := range []int{0, 2} {
 				s.w.Master(i).Reply("OOM command not allowed", "SET")
 			}
 			return errorOf(s.ours.Lock(within(s.T, 2*time.Second), "x"))
 		},
 	},
-	{"TryLock, held", `redlock: lock "x": held by another`, []error{redlock.ErrHeld}, func(s scene) error {
+	{"TryLock, held", `redlock: lock "x": held by another`, []error{redlock.ErrHeld}, func(s fixture) error {
 		lock(s.T, s.other, "x")
 		return errorOf(s.ours.TryLock(s.Context(), "x"))
 	}},
 	{
 		"TryLock, held by this Locker",
 		`redlock: lock "x": held by another (mutex)`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			s.lock()
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
@@ -157,7 +158,7 @@ var texts = []struct {
 	{
 		"TryLock, frozen masters",
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.2:6379, 10.0.0.3:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			s.freeze(1, 2)
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
@@ -167,7 +168,7 @@ var texts = []struct {
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
 			`failed a moment ago: ` +
 			`connecting: dial tcp: connect: connection refused`,
-		[]error{redlock.ErrNoQuorum}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum}, func(s fixture) error {
 			s.w.Master(0).Crash()
 			s.w.Master(1).Crash()
 			require.Error(s, errorOf(s.ours.TryLock(s.Context(), "x"))) // which finds the connections broken
@@ -180,7 +181,7 @@ var texts = []struct {
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
 			`failed a moment ago: ` +
 			`connecting: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error { // not DeadlineExceeded: that is ctx's
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error { // not DeadlineExceeded: that is ctx's
 			s.w.Master(0).BlackHole()
 			s.w.Master(1).BlackHole()
 			l := s.w.locker(s.T, "c")
@@ -199,19 +200,19 @@ var texts = []struct {
 		"TryLock, each master with a reason of its own",
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379: OOM command not allowed; ` +
 			`10.0.0.2:6379: LOADING Redis is loading the dataset in memory`,
-		[]error{redlock.ErrNoQuorum}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum}, func(s fixture) error {
 			s.w.Master(0).Reply("OOM command not allowed", "SET")
 			s.w.Master(1).Reply("LOADING Redis is loading the dataset in memory", "SET")
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
 	},
-	{"LockAll, no names", `redlock: lock: the list of names is empty`, nil, func(s scene) error {
+	{"LockAll, no names", `redlock: lock: the list of names is empty`, nil, func(s fixture) error {
 		return errorOf(s.ours.LockAll(s.Context(), nil))
 	}},
 	{
 		"TryLockAll, held",
 		`redlock: lock "x": held by another (mutex) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			lock(s.T, s.other, "x")
 			return errorOf(s.ours.TryLockAll(s.Context(), []string{"x", "y"}))
 		},
@@ -220,7 +221,7 @@ var texts = []struct {
 		"LockAll, held",
 		`redlock: lock "w", "x", "y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
 			`for up to 9s`,
-		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s scene) error {
+		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s fixture) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.LockAll(within(s.T, 2*time.Second), []string{"y", "x", "w"}))
 		},
@@ -230,7 +231,7 @@ var texts = []struct {
 		`redlock: lock "orders:000000", "orders:000001", "orders:000002" and 253 more: no majority of the ` +
 			`masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.TryLockAll(s.Context(), manyNames(256)))
 		},
@@ -238,7 +239,7 @@ var texts = []struct {
 	{
 		"RW.TryRLock, held",
 		`redlock: lock "x": held by another (writer) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			require.NoError(s, errorOf(s.other.RW("x").TryLock(s.Context())))
 			return errorOf(s.ours.RW("x").TryRLock(s.Context()))
 		},
@@ -246,7 +247,7 @@ var texts = []struct {
 	{
 		"RW.TryLock, held",
 		`redlock: lock "x": held by another (reader) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			require.NoError(s, errorOf(s.other.RW("x").TryRLock(s.Context())))
 			return errorOf(s.ours.RW("x").TryLock(s.Context()))
 		},
@@ -254,7 +255,7 @@ var texts = []struct {
 	{
 		"Reentrant.TryLock, held",
 		`redlock: lock "x": held by another (reentrant) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			require.NoError(s, errorOf(s.other.Reentrant("x", "them").TryLock(s.Context())))
 			return errorOf(s.ours.Reentrant("x", "us").TryLock(s.Context()))
 		},
@@ -262,7 +263,7 @@ var texts = []struct {
 	{
 		"Reentrant.Lock, no owner",
 		`redlock: lock "x": the owner is empty: give all that may share the lock one name`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
 		},
 	},
@@ -271,25 +272,25 @@ var texts = []struct {
 		"Lock, a long name",
 		`redlock: lock "` + strings.Repeat("x", 48) + `…" (5000 bytes): the name has 5000 bytes: it may have ` +
 			`at most 4096`,
-		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
+		nil, func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), strings.Repeat("x", 5000))) },
 	},
 	{
 		"Lock, a reserved name",
 		`redlock: lock "redlock:fence:x": the name is taken: those that begin with redlock:fence: or ` +
 			`redlock:intents: are for the keys of locks`,
-		nil, func(s scene) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
+		nil, func(s fixture) error { return errorOf(s.ours.Lock(s.Context(), "redlock:fence:x")) },
 	},
 	{
 		"LockAll, too many names",
 		`redlock: lock "orders:000000", "orders:000001", "orders:000002" and 254 more: 257 names: one lock may ` +
 			`have at most 256`,
-		nil, func(s scene) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
+		nil, func(s fixture) error { return errorOf(s.ours.LockAll(s.Context(), manyNames(257))) },
 	},
 	{
 		"LockAll, a long name", `redlock: lock "x", "` + strings.Repeat("y", 48) + `…" (5000 bytes): the name ` +
 			`"` + strings.Repeat("y", 48) +
 			`…" has 5000 bytes: it may have at most 4096`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return errorOf(s.ours.LockAll(s.Context(), []string{strings.Repeat("y", 5000), "x"}))
 		},
 	},
@@ -298,7 +299,7 @@ var texts = []struct {
 		`redlock: lock "x": the clock of this machine shows 2260-01-01T00:00:00Z, and fencing tokens can be ` +
 			`taken from 1970 to 2255 only: ` +
 			`set the clock, or lock without WithFencing`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			time.Sleep(time.Until(time.Date(2260, 1, 1, 0, 0, 0, 0, time.UTC)))
 			return errorOf(s.ours.Lock(s.Context(), "x", redlock.WithFencing()))
 		},
@@ -307,18 +308,18 @@ var texts = []struct {
 	{
 		"Do, no function",
 		`redlock: do "x": fn is nil: pass the function to call under the lock`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return s.ours.Do(s.Context(), "x", nil)
 		},
 	},
 	{
 		"DoAll, no function",
 		`redlock: do "x", "y": fn is nil: pass the function to call under the lock`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return s.ours.DoAll(s.Context(), []string{"y", "x"}, nil)
 		},
 	},
-	{"Do, lost", `redlock: unlock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s scene) error {
+	{"Do, lost", `redlock: unlock "x": the lock was lost: ` + gone, []error{redlock.ErrLost}, func(s fixture) error {
 		return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
 			s.w.wipe()
 			<-ctx.Done()
@@ -327,7 +328,7 @@ var texts = []struct {
 	}},
 	{
 		"Do, lost, and fn says so", `redlock: lock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
 				s.w.wipe()
 				<-ctx.Done()
@@ -336,7 +337,7 @@ var texts = []struct {
 		},
 	},
 
-	{"Err, released", `redlock: lock "x": the lock was released`, []error{redlock.ErrReleased}, func(s scene) error {
+	{"Err, released", `redlock: lock "x": the lock was released`, []error{redlock.ErrReleased}, func(s fixture) error {
 		lk := s.lock()
 		unlock(s.T, lk)
 		return lk.Err()
@@ -344,7 +345,7 @@ var texts = []struct {
 	{
 		"Err, expired",
 		`redlock: lock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Err()
@@ -353,7 +354,7 @@ var texts = []struct {
 	{
 		"Err, held for its maximum",
 		`redlock: lock "x": the lock was lost: it was held for its maximum of 2s (WithMaxHold)`,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := lock(s.T, s.ours, "x", redlock.WithMaxHold(2*time.Second))
 			time.Sleep(2 * time.Second)
 			return lk.Err()
@@ -361,21 +362,21 @@ var texts = []struct {
 	},
 	{
 		"Cause, the masters forgot it", `redlock: lock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := lock(s.T, s.ours, "x")
 			s.w.wipe()
 			<-lk.Context().Done()
 			return context.Cause(lk.Context())
 		},
 	},
-	{"Err, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Err, closed", `redlock: lock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		return s.close(s.lock()).Err()
 	}},
 
 	{
 		"Extend, released",
 		`redlock: extend "x": the lock was released`,
-		[]error{redlock.ErrReleased}, func(s scene) error {
+		[]error{redlock.ErrReleased}, func(s fixture) error {
 			lk := s.lock()
 			unlock(s.T, lk)
 			return lk.Extend(s.Context())
@@ -384,7 +385,7 @@ var texts = []struct {
 	{
 		"Extend, expired",
 		`redlock: extend "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Extend(s.Context())
@@ -392,26 +393,26 @@ var texts = []struct {
 	},
 	{
 		"Extend, the masters forgot it", `redlock: extend "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := s.lock()
 			s.w.wipe()
 			return lk.Extend(s.Context())
 		},
 	},
-	{"Extend, closed", `redlock: extend "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Extend, closed", `redlock: extend "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		return s.close(s.lock()).Extend(s.Context())
 	}},
 	{
 		"Extend, ctx ended before",
 		`redlock: extend "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s scene) error {
+		[]error{context.Canceled}, func(s fixture) error {
 			return s.lock().Extend(s.ended())
 		},
 	},
 	{
 		"Extend, ctx ended meanwhile",
 		`redlock: extend "x": context deadline exceeded`,
-		[]error{context.DeadlineExceeded}, func(s scene) error {
+		[]error{context.DeadlineExceeded}, func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Extend(within(s.T, time.Millisecond))
@@ -420,7 +421,7 @@ var texts = []struct {
 	{
 		"Extend, no majority",
 		`redlock: extend "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Extend(s.Context())
@@ -430,7 +431,7 @@ var texts = []struct {
 	{
 		"Unlock, released",
 		`redlock: unlock "x": the lock was released: Unlock was called before`,
-		[]error{redlock.ErrReleased}, func(s scene) error {
+		[]error{redlock.ErrReleased}, func(s fixture) error {
 			lk := s.lock()
 			unlock(s.T, lk)
 			return lk.Unlock(s.Context())
@@ -439,7 +440,7 @@ var texts = []struct {
 	{
 		"Unlock, expired",
 		`redlock: unlock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Unlock(s.Context())
@@ -447,20 +448,20 @@ var texts = []struct {
 	},
 	{
 		"Unlock, the masters forgot it", `redlock: unlock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			lk := s.lock()
 			s.w.wipe()
 			return lk.Unlock(s.Context())
 		},
 	},
-	{"Unlock, closed", `redlock: unlock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Unlock, closed", `redlock: unlock "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		return s.close(s.lock()).Unlock(s.Context())
 	}},
 	{
 		"Unlock, no majority",
 		`redlock: unlock "x": the release goes on in the background: no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Unlock(s.Context())
@@ -470,12 +471,12 @@ var texts = []struct {
 	{
 		"Downgrade, a mutex",
 		`redlock: downgrade "x": it is a mutex lock: only what RW.Lock or RW.TryLock returned can become a reader's`,
-		nil, func(s scene) error { return s.lock().Downgrade(s.Context()) },
+		nil, func(s fixture) error { return s.lock().Downgrade(s.Context()) },
 	},
 	{
 		"Downgrade, released",
 		`redlock: downgrade "x": the lock was released`,
-		[]error{redlock.ErrReleased}, func(s scene) error {
+		[]error{redlock.ErrReleased}, func(s fixture) error {
 			lk := s.writer()
 			unlock(s.T, lk)
 			return lk.Downgrade(s.Context())
@@ -484,7 +485,7 @@ var texts = []struct {
 	{
 		"Downgrade, no majority",
 		`redlock: downgrade "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			lk := s.writer()
 			s.freeze(0, 1)
 			return lk.Downgrade(s.Context())
@@ -493,7 +494,7 @@ var texts = []struct {
 	{
 		"Downgrade, ctx ended before",
 		`redlock: downgrade "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s scene) error {
+		[]error{context.Canceled}, func(s fixture) error {
 			return s.writer().Downgrade(s.ended())
 		},
 	},
@@ -501,70 +502,70 @@ var texts = []struct {
 	{
 		"Attach, no token",
 		`redlock: attach "x": the token is empty: pass what Lock.Token returned`,
-		nil, func(s scene) error {
+		nil, func(s fixture) error {
 			return errorOf(s.ours.Attach(s.Context(), "x", ""))
 		},
 	},
-	{"Attach, an empty name", `redlock: attach "": the lock's name is empty`, nil, func(s scene) error {
+	{"Attach, an empty name", `redlock: attach "": the lock's name is empty`, nil, func(s fixture) error {
 		return errorOf(s.ours.Attach(s.Context(), "", "t"))
 	}},
 	{
 		"Attach, a free name",
 		`redlock: attach "x": the lock was lost: only 0 of 3 masters hold the token`,
-		[]error{redlock.ErrLost}, func(s scene) error {
+		[]error{redlock.ErrLost}, func(s fixture) error {
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 		},
 	},
 	{
 		"Attach, held",
 		`redlock: attach "x": held by another (mutex) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s scene) error {
+		[]error{redlock.ErrHeld}, func(s fixture) error {
 			lock(s.T, s.other, "x")
 			synctest.Wait()
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 		},
 	},
-	{"Attach, closed", `redlock: attach "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Attach, closed", `redlock: attach "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		s.close(nil)
 		return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 	}},
 	{
 		"Attach, no majority",
 		`redlock: attach "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 		},
 	},
 
-	{"Inspect, an empty name", `redlock: inspect "": the lock's name is empty`, nil, func(s scene) error {
+	{"Inspect, an empty name", `redlock: inspect "": the lock's name is empty`, nil, func(s fixture) error {
 		return errorOf(s.ours.Inspect(s.Context(), ""))
 	}},
-	{"Inspect, closed", `redlock: inspect "x": the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Inspect, closed", `redlock: inspect "x": the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		s.close(nil)
 		return errorOf(s.ours.Inspect(s.Context(), "x"))
 	}},
 	{
 		"Inspect, ctx ended before",
 		`redlock: inspect "x": context canceled`,
-		[]error{context.Canceled}, func(s scene) error {
+		[]error{context.Canceled}, func(s fixture) error {
 			return errorOf(s.ours.Inspect(s.ended(), "x"))
 		},
 	},
 	{
 		"Inspect, no majority",
 		`redlock: inspect "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Inspect(s.Context(), "x"))
 		},
 	},
 
-	{"Nodes, closed", `redlock: status: the locker is closed`, []error{redlock.ErrClosed}, func(s scene) error {
+	{"Nodes, closed", `redlock: status: the locker is closed`, []error{redlock.ErrClosed}, func(s fixture) error {
 		s.close(nil)
 		return errorOf(s.ours.Nodes(s.Context()))
 	}},
-	{"Nodes, ctx ended before", `redlock: status: context canceled`, []error{context.Canceled}, func(s scene) error {
+	{"Nodes, ctx ended before", `redlock: status: context canceled`, []error{context.Canceled}, func(s fixture) error {
 		return errorOf(s.ours.Nodes(s.ended()))
 	}},
 	{
@@ -572,7 +573,7 @@ var texts = []struct {
 		`redlock: status: no majority of the masters answered: 1 of 3 masters may vote: 10.0.0.1:6379: not ` +
 			`asked, it failed a moment ago: ` +
 			`no answer in time; 10.0.0.2:6379: restarted a moment ago and may have forgotten locks: it may vote in 11s`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s scene) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			s.freeze(0)
 			s.w.Master(1).Restart()
 			return errorOf(s.ours.Nodes(s.Context()))
@@ -585,7 +586,7 @@ func TestTheTextOfEveryError(t *testing.T) {
 	for _, tt := range texts {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()
-			onStage(t, func(s scene) {
+			withFixture(t, func(s fixture) {
 				err := tt.make(s)
 				require.Error(t, err)
 				assert.Equal(t, tt.text, rounded(err.Error()))
@@ -642,10 +643,10 @@ func TestTheTextOfEveryTrouble(t *testing.T) {
 	}
 }
 
-func onStage(t *testing.T, f func(s scene)) {
+func withFixture(t *testing.T, f func(s fixture)) {
 	t.Helper()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		s := scene{t, w, w.locker(t, "a"), w.locker(t, "b")}
+		s := fixture{t, w, w.locker(t, "a"), w.locker(t, "b")}
 		for _, l := range []*redlock.Locker{s.ours, s.other} {
 			w.warm(t, l)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Over masters far apart a lock costs the round trip to the one that completes the majority, for one caller and for many.
+// Over masters far apart a lock costs the round trip to the one that completes the majority, for one caller and for
+// many.
 func TestCallersOfFarMastersDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

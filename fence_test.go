@@ -142,8 +142,8 @@ func TestAfterTotalLossTheClockCarriesTheTokenOn(t *testing.T) {
 	})
 }
 
-// An attempt within the restart window is in vain. If it counted all the same, with a clock that is behind, a reader would
-// take that for what the last writer left.
+// An attempt within the restart window is in vain. If it counted all the same, with a clock that is behind, a reader
+// would take that for what the last writer left.
 func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -286,8 +286,8 @@ func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
 	})
 }
 
-// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: new ones among those that answer first count anew; the majority
-// that knows the owner's token is waited for.
+// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: new ones among those that answer first count anew; the
+// majority that knows the owner's token is waited for.
 func TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -404,8 +404,8 @@ func TestTokensGrowThoughAllCountersAreLostAmongQuickLocks(t *testing.T) {
 	})
 }
 
-// A writer that was granted by a minority has counted there, and did not get the lock. A reader that meets one of those has its
-// count, one that does not has the last writer's: both are in order, and not the same.
+// A writer that was granted by a minority has counted there, and did not get the lock. A reader that meets one of those
+// has its count, one that does not has the last writer's: both are in order, and not the same.
 func TestReadersTogetherMayHaveDifferentFences(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// forgetful is the accident that the guard is there for: a holds the lock on a bare majority, one of them restarts empty,
-// and b asks for it. It returns what b got.
+// forgetful is the accident that the guard is there for: a holds the lock on a bare majority, one of them restarts
+// empty, and b asks for it. It returns what b got.
 func forgetful(t *testing.T, w *world, opts ...redlock.Option) error {
 	t.Helper()
 	a, b := w.locker(t, "a", opts...), w.locker(t, "b", opts...)

@@ -249,8 +249,8 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 	})
 }
 
-// Whoever has just released is nearest to the masters: without courtesy it would have the name again before anybody who waits
-// has heard that it is free.
+// Whoever has just released is nearest to the masters: without courtesy it would have the name again before anybody who
+// waits has heard that it is free.
 func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){

@@ -12,8 +12,8 @@ import (
 // probeInterval is the longest time between two probes of a waiter that left its intent.
 const probeInterval = time.Second
 
-// intentLife is the TTL of the intent: until the waiter probes again, plus a margin for slow masters. It bounds how long
-// a waiter that died keeps readers out.
+// intentLife is the TTL of the intent: until the waiter probes again, plus a margin for slow masters. It bounds how
+// long a waiter that died keeps readers out.
 func (a *attempts) intentLife() time.Duration {
 	return min(a.cfg.retryMax, probeInterval) + 3*a.cfg.timeout()
 }

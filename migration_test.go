@@ -177,7 +177,8 @@ func (c change) begun(t *testing.T, w *world, old []int) *redlock.Lock {
 	return lock(t, w.reaching(t, c.from, old), "job", redlock.WithoutKeepalive(), redlock.WithFencing())
 }
 
-// The masters that are started last vote when what was locked with the old list is over, however early they are started.
+// The masters that are started last vote when what was locked with the old list is over, however early they are
+// started.
 func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
 	t.Parallel()
 	for _, c := range changes(t) {

@@ -360,24 +360,24 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		long        = 5 * time.Minute // a TTL that ends nothing
 	)
 	opts := []redlock.Option{redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithRestartWindow(time.Hour)}
-	type scene struct {
+	type fixture struct {
 		l    *redlock.Locker
 		held *redlock.Lock
 	}
 	fenced := redlock.WithFencing()
-	for name, call := range map[string]func(ctx context.Context, s scene) error{
-		"Lock":    func(ctx context.Context, s scene) error { _, err := s.l.Lock(ctx, "x", fenced); return err },
-		"TryLock": func(ctx context.Context, s scene) error { _, err := s.l.TryLock(ctx, "x", fenced); return err },
-		"Lock of a held": func(ctx context.Context, s scene) error {
+	for name, call := range map[string]func(ctx context.Context, s fixture) error{
+		"Lock":    func(ctx context.Context, s fixture) error { _, err := s.l.Lock(ctx, "x", fenced); return err },
+		"TryLock": func(ctx context.Context, s fixture) error { _, err := s.l.TryLock(ctx, "x", fenced); return err },
+		"Lock of a held": func(ctx context.Context, s fixture) error {
 			_, err := s.l.Lock(ctx, "foreign", fenced, patient)
 			return err
 		},
-		"RW.Lock of a held": func(ctx context.Context, s scene) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
-		"Inspect":           func(ctx context.Context, s scene) error { _, err := s.l.Inspect(ctx, "x"); return err },
-		"Nodes":             func(ctx context.Context, s scene) error { _, err := s.l.Nodes(ctx); return err },
-		"Attach":            func(ctx context.Context, s scene) error { _, err := s.l.Attach(ctx, "held", "token"); return err },
-		"Unlock":            func(ctx context.Context, s scene) error { return s.held.Unlock(ctx) },
-		"Extend":            func(ctx context.Context, s scene) error { return s.held.Extend(ctx) },
+		"RW.Lock of a held": func(ctx context.Context, s fixture) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
+		"Inspect":           func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
+		"Nodes":             func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
+		"Attach":            func(ctx context.Context, s fixture) error { _, err := s.l.Attach(ctx, "held", "token"); return err },
+		"Unlock":            func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
+		"Extend":            func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
 	} {
 		for fault, do := range map[string]func(m *simnet.Master, i int){
 			"slow":                  func(m *simnet.Master, _ int) { m.Delay(2400*time.Millisecond, 0) },
@@ -396,7 +396,7 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 						}
 						l := w.locker(t, "a", opts...)
 						w.warm(t, l)
-						s := scene{l, lock(t, l, "held")}
+						s := fixture{l, lock(t, l, "held")}
 						synctest.Wait()
 						w.foreign("foreign", 3*time.Second)
 						var done sync.WaitGroup

@@ -31,8 +31,8 @@ const leastSilence = 20 * time.Millisecond // see handover.go
 // longWaits are retries that do not come within a test: who waits goes by what it hears, or by the TTL.
 var longWaits = redlock.WithRetry(time.Minute, time.Hour)
 
-// apart puts host a near the masters, and host b farther away: no master has answered a release when the next in line has its turn,
-// and b is not quicker by chance.
+// apart puts host a near the masters, and host b farther away: no master has answered a release when the next in line
+// has its turn, and b is not quicker by chance.
 func (w *world) apart() {
 	for i := range w.Masters() {
 		w.Host("a").To(i).Delay(100*time.Microsecond, 0)
@@ -40,7 +40,8 @@ func (w *world) apart() {
 	}
 }
 
-// A release that wakes every contender for a lock that the next in line here has already asked for costs more than the lock.
+// A release that wakes every contender for a lock that the next in line here has already asked for costs more than the
+// lock.
 func TestAReleaseIsSilentWhileTheNextInLineGoesOn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -139,8 +140,8 @@ func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 // far is how long a command of a takes to a master when somebody is to leave while it is on the way.
 const far = 15 * time.Millisecond
 
-// leaving has the head of a's line, which asks behind a silent release, leave after a time. It returns the next in line, which
-// has somebody behind it.
+// leaving has the head of a's line, which asks behind a silent release, leave after a time. It returns the next in
+// line, which has somebody behind it.
 func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration) (next <-chan attempt) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -222,7 +223,8 @@ func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
 	})
 }
 
-// The masters may answer whoever was to go on that they are out of memory. Whoever waits elsewhere must not wait for that.
+// The masters may answer whoever was to go on that they are out of memory. Whoever waits elsewhere must not wait for
+// that.
 func TestASilentReleaseIsAnnouncedWhenTheNextInLineCannotGoOn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

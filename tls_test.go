@@ -38,7 +38,8 @@ func tunnel(ctx context.Context, network, addr string) (net.Conn, error) {
 	return opaque{c}, nil
 }
 
-// Redis closes idle connections after its timeout. Whatever kind of connection that was, the next call is not lost with it.
+// Redis closes idle connections after its timeout. Whatever kind of connection that was, the next call is not lost with
+// it.
 func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
 	t.Parallel()
 	ca := testcert.New(t)

@@ -85,8 +85,8 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 	})
 }
 
-// The keepalive schedule may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits for
-// that release, and does not report that the name is held.
+// The keepalive schedule may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits
+// for that release, and does not report that the name is held.
 func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

@@ -195,8 +195,8 @@ func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
 	})
 }
 
-// TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL: the look at who holds it ends with the answers of a majority, and the
-// stale one is among them.
+// TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL: the look at who holds it ends with the answers of a majority, and
+// the stale one is among them.
 func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
 	t.Parallel()
 	for stale := range 3 {
@@ -477,8 +477,8 @@ func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
 	})
 }
 
-// TestASplitVoteIsRepeatedSoon: contenders that took one master each give it back, and nobody announces that. With nothing
-// but messages to go by, whoever was denied by them must not wait while the name is free, or for their TTLs.
+// TestASplitVoteIsRepeatedSoon: contenders that took one master each give it back, and nobody announces that. With
+// nothing but messages to go by, whoever was denied by them must not wait while the name is free, or for their TTLs.
 func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -521,7 +521,8 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and nothing but messages tells of a release.
+// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and nothing but messages tells of a
+// release.
 func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{3, 5} {

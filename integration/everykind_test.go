@@ -212,8 +212,8 @@ func TestEveryKindWithTwoOfFiveKilled(t *testing.T) {
 	requireOnlyFences(t, masters...)
 }
 
-// One master freezes with an operation of each kind in its socket buffer, and carries it out when it wakes, late. All TTLs
-// are longer than the test, so no key goes away by itself.
+// One master freezes with an operation of each kind in its socket buffer, and carries it out when it wakes, late. All
+// TTLs are longer than the test, so no key goes away by itself.
 func TestEveryKindWithOneFrozenInTheMiddle(t *testing.T) {
 	masters := masters(t)
 	frozen := masters[2]

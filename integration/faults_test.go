@@ -82,8 +82,8 @@ func TestTwoOfFiveKilled(t *testing.T) {
 	requireEmpty(t, settled, masters[2:]...)
 }
 
-// A fault lasts for so long that whatever was asked of a silent master has met its deadline; and in that time it is asked
-// for so many locks.
+// A fault lasts for so long that whatever was asked of a silent master has met its deadline; and in that time it is
+// asked for so many locks.
 const (
 	outlast    = 3 * nodeTimeout
 	outlasting = 30
@@ -93,8 +93,8 @@ const (
 // when it answers again. All TTLs are longer than the test, so no key goes away by itself.
 //
 // All is at the published ports, through Docker's proxy. A client takes back what lies unacknowledged on a connection
-// when it abandons it; the proxy does not. It goes on repeating it, at doubling intervals: the master may get it for as long
-// again as the black hole lasted, after everything else, and the lock must be taken back from it once more.
+// when it abandons it; the proxy does not. It goes on repeating it, at doubling intervals: the master may get it for as
+// long again as the black hole lasted, after everything else, and the lock must be taken back from it once more.
 func TestTwoOfFiveSilentOrGone(t *testing.T) {
 	for name, fault := range map[string]struct {
 		begin, end func(*redisbox.Master, context.Context) error
@@ -151,8 +151,8 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 	}
 }
 
-// A frozen master carries out, when it wakes up, what was sent to it meanwhile. Two seconds later nothing of that may be
-// left: such a ghost would vote for a lock that nobody holds.
+// A frozen master carries out, when it wakes up, what was sent to it meanwhile. Two seconds later nothing of that may
+// be left: such a ghost would vote for a lock that nobody holds.
 func TestNoGhostsAfterAPause(t *testing.T) {
 	masters := masters(t)
 	frozen := masters[4]

@@ -118,8 +118,8 @@ func TestLockersExcludeEachOther(t *testing.T) {
 	requireEmpty(t, settled, masters...)
 }
 
-// wait has a second Locker wait for a name that is held, with a backoff and TTLs so long that only a release message can
-// end the wait, and returns when it listens on every master. got tells when it has the lock.
+// wait has a second Locker wait for a name that is held, with a backoff and TTLs so long that only a release message
+// can end the wait, and returns when it listens on every master. got tells when it has the lock.
 func wait(t *testing.T, masters []*redisbox.Master, name string) (got chan *redlock.Lock) {
 	t.Helper()
 	waiter := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard(), redlock.WithRetry(long, long))

@@ -185,7 +185,8 @@ func (p *redislockPeer) count(ctx context.Context, name string, shared *number, 
 	return nil
 }
 
-// number is a counter in a place that takes no care of itself. Two who add to it at once are seen, and may lose a count.
+// number is a counter in a place that takes no care of itself. Two who add to it at once are seen, and may lose a
+// count.
 type number struct {
 	redis *redis.Client
 	url   string

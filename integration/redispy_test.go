@@ -24,8 +24,8 @@ type redisPy struct {
 	answers  *bufio.Scanner
 }
 
-// needRedisPy returns a Python that has redis-py. Where there is none it skips the test with one line; CI, which must not
-// skip, asks for a failure as it does of the tests in containers.
+// needRedisPy returns a Python that has redis-py. Where there is none it skips the test with one line; CI, which must
+// not skip, asks for a failure as it does of the tests in containers.
 func needRedisPy(t *testing.T) (python string) {
 	t.Helper()
 	for _, python := range []string{"/usr/bin/python3", "python3"} {

@@ -58,8 +58,8 @@ func denied(t *testing.T, masters []*redisbox.Master, user string) (n int) {
 	return n
 }
 
-// live has a user take, keep, extend, heal, look at, hand over and release a lock, while another waits for it. It returns
-// the first error.
+// live has a user take, keep, extend, heal, look at, hand over and release a lock, while another waits for it. It
+// returns the first error.
 func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) error {
 	t.Helper()
 	var lockers [2]*redlock.Locker

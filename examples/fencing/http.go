@@ -12,8 +12,8 @@ import (
 )
 
 // Bucket keeps reports in a store that is reached by HTTP and knows conditional writes: If-Match with an ETag, and
-// If-None-Match. It compares no numbers, so the writer compares them, and the store makes sure that what the writer compared
-// with is still there when it writes.
+// If-None-Match. It compares no numbers, so the writer compares them, and the store makes sure that what the writer
+// compared with is still there when it writes.
 type Bucket struct {
 	URL    string // of the bucket, without a slash at its end
 	Client *http.Client

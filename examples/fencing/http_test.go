@@ -90,7 +90,8 @@ func TestABucketRefusesALateWrite(t *testing.T) {
 	assert.Equal(t, "the second holder's, again", current(t, b))
 }
 
-// Between the comparison and the write anything can happen. The store refuses the write then, and the writer looks again.
+// Between the comparison and the write anything can happen. The store refuses the write then, and the writer looks
+// again.
 func TestABucketRefusesAWriteWhoseComparisonIsOld(t *testing.T) {
 	t.Parallel()
 	early, late := paused(t)

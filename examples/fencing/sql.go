@@ -26,8 +26,8 @@ func (t Table) Save(ctx context.Context, fence uint64, name, body string) error 
 		WHERE reports.fence <= excluded.fence`, name, body, int64(fence))
 }
 
-// SaveFirst updates an existing report, once for each lock. The condition also refuses a repeated write, so SaveFirst then
-// reads whose token is there.
+// SaveFirst updates an existing report, once for each lock. The condition also refuses a repeated write, so SaveFirst
+// then reads whose token is there.
 func (t Table) SaveFirst(ctx context.Context, fence uint64, name, body string) error {
 	err := t.once(ctx, `UPDATE reports SET body = $2, fence = $3 WHERE name = $1 AND fence < $3`, name, body, int64(fence))
 	if !errors.Is(err, ErrStale) {

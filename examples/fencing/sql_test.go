@@ -68,8 +68,9 @@ func TestSaveFirstWritesOnceForEachLock(t *testing.T) {
 	assert.Equal(t, "two", report(t, db))
 }
 
-// A holder that was paused may come before the first write of the one after it, whose token the table has not seen yet. Its
-// write is taken. If the later holder has read meanwhile, it writes over it. So who reads and writes leaves its token first.
+// A holder that was paused may come before the first write of the one after it, whose token the table has not seen yet.
+// Its write is taken. If the later holder has read meanwhile, it writes over it. So who reads and writes leaves its
+// token first.
 func TestChangeLeavesItsTokenBeforeItReads(t *testing.T) {
 	t.Parallel()
 	early, late := paused(t)

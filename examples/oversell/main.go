@@ -1,5 +1,5 @@
-// Command oversell tells the story that locks begin with: many buyers, one stock. It sells first without a lock, and sells
-// more than there is; then with one, from several servers that share nothing but the masters.
+// Command oversell tells the story that locks begin with: many buyers, one stock. It sells first without a lock, and
+// sells more than there is; then with one, from several servers that share nothing but the masters.
 //
 //	go run ./examples/oversell
 //

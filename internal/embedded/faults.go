@@ -16,14 +16,14 @@ type faults struct {
 	refusal atomic.Pointer[string] // the error reply to every command; nil: none
 }
 
-// Slow delays everything that the master sends by d: answers and messages, on existing and on new connections. Answers to
-// several commands on one connection are late by d, not by a multiple of d, and keep their order. A d of 0 or less ends it;
-// what was already sent stays late. It stays in effect across Stop and Start.
+// Slow delays everything that the master sends by d: answers and messages, on existing and on new connections. Answers
+// to several commands on one connection are late by d, not by a multiple of d, and keep their order. A d of 0 or less
+// ends it; what was already sent stays late. It stays in effect across Stop and Start.
 func (m *Master) Slow(d time.Duration) { m.faults.slow.Store(int64(max(0, d))) }
 
-// Refuse makes the master answer every command with the error text, such as "OOM command not allowed", and execute none. This
-// includes the commands of a handshake (AUTH, HELLO, SELECT) and INFO. A script that is running when Refuse is called
-// finishes. "" ends it. It stays in effect across Stop and Start.
+// Refuse makes the master answer every command with the error text, such as "OOM command not allowed", and execute
+// none. This includes the commands of a handshake (AUTH, HELLO, SELECT) and INFO. A script that is running when Refuse
+// is called finishes. "" ends it. It stays in effect across Stop and Start.
 func (m *Master) Refuse(text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,9 +43,9 @@ func (m *Master) Refuse(text string) {
 	set()
 }
 
-// Set sets the string at key as another client's SET would, and replaces any value. The key has the TTL ttl, rounded up to a
-// millisecond, or none if ttl is not positive. A frozen master executes it at the thaw, before the commands that it received
-// meanwhile. A stopped master stays empty.
+// Set sets the string at key as another client's SET would, and replaces any value. The key has the TTL ttl, rounded up
+// to a millisecond, or none if ttl is not positive. A frozen master executes it at the thaw, before the commands that
+// it received meanwhile. A stopped master stays empty.
 func (m *Master) Set(key, value string, ttl time.Duration) {
 	args := []string{"SET", key, value}
 	if ttl > 0 {
@@ -54,8 +54,8 @@ func (m *Master) Set(key, value string, ttl time.Duration) {
 	m.later(func(l *life) { l.execute(args...) })
 }
 
-// Del removes key as another client's DEL would, and publishes message on channel. A frozen master executes it at the thaw,
-// before the commands that it received meanwhile.
+// Del removes key as another client's DEL would, and publishes message on channel. A frozen master executes it at the
+// thaw, before the commands that it received meanwhile.
 func (m *Master) Del(key, channel, message string) {
 	m.later(func(l *life) {
 		l.execute("DEL", key)

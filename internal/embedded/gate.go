@@ -70,8 +70,8 @@ func newConn(c net.Conn, l *life) *conn {
 	return gated
 }
 
-// Read returns bytes only while the gate is open. It checks the gate after reading: a Read that was blocked when the gate
-// closed would otherwise let one command through.
+// Read returns bytes only while the gate is open. It checks the gate after reading: a Read that was blocked when the
+// gate closed would otherwise let one command through.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if !c.life.gate.pass(&c.life.gate.reads, c.gone) {

@@ -16,8 +16,8 @@ import (
 // version is the version that miniredis reports in HELLO.
 const version = "8.4.0"
 
-// hook refuses commands while Refuse is in effect. It answers INFO and ROLE as a real Redis does, because miniredis cannot.
-// It answers every section of INFO, so that all sections describe the same server.
+// hook refuses commands while Refuse is in effect. It answers INFO and ROLE as a real Redis does, because miniredis
+// cannot. It answers every section of INFO, so that all sections describe the same server.
 func (l *life) hook(c *server.Peer, cmd string, args ...string) bool {
 	if refusal := l.faults.refusal.Load(); refusal != nil && c != l.own {
 		c.WriteError(*refusal)

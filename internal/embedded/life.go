@@ -38,9 +38,9 @@ type life struct {
 
 // begin starts an empty master on addr.
 //
-// The listener is not miniredis' own, because its connections must pass a gate. A hook before each command would come too
-// late (the command has been read, and its client may have an answer) and too often (also inside a script, while miniredis
-// holds its lock).
+// The listener is not miniredis' own, because its connections must pass a gate. A hook before each command would come
+// too late (the command has been read, and its client may have an answer) and too often (also inside a script, while
+// miniredis holds its lock).
 func begin(addr string, uptime time.Duration, f *faults) (*life, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -129,8 +129,8 @@ func (l *life) later(do func(*life)) {
 	do(l)
 }
 
-// end closes everything, and returns when every goroutine of this life is done. It closes connections first, so that the
-// command that a frozen master is executing changes only data that is dropped, and its answer is not sent.
+// end closes everything, and returns when every goroutine of this life is done. It closes connections first, so that
+// the command that a frozen master is executing changes only data that is dropped, and its answer is not sent.
 func (l *life) end() {
 	_ = l.listener.Close()
 	l.accepting.Wait()

@@ -1,10 +1,10 @@
 // Package embedded runs Redis masters inside this process, for tests and for trying the library without a server.
 //
-// A [Master] is a miniredis behind a real loopback socket, so that a client sees refused ports, silent connections and late
-// answers as with a real server. In addition to miniredis it has what a quorum lock needs: TTLs that follow the clock, and
-// an INFO with a run id and an uptime. It can crash, start again empty, freeze, thaw and lose its data. It keeps nothing on
-// disk, and it is slow with many keys, because every command scans all keys for expired ones. It is a test double, not a
-// server.
+// A [Master] is a miniredis behind a real loopback socket, so that a client sees refused ports, silent connections and
+// late answers as with a real server. In addition to miniredis it has what a quorum lock needs: TTLs that follow the
+// clock, and an INFO with a run id and an uptime. It can crash, start again empty, freeze, thaw and lose its data. It
+// keeps nothing on disk, and it is slow with many keys, because every command scans all keys for expired ones. It is a
+// test double, not a server.
 package embedded
 
 import (
@@ -173,8 +173,8 @@ func (m *Master) Thaw() {
 	}
 }
 
-// Wipe loses all data like a FLUSHALL: without a trace in INFO, the run id stays the same. Connections and scripts stay.
-// A frozen master loses what it holds as it thaws, before it executes what was sent since.
+// Wipe loses all data like a FLUSHALL: without a trace in INFO, the run id stays the same. Connections and scripts
+// stay. A frozen master loses what it holds as it thaws, before it executes what was sent since.
 func (m *Master) Wipe() {
 	m.later(func(l *life) { l.redis.FlushAll() })
 }

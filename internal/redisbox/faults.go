@@ -65,8 +65,8 @@ func (m *Master) Thaw(ctx context.Context) error {
 	return m.fault("unpause", err)
 }
 
-// Disconnect removes the server from its network: connections break, and new ones to the published port are refused. The
-// server keeps running, with its data.
+// Disconnect removes the server from its network: connections break, and new ones to the published port are refused.
+// The server keeps running, with its data.
 func (m *Master) Disconnect(ctx context.Context) error {
 	defer m.docker.Close()
 	_, err := m.docker.NetworkDisconnect(ctx, m.network, client.NetworkDisconnectOptions{Container: m.id, Force: true})
@@ -89,8 +89,8 @@ func (m *Master) Reconnect(ctx context.Context) error {
 	return m.fault("reconnect", errors.Join(m.ready(ctx), m.locate(ctx)))
 }
 
-// BlackHole drops every packet from and to the server, in its own network namespace. Peers see neither a reset nor a refusal.
-// See [CanBlackHole] for what it needs.
+// BlackHole drops every packet from and to the server, in its own network namespace. Peers see neither a reset nor a
+// refusal. See [CanBlackHole] for what it needs.
 func (m *Master) BlackHole(ctx context.Context) error {
 	return m.drop(ctx, "black-hole", packetsIn, packetsOut)
 }
@@ -98,8 +98,8 @@ func (m *Master) BlackHole(ctx context.Context) error {
 // Deafen drops every packet to the server, and lets those from it through: no command arrives.
 func (m *Master) Deafen(ctx context.Context) error { return m.drop(ctx, "deafen", packetsIn) }
 
-// Silence drops every packet from the server, and lets those to it through: on existing connections, commands arrive and take
-// effect, but no answer comes.
+// Silence drops every packet from the server, and lets those to it through: on existing connections, commands arrive
+// and take effect, but no answer comes.
 func (m *Master) Silence(ctx context.Context) error { return m.drop(ctx, "silence", packetsOut) }
 
 var (
@@ -125,8 +125,8 @@ func (m *Master) Heal(ctx context.Context) error {
 	return m.fault("heal", errors.Join(m.iptables(ctx, "-F", "INPUT"), m.iptables(ctx, "-F", "OUTPUT")))
 }
 
-// CanBlackHole returns nil if [Master.BlackHole] can work: on Linux, on the machine of the Docker daemon, with nsenter and
-// iptables, as root or with sudo without a password. Otherwise the error says what is missing.
+// CanBlackHole returns nil if [Master.BlackHole] can work: on Linux, on the machine of the Docker daemon, with nsenter
+// and iptables, as root or with sudo without a password. Otherwise the error says what is missing.
 func CanBlackHole() error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("a black hole needs Linux network namespaces, and this is %s", runtime.GOOS)

@@ -11,8 +11,8 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// EditFiles changes files below a folder of the container, which may be stopped. edit gets the name and the content of each
-// regular file, and returns the new content.
+// EditFiles changes files below a folder of the container, which may be stopped. edit gets the name and the content of
+// each regular file, and returns the new content.
 func (m *Master) EditFiles(ctx context.Context, dir string, edit func(name string, content []byte) []byte) error {
 	defer m.docker.Close()
 	from, err := m.docker.CopyFromContainer(ctx, m.id, client.CopyFromContainerOptions{SourcePath: dir + "/."})

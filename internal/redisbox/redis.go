@@ -28,8 +28,8 @@ const (
 	readyTimeout = 20 * time.Second
 )
 
-// Do sends one command to the server on a separate connection, and returns the decoded reply. The harness uses it to inspect
-// a master.
+// Do sends one command to the server on a separate connection, and returns the decoded reply. The harness uses it to
+// inspect a master.
 func (m *Master) Do(ctx context.Context, args ...any) (any, error) {
 	// Keep the pool's size: after that many failed dials go-redis starts a goroutine that probes, and that outlives Close.
 	c := redis.NewClient(&redis.Options{
@@ -95,8 +95,8 @@ func (m *Master) Keys(ctx context.Context) (int, error) {
 	return int(reply.(int64)), nil
 }
 
-// WaitUptime returns when every master reports an uptime longer than window, with a margin for the rounding. From then on the
-// restart guard of a Locker with that window counts its votes.
+// WaitUptime returns when every master reports an uptime longer than window, with a margin for the rounding. From then
+// on the restart guard of a Locker with that window counts its votes.
 func WaitUptime(ctx context.Context, window time.Duration, masters ...*Master) error {
 	const rounding = 2 * time.Second
 	return each(masters, func(m *Master) error {

@@ -1,9 +1,9 @@
-// Package redisbox runs real Redis masters in containers, for tests and for the chaos harness. Each master keeps its address
-// when it crashes, and can be killed, frozen or cut off.
+// Package redisbox runs real Redis masters in containers, for tests and for the chaos harness. Each master keeps its
+// address when it crashes, and can be killed, frozen or cut off.
 //
-// It is a thin layer over testcontainers-go. It does not use the reaper of testcontainers, whose image comes from a registry
-// that may be unreachable. Instead labels name the process to which a container belongs, and the first Start of a process
-// removes the containers of dead processes.
+// It is a thin layer over testcontainers-go. It does not use the reaper of testcontainers, whose image comes from a
+// registry that may be unreachable. Instead labels name the process to which a container belongs, and the first Start
+// of a process removes the containers of dead processes.
 package redisbox
 
 import (

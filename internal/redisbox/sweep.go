@@ -26,8 +26,8 @@ const forgotten = 12 * time.Hour
 
 var swept sync.Once
 
-// Labels name the machine and the process to which a container or an image belongs. If this process dies before it removes
-// them, the next process that starts masters does.
+// Labels name the machine and the process to which a container or an image belongs. If this process dies before it
+// removes them, the next process that starts masters does.
 func Labels() map[string]string {
 	host, _ := os.Hostname()
 	return map[string]string{labelHost: host, labelPID: strconv.Itoa(os.Getpid())}
@@ -38,8 +38,8 @@ func sweepOnce(ctx context.Context, docker *client.Client) {
 	swept.Do(func() { sweep(ctx, docker) })
 }
 
-// sweep removes the containers and images of processes that died before they removed them. It keeps those of live processes
-// and of other machines that share this Docker. A failure does not keep masters from starting.
+// sweep removes the containers and images of processes that died before they removed them. It keeps those of live
+// processes and of other machines that share this Docker. A failure does not keep masters from starting.
 func sweep(ctx context.Context, docker *client.Client) {
 	ours := client.Filters{}.Add("label", labelPID)
 	boxes, err := docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})

@@ -54,8 +54,8 @@ func need(t testing.TB, missing error) {
 	}
 }
 
-// StartT starts n masters that are removed when the test ends. If the test failed, it shows their logs. It skips or fails as
-// [Need] does.
+// StartT starts n masters that are removed when the test ends. If the test failed, it shows their logs. It skips or
+// fails as [Need] does.
 func StartT(t testing.TB, n int, opts ...Option) []*Master {
 	t.Helper()
 	Need(t)
@@ -85,8 +85,8 @@ type Fleet struct {
 	err     error
 }
 
-// Masters returns the masters, healthy and empty, whatever an earlier test did to them. The first call starts them. It skips
-// or fails as [Need] does.
+// Masters returns the masters, healthy and empty, whatever an earlier test did to them. The first call starts them. It
+// skips or fails as [Need] does.
 func (f *Fleet) Masters(t testing.TB) []*Master {
 	t.Helper()
 	Need(t)

@@ -4,6 +4,6 @@ package redisproc
 
 import "syscall"
 
-// attributes gives the server a process group of its own, so that a terminal's Ctrl-C reaches only the harness, which decides
-// when its servers end.
+// attributes gives the server a process group of its own, so that a terminal's Ctrl-C reaches only the harness, which
+// decides when its servers end.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

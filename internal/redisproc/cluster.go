@@ -17,8 +17,8 @@ const (
 	clusterReply = 5 * time.Second // for one command while it joins
 )
 
-// StartCluster starts n servers as one Cluster of n masters, with the slots divided in their order. It returns when each of
-// them knows the cluster. On failure it leaves none running. The caller must close all of them.
+// StartCluster starts n servers as one Cluster of n masters, with the slots divided in their order. It returns when
+// each of them knows the cluster. On failure it leaves none running. The caller must close all of them.
 func StartCluster(ctx context.Context, n int) ([]*Server, error) {
 	servers, err := StartN(ctx, n, "--cluster-enabled", "yes", "--cluster-node-timeout", "15000", "--cluster-require-full-coverage", "no")
 	if err != nil {

@@ -21,7 +21,8 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// Need skips the test with one line if there is no redis-server. With REDLOCK_REQUIRE_REDIS=1 it fails the test instead.
+// Need skips the test with one line if there is no redis-server. With REDLOCK_REQUIRE_REDIS=1 it fails the test
+// instead.
 func Need(t TB) {
 	t.Helper()
 	if _, err := exec.LookPath(Binary); err == nil {

@@ -17,8 +17,8 @@ const answerTimeout = time.Second
 // errPassword says that an argument of Start gave the server a password.
 var errPassword = errors.New("the server wants a password")
 
-// answers reports whether the server at addr executes commands and is the process pid. Another server could have taken the
-// port while it was free.
+// answers reports whether the server at addr executes commands and is the process pid. Another server could have taken
+// the port while it was free.
 func answers(ctx context.Context, addr string, pid int) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)

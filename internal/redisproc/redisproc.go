@@ -181,8 +181,8 @@ func (s *Server) kill() error {
 	return err
 }
 
-// Start kills the server if it runs, and starts it again on the same port, with a new run_id and empty unless it persists its
-// data. It returns when the new process answers commands.
+// Start kills the server if it runs, and starts it again on the same port, with a new run_id and empty unless it
+// persists its data. It returns when the new process answers commands.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,8 +264,8 @@ type process struct {
 	gone chan struct{} // closed when it has been waited for
 }
 
-// run starts the process from a goroutine that keeps its thread until the process has ended. On Linux the parent-death signal
-// is sent when the thread that started the child ends.
+// run starts the process from a goroutine that keeps its thread until the process has ended. On Linux the parent-death
+// signal is sent when the thread that started the child ends.
 func run(args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(Binary, args...), gone: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)

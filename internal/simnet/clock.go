@@ -64,7 +64,8 @@ func (c *Clock) running() time.Time {
 	return c.shown.Add(past)
 }
 
-// World returns the bubble time at which the clock shows t if it is not frozen. For a future t it assumes the present rate.
+// World returns the bubble time at which the clock shows t if it is not frozen. For a future t it assumes the present
+// rate.
 func (c *Clock) World(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,16 +112,16 @@ func (c *Clock) Ahead(d time.Duration) {
 	}
 }
 
-// Step sets the time of day of a running clock ahead by d, or back. Durations between two of its times stay right, and timers
-// fire as before. It needs Monotonic.
+// Step sets the time of day of a running clock ahead by d, or back. Durations between two of its times stay right, and
+// timers fire as before. It needs Monotonic.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wall += d
 }
 
-// Monotonic gives the clock's times a monotonic reading, which times in a bubble lack. It must be called before the first
-// Now. Its times must not be compared with those of another clock.
+// Monotonic gives the clock's times a monotonic reading, which times in a bubble lack. It must be called before the
+// first Now. Its times must not be compared with those of another clock.
 func (c *Clock) Monotonic() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +159,8 @@ func (c *Clock) Freeze() {
 	}
 }
 
-// Thaw ends Freeze. Now jumps to the time that it would show without Freeze, and the timers that were due fire in order.
+// Thaw ends Freeze. Now jumps to the time that it would show without Freeze, and the timers that were due fire in
+// order.
 func (c *Clock) Thaw() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

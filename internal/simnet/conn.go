@@ -90,8 +90,8 @@ func (c *conn) isClosed() bool {
 	return c.closed
 }
 
-// reset breaks the connection for both sides at once, as a device in between can do. The master executes what has reached
-// it.
+// reset breaks the connection for both sides at once, as a device in between can do. The master executes what has
+// reached it.
 func (c *conn) reset() {
 	c.up.lose()
 	c.up.end(io.EOF)
@@ -100,8 +100,8 @@ func (c *conn) reset() {
 	c.up.breakSender(syscall.EPIPE)
 }
 
-// abandon ends the connection as the master's kernel does: it reads nothing more, and the client sees the end after what was
-// sent to it before.
+// abandon ends the connection as the master's kernel does: it reads nothing more, and the client sees the end after
+// what was sent to it before.
 func (c *conn) abandon() {
 	c.up.kill(io.EOF, nil)
 	c.up.sendNothing()

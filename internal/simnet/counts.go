@@ -23,8 +23,8 @@ func (m *Master) Counts() map[string]int {
 	return maps.Clone(m.seen)
 }
 
-// Conns returns the number of connections that the server considers open. A connection that a client has closed counts until
-// the server reads its end.
+// Conns returns the number of connections that the server considers open. A connection that a client has closed counts
+// until the server reads its end.
 func (m *Master) Conns() int {
 	m.tally.Lock()
 	defer m.tally.Unlock()

@@ -22,8 +22,8 @@ func (m *Master) Crash() { m.stop(false) }
 // still expire.
 func (m *Master) Stop() { m.stop(true) }
 
-// Restart starts the server again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up crashes
-// first. A frozen server thaws.
+// Restart starts the server again, empty unless Stop ended it, with a new run_id and no uptime. A server that is up
+// crashes first. A frozen server thaws.
 func (m *Master) Restart() {
 	if m.Up() {
 		m.Crash()

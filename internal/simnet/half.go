@@ -93,8 +93,8 @@ func (h *half) take(p []byte) (int, error) {
 	return n, nil
 }
 
-// trip is the delay of a segment: the time until its last transmission, and the time on the way. It also says how the segment
-// is divided.
+// trip is the delay of a segment: the time until its last transmission, and the time on the way. It also says how the
+// segment is divided.
 type trip struct {
 	lost, way time.Duration
 	pieces    pieces
@@ -183,8 +183,8 @@ func (h *half) discard() {
 	h.drop(func(s *segment) bool { return cut || s.held || s.sent.After(now) })
 }
 
-// drop drops the first segment that has not arrived and for which goes is true, and all later ones, which cannot be read
-// without it. The end of the stream stays.
+// drop drops the first segment that has not arrived and for which goes is true, and all later ones, which cannot be
+// read without it. The end of the stream stays.
 func (h *half) drop(goes func(*segment) bool) {
 	h.settle()
 	h.mu.Lock()
@@ -204,8 +204,8 @@ func (h *half) drop(goes func(*segment) bool) {
 	}
 }
 
-// closeAfterData ends the half of a killed sender: the receiver gets what the sender has written, and then the end. What was
-// written while the sender did not run is lost.
+// closeAfterData ends the half of a killed sender: the receiver gets what the sender has written, and then the end.
+// What was written while the sender did not run is lost.
 func (h *half) closeAfterData() {
 	h.drop(func(s *segment) bool { return s.held })
 	h.end(io.EOF)

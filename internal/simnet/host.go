@@ -50,12 +50,12 @@ func (h *Host) Clock() *Clock { return h.clock }
 // To returns the link between this host and the i-th master.
 func (h *Host) To(i int) *Link { return h.links[i] }
 
-// Freeze stops the host as SIGSTOP does: its clock stands still, its timers do not fire, it reads nothing, and what it writes
-// is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
+// Freeze stops the host as SIGSTOP does: its clock stands still, its timers do not fire, it reads nothing, and what it
+// writes is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
 func (h *Host) Freeze() { h.net.change(h.clock.Freeze) }
 
-// Thaw ends Freeze. The clock jumps to the time that it would show without Freeze, and timers that were due fire. A killed
-// host does not thaw.
+// Thaw ends Freeze. The clock jumps to the time that it would show without Freeze, and timers that were due fire. A
+// killed host does not thaw.
 func (h *Host) Thaw() {
 	if !h.Dead() {
 		h.net.change(h.clock.Thaw)
@@ -68,8 +68,8 @@ func (h *Host) Suspend() { h.net.change(h.clock.Suspend) }
 // Resume ends Suspend.
 func (h *Host) Resume() { h.net.change(h.clock.Resume) }
 
-// Kill ends the host's process as SIGKILL does: its connections end after what it has written, and it does nothing more. Its
-// goroutines cannot be ended: they wait, as those of a frozen host, until Drain.
+// Kill ends the host's process as SIGKILL does: its connections end after what it has written, and it does nothing
+// more. Its goroutines cannot be ended: they wait, as those of a frozen host, until Drain.
 func (h *Host) Kill() {
 	h.net.change(func() {
 		for _, c := range h.net.of(h) {
@@ -111,7 +111,8 @@ func (h *Host) isDraining() bool {
 // Frozen reports whether the host is frozen.
 func (h *Host) Frozen() bool { return h.clock.Frozen() }
 
-// AwaitThaw returns as soon as the host is not frozen. A program calls it where its code must not run in a frozen process.
+// AwaitThaw returns as soon as the host is not frozen. A program calls it where its code must not run in a frozen
+// process.
 func (h *Host) AwaitThaw() {
 	for {
 		h.net.mu.Lock()
@@ -124,8 +125,8 @@ func (h *Host) AwaitThaw() {
 	}
 }
 
-// Dial connects to the master at addr. It takes a round trip. While the path is cut or the host is frozen, it waits until ctx
-// ends.
+// Dial connects to the master at addr. It takes a round trip. While the path is cut or the host is frozen, it waits
+// until ctx ends.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}

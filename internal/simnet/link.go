@@ -21,7 +21,8 @@ const rto = 200 * time.Millisecond
 // rtoMax is the longest time between two retransmissions.
 const rtoMax = 2 * time.Minute
 
-// A Link is the path between a master and all hosts ([Master]) or one host ([Host.To]). A connection passes both in turn.
+// A Link is the path between a master and all hosts ([Master]) or one host ([Host.To]). A connection passes both in
+// turn.
 type Link struct {
 	net *Net
 
@@ -81,8 +82,8 @@ func (l *Link) resetting() bool {
 	return l.resets
 }
 
-// Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s and
-// so on, and later segments of the connection wait for it.
+// Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s
+// and so on, and later segments of the connection wait for it.
 func (l *Link) Loss(p float64) {
 	l.net.change(func() {
 		l.mu.Lock()
@@ -91,8 +92,8 @@ func (l *Link) Loss(p float64) {
 	})
 }
 
-// BlackHole stops all traffic in both directions: bytes wait, and a dial waits until its context ends. After Heal the waiting
-// bytes arrive.
+// BlackHole stops all traffic in both directions: bytes wait, and a dial waits until its context ends. After Heal the
+// waiting bytes arrive.
 func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
 
 // Cut stops all traffic in the given directions.
@@ -106,9 +107,9 @@ func (l *Link) Cut(ds ...Direction) {
 	})
 }
 
-// Proxy puts a TCP proxy into the path of all later connections, like Docker's at a published port. The proxy delivers what
-// a client has written, whatever the client does with its connection meanwhile. Bytes that waited for the end of a cut
-// arrive when TCP retransmits them: 200 ms, 600 ms, 1.4 s and so on after the first transmission.
+// Proxy puts a TCP proxy into the path of all later connections, like Docker's at a published port. The proxy delivers
+// what a client has written, whatever the client does with its connection meanwhile. Bytes that waited for the end of a
+// cut arrive when TCP retransmits them: 200 ms, 600 ms, 1.4 s and so on after the first transmission.
 func (l *Link) Proxy() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,8 +1,9 @@
-// Package simnet simulates Redis masters, the hosts of their clients, and a faulty network between them in the virtual time
-// of a testing/synctest bubble.
+// Package simnet simulates Redis masters, the hosts of their clients, and a faulty network between them in the virtual
+// time of a testing/synctest bubble.
 //
 // The masters are miniredis, so the real scripts run. The connections are net.Conn, so the real client runs. Only the
-// network is simulated: the package opens no socket, and an address such as 10.0.0.1:6379 is valid inside one [Net] only.
+// network is simulated: the package opens no socket, and an address such as 10.0.0.1:6379 is valid inside one [Net]
+// only.
 //
 //	synctest.Test(t, func(t *testing.T) {
 //		world := simnet.New(t, seed, 5)
@@ -25,8 +26,8 @@
 //   - A master executes one command at a time, in no time. With [Net.Cost] a command takes time.
 //   - Blocking commands (BLPOP, WAIT) must not be used: they would block the master forever.
 //
-// A seed determines every delay and every loss of each connection. It does not determine the order in which goroutines run
-// that are ready at the same instant, so two runs of one seed may differ.
+// A seed determines every delay and every loss of each connection. It does not determine the order in which goroutines
+// run that are ready at the same instant, so two runs of one seed may differ.
 package simnet
 
 import (
@@ -80,8 +81,9 @@ type Event struct {
 	Reply string
 }
 
-// New returns a Net of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a bubble.
-// Two seconds of virtual time after t's other cleanups it closes the Net, and t fails if a client left a connection open.
+// New returns a Net of n masters, at 10.0.0.1:6379 and so on, that have been up for a day. It must be called inside a
+// bubble. Two seconds of virtual time after t's other cleanups it closes the Net, and t fails if a client left a
+// connection open.
 func New(t TB, seed uint64, n int) *Net {
 	t.Helper()
 	addrs := make([]string, n)
@@ -146,15 +148,16 @@ func (w *Net) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return w.Host("client").Dial(ctx, network, addr)
 }
 
-// Watch calls f for every command that a master executes, in the order of each master. f must be quick and must not call
-// methods of the Net. A later Watch replaces f.
+// Watch calls f for every command that a master executes, in the order of each master. f must be quick and must not
+// call methods of the Net. A later Watch replaces f.
 func (w *Net) Watch(f func(Event)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watch = f
 }
 
-// Cost makes every command take d. Without it a client that sends commands in a tight loop would stop the bubble's time.
+// Cost makes every command take d. Without it a client that sends commands in a tight loop would stop the bubble's
+// time.
 func (w *Net) Cost(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +167,8 @@ func (w *Net) Cost(d time.Duration) {
 // Open returns the number of connections that the clients have open.
 func (w *Net) Open() int { return len(w.unclosed()) }
 
-// Heal ends every fault of every master, link and host: masters that are down restart, frozen masters and hosts thaw. Killed
-// hosts stay dead.
+// Heal ends every fault of every master, link and host: masters that are down restart, frozen masters and hosts thaw.
+// Killed hosts stay dead.
 func (w *Net) Heal() {
 	w.mu.Lock()
 	hosts := make([]*Host, 0, len(w.hosts))

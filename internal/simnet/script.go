@@ -14,9 +14,10 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// An interpreter runs scripts as miniredis does, with the same Lua, and is reused. Miniredis makes a new one for every script,
-// which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and redis.pcall. It
-// cannot set a global, so it leaves nothing for the next script. After an error the interpreter is discarded.
+// An interpreter runs scripts as miniredis does, with the same Lua, and is reused. Miniredis makes a new one for every
+// script, which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and
+// redis.pcall. It cannot set a global, so it leaves nothing for the next script. After an error the interpreter is
+// discarded.
 type interpreter struct {
 	state *lua.LState
 	reply bytes.Buffer

@@ -20,8 +20,8 @@ type call struct {
 	peer *server.Peer
 }
 
-// noScript is the digest with which a client checks, when it connects, whether it may run scripts. The server neither counts
-// nor reports this command, because it belongs to the handshake.
+// noScript is the digest with which a client checks, when it connects, whether it may run scripts. The server neither
+// counts nor reports this command, because it belongs to the handshake.
 var noScript = strings.Repeat("0", 40)
 
 func discard() *bufio.Writer { return bufio.NewWriter(io.Discard) }
@@ -77,8 +77,8 @@ func (m *Master) serve(c *conn, life int) {
 	m.net.drop(c)
 }
 
-// execute runs one command once the master is not frozen. alive is false if the server has restarted since it accepted the
-// connection.
+// execute runs one command once the master is not frozen. alive is false if the server has restarted since it accepted
+// the connection.
 func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args []string) (cost time.Duration, alive bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,8 +121,8 @@ func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args
 	return m.net.observe(Event{At: time.Now(), Host: c.host.name, Master: m.index, Args: args, Reply: out.latest()}), true
 }
 
-// hook is called for every command before miniredis executes it. The commands of clients have been handled already; those
-// of scripts are handled here.
+// hook is called for every command before miniredis executes it. The commands of clients have been handled already;
+// those of scripts are handled here.
 func (m *Master) hook(p *server.Peer, cmd string, _ ...string) bool {
 	if m.calling == nil || m.calling.peer == p {
 		return false

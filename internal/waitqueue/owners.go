@@ -5,8 +5,8 @@ package waitqueue
 //
 // But a caller whose owner holds the lock already, perhaps in another process, must get it at once. Otherwise it would
 // wait in the queue after a caller of another owner, which in turn waits for the first owner's release. So a caller
-// asks the masters once, in a queue of its own, before it joins the shared queue. There it asks again without the turn when
-// it is nudged: when its owner acquires the lock in this process, and when the head of the queue finds that the
+// asks the masters once, in a queue of its own, before it joins the shared queue. There it asks again without the turn
+// when it is nudged: when its owner acquires the lock in this process, and when the head of the queue finds that the
 // waiter's owner holds the lock.
 
 // addOwner adds a waiter to the list of its owner.

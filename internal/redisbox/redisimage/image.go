@@ -33,8 +33,8 @@ const (
 	clockVariable = "REDLOCK_CLOCK_LIBRARY"
 )
 
-// Name returns the name of an image with a Redis server that is present: the one in Env (default redis:7-alpine) if it is
-// here or can be pulled, and otherwise Local, which Name makes if it must. It writes on progress what takes a while.
+// Name returns the name of an image with a Redis server that is present: the one in Env (default redis:7-alpine) if it
+// is here or can be pulled, and otherwise Local, which Name makes if it must. It writes on progress what takes a while.
 //
 // Every image takes redis-server flags as its command and has redis-cli on the path; Local has no shell.
 func Name(ctx context.Context, progress io.Writer) (string, error) {
