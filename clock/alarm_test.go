@@ -73,7 +73,7 @@ func TestAnAlarmRingsAtTheEarliestOfItsTimes(t *testing.T) {
 	}
 }
 
-func TestAnAlarmCanBeAskedAgainAfterItRang(t *testing.T) {
+func TestAnAlarmCanBeSetAgainAfterItRang(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, a *clock.Alarm, r *rings) {
 		for i := range 5 {
@@ -85,8 +85,8 @@ func TestAnAlarmCanBeAskedAgainAfterItRang(t *testing.T) {
 	})
 }
 
-// A queue whose deadlines grow asks for each of them, and its function for the next one that is due.
-func TestNoTimeThatWasAskedForIsPassedOver(t *testing.T) {
+// A queue with growing deadlines requests each of them, and its function requests the next one that is due.
+func TestNoRequestedTimeIsMissed(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestNoTimeThatWasAskedForIsPassedOver(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				now := time.Now()
-				kept := queue[:0]
+				pending := queue[:0]
 				var next time.Time
 				for _, t := range queue {
 					switch {
@@ -111,9 +111,9 @@ func TestNoTimeThatWasAskedForIsPassedOver(t *testing.T) {
 					case next.IsZero() || t.Before(next):
 						next = t
 					}
-					kept = append(kept, t)
+					pending = append(pending, t)
 				}
-				queue = kept
+				queue = pending
 				if !next.IsZero() {
 					a.By(next)
 				}
@@ -204,7 +204,7 @@ func TestStopWaitsForTheCallThatRuns(t *testing.T) {
 	})
 }
 
-func TestAnAlarmThatIsNeverAskedStops(t *testing.T) {
+func TestAnUnusedAlarmStops(t *testing.T) {
 	t.Parallel()
 	clock.NewAlarm(clock.System, func() {}).Stop()
 }

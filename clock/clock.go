@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Clock tells the time and calls functions later. Its times must never run backward.
+// A Clock returns the time and calls functions later. Its times must never run backward.
 type Clock interface {
 	// Now returns the present time. Only the difference between two times of one Clock has a meaning.
 	Now() time.Time

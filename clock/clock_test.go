@@ -40,7 +40,7 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestSleepGoesByItsClock(t *testing.T) {
+func TestSleepUsesItsClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := simnet.NewClock()
@@ -54,7 +54,7 @@ func TestSleepGoesByItsClock(t *testing.T) {
 
 func TestTheSystemsClockIsMonotonic(t *testing.T) {
 	t.Parallel()
-	assert.Contains(t, clock.System.Now().String(), " m=", "a reading that no step of the wall clock moves")
+	assert.Contains(t, clock.System.Now().String(), " m=", "a step of the wall clock does not change the reading")
 }
 
 func TestASystemTimerCanBeMovedAndStopped(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // /proc/uptime shows CLOCK_BOOTTIME, in hundredths of a second.
-func TestTheSystemTellsHowLongItWasSuspended(t *testing.T) {
+func TestTheSystemReportsHowLongItWasSuspended(t *testing.T) {
 	t.Parallel()
 	first := clock.Suspended(clock.System)
 	assert.GreaterOrEqual(t, first, time.Duration(0))
@@ -22,10 +22,10 @@ func TestTheSystemTellsHowLongItWasSuspended(t *testing.T) {
 	require.NoError(t, err)
 	uptime, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
 	require.NoError(t, err)
-	assert.LessOrEqual(t, first.Seconds(), uptime+0.01, "not longer than the machine is up")
+	assert.LessOrEqual(t, first.Seconds(), uptime+0.01, "at most the uptime of the machine")
 	t.Logf("up for %v s, suspended for %v of them", uptime, first)
 	for range 1000 {
-		assert.Equal(t, first, clock.Suspended(clock.System), "it was not suspended meanwhile")
+		assert.Equal(t, first, clock.Suspended(clock.System), "the machine was not suspended during the test")
 	}
 }
 

@@ -33,7 +33,7 @@ func TestDriftIsAShareOfTheTTLAndALittleMore(t *testing.T) {
 	}
 }
 
-func TestValidityIsWhatElapsedTimeAndDriftLeave(t *testing.T) {
+func TestValidityIsTheTTLMinusElapsedTimeAndDrift(t *testing.T) {
 	t.Parallel()
 	const ttl = 10 * time.Second
 	drift := clock.DefaultDrift.Of(ttl)
@@ -52,7 +52,7 @@ func TestValidityIsWhatElapsedTimeAndDriftLeave(t *testing.T) {
 	}
 }
 
-func TestTheBudgetCoversAClockThatRunsThatMuchFaster(t *testing.T) {
+func TestTheBudgetCoversAFasterClock(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Hour} {
 		// The master's clock gains one percent on the client's: its TTL ends earlier by that.

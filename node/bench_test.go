@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// loopback is a server that answers a lock's commands at once, and does nothing.
+// loopback starts a server that answers a lock's commands at once and executes nothing.
 func loopback(b *testing.B) (url string) {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func loopback(b *testing.B) (url string) {
 	return "redis://" + l.Addr().String()
 }
 
-// obey answers until the connection ends: whole batches at once.
+// obey answers until the connection ends. It answers a batch with one write.
 func obey(c net.Conn) error {
 	defer c.Close()
 	in, out := bufio.NewReaderSize(c, 64<<10), bufio.NewWriterSize(c, 64<<10)
@@ -92,15 +92,15 @@ func name(word []byte) string {
 	return ""
 }
 
-// asker asks one call after the other.
-type asker struct {
+// caller submits one call after the other.
+type caller struct {
 	node  *node.Node
 	voted chan node.Vote
 }
 
-func (a *asker) Vote(_ int, v node.Vote) { a.voted <- v }
+func (a *caller) Vote(_ int, v node.Vote) { a.voted <- v }
 
-func (a *asker) ask(op *node.Op) node.Vote {
+func (a *caller) ask(op *node.Op) node.Vote {
 	now := time.Now()
 	a.node.Submit(&node.Call{Request: node.Request{Op: op, Asked: now, Deadline: now.Add(time.Minute), Voter: a}})
 	return <-a.voted
@@ -116,12 +116,12 @@ func benched(b *testing.B) *node.Node {
 		n.Close(time.Now().Add(time.Second))
 		require.NoError(b, group.Wait())
 	})
-	a := &asker{node: n, voted: make(chan node.Vote, 1)}
+	a := &caller{node: n, voted: make(chan node.Vote, 1)}
 	require.Equal(b, node.Granted, a.ask(acquire("a", "me")).Verdict)
 	return n
 }
 
-// BenchmarkPipe is one call there and back, for one caller and for many.
+// BenchmarkPipe measures one call and its reply, for one caller and for many.
 func BenchmarkPipe(b *testing.B) {
 	for name, callers := range map[string]int{"1 caller": 1, "64 callers": 64, "512 callers": 512} {
 		b.Run(name, func(b *testing.B) {
@@ -133,7 +133,7 @@ func BenchmarkPipe(b *testing.B) {
 			var all errgroup.Group
 			for range callers {
 				all.Go(func() error {
-					a := &asker{node: n, voted: make(chan node.Vote, 1)}
+					a := &caller{node: n, voted: make(chan node.Vote, 1)}
 					for left.Add(-1) >= 0 {
 						if v := a.ask(op); v.Verdict != node.Granted {
 							return v.Err
@@ -147,7 +147,7 @@ func BenchmarkPipe(b *testing.B) {
 	}
 }
 
-// BenchmarkEncode makes the operations of one lock and unlock, for any number of nodes.
+// BenchmarkEncode measures the encoding of one lock and unlock, which all nodes share.
 func BenchmarkEncode(b *testing.B) {
 	b.Run("command", func(b *testing.B) {
 		b.ReportAllocs()

@@ -95,7 +95,7 @@ func TestErrorReplies(t *testing.T) {
 	}
 }
 
-// One command's error is that command's.
+// An error reply concerns one command, not its batch.
 func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -110,7 +110,7 @@ func TestAnErrorReplyInABatchConcernsItsOwnCall(t *testing.T) {
 	})
 }
 
-func TestSomethingThatIsNoRedis(t *testing.T) {
+func TestAServerThatIsNotRedisIsAPermanentFailure(t *testing.T) {
 	t.Parallel()
 	for name, hello := range map[string]string{
 		"HTTP": "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request",
@@ -138,7 +138,7 @@ func TestSomethingThatIsNoRedis(t *testing.T) {
 	}
 }
 
-func TestSomethingThatHangsUpAtOnceMayBeARedisToBe(t *testing.T) {
+func TestAServerThatHangsUpAtOnceIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.Open("redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {
@@ -155,8 +155,8 @@ func TestSomethingThatHangsUpAtOnceMayBeARedisToBe(t *testing.T) {
 	})
 }
 
-// The connection breaks in the middle of the replies. What came before is either told as it was answered, or Unknown.
-func TestAConnectionThatBreaksInTheMiddleOfABatch(t *testing.T) {
+// The connection breaks in the middle of the replies. A call that was answered before gets its answer or Unknown.
+func TestRepliesBeforeABrokenConnectionCount(t *testing.T) {
 	t.Parallel()
 	for name, last := range map[string]string{
 		"behind a reply":      "",
@@ -187,7 +187,7 @@ func TestAConnectionThatBreaksInTheMiddleOfABatch(t *testing.T) {
 				require.NoError(t, err)
 				r := bind(t, nil, n)
 				r.ask(acquire("ahead", "me"))
-				synctest.Wait() // it is under way, so that the others wait, and are one batch
+				synctest.Wait() // it is in flight, so that the others wait and form one batch
 				free, held := r.ask(acquire("free", "me")), r.ask(acquire("held", "me"))
 				broken, behind := r.ask(acquire("broken", "me")), r.ask(acquire("behind", "me"))
 				close(goOn)
@@ -211,7 +211,7 @@ func TestACrashUnderABatchLeavesEverythingUnknown(t *testing.T) {
 		r.warm()
 		r.occupy()
 		a, b := r.ask(acquire("a", "me")), r.ask(acquire("b", "me"))
-		time.Sleep(trip * 5 / 4) // they are on their way
+		time.Sleep(trip * 5 / 4) // they are in flight
 		r.m.Crash()
 		for _, tk := range []*ticket{a, b} {
 			v := tk.result()
@@ -235,7 +235,7 @@ func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
 	})
 }
 
-func TestVerdictsSayWhatTheyAre(t *testing.T) {
+func TestVerdictStrings(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[node.Verdict]string{
 		node.Granted: "granted", node.Denied: "denied", node.Failed: "failed", node.Unknown: "unknown", 9: "unknown",
@@ -243,5 +243,5 @@ func TestVerdictsSayWhatTheyAre(t *testing.T) {
 		assert.Equal(t, want, v.String())
 		assert.Equal(t, v == node.Granted || v == node.Denied, v.Answered())
 	}
-	assert.Equal(t, node.Unknown, node.Vote{}.Verdict, "the zero vote is the careful one")
+	assert.Equal(t, node.Unknown, node.Vote{}.Verdict, "nothing follows from the zero vote")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
+func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	const bound = 700 * time.Millisecond
 	for name, fault := range map[string]func(r *rig){
@@ -47,7 +47,7 @@ func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
 						synctest.Wait()
 						assert.Zero(t, r.world.Open(), "connections")
 						assert.Zero(t, r.node.Close(began), "a second time")
-						r.m.Restart() // for the world's sake
+						r.m.Restart() // inBubble expects a running master
 					})
 				})
 			}
@@ -55,7 +55,7 @@ func TestCloseIsBoundedWhateverTheMasterDoes(t *testing.T) {
 	}
 }
 
-func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
+func TestCloseWaitsForOpenCalls(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -66,14 +66,14 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 		c := r.ask(acquire("c", "me"))
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
-		assert.Equal(t, 2*trip, time.Since(began), "one batch on the wire, one behind it")
+		assert.Equal(t, 2*trip, time.Since(began), "one batch on the wire, and the next one")
 		for _, tk := range []*ticket{a, b, c} {
 			assert.Equal(t, node.Granted, tk.result().Verdict)
 		}
 	})
 }
 
-func TestCloseWaitsForAReleaseThatIsPursued(t *testing.T) {
+func TestCloseWaitsForADurableRelease(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -88,7 +88,7 @@ func TestCloseWaitsForAReleaseThatIsPursued(t *testing.T) {
 	})
 }
 
-func TestCloseWaitsForTheSecondLook(t *testing.T) {
+func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -102,7 +102,7 @@ func TestCloseWaitsForTheSecondLook(t *testing.T) {
 		select {
 		case <-old.delivered:
 		default:
-			assert.Fail(t, "the late acquire came after Close")
+			assert.Fail(t, "the late acquire arrived after Close")
 		}
 		assert.True(t, r.gone())
 	}, node.WithDialer(n.Dial))
@@ -133,7 +133,7 @@ func TestCloseOfAnIdleNodeIsImmediate(t *testing.T) {
 	}
 }
 
-func TestAClosedNodeTakesNothing(t *testing.T) {
+func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -144,7 +144,7 @@ func TestAClosedNodeTakesNothing(t *testing.T) {
 			assert.True(t, v.Unsent)
 			require.ErrorIs(t, v.Err, node.ErrClosed)
 		}
-		stop := r.node.Listen("channel", func() { t.Error("heard") })
+		stop := r.node.Listen("channel", func() { t.Error("notified") })
 		time.Sleep(time.Second)
 		stop()
 		assert.True(t, r.gone())
@@ -152,7 +152,7 @@ func TestAClosedNodeTakesNothing(t *testing.T) {
 	})
 }
 
-func TestWhileANodeClosesItTakesReleasesOnly(t *testing.T) {
+func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -171,8 +171,8 @@ func TestWhileANodeClosesItTakesReleasesOnly(t *testing.T) {
 	})
 }
 
-// Callers do not know that it is closing. Each of them gets its vote, and Close and the group return.
-func TestCallersAndCloseAtOnce(t *testing.T) {
+// Callers do not know that the node is closing. Each call gets its vote, and Close and the group return.
+func TestConcurrentCallersAndClose(t *testing.T) {
 	t.Parallel()
 	for _, after := range []time.Duration{0, time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestUnconfirmedCountsReleasesOnly(t *testing.T) {
 	})
 }
 
-// What was never written has certainly not been executed, and Close knows.
+// A call that was never written was certainly not executed, and its vote says so.
 func TestACallThatWasNotWrittenWhenTheNodeClosedIsUnsent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -81,20 +81,20 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(v.RunID(), "+"), "the identity is that of all: %s", v.RunID())
 	identity := v.RunID()
 
-	// For its first window the Cluster may not vote; then it may.
+	// The Cluster may not vote during its first window.
 	require.Eventually(t, func() bool {
 		v = r.ask(acquire(fmt.Sprint(names[1], time.Now().UnixNano()), "me"), window(time.Second), within(patient)).result()
 		return v.Verdict == node.Granted
 	}, 30*time.Second, 100*time.Millisecond)
 	assert.Equal(t, identity, v.RunID())
 
-	// One server restarts, and forgets: whatever it says, and whatever the others say, does not count for a window.
+	// After one server restarted without data, no grant of the Cluster counts for a window.
 	require.NoError(t, servers[2].Kill())
 	v = r.ask(acquire(names[2], "me"), window(time.Second), within(patient)).result()
 	assert.NotEqual(t, node.Granted, v.Verdict)
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
 	v = r.ask(acquire(names[0]+"/2", "me"), window(time.Second), within(patient)).result()
-	assert.NotEqual(t, node.Granted, v.Verdict, "nobody knows whether the Cluster is the same")
+	assert.NotEqual(t, node.Granted, v.Verdict, "it is unknown whether the Cluster is the same")
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
 	require.NoError(t, servers[2].Start(t.Context()))
 	require.Eventually(t, func() bool {

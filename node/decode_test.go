@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// A session reads through a buffer of this size.
+// buffered returns a reader with the buffer size of a session.
 func buffered(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 16<<10) }
 
 // readAll reads replies until the first error.
@@ -52,8 +52,8 @@ var noReplies = []string{
 	strings.Repeat("*1000\r\n", 20),
 }
 
-// FuzzReadReply: whatever a connection brings, reading it neither panics nor takes memory out of proportion; a part of
-// it says the same as the whole, as far as it goes; and go-redis reads the same.
+// FuzzReadReply checks that reading arbitrary bytes neither panics nor allocates out of proportion, that a prefix of
+// the bytes yields the same replies as far as it goes, and that go-redis reads the same.
 func FuzzReadReply(f *testing.F) {
 	for _, s := range append(replies, noReplies...) {
 		f.Add([]byte(s), uint16(3))
@@ -84,7 +84,7 @@ func FuzzReadReply(f *testing.F) {
 	})
 }
 
-// short is a reply with its errors cut as a session cuts them.
+// short returns a reply with its errors truncated as a session truncates them.
 func short(v any) any {
 	switch v := v.(type) {
 	case refusal:
@@ -99,9 +99,8 @@ func short(v any) any {
 	return v
 }
 
-// A length that is claimed costs nothing before it has come, and one that is above the bound ends the connection at
-// once.
-func TestClaimedLengths(t *testing.T) {
+// A claimed length costs no memory before the data arrives. A length above the bound ends the connection at once.
+func TestLengthsAreNotTrusted(t *testing.T) {
 	for s, within := range map[string]bool{
 		"$1000000\r\nabc": true, "$1048576\r\nabc": false, "$536870912\r\nabc": false, "*65000\r\n:1\r\n": true, "*65536\r\n:1\r\n": false,
 		"*536870912\r\n:1\r\n": false, "*30000\r\n*30000\r\n*30000\r\n": false, strings.Repeat("*5000\r\n", 8): true,
@@ -114,7 +113,7 @@ func TestClaimedLengths(t *testing.T) {
 	}
 }
 
-// A reply is read up to its bound, whatever it is made of, and no further.
+// A reply of any type is read up to its bound and no further.
 func TestTheBoundOfAReply(t *testing.T) {
 	for name, part := range map[string]string{
 		"a string": "", "numbers": ":1\r\n", "nulls": "$-1\r\n", "texts": "$5\r\nabcde\r\n", "empty arrays": "*0\r\n",
@@ -135,7 +134,7 @@ func TestTheBoundOfAReply(t *testing.T) {
 	}
 }
 
-// A server quotes a key in an error, and a key may be long. What comes behind it on the connection is another's reply.
+// A server may quote a long key in an error. The data after it on the connection is the reply to another call.
 func TestALongErrorIsReadWholeAndKeptInPart(t *testing.T) {
 	for _, n := range []int{1, node.MaxError, node.MaxError + 1, 16<<10 - 3, 16<<10 - 2, 16<<10 - 1, 16 << 10, 17000, 900_000} {
 		text := strings.Repeat("0123456789", n/10+1)[:n]
@@ -160,7 +159,7 @@ func TestLongReplies(t *testing.T) {
 	}
 }
 
-// FuzzReplyTree: a reply that was written according to the protocol is read as what it was.
+// FuzzReplyTree checks that a reply written according to the protocol is read back unchanged.
 func FuzzReplyTree(f *testing.F) {
 	for i := range 32 {
 		f.Add(bytes.Repeat([]byte{byte(i), byte(7 * i), 3, 9, 1}, i))
@@ -175,7 +174,7 @@ func FuzzReplyTree(f *testing.F) {
 	})
 }
 
-// grow makes a reply of random bytes, and what it looks like on the wire.
+// grow returns a reply made from random bytes, and its encoding.
 func grow(seed *[]byte, depth int) (value any, wire []byte) {
 	next := func() byte {
 		if len(*seed) == 0 {
@@ -222,8 +221,8 @@ func grow(seed *[]byte, depth int) (value any, wire []byte) {
 	}
 }
 
-// FuzzCommand: a command is taken apart as what it was made of, and a Redis server would: a command is an array of
-// strings.
+// FuzzCommand checks that an encoded command is decoded into its arguments, as an array of strings, as a server reads
+// it.
 func FuzzCommand(f *testing.F) {
 	f.Add("set", "a", []byte("me"), int64(-1))
 	f.Add("", "\r\n$3\r\n", []byte{0, 255}, int64(1)<<62)
@@ -249,10 +248,10 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// refusal is an error reply, of whatever client.
+// refusal is an error reply, as any client returns it.
 type refusal string
 
-// plain is a reply without the types of the client that read it.
+// plain returns a reply without the types of the client that read it.
 func plain(v any) any {
 	switch v := v.(type) {
 	case error:
@@ -267,7 +266,7 @@ func plain(v any) any {
 	return v
 }
 
-// byGoRedis is what go-redis reads first.
+// byGoRedis returns the first reply that go-redis reads.
 func byGoRedis(t *testing.T, data []byte) any {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{

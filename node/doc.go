@@ -17,7 +17,7 @@
 //   - The pipe sends requests in the order of their submission over one connection, so a release never overtakes its
 //     acquire. While a batch is on the wire, further requests gather and leave as the next batch. A request whose
 //     caller gave up before it was written is dropped. When a deadline passes, the caller gets [Unknown], but the
-//     connection stays: the late reply is read, and the release follows at once.
+//     connection remains open: the late reply is read, and the release follows at once.
 //   - Health. A master that misses a deadline, refuses, or cannot be reached is suspect. Requests to it then fail at
 //     once, and one of them probes the master from time to time. Releases are exempt. They wait until the master has
 //     answered, and are repeated while a late delivery of what they undo is possible.

@@ -2,8 +2,8 @@ package node
 
 import "time"
 
-// driver is the goroutine that writes calls and receives replies. It is started with the first call and stays: a new
-// one each time would grow its stack again, which costs an eighth of a lone caller's CPU time.
+// driver is the goroutine that writes calls and receives replies. It starts with the first call and runs until the pipe
+// is closed: a new goroutine each time would grow its stack again, which costs an eighth of a lone caller's CPU time.
 type driver struct {
 	started bool
 	running bool          // it has something to do
@@ -26,7 +26,7 @@ const (
 	doConnect                   // make a connection
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
-	doGoOn                      // look for the next task
+	doNothing                   // there may be another task
 )
 
 // startDriver wakes the driver if calls wait and it rests. With a suspect master it does so only when the next try is
@@ -88,7 +88,7 @@ func (p *pipe) next() (t task, fx effects) {
 	case len(s.calls.queue) == 0, p.closing.closed:
 		p.rest()
 		return task{do: doRest}, fx
-	case conn.link != nil && conn.writer == conn.link: // the replies are in before the writer has returned from writing
+	case conn.link != nil && conn.writer == conn.link: // the replies arrived before the writer returned from writing
 		if conn.written == nil {
 			conn.written = make(chan struct{})
 		}
@@ -102,7 +102,7 @@ func (p *pipe) next() (t task, fx effects) {
 			s.calls.ping(now)
 			p.beginWrite(now)
 			return task{do: doVerify, link: conn.link}, fx
-		case over: // that says nothing about the master: the next connection carries the calls
+		case over: // the master may be fine: the next connection carries the calls
 			fx.close = append(fx.close, conn.link)
 			conn.link = nil
 		}
@@ -176,7 +176,7 @@ func (p *pipe) send(now time.Time, fx *effects) task {
 	p.state.window.lastSent = now
 	if len(batch) == 0 {
 		p.scheduleNext(fx)
-		return task{do: doGoOn}
+		return task{do: doNothing}
 	}
 	for _, c := range batch {
 		l.put(c.bytes())

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// expiresAfter is how a release is asked whose key is known to expire.
+// expiresAfter adjusts a release whose key is known to expire.
 func expiresAfter(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) {
 		durably(c)
@@ -47,12 +47,12 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 					fault.begin(r)
 					rel := r.ask(release("a", "me"), durably)
 					time.Sleep(lasting)
-					assert.NotEmpty(t, r.m.Keys(), "the fault is one")
+					assert.NotEmpty(t, r.m.Keys(), "the fault is reported once")
 					fault.end(r)
 					r.eventually(1100*time.Millisecond, "the release got through", r.gone)
 					rel.result()
 					began := time.Now()
-					assert.Zero(t, r.node.Close(began.Add(time.Minute)), "nothing is left to be confirmed")
+					assert.Zero(t, r.node.Close(began.Add(time.Minute)), "every release is confirmed")
 					assert.Less(t, time.Since(began), lasting+2*time.Second)
 				})
 			})
@@ -60,7 +60,7 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	}
 }
 
-func TestADurableReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
+func TestADurableReleaseIsUnknownAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
@@ -72,7 +72,7 @@ func TestADurableReleaseSaysAtItsDeadlineThatNothingIsKnown(t *testing.T) {
 	})
 }
 
-func TestADurableReleaseThatIsRefusedSaysSo(t *testing.T) {
+func TestADurableReleaseReportsARefusal(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -104,12 +104,12 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 				time.Sleep(ttl - time.Second)
 				synctest.Wait()
 				sent := r.m.Count("EVALSHA")
-				time.Sleep(30 * time.Second) // the attempt that is under way may take its time
+				time.Sleep(30 * time.Second) // the attempt in progress may take that long
 				dials, later := r.m.Dials(), r.m.Count("EVALSHA")
 				assert.LessOrEqual(t, later-sent, 3)
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				assert.Equal(t, dials, r.m.Dials(), "nothing is tried any more")
+				assert.Equal(t, dials, r.m.Dials(), "the release is no longer repeated")
 				assert.Equal(t, later, r.m.Count("EVALSHA"))
 				began := time.Now()
 				assert.Zero(t, r.node.Close(began.Add(time.Hour)))
@@ -119,7 +119,7 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 	}
 }
 
-// "The key must have expired by now" is no reason to stop when nobody knows that the acquire was executed.
+// The release is not given up after the TTL: the acquire may not have been executed yet.
 func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{20 * time.Second, 2 * time.Minute, 10 * time.Minute} {
@@ -146,8 +146,8 @@ func TestADurableReleaseIsNotGivenUpWhileTheMasterIsSilent(t *testing.T) {
 	}
 }
 
-// The acquire lies in a buffer of the old connection, the release overtakes it on a new one. So it goes a second time.
-func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
+// The acquire is in a buffer of the old connection, and the release overtakes it on a new one. So it is repeated.
+func TestAReleaseThatOvertookItsAcquireIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(late.String(), func(t *testing.T) {
@@ -161,10 +161,10 @@ func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
 				require.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
 				rel := r.ask(release("a", "me"), durably, within(5*time.Second))
 				r.eventually(time.Second, "the release is answered", func() bool { return len(r.executed()) > 0 })
-				assert.Equal(t, node.Denied, rel.result().Verdict, "it found nothing: it came first")
+				assert.Equal(t, node.Denied, rel.result().Verdict, "it arrived first and found no key")
 				<-old.delivered
 				synctest.Wait()
-				assert.Equal(t, "me", r.m.Get("a"), "there it is")
+				assert.Equal(t, "me", r.m.Get("a"), "the acquire arrived")
 				r.eventually(600*time.Millisecond, "the ghost is gone", r.gone)
 				time.Sleep(5 * time.Second)
 				var releases int
@@ -173,15 +173,15 @@ func TestAReleaseThatOvertookItsAcquireIsConfirmedASecondTime(t *testing.T) {
 						releases++
 					}
 				}
-				assert.LessOrEqual(t, releases, 4, "half a second later, a second later, and when nothing can come any more")
+				assert.LessOrEqual(t, releases, 4, "after half a second, after a second, and when nothing more can arrive")
 				assert.Zero(t, r.node.Close(time.Now()))
 			}, node.WithDialer(n.Dial))
 		})
 	}
 }
 
-// The same for a release that was asked only after the new connection was made.
-func TestAReleaseSoonAfterALossIsConfirmedASecondTime(t *testing.T) {
+// The same for a release that was submitted after the new connection was made.
+func TestAReleaseSoonAfterALossIsRepeated(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -198,7 +198,7 @@ func TestAReleaseSoonAfterALossIsConfirmedASecondTime(t *testing.T) {
 	}, node.WithDialer(n.Dial))
 }
 
-func TestAfterAnOrderlyLossAReleaseGoesOnce(t *testing.T) {
+func TestAReleaseAfterAnOrderlyLossIsSentOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -209,8 +209,8 @@ func TestAfterAnOrderlyLossAReleaseGoesOnce(t *testing.T) {
 	})
 }
 
-// The master carries a release out, and the reply is lost with the connection. Sent again it finds nothing, or somebody
-// else, and that is what it was for: the asker must not take it for a loss of its lock.
+// The master executes a release, and the reply is lost with the connection. The repetition finds no key or another
+// holder's, which is a success: the caller must not take it for the loss of its lock.
 func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -218,7 +218,7 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 		lost  bool // the reply to the first sending
 		then  func(r *rig)
 		want  node.Verdict
-		after string // what is there in the end
+		after string // the key's value at the end
 	}{
 		{"it finds nothing", true, func(*rig) {}, node.Granted, ""},
 		{"it finds another's", true, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Granted, "another"},
@@ -252,7 +252,7 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 	}
 }
 
-func TestACallThatIsNotDurableIsAskedOnce(t *testing.T) {
+func TestACallThatIsNotDurableIsSentOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

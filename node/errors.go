@@ -17,15 +17,15 @@ var (
 	// ErrTimeout reports that the master did not answer by the request's deadline.
 	ErrTimeout = errors.New("no answer in time")
 	// ErrDropped reports that the request was canceled, or late, before it was written.
-	ErrDropped = errors.New("not sent: the asker gave up first")
+	ErrDropped = errors.New("not sent: the caller gave up first")
 	// ErrBusy reports that too many requests wait for the master.
-	ErrBusy = errors.New("not sent: too many calls wait for this master")
+	ErrBusy = errors.New("not sent: too many requests wait for this master")
 	// ErrClosed reports that the node was closed.
 	ErrClosed = errors.New("the node is closed")
 	// ErrBound reports that the node belongs to a Locker already.
 	ErrBound = errors.New("the node belongs to a locker already: make one node for each locker")
 	// ErrNotRedis reports that the server does not speak the Redis protocol.
-	ErrNotRedis = errors.New("this is no Redis server; check the address, and the scheme (rediss:// for TLS)")
+	ErrNotRedis = errors.New("this is not a Redis server: check the address, and the scheme (rediss:// for TLS)")
 )
 
 // SuspectError reports that a master was not asked because it failed shortly before.
@@ -57,8 +57,9 @@ type IdentityError struct {
 }
 
 func (e *IdentityError) Error() string {
-	return fmt.Sprintf("INFO server does not tell run_id and uptime_in_seconds (%v), "+
-		"so a restart that loses locks would go unnoticed: allow INFO to this user, or switch the guard off with WithoutRestartGuard", e.Err)
+	return fmt.Sprintf("INFO server does not report run_id and uptime_in_seconds (%v), "+
+		"so a restart that loses locks would go unnoticed: "+
+		"allow INFO to this user, or switch the guard off with WithoutRestartGuard", e.Err)
 }
 
 // Unwrap returns Err.

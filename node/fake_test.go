@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// holes dials connections that can be made to die in silence, one at a time.
+// holes dials connections of which each can be made to die silently.
 type holes struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
@@ -48,7 +48,7 @@ func (h *holes) last() *hole {
 	return h.all[len(h.all)-1]
 }
 
-// hole is a connection whose bytes may vanish on the way, or arrive late.
+// hole is a connection whose bytes may be lost or arrive late.
 type hole struct {
 	net.Conn
 
@@ -61,15 +61,15 @@ type hole struct {
 	delivered chan struct{}
 }
 
-// swallow makes everything vanish that is sent from now on, in both directions.
+// swallow discards everything that is sent from now on, in both directions.
 func (h *hole) swallow() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.swallows = true
 }
 
-// hold keeps what is written from now on, and delivers it that long after the connection was closed: it lay in a
-// buffer of the master, say.
+// hold delays everything that is written from now on until that long after the connection was closed, as a buffer of
+// the master may.
 func (h *hole) hold(late time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,9 +135,9 @@ func (h *hole) Close() error {
 	return nil
 }
 
-// scripted is a server that answers as a test says, once it has said who it is.
+// scripted is a server that answers INFO, and then every command as the test says.
 type scripted struct {
-	// answer returns the raw reply to a command, and whether the connection ends behind it.
+	// answer returns the raw reply to a command, and whether the connection ends after it.
 	answer func(args []string) (reply string, hangUp bool)
 	// hello, if set, replaces the whole conversation.
 	hello string
@@ -201,7 +201,7 @@ func (s *scripted) serve(c net.Conn) {
 	}
 }
 
-// writer writes behind the reader's back: a net.Pipe has no buffer, and a client that writes a batch does not read.
+// writer writes in its own goroutine: a net.Pipe has no buffer, and a client that writes a batch does not read.
 type writer struct {
 	c    net.Conn
 	wake chan struct{}
@@ -225,7 +225,7 @@ func (w *writer) nudge() {
 	}
 }
 
-// close ends the connection behind what was put.
+// close ends the connection after the data that was put.
 func (w *writer) close() {
 	w.mu.Lock()
 	w.closed = true

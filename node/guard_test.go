@@ -16,21 +16,21 @@ import (
 
 const guarded = 10 * time.Second // the window of these tests
 
-// assertRestarted: the grant does not count yet.
+// assertRestarted asserts that the grant does not count yet.
 func assertRestarted(t *testing.T, v node.Vote, left time.Duration) {
 	t.Helper()
-	assert.Equal(t, node.Unknown, v.Verdict, "executed, so it has to be released; but not counted")
+	assert.Equal(t, node.Unknown, v.Verdict, "executed, so it must be released, but not counted")
 	var young *node.RestartError
 	require.ErrorAs(t, v.Err, &young)
 	assert.Equal(t, left, young.Left)
-	assert.False(t, node.Permanent(v.Err), "it heals by itself")
+	assert.False(t, node.Permanent(v.Err), "the failure is temporary")
 }
 
 func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		uptime string
-		after  time.Duration // the call comes that long after the connection
+		after  time.Duration // from the connection to the call
 		left   time.Duration // negative: it counts
 	}{
 		"just started":                        {uptime: "0", left: guarded},
@@ -65,8 +65,8 @@ func TestAYoungServersGrantDoesNotCount(t *testing.T) {
 	}
 }
 
-// What an acquire leaves beside the lock must not be there if its grant does not count.
-func TestACallThatMustCountIsNotSentToAYoungServer(t *testing.T) {
+// An acquire that does not count must not change other keys, such as the fence counter.
+func TestACallThatRequiresTrustIsNotSentToAYoungServer(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "0")
@@ -112,14 +112,14 @@ func TestARestartedServerMayNotVoteForAWindow(t *testing.T) {
 	})
 }
 
-// A promoted replica, say: another process than before, with a long uptime, and it knows nothing.
-func TestAnotherServerThanBeforeMayNotVoteForAWindowWhateverItsUptime(t *testing.T) {
+// For example a promoted replica: another process, with a long uptime, which does not know the locks.
+func TestAReplacedServerMayNotVoteForAWindow(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		require.Equal(t, node.Granted, r.ask(acquire("a", "me"), window(guarded)).result().Verdict)
 		r.m.Info("uptime_in_seconds", "86400")
 		r.m.Restart()
-		time.Sleep(time.Hour) // nobody looked
+		time.Sleep(time.Hour) // without a request
 		r.ask(acquire("b", "me"), window(guarded)).result()
 		found := time.Now()
 		v := r.ask(acquire("c", "me"), window(guarded)).result()
@@ -144,8 +144,8 @@ func TestANewConnectionToTheSameServerChangesNothing(t *testing.T) {
 	})
 }
 
-// The server's wall clock was stepped: its uptime jumps, and the shorter of two uptimes is believed.
-func TestOfTwoUptimesTheShorterIsBelieved(t *testing.T) {
+// The server's wall clock was stepped, so its uptime jumps. The shorter of two uptimes counts.
+func TestTheShorterOfTwoUptimesCounts(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "3")
@@ -161,8 +161,8 @@ func TestOfTwoUptimesTheShorterIsBelieved(t *testing.T) {
 	})
 }
 
-// A wall clock that is set back takes the uptime along; the process has been watched all the same.
-func TestAProcessIsAsOldAsItHasBeenWatched(t *testing.T) {
+// If the wall clock is set back, the uptime shrinks. The time since the process first answered still counts.
+func TestAProcessIsAtLeastAsOldAsItsFirstAnswer(t *testing.T) {
 	t.Parallel()
 	for name, uptime := range map[string]string{"a little": "1", "to before its start": "-86400"} {
 		t.Run(name, func(t *testing.T) {
@@ -201,13 +201,13 @@ func TestOnlyGrantsAreGuarded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Info("uptime_in_seconds", "1")
 		r.m.Set("a", "another", ttl)
-		assert.Equal(t, node.Denied, r.ask(acquire("a", "me"), window(guarded)).result().Verdict, "a no is a no")
+		assert.Equal(t, node.Denied, r.ask(acquire("a", "me"), window(guarded)).result().Verdict, "a denial is not guarded")
 		assert.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict, "no window, no guard")
 		assert.Equal(t, node.Granted, r.ask(release("b", "me")).result().Verdict)
 	})
 }
 
-func TestAServerThatDoesNotSayWhoItIsMayNotVote(t *testing.T) {
+func TestAServerWithoutIdentityMayNotVote(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(r *rig){
 		"forbidden":  func(r *rig) { r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO") },
@@ -234,8 +234,8 @@ func TestAServerThatDoesNotSayWhoItIsMayNotVote(t *testing.T) {
 	}
 }
 
-// What keeps INFO from being answered now says nothing of whether it is allowed.
-func TestAServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
+// An INFO that fails for another reason may be allowed.
+func TestAnIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{
 		"LOADING Redis is loading the dataset in memory",
@@ -261,9 +261,9 @@ func TestAServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
 	}
 }
 
-// A refusal that meets the first command of a connection need not be one of that command: whoever may not SELECT the
-// database has no connection, and nothing to do with INFO.
-func TestARightThatConnectingNeedsIsNotTakenForINFORefused(t *testing.T) {
+// A refusal in the reply to the first command may belong to the handshake: a user who may not SELECT the database gets
+// no connection, whether INFO is allowed or not.
+func TestARefusalOfTheHandshakeIsNoRefusalOfINFO(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
@@ -274,7 +274,7 @@ func TestARightThatConnectingNeedsIsNotTakenForINFORefused(t *testing.T) {
 			assert.Equal(t, node.Failed, v.Verdict)
 			assert.True(t, v.Unsent)
 			require.ErrorContains(t, v.Err, "'select'")
-			assert.True(t, node.Permanent(v.Err), "a person must mend it")
+			assert.True(t, node.Permanent(v.Err), "only an operator can fix it")
 			var identity *node.IdentityError
 			assert.NotErrorAs(t, v.Err, &identity)
 		}
@@ -301,11 +301,11 @@ func TestTheIdentityIsAskedOncePerConnection(t *testing.T) {
 	})
 }
 
-func TestNoCommandGoesOverAConnectionThatWasNotIdentified(t *testing.T) {
+func TestNoCommandUsesAConnectionWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
-		// READONLY is a reply at which the connection is left: its name may lead to another server by now.
+		// The node leaves a connection that replied READONLY: its name may lead to another server by now.
 		r.m.ReplyTimes(1, "READONLY You can't write against a read only replica.", "SET")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
 		assert.Equal(t, node.Failed, v.Verdict)

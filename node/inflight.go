@@ -16,7 +16,7 @@ const (
 //
 // It keeps the order of push: calls are written in that order, over one connection, and replies arrive in the order of
 // writing. So a release never overtakes the acquire that it undoes. A call that must be written again goes back to the
-// head of the queue, behind the calls that are there for the same reason.
+// head of the queue, after earlier retried calls.
 type inflight struct {
 	queue   []*Call // waiting to be written
 	retried int     // how many calls at the head of queue were written before
@@ -102,7 +102,7 @@ func dropFirst(calls []*Call, n int) []*Call {
 }
 
 // expire returns the votes of the calls whose deadline has passed, and the next deadline; the zero time if there is
-// none. The calls stay: a written call still has a reply to come, and load drops the others.
+// none. The calls are not removed: a written call still awaits its reply, and load drops the others.
 func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
 	late, next := expireCalls(f.written, now, next)
 	for _, c := range late {

@@ -52,12 +52,12 @@ func TestInflightLoadsInOrder(t *testing.T) {
 	f.retry(calls[:1])
 	f.retry(calls[1:3])
 	batch, _ = f.load(aServer, nil, at(9))
-	assert.Equal(t, append(append([]*Call(nil), calls[:3]...), calls[maxBatch:]...), batch, "what goes again is first, in order")
+	assert.Equal(t, append(append([]*Call(nil), calls[:3]...), calls[maxBatch:]...), batch, "retried calls come first, in order")
 	assert.Empty(t, f.queue)
 	assert.Zero(t, f.retried)
 }
 
-func TestInflightDropsWhatIsInVain(t *testing.T) {
+func TestInflightDropsStaleCalls(t *testing.T) {
 	t.Parallel()
 	var yes, no atomic.Bool
 	yes.Store(true)

@@ -22,7 +22,7 @@ const (
 //
 // A connection that ended with requests unanswered may have an acquire in a buffer of the master, of a proxy, or of a
 // kernel that retransmits it. The acquire can arrive after its release was confirmed on the next connection. Closing
-// the old connection discards only what this machine still holds.
+// the old connection discards only data that is still on this machine.
 //
 // How late can it arrive? TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
 // for the time s, the next retransmission comes at most s plus one first interval after the path opened. So releases
@@ -39,7 +39,7 @@ type lateDelivery struct {
 	silentSince time.Time // when the oldest unanswered call was sent
 	runID       string    // of the server that it was sent to; "": unknown
 	answeredAt  time.Time // when the master answered again
-	until       time.Time // when nothing can arrive any more, if the master stays
+	until       time.Time // when nothing can arrive any more, if the process is not replaced
 	scheduled   []repetition
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// since says when that was asked which a release is to undo.
+// firstAsked sets when the first operation that a release undoes was asked.
 func firstAsked(at time.Time) func(*node.Call) {
 	return func(c *node.Call) { c.Delivery.FirstAsked = at }
 }
@@ -21,8 +21,8 @@ func withKeyTTL(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) { c.Delivery.KeyTTL = d }
 }
 
-// outage has a master behind a proxy go silent under an acquire, with its release behind it, and heals the path. The
-// TTL is an hour: nothing goes away by itself.
+// outage makes a master behind a proxy go silent during an acquire and its release, and then heals the path. The TTL is
+// an hour, so no key expires.
 func (r *rig) outage(lasting time.Duration, adjust ...func(*node.Call)) (healed time.Time) {
 	r.t.Helper()
 	r.m.Proxy()
@@ -50,7 +50,8 @@ func (r *rig) sent(name string) (all []simnet.Event) {
 	return all
 }
 
-// ghost waits for the acquire of a name that comes behind its release, and returns when it came and when it was undone.
+// ghost waits for the acquire of a name that arrives after its release. It returns when the acquire arrived and when it
+// was undone.
 func (r *rig) ghost(name string) (came, gone time.Time) {
 	r.t.Helper()
 	time.Sleep(5 * time.Minute)
@@ -72,9 +73,9 @@ func (r *rig) ghost(name string) (came, gone time.Time) {
 	return came, gone
 }
 
-// What a proxy repeats arrives, after the healing, as long as the outage lasted at most; and is taken back within the
-// time that it was late.
-func TestWhatAProxyDeliversAfterAnOutageIsTakenBack(t *testing.T) {
+// A proxy delivers a request no later after the healing than the outage lasted. The acquire is undone within the time
+// by which it was late.
+func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{
 		700 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3500 * time.Millisecond, 7 * time.Second, 13 * time.Second, 26 * time.Second,
@@ -85,13 +86,13 @@ func TestWhatAProxyDeliversAfterAnOutageIsTakenBack(t *testing.T) {
 				healed := r.outage(lasting, withKeyTTL(time.Hour))
 				came, gone := r.ghost("a")
 				late := came.Sub(healed)
-				assert.Greater(t, late, lasting/3, "it came late")
+				assert.Greater(t, late, lasting/3, "it arrived late")
 				require.NotZero(t, gone, "it was never taken back")
 				assert.LessOrEqual(t, gone.Sub(came), max(late, 500*time.Millisecond))
 
 				all := r.sent("a")
 				last := all[len(all)-1].At
-				assert.LessOrEqual(t, last.Sub(healed), lasting+4*time.Second, "and then it was over")
+				assert.LessOrEqual(t, last.Sub(healed), lasting+4*time.Second, "no repetition follows")
 				assert.LessOrEqual(t, len(all), 9, "at doubling ages")
 				assert.Zero(t, r.node.Close(time.Now()))
 			})
@@ -99,8 +100,8 @@ func TestWhatAProxyDeliversAfterAnOutageIsTakenBack(t *testing.T) {
 	}
 }
 
-// However long it lasted: no TCP waits for more than two minutes between two repetitions.
-func TestAfterALongOutageReleasesAreRepeatedForTwoMinutes(t *testing.T) {
+// No TCP waits for more than two minutes between two retransmissions.
+func TestReleasesAreRepeatedForTwoMinutesAfterALongOutage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		healed := r.outage(time.Hour, withKeyTTL(time.Hour))
@@ -111,9 +112,9 @@ func TestAfterALongOutageReleasesAreRepeatedForTwoMinutes(t *testing.T) {
 	})
 }
 
-// The same for a lock that was held through the outage and released afterwards: what lies in the proxy is an extension,
-// which puts a missing key back.
-func TestALockReleasedAfterAnOutageIsNotBroughtBackByItsOldExtension(t *testing.T) {
+// The lock was held during the outage and released afterwards. The proxy still has an extension, which restores a
+// missing key.
+func TestALateExtensionDoesNotRestoreAReleasedLock(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Proxy()
@@ -137,8 +138,8 @@ func TestALockReleasedAfterAnOutageIsNotBroughtBackByItsOldExtension(t *testing.
 	})
 }
 
-// What was asked when the master had answered again went over the new connection, in order, and is released once.
-func TestAfterAnOutageNewLocksAreReleasedOnce(t *testing.T) {
+// A call that was submitted after the master answered again went over the new connection, in order.
+func TestNewLocksAreReleasedOnceAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(10 * time.Second)
@@ -147,15 +148,15 @@ func TestAfterAnOutageNewLocksAreReleasedOnce(t *testing.T) {
 		b := r.ask(acquire("b", "me"))
 		require.Equal(t, node.Granted, b.result().Verdict)
 		r.ask(release("b", "me"), durably, firstAsked(b.call.Asked)).result()
-		r.ask(release("c", "me"), durably).result() // nobody knows when it was asked
+		r.ask(release("c", "me"), durably).result() // without FirstAsked
 		time.Sleep(time.Minute)
 		assert.Len(t, r.sent("b"), 2)
 		assert.Greater(t, len(r.sent("c")), 2)
 	})
 }
 
-// What comes later than a key could live is left to its TTL, which then is shorter than it was late.
-func TestALateAcquireIsReleasedForItsKeyTTL(t *testing.T) {
+// An acquire that is later than its TTL is left to expire: the TTL is then shorter than the delay.
+func TestReleasesAreRepeatedForTheKeyTTL(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		const linger = 5 * time.Second
@@ -171,12 +172,12 @@ func TestALateAcquireIsReleasedForItsKeyTTL(t *testing.T) {
 			}
 		}
 		assert.LessOrEqual(t, len(all), 8)
-		assert.Zero(t, r.node.Close(time.Now()), "it is over")
+		assert.Zero(t, r.node.Close(time.Now()), "the repetitions have ended")
 	})
 }
 
-// A process that ended took its connections with it.
-func TestAfterARestartNothingCanComeLate(t *testing.T) {
+// The connections of a process end with it.
+func TestReleasesAreNotRepeatedAfterARestart(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -193,9 +194,8 @@ func TestAfterARestartNothingCanComeLate(t *testing.T) {
 	})
 }
 
-// Two silences in a row: what the first one's connection holds is put off by the second, and comes as late as both
-// lasted.
-func TestASecondOutagePutsOffWhatTheFirstOneHeld(t *testing.T) {
+// The second outage delays what the first connection may deliver, by up to the length of both outages.
+func TestASecondOutageDelaysDeliveriesOfTheFirst(t *testing.T) {
 	t.Parallel()
 	const due = 2700 * time.Millisecond // after the healing, when nothing else happens
 	for name, second := range map[string]struct{ begins, lasts time.Duration }{
@@ -221,8 +221,8 @@ func TestASecondOutagePutsOffWhatTheFirstOneHeld(t *testing.T) {
 	}
 }
 
-// The doubt has an end: what is lost later is another matter.
-func TestALossAfterTheDoubtHasEndedBeginsANewOne(t *testing.T) {
+// Once nothing more can arrive late, a later loss starts from its own beginning.
+func TestALaterLossStartsASeparateLateDelivery(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(10*time.Second, withKeyTTL(time.Hour))
@@ -237,17 +237,17 @@ func TestALossAfterTheDoubtHasEndedBeginsANewOne(t *testing.T) {
 		require.Equal(t, node.Granted, rel.result().Verdict)
 		time.Sleep(5 * time.Minute)
 		all := r.sent("b")
-		assert.Len(t, all, 1+4, "the acquire; the release, and for little more than a second again")
+		assert.Len(t, all, 1+4, "the acquire, the release, and repetitions for little more than a second")
 		assert.LessOrEqual(t, all[len(all)-1].At.Sub(all[1].At), 1500*time.Millisecond)
 	})
 }
 
-// What is to be sent again soon does not stand behind what is to be sent again much later.
-func TestARefusedReleaseDoesNotWaitBehindThoseInDoubt(t *testing.T) {
+// A repetition that is due soon does not wait for repetitions that are due later.
+func TestARefusedReleaseDoesNotWaitForRepetitions(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(time.Minute, withKeyTTL(time.Hour))
-		time.Sleep(20 * time.Second) // it was looked at at an age of 16 s, and is again at 32 s
+		time.Sleep(20 * time.Second) // repeated at an age of 16 s, and next at 32 s
 		require.Equal(t, node.Granted, r.ask(acquire("b", "me")).result().Verdict)
 		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
 		require.Equal(t, node.Failed, r.ask(release("b", "me"), durably).result().Verdict)
@@ -257,20 +257,20 @@ func TestARefusedReleaseDoesNotWaitBehindThoseInDoubt(t *testing.T) {
 	})
 }
 
-// Close does not wait for what will not be sent before its deadline, and says that it was not confirmed.
-func TestCloseDoesNotWaitForALookThatComesTooLate(t *testing.T) {
+// Close does not wait for a repetition that is due after its deadline, and counts it as unconfirmed.
+func TestCloseDoesNotWaitForARepetitionAfterItsDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(20 * time.Second)
 		r.eventually(2*time.Second, "the node works", func() bool { return !r.node.Suspect() })
-		time.Sleep(5 * time.Second) // it was looked at at an age of 4 s, and is again at 8 s
+		time.Sleep(5 * time.Second) // repeated at an age of 4 s, and next at 8 s
 		began := time.Now()
 		assert.Equal(t, 1, r.node.Close(began.Add(time.Second)))
 		assert.Zero(t, time.Since(began))
 	})
 }
 
-func TestCloseWaitsForALookThatComesInTime(t *testing.T) {
+func TestCloseWaitsForARepetitionBeforeItsDeadline(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.outage(3500 * time.Millisecond)

@@ -13,7 +13,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
-// Every pair of state and event.
+// The table has every pair of a state and an event.
 func TestLateDeliveryTransitions(t *testing.T) {
 	t.Parallel()
 	want := map[lateState]map[lateEvent]lateState{
@@ -106,8 +106,8 @@ func TestLateDeliveryKeepsTheOldestSilence(t *testing.T) {
 	assert.Equal(t, "B", l.runID)
 }
 
-// Only releases of what was asked before the master answered again can have overtaken it.
-func TestLateDeliveryConcernsEarlierRequests(t *testing.T) {
+// A release can have overtaken only requests from before the master answered again.
+func TestLateDeliveryMayOvertakeEarlierRequestsOnly(t *testing.T) {
 	t.Parallel()
 	none, draining := lateDelivery{}, drainingFrom(4)
 	assert.False(t, none.mayOvertake(time.Time{}))

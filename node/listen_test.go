@@ -15,77 +15,77 @@ import (
 
 const channel = "released:a"
 
-// publish announces on a channel, as a release does.
+// publish publishes a message on a channel, as a release does.
 func (r *rig) publish(channel string) {
 	r.t.Helper()
 	said := node.NewScript(`redis.pcall('PUBLISH', KEYS[1], '') return 1`).Op("publish", nil, []string{channel})
 	require.Equal(r.t, node.Granted, r.ask(said, within(time.Second)).result().Verdict)
 }
 
-// listener counts what it hears.
+// listener counts its notifications.
 type listener struct {
-	heard atomic.Int64
-	stop  func()
+	notified atomic.Int64
+	stop     func()
 }
 
 func (r *rig) listen(channel string) *listener {
 	l := &listener{}
-	l.stop = r.node.Listen(channel, func() { l.heard.Add(1) })
+	l.stop = r.node.Listen(channel, func() { l.notified.Add(1) })
 	return l
 }
 
-func TestAListenerHearsThatItListensAndEveryMessage(t *testing.T) {
+func TestAListenerIsNotifiedOfTheSubscriptionAndEveryMessage(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(time.Millisecond, 0)
 		l := r.listen(channel)
-		assert.Zero(t, l.heard.Load(), "it begins behind the call")
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		assert.Zero(t, l.notified.Load(), "Listen returns before the subscription")
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 		assert.Equal(t, 1, r.m.Subscribers(channel))
 		for i := range 5 {
 			r.publish(channel)
-			r.eventually(10*time.Millisecond, "a message", func() bool { return l.heard.Load() == int64(i+2) })
+			r.eventually(10*time.Millisecond, "a message", func() bool { return l.notified.Load() == int64(i+2) })
 		}
 		r.publish("another channel")
 		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 6, l.heard.Load())
+		assert.EqualValues(t, 6, l.notified.Load())
 	})
 }
 
-func TestAListenerThatStoppedHearsNothing(t *testing.T) {
+func TestAStoppedListenerIsNotNotified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l, other := r.listen(channel), r.listen("other")
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 && other.heard.Load() == 1 })
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 && other.notified.Load() == 1 })
 		l.stop()
 		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
 		r.publish(channel)
 		r.publish("other")
 		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 1, l.heard.Load())
-		assert.EqualValues(t, 2, other.heard.Load())
+		assert.EqualValues(t, 1, l.notified.Load())
+		assert.EqualValues(t, 2, other.notified.Load())
 	})
 }
 
-// One channel is dropped and taken up again, in turn, over a connection that another keeps open.
-func TestAListenerOfAChannelThatWasDroppedWhileAnotherWasKept(t *testing.T) {
+// One channel is dropped and subscribed again, repeatedly, over a connection that another channel keeps open.
+func TestAChannelIsSubscribedAgainOverTheSameConnection(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		const soon = 100 * time.Millisecond
 		kept := r.listen("kept")
-		r.eventually(soon, "it listens", func() bool { return kept.heard.Load() == 1 })
+		r.eventually(soon, "it listens", func() bool { return kept.notified.Load() == 1 })
 		for i := range 3 {
 			l := r.listen(channel)
-			r.eventually(soon, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+			r.eventually(soon, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 			assert.Equal(t, 1, r.m.Subscribers(channel))
 			r.publish(channel)
-			r.eventually(soon, "a message", func() bool { return l.heard.Load() == 2 })
+			r.eventually(soon, "a message", func() bool { return l.notified.Load() == 2 })
 			l.stop()
 			r.eventually(soon, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
 			assert.Equal(t, 1, r.m.Subscribers("kept"))
 			r.publish("kept")
-			r.eventually(soon, "a message for the other", func() bool { return kept.heard.Load() == int64(i+2) })
-			assert.EqualValues(t, 2, l.heard.Load())
+			r.eventually(soon, "a message for the other", func() bool { return kept.notified.Load() == int64(i+2) })
+			assert.EqualValues(t, 2, l.notified.Load())
 		}
 		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
 	})
@@ -95,29 +95,29 @@ func TestTwoListenersOnOneChannel(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		a := r.listen(channel)
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.heard.Load() == 1 })
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return a.notified.Load() == 1 })
 		b := r.listen(channel)
 		time.Sleep(100 * time.Millisecond)
 		r.publish(channel)
 		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 2, a.heard.Load())
-		assert.EqualValues(t, 1, b.heard.Load(), "it had been subscribed before, so nothing can have been missed")
+		assert.EqualValues(t, 2, a.notified.Load())
+		assert.EqualValues(t, 1, b.notified.Load(), "the channel was subscribed before, so no message was missed")
 		a.stop()
 		time.Sleep(100 * time.Millisecond)
 		r.publish(channel)
 		time.Sleep(100 * time.Millisecond)
-		assert.EqualValues(t, 2, a.heard.Load())
-		assert.EqualValues(t, 2, b.heard.Load(), "the other's end is not its own")
+		assert.EqualValues(t, 2, a.notified.Load())
+		assert.EqualValues(t, 2, b.notified.Load(), "a listener is independent of another that stopped")
 		assert.Equal(t, 1, r.m.Subscribers(channel))
 	})
 }
 
-func TestAListenersConnectionIsClosedWhenNobodyListens(t *testing.T) {
+func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for round := range 3 {
 			a, b := r.listen(channel), r.listen("other")
-			r.eventually(100*time.Millisecond, "they listen", func() bool { return a.heard.Load() == 1 && b.heard.Load() == 1 })
+			r.eventually(100*time.Millisecond, "they listen", func() bool { return a.notified.Load() == 1 && b.notified.Load() == 1 })
 			assert.Equal(t, 1, r.world.Open(), "one connection for all")
 			a.stop()
 			b.stop()
@@ -128,7 +128,7 @@ func TestAListenersConnectionIsClosedWhenNobodyListens(t *testing.T) {
 	})
 }
 
-func TestAListenerSubscribesAnewAfterALoss(t *testing.T) {
+func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]struct {
 		begin, end func(r *rig)
@@ -142,47 +142,47 @@ func TestAListenerSubscribesAnewAfterALoss(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
 				l := r.listen(channel)
-				r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+				r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 				for range 3 {
-					before := l.heard.Load()
+					before := l.notified.Load()
 					fault.begin(r)
 					time.Sleep(700 * time.Millisecond)
 					fault.end(r)
-					r.eventually(300*time.Millisecond, "the subscription begins anew", func() bool { return l.heard.Load() > before })
+					r.eventually(300*time.Millisecond, "the channel is subscribed again", func() bool { return l.notified.Load() > before })
 					time.Sleep(time.Second)
-					before = l.heard.Load()
+					before = l.notified.Load()
 					r.ask(acquire("stale", "me")).result()
 					r.eventually(time.Second, "the node works", func() bool {
 						return r.ask(acquire("a", "me")).result().Verdict.Answered()
 					})
 					r.publish(channel)
 					time.Sleep(10 * time.Millisecond)
-					assert.Equal(t, before+1, l.heard.Load(), "a message, heard once")
+					assert.Equal(t, before+1, l.notified.Load(), "one notification per message")
 				}
 			})
 		})
 	}
 }
 
-// The head of a line stops, the next one begins: the subscription must not wait as after a failure.
-func TestWhoeverListensNextNeedNotWait(t *testing.T) {
+// A listener stops and the next one starts. The subscription must not wait as it does after a failure.
+func TestTheNextListenerNeedNotWait(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 300 {
-			for range i % 20 { // in every phase of the end
+			for range i % 20 { // stop overlaps with every phase of the goroutine's end
 				runtime.Gosched()
 			}
 			l := r.listen(channel)
-			r.eventually(50*time.Millisecond, "a message is heard", func() bool {
+			r.eventually(50*time.Millisecond, "a message arrives", func() bool {
 				r.publish(channel)
-				return l.heard.Load() > 0
+				return l.notified.Load() > 0
 			})
 			l.stop()
 		}
 	})
 }
 
-func TestADialThatHangsDoesNotKeepANewListenerOrTheEnd(t *testing.T) {
+func TestADialThatHangsBlocksNeitherListenNorClose(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(r *rig){
 		"frozen":  func(r *rig) { r.m.Freeze() },
@@ -199,7 +199,7 @@ func TestADialThatHangsDoesNotKeepANewListenerOrTheEnd(t *testing.T) {
 				assert.Zero(t, time.Since(began), "Listen returns at once")
 				r.node.Close(began.Add(time.Second))
 				require.NoError(t, r.group.Wait())
-				assert.Zero(t, time.Since(began), "and so does Close")
+				assert.Zero(t, time.Since(began), "Close returns at once")
 				r.world.Heal()
 			})
 		})
@@ -210,7 +210,7 @@ func TestCloseEndsAListener(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l := r.listen(channel)
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 		began := time.Now()
 		r.node.Close(began.Add(time.Second))
 		require.NoError(t, r.group.Wait())
@@ -228,7 +228,7 @@ func TestAListenerOutlivesALongSilence(t *testing.T) {
 		time.Sleep(3 * time.Hour)
 		r.publish(channel)
 		time.Sleep(10 * time.Millisecond)
-		assert.EqualValues(t, 2, l.heard.Load())
+		assert.EqualValues(t, 2, l.notified.Load())
 		assert.Equal(t, 2, r.m.ConnsEver(), "one to listen, one to ask")
 	})
 }

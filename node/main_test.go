@@ -36,7 +36,7 @@ const (
 	ttl = 30 * time.Second
 )
 
-// rig is one node, bound as a quorum binds it, and what it told.
+// rig is one node, bound as a quorum binds it, with a record of its reports.
 type rig struct {
 	t     *testing.T
 	world *simnet.Net
@@ -104,14 +104,14 @@ func (r *rig) watch(e simnet.Event) {
 	r.events = append(r.events, e)
 }
 
-// executed is what the master executed so far, in order, handshakes aside.
+// executed returns what the master has executed, in order, without handshakes.
 func (r *rig) executed() []simnet.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]simnet.Event(nil), r.events...)
 }
 
-// batches is how many of them came at each moment: with a delay on the wire, a moment is a batch.
+// batches returns how many of them arrived at each moment. With a delay on the wire, each moment is one batch.
 func (r *rig) batches() (sizes []int) {
 	var last time.Time
 	for _, e := range r.executed() {
@@ -124,7 +124,7 @@ func (r *rig) batches() (sizes []int) {
 	return sizes
 }
 
-// healthReports returns what the node reported of its health: "suspect" or "well".
+// healthReports returns the node's reports about its health: "suspect" or "well".
 func (r *rig) healthReports() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,21 +143,21 @@ type ticket struct {
 	t         *testing.T
 	call      *node.Call
 	votes     atomic.Int64
-	delivered chan struct{} // closed when the vote is there
+	delivered chan struct{} // closed when the vote has arrived
 	vote      node.Vote
 	at        time.Time // of the vote
 	clock     clock.Clock
 	slack     time.Duration
 }
 
-// Vote takes the one vote of the call.
-func (tk *ticket) Vote(seat int, v node.Vote) {
+// Vote receives the only vote of the call.
+func (tk *ticket) Vote(index int, v node.Vote) {
 	if n := tk.votes.Add(1); n > 1 {
 		tk.t.Errorf("call %d (%s) got vote %d: %v", tk.call.Index, tk.call.Op.Name, n, v)
 		return
 	}
-	if seat != tk.call.Index {
-		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, seat)
+	if index != tk.call.Index {
+		tk.t.Errorf("call %d got the vote of %d", tk.call.Index, index)
 	}
 	tk.at, tk.vote = tk.clock.Now(), v
 	close(tk.delivered)
@@ -181,7 +181,7 @@ func (r *rig) ask(op *node.Op, adjust ...func(*node.Call)) *ticket {
 	return tk
 }
 
-// result waits for the vote. It fails if that comes after the call's deadline.
+// result waits for the vote. It fails the test if the vote arrives after the call's deadline.
 func (tk *ticket) result() node.Vote {
 	tk.t.Helper()
 	<-tk.delivered
@@ -191,7 +191,7 @@ func (tk *ticket) result() node.Vote {
 	return tk.vote
 }
 
-// voted reports whether the vote is there.
+// voted reports whether the vote has arrived.
 func (tk *ticket) voted() bool { return tk.votes.Load() > 0 }
 
 // warm makes the node connect.
@@ -207,8 +207,8 @@ func (r *rig) warm() {
 	r.events = nil
 }
 
-// occupy keeps the driver at work for a round trip, so that what is asked next waits, and goes out as one batch. A
-// driver that rests may take the first of several calls alone. There must be a delay on the wire.
+// occupy keeps the driver busy for a round trip, so that the next calls wait and are sent as one batch. A driver that
+// rests may send the first of several calls alone. There must be a delay on the wire.
 func (r *rig) occupy() {
 	r.t.Helper()
 	ahead := r.ask(node.Command("echo", anything, "echo", "ahead"), within(10*time.Second))
@@ -230,14 +230,14 @@ func (r *rig) eventually(within time.Duration, what string, cond func() bool) {
 	}
 }
 
-// gone says whether the master holds no key.
+// gone reports whether the master has no key.
 func (r *rig) gone() bool { return len(r.m.Keys()) == 0 }
 
 func within(d time.Duration) func(*node.Call) {
 	return func(c *node.Call) { c.Deadline = c.Asked.Add(d) }
 }
 
-// durably is how a release is asked whose acquire may be under way.
+// durably adjusts a release whose acquire may be in flight.
 func durably(c *node.Call) { c.Delivery.Durable, c.Delivery.KeyTTL = true, ttl }
 
 func canceledBy(canceled *atomic.Bool) func(*node.Call) {

@@ -85,7 +85,7 @@ func (o *Op) UndoneBy(s *Script) *Op {
 
 // text returns the encoded command for a master that does not know the script.
 func (o *Op) text() []byte {
-	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments stays
+	head := o.out[:bytes.IndexByte(o.out, '\n')+1] // the number of arguments does not change
 	b := append(make([]byte, 0, len(o.out)+len(o.script.text)+16), head...)
 	b = appendString(appendString(b, "eval"), o.script.text)
 	return append(b, o.out[o.tail:]...)

@@ -46,7 +46,7 @@ func TestANodeIsNamedByItsAddress(t *testing.T) {
 	}
 }
 
-func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
+func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"":                                   "redis://",
@@ -85,8 +85,8 @@ func TestABadURLIsAnErrorThatSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A URL with user, password and query is shown without any of them.
-func TestAURLWithAUserAndAQueryIsShownWithoutThem(t *testing.T) {
+// Errors show a URL without user, password and query.
+func TestErrorsShowURLsWithoutUserAndQuery(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2", "redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
@@ -100,8 +100,8 @@ func TestAURLWithAUserAndAQueryIsShownWithoutThem(t *testing.T) {
 	}
 }
 
-// Some leave out the @, or put the password where it does not belong.
-func TestAPasswordInTheWrongPlaceIsInNoError(t *testing.T) {
+// Some users leave out the @ or misplace the password.
+func TestNoErrorShowsAMisplacedPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0", "rediss://:hunter2:10.0.0.1:6379",
@@ -127,8 +127,8 @@ func TestNilOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// Passwords come with every character that one forgets to escape, and people forget the scheme.
-func TestAPasswordIsInNoErrorOfABadURL(t *testing.T) {
+// Users forget to escape the characters of a password, and forget the scheme.
+func TestNoErrorOfABadURLShowsThePassword(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{
 		"hunter2", "hun/ter2", "hunter2#", "#hunter2", "hun?ter2", "hun%ter2", "hun%zzter2", "hun ter2", "hun:ter2", "hun@ter2", "@hun/ter2",
@@ -188,8 +188,8 @@ func TestAUnixSocket(t *testing.T) {
 	assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
 }
 
-// The patience grows on a link on which nothing ever succeeded, and the vote does not wait for it.
-func TestAFarMasterIsReachedBehindTheVote(t *testing.T) {
+// The timeout of a connection attempt grows until one succeeds, and the vote does not wait for it.
+func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(600*time.Millisecond, 0) // connect, HELLO, INFO: 3.6 s, more than the first attempt may take
@@ -208,7 +208,7 @@ func TestAFarMasterIsReachedBehindTheVote(t *testing.T) {
 	})
 }
 
-func TestADialerThatFailsIsHeard(t *testing.T) {
+func TestAnErrorOfTheDialerIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.Open("redis://10.9.9.9", node.WithDialer(func(context.Context, string, string) (net.Conn, error) {

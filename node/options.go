@@ -50,7 +50,7 @@ func WithName(name string) Option { return func(s *settings) { s.name = name } }
 // skip_verify in the URL. A nil configuration is an error. So is the option for a master without TLS (redis://,
 // unix://), and for [Wrap], whose client has a configuration of its own.
 func WithTLSConfig(c *tls.Config) Option {
-	c = c.Clone() // nil stays nil
+	c = c.Clone() // Clone of nil is nil
 	return func(s *settings) {
 		if c == nil {
 			s.err = errors.New("redlock: a nil TLS configuration: " +

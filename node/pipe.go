@@ -9,7 +9,7 @@ import (
 
 // pipe is the ordered stream of calls to one master.
 //
-// The decisions are those of its state. The pipe takes the mutex, lets the state decide, and acts once it has released
+// Its state makes the decisions. The pipe takes the mutex, lets the state decide, and acts once it has released
 // the mutex: it writes, reads, connects, and applies the [effects]. Only two things happen under the mutex that concern
 // others: the start of a goroutine, because none may start once close has returned, and adding a command to the buffer
 // of a connection.
@@ -158,8 +158,8 @@ func (p *pipe) isSuspect() bool {
 	return p.state.health.suspect != nil
 }
 
-// tick looks after everything that has a time: the deadlines of calls, the next try of a suspect master, and releases
-// that must be sent again.
+// tick handles everything that is due: the deadlines of calls, the next try of a suspect master, and releases that must
+// be sent again.
 func (p *pipe) tick() {
 	p.apply(p.expire(p.clock.Now()))
 }
@@ -199,8 +199,8 @@ func (p *pipe) wakeForRepetitions(fx *effects) {
 	fx.wake(p.state.refusals.next())
 }
 
-// judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge has
-// another connection tried from time to time.
+// judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge
+// starts probes over other connections from time to time.
 func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
 	if !p.driver.running {
 		return

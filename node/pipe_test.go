@@ -15,10 +15,10 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// trip is a round trip on which one batch at a time is sent.
+// trip is a round trip so short that one batch at a time is sent.
 const trip = 4 * time.Millisecond
 
-func TestALoneCallGoesOutAtOnce(t *testing.T) {
+func TestALoneCallIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -48,7 +48,7 @@ func TestCallsGatherWhileABatchIsOnTheWire(t *testing.T) {
 		assert.Equal(t, trip, first.result().Took)
 		for _, tk := range rest {
 			assert.Equal(t, node.Granted, tk.result().Verdict)
-			assert.Equal(t, 2*trip, tk.at.Sub(began), "one round trip behind the first")
+			assert.Equal(t, 2*trip, tk.at.Sub(began), "one round trip after the first")
 		}
 		assert.Equal(t, []int{1, 50}, r.batches())
 	})
@@ -85,8 +85,7 @@ func TestCallsAreExecutedInTheOrderOfTheirSubmission(t *testing.T) {
 		var want []string
 		var all []*ticket
 		for i := range rounds {
-			// Of one name, so that a release that overtook its acquire, or an acquire that overtook a release, would
-			// show.
+			// All calls are about one name, so that a release that overtakes its acquire, or the reverse, is visible.
 			for _, op := range []*node.Op{acquire("a", token(i)), extend("a", token(i)), release("a", token(i))} {
 				all = append(all, r.ask(op, within(time.Minute)))
 				want = append(want, op.Name+" "+token(i))
@@ -131,30 +130,30 @@ func TestAReleaseFollowsAnAcquireWhoseVoteTimedOut(t *testing.T) {
 		assert.Empty(t, r.executed())
 		r.m.Thaw()
 		synctest.Wait() // no time passes
-		assert.True(t, r.gone(), "the late grant is taken back in the moment of its reply")
+		assert.True(t, r.gone(), "the late grant is undone at the moment of its reply")
 		got := r.executed()
 		require.Len(t, got, 2)
 		assert.Equal(t, "set", got[0].Args[0])
 		assert.Equal(t, "+OK\r\n", got[0].Reply)
 		assert.Equal(t, ":1\r\n", got[1].Reply)
-		assert.Equal(t, 1, r.m.ConnsEver()-r.probes(), "the connection stayed")
+		assert.Equal(t, 1, r.m.ConnsEver()-r.probes(), "the connection remained")
 	})
 }
 
-// probes is how many connections were tried beside the first one.
+// probes returns how many connections were tried besides the first one.
 func (r *rig) probes() int { return r.m.Dials() - 1 }
 
-func TestAVoidedCallIsNotSent(t *testing.T) {
+func TestACanceledCallIsNotSent(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
 		r.warm()
-		var void atomic.Bool
-		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&void))
+		var canceled atomic.Bool
+		onTheWire := r.ask(acquire("first", token(0)), canceledBy(&canceled))
 		synctest.Wait()
-		waits := r.ask(acquire("second", token(1)), canceledBy(&void))
+		waits := r.ask(acquire("second", token(1)), canceledBy(&canceled))
 		time.Sleep(trip / 4)
-		void.Store(true)
+		canceled.Store(true)
 		assert.Equal(t, node.Granted, onTheWire.result().Verdict, "too late for this one")
 		v := waits.result()
 		assert.Equal(t, node.Failed, v.Verdict)
@@ -167,7 +166,7 @@ func TestAVoidedCallIsNotSent(t *testing.T) {
 	})
 }
 
-func TestACallIsNotSentWhoseDeadlinePassedInTheQueue(t *testing.T) {
+func TestACallThatExpiredInTheQueueIsNotSent(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		begin, end func(r *rig)
@@ -228,7 +227,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 		require.ErrorIs(t, v.Err, node.ErrBusy)
 		assert.Zero(t, v.Took)
 		rel := r.ask(release("first", token(0)), durably, long)
-		assert.False(t, rel.voted(), "a release is always taken")
+		assert.False(t, rel.voted(), "a release is always accepted")
 		for _, tk := range all {
 			require.Equal(t, node.Granted, tk.result().Verdict)
 		}
@@ -269,18 +268,18 @@ func TestAFarMasterIsNotSuspectForQueueing(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		second := r.ask(acquire("second", token(1)))
 		assert.Equal(t, node.Granted, first.result().Verdict)
-		assert.Equal(t, node.Unknown, second.result().Verdict, "it left when the first came back, and is under way")
+		assert.Equal(t, node.Unknown, second.result().Verdict, "it was sent when the first reply arrived, and is in flight")
 		synctest.Wait()
 		assert.False(t, r.node.Suspect())
 		assert.Empty(t, r.healthReports())
 	})
 }
 
-func TestATimedOutCallThatIsAnsweredLaterHasVotedOnce(t *testing.T) {
+func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
-		r.m.Delay(timeout, 0) // twice that, to and fro
+		r.m.Delay(timeout, 0) // the round trip takes twice that
 		a := r.ask(acquire("a", "me"))
 		assert.Equal(t, node.Unknown, a.result().Verdict)
 		time.Sleep(time.Second)

@@ -29,7 +29,7 @@ func (p *pipe) silent() (link, time.Time) {
 }
 
 // probed decides between the old connection and a new one. If the old one is still silent, the driver's receive ends
-// when the old one is closed, and the driver goes on with the new one.
+// when the old one is closed, and the driver continues with the new one.
 func (p *pipe) probed(old link, silentSince time.Time, l link, err error, now time.Time) (fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

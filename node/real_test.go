@@ -37,7 +37,7 @@ func realRig(t *testing.T, args ...string) (*rig, *redisproc.Server, *redis.Clie
 	return r, s, c
 }
 
-// connections returns the ids of the server's connections but the asking one's.
+// connections returns the ids of all connections of the server except the asking one.
 func connections(t *testing.T, c *redis.Client) (ids []string) {
 	t.Helper()
 	me := c.Conn()
@@ -60,7 +60,7 @@ func tcp(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d.DialContext(ctx, network, addr)
 }
 
-// A connection that the server closed while it was idle was not used for the next call: that goes over a new one.
+// The node notices that the server closed an idle connection, and sends the next call over a new one.
 func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
 	t.Parallel()
 	r, _, c := realRig(t)
@@ -74,7 +74,7 @@ func TestAnIdleConnectionThatWasClosedCostsNoCall(t *testing.T) {
 	assert.Empty(t, r.healthReports())
 }
 
-func TestAFrozenServerKeepsNoGhost(t *testing.T) {
+func TestNoGhostRemainsOnAFrozenServer(t *testing.T) {
 	t.Parallel()
 	r, s, c := realRig(t)
 	require.Equal(t, node.Granted, r.ask(acquire("warm", "me"), within(patient)).result().Verdict)
@@ -89,8 +89,8 @@ func TestAFrozenServerKeepsNoGhost(t *testing.T) {
 	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
 }
 
-// The client's connection ends while the server is frozen: what lies in the server's buffer is executed all the same.
-func TestAServerThatThawsAfterItsConnectionEndedKeepsNoGhost(t *testing.T) {
+// The client's connection ends while the server is frozen. The server still executes the requests in its buffer.
+func TestNoGhostRemainsOnAServerThatThawsAfterItsConnectionEnded(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	s, err := redisproc.Start(t.Context())
@@ -111,7 +111,7 @@ func TestAServerThatThawsAfterItsConnectionEndedKeepsNoGhost(t *testing.T) {
 	require.NoError(t, n.first().Close())
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, s.Thaw())
-	assert.Zero(t, nd.Close(time.Now().Add(patient)), "the release was confirmed, and a second time")
+	assert.Zero(t, nd.Close(time.Now().Add(patient)), "the release was confirmed and repeated")
 	assert.Equal(t, []string{"warm"}, c.Keys(t.Context(), "*").Val())
 }
 
@@ -131,7 +131,7 @@ func TestARestartedServerIsNoticed(t *testing.T) {
 	assert.InDelta(t, time.Minute+time.Second, young.Left, float64(2*time.Second))
 }
 
-func TestAKilledServerIsFoundAgain(t *testing.T) {
+func TestAKilledServerIsReachedAgainAfterItsRestart(t *testing.T) {
 	t.Parallel()
 	r, s, _ := realRig(t)
 	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
@@ -147,8 +147,8 @@ func TestAKilledServerIsFoundAgain(t *testing.T) {
 	}, patient, 10*time.Millisecond)
 }
 
-// A server that reads its dataset answers INFO, says that it is a master, and refuses everything else.
-func TestAServerThatIsLoadingSaysSo(t *testing.T) {
+// A server that loads its dataset answers INFO, reports the role master, and refuses everything else.
+func TestALoadingServerIsReported(t *testing.T) {
 	t.Parallel()
 	r, s, c := realRig(t, "--key-load-delay", "500", "--loading-process-events-interval-bytes", "1024")
 	status := func() node.Status {
@@ -181,7 +181,7 @@ func TestAServerThatIsLoadingSaysSo(t *testing.T) {
 	assert.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
 }
 
-func TestWhatAnACLForbids(t *testing.T) {
+func TestACLs(t *testing.T) {
 	t.Parallel()
 	_, s, c := realRig(t)
 	for name, u := range map[string]struct {
@@ -268,7 +268,7 @@ func TestAReplicaFails(t *testing.T) {
 	assert.False(t, r.node.Suspect())
 }
 
-// For the race detector: Close ends a connection that the driver is about to put aside.
+// For the race detector: Close ends a connection that the driver is about to drop.
 func TestCloseUnderTraffic(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -298,12 +298,12 @@ func TestCloseUnderTraffic(t *testing.T) {
 func TestCloseLeavesNoConnection(t *testing.T) {
 	t.Parallel()
 	r, _, c := realRig(t)
-	heard := make(chan struct{}, 10)
-	r.node.Listen("channel", func() { heard <- struct{}{} })
-	<-heard
+	notified := make(chan struct{}, 10)
+	r.node.Listen("channel", func() { notified <- struct{}{} })
+	<-notified
 	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
 	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())
-	<-heard
+	<-notified
 	before := connections(t, c)
 	r.node.Close(time.Now().Add(patient))
 	require.NoError(t, r.group.Wait())

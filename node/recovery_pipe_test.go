@@ -20,7 +20,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// hangUpAt makes the master hang up at every release of the names. It returns how many came of each.
+// hangUpAt makes the master hang up at every release of the names. came returns how many releases of a name arrived.
 func (r *rig) hangUpAt(names ...string) (came func(name string) int) {
 	var mu sync.Mutex
 	count := make(map[string]int)
@@ -40,8 +40,8 @@ func (r *rig) hangUpAt(names ...string) (came func(name string) int) {
 	}
 }
 
-// A release at which the server hangs up is repeated until its key has expired. It costs the calls that are under way
-// with it their connection once, and nothing else.
+// A release at which the server hangs up is repeated until its key has expired. It breaks the connection of other calls
+// only once.
 func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -61,7 +61,7 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 		assert.Greater(t, tries, 3, "it is repeated")
 		assert.Less(t, tries, 15, "with backoff")
 		time.Sleep(time.Minute)
-		assert.Equal(t, tries, came("poison"), "and given up when its key has expired")
+		assert.Equal(t, tries, came("poison"), "it is given up when its key has expired")
 		assert.Empty(t, r.healthReports(), "the master is well")
 		began := time.Now()
 		assert.Zero(t, r.node.Close(began.Add(time.Minute)))
@@ -69,8 +69,8 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 	})
 }
 
-// Healthy releases that were under way with a poisonous one do not wait for it, wherever in their batch it was.
-func TestReleasesRecoverFastFromAPoisonousOne(t *testing.T) {
+// Healthy releases in the batch of a poisonous one do not wait for it, at any position in the batch.
+func TestAPoisonousReleaseDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	const n = 500
 	for _, at := range []int{0, 1, n / 2, n - 1} {
@@ -105,7 +105,7 @@ func TestReleasesRecoverFastFromAPoisonousOne(t *testing.T) {
 	}
 }
 
-// However many releases the server hangs up at, the node tries one at a time.
+// The node tries one release at a time, no matter at how many the server hangs up.
 func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -132,9 +132,8 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 	})
 }
 
-// A release of which nobody knows whether its key is there is not repeated without end: the server is up, so the key is
-// aging.
-func TestAPoisonousReleaseWhoseAcquireIsInDoubtIsGivenUp(t *testing.T) {
+// A release whose key may not exist is not repeated without end: the server is up, so the TTL of the key is running.
+func TestAPoisonousReleaseOfAnUnknownAcquireIsGivenUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -162,8 +161,8 @@ func TestCloseCountsAReleaseThatBreaksItsConnection(t *testing.T) {
 	})
 }
 
-// A connection that dies at a healthy release says nothing of it: what was under way recovers at once, over one
-// connection more.
+// A connection that dies during a healthy release was not broken by it. The calls in flight recover at once, over one
+// more connection.
 func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -191,7 +190,7 @@ func TestReleasesRecoverAtOnceFromALostConnection(t *testing.T) {
 	})
 }
 
-// On a frozen master the releases that wait cost one connection attempt at a time, and are through as soon as it thaws.
+// Releases that wait for a frozen master make one connection attempt at a time, and are executed as soon as it thaws.
 func TestReleasesOfAFrozenMasterDoNotMultiplyConnections(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -272,8 +271,8 @@ func TestAReleaseThatAProxyHangsUpAtOverAWrappedClient(t *testing.T) {
 	breakOnce(t, r, c, "poison")
 }
 
-// breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts what fails
-// of theirs.
+// breakOnce releases a name at whose release the server hangs up, among callers of other names, and counts their failed
+// calls.
 func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
 	t.Helper()
 	began := time.Now()
@@ -306,7 +305,7 @@ func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
 	t.Logf("%d of %d acquires of other names failed", failed, asked)
 	assert.Greater(t, asked, 100)
 	assert.LessOrEqual(t, failed, 3*callers, "of %d acquires of other names", asked)
-	time.Sleep(2 * time.Second) // until nothing can come late any more
+	time.Sleep(2 * time.Second) // until nothing can arrive late
 	keys := c.Keys(t.Context(), "*").Val()
 	assert.Equal(t, []string{poison}, keys, "nothing else is left")
 	assert.Equal(t, 1, r.node.Close(clock.System.Now()), "it is not confirmed")

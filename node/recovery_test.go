@@ -83,7 +83,7 @@ func TestRecoveryWaitsBetweenConnections(t *testing.T) {
 }
 
 // Once the master has answered a handshake, the TTLs of the keys are running, apart from what may arrive late.
-func TestRecoveryDropsWhatHasCertainlyExpired(t *testing.T) {
+func TestRecoveryDropsExpiredCalls(t *testing.T) {
 	t.Parallel()
 	r := recovery{size: maxBatch}
 	unknown, known := anyCall(durable, voted), anyCall(expiringAt(at(5)), voted)

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// refused returns what the node reported of refusals: the text, or "over".
+// refused returns the node's reports of refusals: the text, or "over".
 func (r *rig) refused() (all []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -30,7 +30,7 @@ func (r *rig) refused() (all []string) {
 	return all
 }
 
-// However many releases a master refuses, it is asked a few times a second; and when it accepts one, all follow.
+// A master that refuses many releases gets only a few per second. When it accepts one, all others follow.
 func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 	t.Parallel()
 	for _, msg := range []string{
@@ -59,7 +59,7 @@ func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 				time.Sleep(lasting)
 				assert.LessOrEqual(t, r.m.Count("EVALSHA")-began, 2*int(lasting/time.Second))
 				assert.Greater(t, r.m.Count("EVALSHA")-began, int(lasting/time.Second)/2)
-				require.Len(t, r.refused(), 1, "told once")
+				require.Len(t, r.refused(), 1, "reported once")
 				assert.Contains(t, r.refused()[0], msg)
 
 				r.m.Recover()
@@ -73,9 +73,9 @@ func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 	}
 }
 
-// Of several reasons each has its own probes: a release that is refused for good does not hold up another that was
-// refused for the moment.
-func TestAReasonForRefusalsDoesNotHoldUpAnother(t *testing.T) {
+// Each reason has its own probes, so a release that is refused permanently does not delay one that is refused
+// temporarily.
+func TestReleasesRefusedForDifferentReasonsDoNotDelayEachOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -116,12 +116,12 @@ func TestRefusedReleasesAreGivenUpAndCounted(t *testing.T) {
 	})
 }
 
-// undoable is an acquire that says which script undoes it.
+// undoable returns an acquire that names the script that undoes it.
 func undoable(name string) *node.Op { return acquire(name, "me").UndoneBy(releaseScript) }
 
 const noScripts = "NOPERM this user has no permissions to run the 'evalsha' command"
 
-// assertBarred: the master was not asked, and the error names the right.
+// assertBarred asserts that the master was not asked, and that the error names the right.
 func assertBarred(t *testing.T, v node.Vote, right string) {
 	t.Helper()
 	assert.Equal(t, node.Failed, v.Verdict)
@@ -132,8 +132,7 @@ func assertBarred(t *testing.T, v node.Vote, right string) {
 	assert.True(t, node.Permanent(v.Err))
 }
 
-// The right to run scripts is learned with the connection, in the same round trip as INFO: not even the first lock is
-// set.
+// The handshake checks the right to run scripts in the same round trip as INFO, so not even the first lock is set.
 func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 	t.Parallel()
 	for _, msg := range []string{noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'"} {
@@ -149,14 +148,14 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 					assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
 				}
 				assert.Empty(t, r.executed())
-				require.Len(t, r.refused(), 1, "told once")
-				assert.Equal(t, node.Granted, r.ask(count()).result().Verdict, "all else goes on")
+				require.Len(t, r.refused(), 1, "reported once")
+				assert.Equal(t, node.Granted, r.ask(count()).result().Verdict, "other operations are sent")
 			})
 		})
 	}
 }
 
-// When the right is back the first acquire that comes a second later finds that out, and is sent.
+// The first acquire at least a second after the last probe finds that the right is back, and is sent.
 func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -167,7 +166,7 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 			time.Sleep(time.Second)
 			v := r.ask(undoable("a")).result()
 			assertBarred(t, v, "evalsha")
-			assert.Equal(t, trip, v.Took, "it is asked whether it still refuses")
+			assert.Equal(t, trip, v.Took, "the node probes whether the master still refuses")
 			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
 		}
 		time.Sleep(time.Second)
@@ -183,7 +182,7 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 }
 
 // If a right is taken away while a connection is open, the node finds out at the first release.
-func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
+func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		msg, right string
@@ -222,8 +221,8 @@ func TestAMasterThatRefusesAReleaseIsNotAskedForLocksAnyMore(t *testing.T) {
 	}
 }
 
-// A right that is missing for some keys only, or for a script that no acquire needs, keeps no other lock away.
-func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
+// A right that is missing only for some keys, or for a script that no acquire needs, bars no other lock.
+func TestAMissingRightBarsOnlyWhatNeedsIt(t *testing.T) {
 	t.Parallel()
 	other := node.NewScript("redis.call('TYPE', KEYS[1]) return 1")
 	for name, c := range map[string]struct {
@@ -252,8 +251,8 @@ func TestARightThatIsMissingForSomeThingsBarsNothingElse(t *testing.T) {
 	}
 }
 
-// A new connection shows it, too, for example after the master was restarted with other rights.
-func TestANewConnectionTellsThatScriptsAreAllowedAgain(t *testing.T) {
+// A new connection also shows it, for example after the master was restarted with other rights.
+func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Reply(noScripts, "EVALSHA")
@@ -266,8 +265,8 @@ func TestANewConnectionTellsThatScriptsAreAllowedAgain(t *testing.T) {
 	})
 }
 
-// A probe whose connection breaks decides nothing, and nothing waits for it.
-func TestAProbeOfARightThatIsLostIsRepeated(t *testing.T) {
+// A probe whose connection breaks shows nothing, and no call waits for it.
+func TestALostProbeOfARightIsRepeated(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -284,8 +283,8 @@ func TestAProbeOfARightThatIsLostIsRepeated(t *testing.T) {
 	})
 }
 
-// A proxy may know nothing of scripts without keys. That says nothing about the rights.
-func TestAProxyThatRefusesTheQuestionForTheRightBreaksNothing(t *testing.T) {
+// A proxy may not support scripts without keys. Its error does not concern the rights.
+func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 	t.Parallel()
 	for name, reply := range map[string]string{
 		"an error":      "-ERR invalid number of arguments\r\n",
@@ -306,7 +305,7 @@ func TestAProxyThatRefusesTheQuestionForTheRightBreaksNothing(t *testing.T) {
 				assert.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
 				assert.Equal(t, node.Granted, r.ask(undoable("b")).result().Verdict)
 				if reply == "" {
-					assert.Equal(t, int64(2), srv.dials.Load(), "it connects once more, and does not ask again")
+					assert.Equal(t, int64(2), srv.dials.Load(), "it connects once more, without the check")
 				} else {
 					assert.Equal(t, int64(1), srv.dials.Load())
 				}
@@ -315,7 +314,7 @@ func TestAProxyThatRefusesTheQuestionForTheRightBreaksNothing(t *testing.T) {
 	}
 }
 
-// The refused releases follow the one that the master accepts, also if that one came over the recovery's connection.
+// The refused releases follow the one that the master accepts, even if that one went over the recovery connection.
 func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -334,7 +333,7 @@ func TestRefusedReleasesFollowOneThatWasRecovered(t *testing.T) {
 		v := r.ask(acquire("other", "them")).result()
 		require.Equal(t, node.Granted, v.Verdict, "there is a shared connection")
 		r.m.Del("other", "", "")
-		time.Sleep(2 * timeout) // and no alarm of a deadline that wakes it
+		time.Sleep(2 * timeout) // no deadline wakes the node meanwhile
 		r.m.HangUp(nil)
 		r.eventually(2*time.Second, "all got through", r.gone)
 	})

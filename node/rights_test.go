@@ -91,7 +91,7 @@ func TestRightsAreProbed(t *testing.T) {
 	}
 }
 
-func TestRightsAreBackWithANewConnection(t *testing.T) {
+func TestANewConnectionRestoresRights(t *testing.T) {
 	t.Parallel()
 	var rs rights
 	require.NotNil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)))

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestAScriptGoesOutAsItsDigestOnceTheMasterKnowsIt(t *testing.T) {
+func TestAKnownScriptIsSentAsItsDigest(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		for i := range 10 {
@@ -46,7 +46,7 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 			for _, tk := range tickets {
 				got = append(got, tk.result().Verdict)
 			}
-			// The acquire comes before the release that has to be sent again; nobody may rely on its order.
+			// The release must be sent again, so the acquire after it is executed first. No caller relies on that order.
 			assert.Equal(t, []node.Verdict{node.Granted, node.Denied, node.Granted, node.Denied, node.Denied}, got, "round %d", round)
 			assert.Empty(t, r.m.Get("mine"))
 			assert.Greater(t, r.m.TTL("extended"), time.Second)
@@ -55,7 +55,7 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 	})
 }
 
-func TestAMasterThatForgetsItsScriptsAgainAndAgain(t *testing.T) {
+func TestAMasterMayForgetItsScriptsRepeatedly(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -68,8 +68,8 @@ func TestAMasterThatForgetsItsScriptsAgainAndAgain(t *testing.T) {
 	})
 }
 
-// Sent a second time, it would come behind the release, and set the key again.
-func TestAnExtendWhoseAskerHasGoneIsNotSentAgainAsText(t *testing.T) {
+// A second sending would follow the release and set the key again.
+func TestACanceledExtendIsNotSentAgainAsText(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -92,8 +92,8 @@ func TestAnExtendWhoseAskerHasGoneIsNotSentAgainAsText(t *testing.T) {
 	})
 }
 
-// The same when the asker left with Unknown before the answer came.
-func TestAnExtendThatTimedOutAndIsOverIsNotSentAgainAsText(t *testing.T) {
+// The same for a caller that got Unknown before the reply arrived.
+func TestAnExpiredExtendIsNotSentAgainAsText(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

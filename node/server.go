@@ -63,7 +63,7 @@ type identities struct {
 // learn reads a reply to INFO server, or its error, that was received at now.
 func (m *identities) learn(info string, err error, now time.Time) Server {
 	if err != nil && !refusesInfo(err) {
-		return Server{Err: fmt.Errorf("who answered is not known: %w", err)} // only this time
+		return Server{Err: fmt.Errorf("the server that answered is unknown: %w", err)} // only this time
 	}
 	if err != nil {
 		return Server{Err: &IdentityError{Err: err}}

@@ -12,7 +12,7 @@ import (
 )
 
 // errUnasked is the error of a connection on which a reply arrived that belongs to no command.
-var errUnasked = errors.New("the master replied to something that it was not asked")
+var errUnasked = errors.New("the master sent a reply without a request")
 
 // session is a link over one connection to one server process. go-redis does the handshake (open.go) and is not used
 // afterwards: its pipelines send one batch and wait for its replies, and allocate a command object for every call.
@@ -34,7 +34,7 @@ type session struct {
 var _ link = (*session)(nil)
 
 const (
-	// idleAfter is how long after its last use a connection is checked before the next use. A look into the socket each
+	// idleAfter is how long after its last use a connection is checked before the next use. Checking the socket each
 	// time would cost a lone caller a fifth of its CPU time.
 	idleAfter = time.Second
 	// deadlineSlack is how much earlier than after maxSilence a deadline may pass. Setting a deadline costs more than

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// settled settles calls that were sent at 9 with replies that came at 10, over a connection that ended if err is not
-// nil.
+// settled settles calls that were sent at 9 with replies that arrived at 10. If err is not nil, the connection has
+// ended.
 func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
 	for _, c := range calls {
 		c.f.sent = at(9)
@@ -30,7 +30,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 	for name, c := range map[string]struct {
 		call       *Call
 		reply      reply
-		want       *Vote // but for the server; nil: none yet
+		want       *Vote // without the server; nil: none yet
 		retry      bool  // it is written again, at the head of the queue
 		unanswered bool  // it goes to the recovery
 		ended      bool  // the connection must be closed
@@ -133,8 +133,8 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
 }
 
-// The keys of a release expire for certain once the master has received all that was sent before: it has if it refuses.
-func TestSettlementOfARefusedReleaseLearnsWhenItsKeysExpire(t *testing.T) {
+// A master that refuses a release has received every earlier request, so the TTLs of the keys are running.
+func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	t.Parallel()
 	var s state
 	release, known := anyCall(durable), anyCall(expiringAt(at(20)))

@@ -16,13 +16,13 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// TestStorm breaks the master at random under many callers, and then looks at what a node promises whatever happens:
+// TestStorm breaks the master at random under many callers, and checks the promises of a node that hold under every
+// fault:
 //
 //   - every call has one vote, by its deadline;
-//   - what failed was never executed, what was granted or denied was;
-//   - every durable release is answered: no key is left, soon after the weather has cleared;
-//   - the node finds back by itself, closes when nothing can come late any more, and leaves neither goroutine nor
-//     connection.
+//   - a failed call was never executed, and a granted or denied one was;
+//   - every durable release is answered, so no key is left soon after the faults end;
+//   - the node recovers by itself, closes when nothing can arrive late, and leaves no goroutine and no connection.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(20)
@@ -32,7 +32,7 @@ func TestStorm(t *testing.T) {
 	var counted tally
 	t.Cleanup(func() {
 		for v := node.Unknown; v <= node.Granted; v++ {
-			assert.Positive(t, counted[v].Load(), "the weather was mixed: some were %v", v)
+			assert.Positive(t, counted[v].Load(), "the breakAndHeal was mixed: some were %v", v)
 		}
 	})
 	for seed := range seeds {
@@ -60,7 +60,7 @@ type storm struct {
 // tally counts verdicts.
 type tally [4]atomic.Int64
 
-// attempt is what one caller asked with one token.
+// attempt is the calls of one caller with one token.
 type attempt struct {
 	token                     string
 	acquire, extend, released *ticket
@@ -85,7 +85,7 @@ func (s *storm) run() {
 			}
 		})
 	}
-	s.weather(end)
+	s.breakAndHeal(end)
 	callers.Wait()
 	s.world.Heal()
 
@@ -97,13 +97,13 @@ func (s *storm) run() {
 	began := time.Now()
 	assert.Zero(t, s.node.Close(began.Add(time.Minute)))
 	require.NoError(t, s.group.Wait())
-	assert.Less(t, time.Since(began), lasting+4*time.Second, "what may be on its way is waited for no longer than the storm lasted")
+	assert.Less(t, time.Since(began), lasting+4*time.Second, "late deliveries are awaited no longer than the storm lasted")
 	synctest.Wait()
 	assert.Zero(t, s.world.Open(), "connections")
 	s.judge(attempts)
 }
 
-// attempt takes the name and gives it back, as a lease does.
+// attempt acquires the name and releases it, as a lease does.
 func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 	due := within(time.Duration(5+random.IntN(200)) * time.Millisecond)
 	var over atomic.Bool
@@ -126,8 +126,8 @@ func (s *storm) attempt(random *rand.Rand, token string) *attempt {
 	return a
 }
 
-// weather breaks the master and mends it, until the end.
-func (s *storm) weather(end time.Time) {
+// breakAndHeal breaks the master and heals it, until the end.
+func (s *storm) breakAndHeal(end time.Time) {
 	for time.Now().Before(end) {
 		lasting := time.Duration(s.random.Int64N(int64(2 * time.Second)))
 		switch s.random.IntN(11) {
@@ -165,7 +165,7 @@ func (s *storm) weather(end time.Time) {
 	}
 }
 
-// judge holds the votes against what the master executed.
+// judge compares the votes with what the master executed.
 func (s *storm) judge(attempts []*attempt) {
 	t := s.t
 	set := make(map[string]string) // token: the reply

@@ -36,10 +36,10 @@ func (p *pipe) sendAhead() {
 func (p *pipe) nextAhead(now time.Time) (t task, fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fx.now, t.do = now, doGoOn
+	fx.now, t.do = now, doNothing
 	switch {
 	case p.gap() == 0, !p.mayStream():
-	case p.state.window.stalled(p.conn.silentSince, now): // the next reply goes on
+	case p.state.window.stalled(p.conn.silentSince, now): // settle schedules the next batch
 	case now.Before(p.state.window.opensAt()):
 		p.scheduleNext(&fx)
 	default:

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// assertNotAsked: the node answered at once, because it is suspect.
+// assertNotAsked asserts that the node answered at once, because it is suspect.
 func assertNotAsked(t *testing.T, v node.Vote, cause error) {
 	t.Helper()
 	assert.Equal(t, node.Failed, v.Verdict)
@@ -25,7 +25,7 @@ func assertNotAsked(t *testing.T, v node.Vote, cause error) {
 	require.ErrorIs(t, v.Err, cause)
 }
 
-func TestAMasterThatLetADeadlinePassIsNotAskedAgain(t *testing.T) {
+func TestAMasterThatMissedADeadlineIsNotAskedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -67,7 +67,7 @@ func TestAThawedMasterIsTrustedAtOnce(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatDiedInSilenceIsReplaced(t *testing.T) {
+func TestASilentlyDeadConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -79,7 +79,7 @@ func TestAConnectionThatDiedInSilenceIsReplaced(t *testing.T) {
 		rel := r.ask(release("first", "me"), durably)
 		assert.Equal(t, node.Unknown, rel.result().Verdict)
 		r.eventually(400*time.Millisecond, "the new connection is adopted", func() bool { return !r.node.Suspect() })
-		assert.True(t, old.isClosed(), "and the old one closed")
+		assert.True(t, old.isClosed(), "the old one is closed")
 		v := r.ask(acquire("second", "me")).result()
 		assert.Equal(t, node.Granted, v.Verdict)
 		assert.Equal(t, []string{"suspect", "well"}, r.healthReports())
@@ -87,7 +87,7 @@ func TestAConnectionThatDiedInSilenceIsReplaced(t *testing.T) {
 	}, node.WithDialer(n.Dial))
 }
 
-func TestAConnectionThatDiedInSilenceIsReplacedThoughNothingWaits(t *testing.T) {
+func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -106,8 +106,8 @@ func TestAConnectionThatDiedInSilenceIsReplacedThoughNothingWaits(t *testing.T) 
 	}, node.WithDialer(n.Dial))
 }
 
-// A steady stream of releases must not put off the probe: each of them expires, and none says anything new.
-func TestExpiringReleasesDoNotPutOffTheProbe(t *testing.T) {
+// A steady stream of expiring releases must not postpone the probe.
+func TestExpiringReleasesDoNotPostponeTheProbe(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -129,7 +129,7 @@ func TestExpiringReleasesDoNotPutOffTheProbe(t *testing.T) {
 	}, node.WithDialer(n.Dial))
 }
 
-func TestABlackHoleThatEnds(t *testing.T) {
+func TestAMasterIsReachedAgainAfterABlackHole(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{time.Second, 10 * time.Second, 45 * time.Second} {
 		t.Run(lasting.String(), func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestARefusedPortFailsAtOnce(t *testing.T) {
 	})
 }
 
-func TestARefusingMasterIsTriedFromTimeToTime(t *testing.T) {
+func TestAMasterThatRefusesConnectionsIsTriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Refuse()
@@ -207,7 +207,7 @@ func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 	}
 }
 
-// If releases are the only requests, they alone must find the master again.
+// If releases are the only requests, they must probe the master.
 func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -223,7 +223,7 @@ func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	})
 }
 
-func TestOneCallTriesASuspectAndTheOthersDoNotWaitForIt(t *testing.T) {
+func TestOneCallProbesASuspectAndOthersDoNotWait(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.BlackHole()
@@ -241,7 +241,7 @@ func TestOneCallTriesASuspectAndTheOthersDoNotWaitForIt(t *testing.T) {
 	})
 }
 
-func TestAResetConnectionIsNoSuspicion(t *testing.T) {
+func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)
@@ -261,8 +261,8 @@ func TestAResetConnectionIsNoSuspicion(t *testing.T) {
 	})
 }
 
-// A server, or a proxy, that accepts connections and says who it is, but hangs up on every operation.
-func TestAServerThatAlwaysHangsUpIsNotAskedInAHurry(t *testing.T) {
+// The server accepts connections and identifies itself, but hangs up on every operation.
+func TestAServerThatAlwaysHangsUpIsTriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		srv := &scripted{answer: func(args []string) (string, bool) { return "", true }}
@@ -278,14 +278,14 @@ func TestAServerThatAlwaysHangsUpIsNotAskedInAHurry(t *testing.T) {
 	})
 }
 
-func TestSuspectErrorsSayHow(t *testing.T) {
+func TestSuspectErrorIncludesTheFailure(t *testing.T) {
 	t.Parallel()
 	err := error(&node.SuspectError{Err: errors.New("no route")})
 	assert.EqualError(t, err, "not asked, it failed a moment ago: no route")
 }
 
-// Thousands of calls may have gathered while nobody knew. Each would be looked at again at every other's deadline.
-func TestWhatWaitsForAMasterFailsWhenItBecomesSuspect(t *testing.T) {
+// Thousands of calls may wait when the failure is noticed. Each of their deadlines would cost a look through all.
+func TestQueuedCallsFailWhenAMasterBecomesSuspect(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -300,7 +300,7 @@ func TestWhatWaitsForAMasterFailsWhenItBecomesSuspect(t *testing.T) {
 		assert.True(t, v.Unsent)
 		var suspect *node.SuspectError
 		require.ErrorAs(t, v.Err, &suspect)
-		assert.Equal(t, timeout, v.Took, "with the first, not at its own deadline")
+		assert.Equal(t, timeout, v.Took, "it fails with the first call, not at its own deadline")
 		assert.False(t, undo.voted(), "a release waits")
 		r.m.Thaw()
 		assert.True(t, undo.result().Answered())

@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// listenTLS serves a master that speaks TLS with that certificate, and returns its address.
+// listenTLS starts a master that uses TLS with that certificate, and returns its address.
 func listenTLS(t *testing.T, c *tls.Config) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
@@ -84,7 +84,7 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 	}
 }
 
-// What keeps a TLS connection from coming about may also pass.
+// Most failures of a TLS handshake are temporary.
 func TestATLSConnectionThatBreaksIsNoPermanentError(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,7 +146,7 @@ func TestTLSConfigurations(t *testing.T) {
 				before := tt.config.Clone()
 				opts = append(opts, node.WithTLSConfig(tt.config))
 				defer func() {
-					assert.Equal(t, before.ServerName, tt.config.ServerName, "the caller's is not changed")
+					assert.Equal(t, before.ServerName, tt.config.ServerName, "the caller's configuration is not changed")
 					assert.Equal(t, before.InsecureSkipVerify, tt.config.InsecureSkipVerify)
 				}()
 			}
@@ -181,7 +181,7 @@ func TestATLSConfigurationIsCopied(t *testing.T) {
 	}
 }
 
-func TestTLSConfigurationsThatCannotBeUsed(t *testing.T) {
+func TestInvalidTLSConfigurations(t *testing.T) {
 	t.Parallel()
 	client := redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1})
 	t.Cleanup(func() { _ = client.Close() })
@@ -208,8 +208,8 @@ func TestTLSConfigurationsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A wrapped client's server that answers a PING with something else is no Redis.
-func TestAWrappedClientsServerThatIsNoRedis(t *testing.T) {
+// The server of a wrapped client that does not answer PING with PONG is not Redis.
+func TestAWrappedServerThatIsNotRedis(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

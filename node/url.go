@@ -18,10 +18,11 @@ func parse(rawURL string) (*redis.Options, error) {
 	}
 	shown, bare, secret := redact(rawURL)
 	if secret {
-		// The error may quote as the host what is half of a password. So this takes the error of the redacted URL.
+		// The error may quote half of a password as the host. So the error of the redacted URL replaces it.
 		if _, err = parseURL(bare); err == nil {
 			err = errors.New("the user, the password or the port cannot be read: " +
-				"it should look like redis://user:password@host:6379, with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
+				"it should look like redis://user:password@host:6379, " +
+				"with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
 		}
 	}
 	return nil, fmt.Errorf("redlock: master %q: %w", shown, err)
@@ -89,7 +90,7 @@ func parseURL(rawURL string) (*redis.Options, error) {
 	}
 	if o.MaxRetries > 0 {
 		return nil, fmt.Errorf("max_retries=%d: it must be left out: "+
-			"a client that repeats SET NX by itself reads its own key as somebody else's", o.MaxRetries)
+			"a client that repeats SET NX by itself takes its own key for another client's", o.MaxRetries)
 	}
 	if o.Network == "" {
 		o.Network = "tcp"

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// FuzzOpen: whatever a URL is, Open neither panics nor shows a password that stands before the @, or a query.
+// FuzzOpen checks that Open neither panics nor shows a password before the @, or a query, for any URL.
 func FuzzOpen(f *testing.F) {
 	for _, url := range []string{
 		"redis://10.0.0.1", "rediss://me:SECRET@10.0.0.1:6379/0?db=1", "unix://me:SECRET@/run/redis.sock?db=x", "http://SECRET@", "redis://%zz@",

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// opaque is a tunnel's connection: nobody can look into it, and it supports no deadlines.
+// opaque is the connection of a tunnel: its socket cannot be checked, and it supports no deadlines.
 type opaque struct{ net.Conn }
 
 var errNoDeadline = errors.New("deadlines are not supported")
@@ -58,7 +58,7 @@ func TestAnIdleTunnelThatWasClosedCostsNoCall(t *testing.T) {
 			assert.Equal(t, node.Granted, a.result().Verdict, "%v", a.vote.Err)
 			assert.Equal(t, node.Granted, b.result().Verdict, "%v", b.vote.Err)
 		}
-		assert.Empty(t, r.healthReports(), "that says nothing about the master")
+		assert.Empty(t, r.healthReports(), "the master is not suspect")
 		assert.Equal(t, 4, r.m.ConnsEver())
 		time.Sleep(time.Minute)
 		assert.Equal(t, 4, r.m.Count("EVALSHA"), "no release is repeated, since no call was in doubt")
@@ -82,8 +82,7 @@ func TestABusyTunnelIsNotVerified(t *testing.T) {
 	})
 }
 
-// A PING that gets no answer holds up the calls no longer than their deadlines, and they are certain not to be
-// executed.
+// A PING without a reply delays calls no longer than their deadlines. They are certainly not executed.
 func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
@@ -103,7 +102,7 @@ func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 	})
 }
 
-// What was asked while the PING was under way goes out behind it, in one batch.
+// Calls that arrive while a PING is in flight are sent after it, in one batch.
 func TestCallsWaitForThePing(t *testing.T) {
 	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
@@ -121,7 +120,7 @@ func TestCallsWaitForThePing(t *testing.T) {
 	})
 }
 
-// A connection that nobody has used since it was made may have been closed, too.
+// The server may also have closed a connection that was never used.
 func TestAnUnusedTunnelIsVerified(t *testing.T) {
 	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
@@ -154,18 +153,18 @@ func TestCloseEndsAPingThatGetsNoAnswer(t *testing.T) {
 	})
 }
 
-func TestATunnelsListenerHears(t *testing.T) {
+func TestListenWorksOverATunnel(t *testing.T) {
 	t.Parallel()
 	inTunnel(t, func(t *testing.T, r *rig) {
 		l := r.listen(channel)
-		r.eventually(time.Second, "the subscription begins", func() bool { return l.heard.Load() == 1 })
+		r.eventually(time.Second, "the subscription begins", func() bool { return l.notified.Load() == 1 })
 		r.publish(channel)
-		r.eventually(time.Second, "a message", func() bool { return l.heard.Load() == 2 })
+		r.eventually(time.Second, "a message", func() bool { return l.notified.Load() == 2 })
 	})
 }
 
-// A wrapped client's pool holds several connections, all of which the server closed while they were idle. go-redis
-// cannot look into those of a simulated network, as it cannot look into TLS.
+// The server closed all idle connections in the pool of a wrapped client. go-redis cannot check those of a simulated
+// network, just as it cannot check TLS connections.
 func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 	t.Parallel()
 	for name, adjust := range map[string]func(*redis.Options){
@@ -197,7 +196,7 @@ func TestIdleConnectionsOfAWrappedClientThatWereClosedCostNoCall(t *testing.T) {
 	}
 }
 
-// fill has a client's pools hold as many connections as they can.
+// fill makes a client's pools open as many connections as they may.
 func fill(t *testing.T, c *redis.Client) {
 	t.Helper()
 	all := func(n int, ping func() error) {
@@ -221,7 +220,7 @@ func fill(t *testing.T, c *redis.Client) {
 	require.EqualValues(t, c.Options().PoolSize, c.PoolStats().IdleConns)
 }
 
-// A wrapped client that is silent holds up a call no longer than its deadline.
+// A wrapped client that is silent delays a call no longer than the call's deadline.
 func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {

@@ -14,8 +14,8 @@ const (
 	Unknown Verdict = iota
 	// Failed means that the operation was certainly not executed.
 	Failed
-	// Denied means that the operation was executed and found another token than its own, or none where it needed its
-	// own.
+	// Denied means that the operation was executed and had no effect: it found another token than its own, or no token
+	// where it needed its own.
 	Denied
 	// Granted means that the operation was executed and had its effect.
 	Granted

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// addReplies adds replies as they come over the wire.
+// addReplies adds encoded replies.
 func addReplies(f *testing.F) {
 	f.Helper()
 	for _, reply := range []string{
@@ -24,8 +24,7 @@ func addReplies(f *testing.F) {
 	}
 }
 
-// assertVote checks what holds for every vote of a reply: Unknown has an error, and nothing else has one. A reply never
-// shows that nothing was executed.
+// assertVote checks what holds for every vote on a reply: only Unknown has an error, and the verdict is never Failed.
 func assertVote(t *testing.T, v node.Vote) {
 	t.Helper()
 	assert.NotEqual(t, node.Failed, v.Verdict)

@@ -22,7 +22,7 @@ const (
 	gap = far / 8
 )
 
-// times is when batches came, counted from the first.
+// times returns when batches arrived, counted from the first.
 func (r *rig) times() (all []time.Duration) {
 	var first, last time.Time
 	for _, e := range r.executed() {
@@ -37,7 +37,7 @@ func (r *rig) times() (all []time.Duration) {
 	return all
 }
 
-func TestBatchesToAFarMasterOverlapAtAPace(t *testing.T) {
+func TestBatchesToAFarMasterAreSpaced(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
@@ -45,13 +45,13 @@ func TestBatchesToAFarMasterOverlapAtAPace(t *testing.T) {
 		var all []*ticket
 		for i := range 200 {
 			all = append(all, r.ask(acquire(fmt.Sprint("name-", i), token(i)), within(time.Second)))
-			synctest.Wait() // the first is not kept until the second comes
+			synctest.Wait() // the first does not wait for the second
 			time.Sleep(far / 200)
 		}
 		for _, tk := range all {
 			v := tk.result()
 			require.Equal(t, node.Granted, v.Verdict)
-			assert.LessOrEqual(t, v.Took, far+gap, "it waits for the next batch to leave, not for a reply")
+			assert.LessOrEqual(t, v.Took, far+gap, "it waits for the next batch, not for a reply")
 		}
 		var want []time.Duration
 		for i := range 9 {
@@ -62,7 +62,7 @@ func TestBatchesToAFarMasterOverlapAtAPace(t *testing.T) {
 	})
 }
 
-func TestALoneCallToAFarMasterWaitsForNoPace(t *testing.T) {
+func TestALoneCallToAFarMasterIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
@@ -70,7 +70,7 @@ func TestALoneCallToAFarMasterWaitsForNoPace(t *testing.T) {
 		for i := range 3 {
 			assert.Equal(t, far, r.ask(acquire("a", token(i))).result().Took)
 		}
-		// And one that comes when the last batch left long enough ago.
+		// The same for a call when the last batch was sent long enough ago.
 		first := r.ask(acquire("b", token(0)))
 		time.Sleep(gap)
 		assert.Equal(t, far, r.ask(acquire("c", token(0))).result().Took)
@@ -112,7 +112,7 @@ func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
 	})
 }
 
-// lateConn returns from writing late, and notices who writes meanwhile.
+// lateConn returns late from Write, and notices concurrent writes.
 type lateConn struct {
 	net.Conn
 	late          *atomic.Bool
@@ -131,7 +131,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Whoever sends a batch along may come back from it after all the replies are in.
+// A goroutine may return from writing a batch after all replies have arrived.
 func TestTwoNeverWriteAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestTwoNeverWriteAtOnce(t *testing.T) {
 		first := r.ask(acquire("a", "1"), within(time.Second))
 		time.Sleep(gap)
 		late.Store(true)
-		second := r.ask(acquire("b", "2"), within(time.Second)) // is sent along
+		second := r.ask(acquire("b", "2"), within(time.Second)) // is sent while the first is outstanding
 		time.Sleep(gap)
 		require.False(t, late.Load())
 		third := r.ask(acquire("c", "3"), within(time.Second))
@@ -159,8 +159,8 @@ func TestTwoNeverWriteAtOnce(t *testing.T) {
 	})
 }
 
-// A way may become longer: a round trip of long ago says nothing of it.
-func TestAMasterThatIsFarNowWasNotAlways(t *testing.T) {
+// The network path may become longer. An old round trip does not count then.
+func TestAMasterThatBecomesFarGetsSpacedBatches(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()
@@ -176,7 +176,7 @@ func TestAMasterThatIsFarNowWasNotAlways(t *testing.T) {
 			}
 			return slowest
 		}
-		assert.Greater(t, together(), far+gap, "it seems to be near")
+		assert.Greater(t, together(), far+gap, "the old round trip still counts")
 		for range 3 {
 			time.Sleep(10 * time.Second)
 			r.ask(acquire("now and then", "x")).result()
@@ -185,8 +185,8 @@ func TestAMasterThatIsFarNowWasNotAlways(t *testing.T) {
 	})
 }
 
-// What is sent to it would lie there until it wakes.
-func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
+// More batches would only fill its socket buffer.
+func TestNoMoreBatchesGoToASilentFarMaster(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
@@ -205,11 +205,11 @@ func TestAFarMasterThatFellSilentIsSentNoMore(t *testing.T) {
 		}
 		r.m.Thaw()
 		r.eventually(time.Second, "nothing is left", func() bool { return len(r.executed()) > 0 && r.gone() })
-		assert.Less(t, r.m.Count("SET"), 60, "those of two round trips, and the first")
+		assert.Less(t, r.m.Count("SET"), 60, "the batches of two round trips, and the first")
 	})
 }
 
-func TestWhatOverlapsWhenAConnectionBreaksIsUnknown(t *testing.T) {
+func TestOverlappingBatchesAreUnknownWhenTheConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 0)
@@ -222,7 +222,7 @@ func TestWhatOverlapsWhenAConnectionBreaksIsUnknown(t *testing.T) {
 		rel := r.ask(release("name-0", token(0)), durably, within(10*time.Second))
 		time.Sleep(gap / 2)
 		r.m.Crash()
-		for _, tk := range all[5:] { // those before have reached it
+		for _, tk := range all[5:] { // the earlier ones have reached the master
 			v := tk.result()
 			assert.Equal(t, node.Unknown, v.Verdict)
 			require.Error(t, v.Err)

@@ -58,7 +58,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		label = o.Addr
 		if label == failoverAddr && s.name == "" {
 			return nil, errors.New("redlock: " +
-				"a failover client has no address that would tell it from others: name it with node.WithName")
+				"a failover client has no address to identify it: name it with node.WithName")
 		}
 	case *redis.ClusterClient:
 		if c == nil {
@@ -94,12 +94,12 @@ var errNoClient = errors.New("redlock: Wrap needs a client")
 func checkRetries(label string, readTimeout time.Duration, name string, retries int) error {
 	if retries > 0 || retries < -1 {
 		return fmt.Errorf("redlock: master %s: %s is %d: set it to -1: "+
-			"a client that repeats SET NX by itself reads its own key as somebody else's",
+			"a client that repeats SET NX by itself takes its own key for another client's",
 			label, name, retries)
 	}
 	if readTimeout <= 0 {
 		return fmt.Errorf("redlock: master %s: ReadTimeout is off: "+
-			"set one, a silent connection would be waited for for ever", label)
+			"set one, because a silent connection would block its requests forever", label)
 	}
 	return nil
 }

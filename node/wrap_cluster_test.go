@@ -23,7 +23,7 @@ type shards struct {
 	*rig
 	client *redis.ClusterClient
 	all    []*simnet.Master
-	names  int // that were asked for
+	names  int // how many names were acquired
 }
 
 // inShards runs f with a Cluster whose masters have been up for a day.
@@ -56,7 +56,7 @@ func inShards(t *testing.T, f func(t *testing.T, s *shards)) {
 	})
 }
 
-// vote asks for a new name with a window.
+// vote acquires a new name, with a restart window.
 func (s *shards) vote(d time.Duration) node.Vote {
 	s.t.Helper()
 	s.names++
@@ -88,7 +88,7 @@ func TestAClusterIsAsYoungAsItsYoungestShard(t *testing.T) {
 	}
 }
 
-// Whichever shard answers first, it is the same Cluster.
+// The Cluster is the same, no matter which shard answers first.
 func TestTheIdentityOfAClusterDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	t.Parallel()
 	inShards(t, func(t *testing.T, s *shards) {
@@ -117,7 +117,7 @@ func TestTheIdentityOfAClusterDoesNotDependOnTheOrderOfAnswers(t *testing.T) {
 	})
 }
 
-func TestAShardThatDoesNotSayWhoItIs(t *testing.T) {
+func TestAShardWithoutIdentity(t *testing.T) {
 	t.Parallel()
 	for name, hide := range map[string]func(m *simnet.Master){
 		"no run_id":     func(m *simnet.Master) { m.Info("run_id", "") },
@@ -144,7 +144,7 @@ func TestAShardThatDoesNotSayWhoItIs(t *testing.T) {
 	}
 }
 
-// After an idle time each shard has connections that it closed. No call meets one, whichever shard it is for.
+// After an idle time each shard has closed its connections. No call of any shard uses a closed one.
 func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 	t.Parallel()
 	inShards(t, func(t *testing.T, s *shards) {
@@ -170,7 +170,7 @@ func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 	})
 }
 
-// fill has the pool of each shard hold as many connections as it can.
+// fill makes the pool of each shard open as many connections as it may.
 func (s *shards) fill() {
 	s.t.Helper()
 	size := s.client.Options().PoolSize

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// A release whose first attempt failed goes on until the master answers, whatever happens in between.
+// A release whose first attempt failed is repeated until the master answers, under every fault.
 func TestAReleaseOverAWrappedClientIsRepeatedUntilTheMasterAnswers(t *testing.T) {
 	t.Parallel()
 	const down = 5 * time.Second

@@ -18,29 +18,29 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// line is the way of a wrapped client to a scripted server. What a test stores applies from then on.
-type line struct {
+// netPath is the network between a wrapped client and a scripted server. A test may change its faults at any time.
+type netPath struct {
 	scripted
 	refused atomic.Bool  // dials fail
 	cut     atomic.Int64 // a write ends after so many bytes, with a reset; 0: it does not
 	resets  atomic.Bool  // the end of a connection is a reset
 }
 
-func (l *line) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (l *netPath) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if l.refused.Load() {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	c, err := l.scripted.dial(ctx, network, addr)
-	return lineConn{c, l}, err
+	return pathConn{c, l}, err
 }
 
-type lineConn struct {
+type pathConn struct {
 	net.Conn
-	line *line
+	netPath *netPath
 }
 
-func (c lineConn) Write(p []byte) (int, error) {
-	most := int(c.line.cut.Load())
+func (c pathConn) Write(p []byte) (int, error) {
+	most := int(c.netPath.cut.Load())
 	if most == 0 {
 		return c.Conn.Write(p)
 	}
@@ -49,18 +49,18 @@ func (c lineConn) Write(p []byte) (int, error) {
 	return n, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
 }
 
-func (c lineConn) Read(p []byte) (int, error) {
+func (c pathConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err != nil && c.line.resets.Load() {
+	if err != nil && c.netPath.resets.Load() {
 		err = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	}
 	return n, err
 }
 
-// onLine runs f with a wrapped client of a scripted server, which answers +OK to what is not about the name "a".
-func onLine(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, l *line, r *rig, c *redis.Client)) {
+// onPath runs f with a wrapped client of a scripted server, which answers +OK to commands that do not name "a".
+func onPath(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, l *netPath, r *rig, c *redis.Client)) {
 	t.Helper()
-	l := &line{}
+	l := &netPath{}
 	l.answer = func(args []string) (string, bool) { return standard(args), false }
 	o := &redis.Options{
 		Addr: "10.9.9.9:6379", Dialer: l.dial, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, PipelinePoolSize: -1,
@@ -92,7 +92,7 @@ func standard(args []string) string {
 }
 
 // hangsUpAt answers a command about the name "a" with the beginning of a reply, and hangs up.
-func (l *line) hangsUpAt(reply string) {
+func (l *netPath) hangsUpAt(reply string) {
 	l.answer = func(args []string) (string, bool) {
 		if len(args) > 1 && args[1] == "a" {
 			return reply, true
@@ -101,8 +101,8 @@ func (l *line) hangsUpAt(reply string) {
 	}
 }
 
-// A client that had no connection sent nothing. One that wrote something does not know what became of it.
-func TestWhatAWrappedClientHasCertainlyNotSent(t *testing.T) {
+// A client that had no connection sent nothing. If it wrote something, the master may have executed it.
+func TestWhichCallsAWrappedClientHasNotSent(t *testing.T) {
 	t.Parallel()
 	// noneIdle makes the next batch need a new connection.
 	noneIdle := func(o *redis.Options) { o.ConnMaxIdleTime = 100 * time.Millisecond }
@@ -114,18 +114,18 @@ func TestWhatAWrappedClientHasCertainlyNotSent(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		adjust func(*redis.Options)
-		fault  func(t *testing.T, l *line, c *redis.Client)
+		fault  func(t *testing.T, l *netPath, c *redis.Client)
 		unsent bool
 		is     error
 		real   bool // in real time: go-redis keeps the timers of this wait for all clients of the process
 	}{
 		"the dial is refused": {
 			adjust: noneIdle, unsent: true, is: syscall.ECONNREFUSED,
-			fault: func(_ *testing.T, l *line, _ *redis.Client) { l.refused.Store(true) },
+			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.refused.Store(true) },
 		},
 		"the handshake is refused": {
 			adjust: func(o *redis.Options) { noneIdle(o); o.Password = "secret" }, unsent: true,
-			fault: func(_ *testing.T, l *line, _ *redis.Client) {
+			fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 				l.answer = func(args []string) (string, bool) {
 					if strings.EqualFold(args[0], "auth") {
 						return "-WRONGPASS invalid username-password pair or user is disabled.\r\n", false
@@ -136,34 +136,34 @@ func TestWhatAWrappedClientHasCertainlyNotSent(t *testing.T) {
 		},
 		"the pool has no connection in time": {
 			unsent: true, is: redis.ErrPoolTimeout, real: true,
-			fault: func(t *testing.T, _ *line, c *redis.Client) { t.Helper(); lent(t, c) },
+			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
 		},
 		"the pool may make no connection": {
 			adjust: func(o *redis.Options) { o.PoolSize, o.MaxActiveConns = 2, 1 }, unsent: true, is: redis.ErrPoolExhausted,
-			fault: func(t *testing.T, _ *line, c *redis.Client) { t.Helper(); lent(t, c) },
+			fault: func(t *testing.T, _ *netPath, c *redis.Client) { t.Helper(); lent(t, c) },
 		},
 		"a write is cut off": {
 			is:    syscall.EPIPE,
-			fault: func(_ *testing.T, l *line, _ *redis.Client) { l.cut.Store(60) },
+			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.cut.Store(60) },
 		},
 		"a reset after the server read it": {
 			is: syscall.ECONNRESET,
-			fault: func(_ *testing.T, l *line, _ *redis.Client) {
+			fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 				l.resets.Store(true)
 				l.hangsUpAt("")
 			},
 		},
-		"an end after the server read it": {fault: func(_ *testing.T, l *line, _ *redis.Client) { l.hangsUpAt("") }},
-		"an end inside a status":          {fault: func(_ *testing.T, l *line, _ *redis.Client) { l.hangsUpAt("+O") }},
-		"an end inside a string":          {fault: func(_ *testing.T, l *line, _ *redis.Client) { l.hangsUpAt("$2\r\nO") }},
-		"an end inside a list": {fault: func(_ *testing.T, l *line, _ *redis.Client) {
+		"an end after the server read it": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("") }},
+		"an end inside a status":          {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("+O") }},
+		"an end inside a string":          {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("$2\r\nO") }},
+		"an end inside a list": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 			l.hangsUpAt("*2\r\n+OK\r\n")
 		}},
-		"a reset inside a list of numbers": {fault: func(_ *testing.T, l *line, _ *redis.Client) {
+		"a reset inside a list of numbers": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 			l.resets.Store(true)
 			l.hangsUpAt("*2\r\n:1\r\n")
 		}},
-		"no answer": {fault: func(_ *testing.T, l *line, _ *redis.Client) {
+		"no answer": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 			l.answer = func(args []string) (string, bool) {
 				if len(args) > 1 && args[1] == "a" {
 					return "", false
@@ -180,12 +180,12 @@ func TestWhatAWrappedClientHasCertainlyNotSent(t *testing.T) {
 				t.Parallel()
 				test := func(t *testing.T) {
 					t.Helper()
-					onLine(t, c.adjust, func(t *testing.T, l *line, r *rig, client *redis.Client) {
+					onPath(t, c.adjust, func(t *testing.T, l *netPath, r *rig, client *redis.Client) {
 						t.Helper()
 						r.slack = time.Second
 						require.Equal(t, node.Granted, r.ask(acquire("b", "me"), within(patient)).result().Verdict)
 						if !c.real {
-							time.Sleep(500 * time.Millisecond) // less than what has the client verified first
+							time.Sleep(500 * time.Millisecond) // too short for a PING to come first
 						}
 						c.fault(t, l, client)
 						v := r.ask(op, within(2*time.Second)).result()

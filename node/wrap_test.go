@@ -15,7 +15,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestWrapTakesAClientWhoseOptionsKeepTheRules(t *testing.T) {
+func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
 	t.Parallel()
 	off := time.Duration(-1)
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestWrapTakesAClientWhoseOptionsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestAFailoverClientGoesByTheNameItIsGiven(t *testing.T) {
+func TestAFailoverClientNeedsAName(t *testing.T) {
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1})
 	defer c.Close()
 	n, err := node.Wrap(c, node.WithName("m"))
@@ -76,7 +76,7 @@ func TestAFailoverClientGoesByTheNameItIsGiven(t *testing.T) {
 	assert.Zero(t, n.Close(time.Now()))
 }
 
-// inBubbleWrapped is inBubble with a client of somebody else's.
+// inBubbleWrapped is inBubble with a wrapped client.
 func inBubbleWrapped(t *testing.T, adjust func(*redis.Options), f func(t *testing.T, r *rig, c *redis.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,17 +106,17 @@ func TestAWrappedClientVotes(t *testing.T) {
 		assert.Equal(t, node.Denied, r.ask(acquire("a", "another"), window(guarded)).result().Verdict)
 		assert.Equal(t, node.Granted, r.ask(release("a", "me"), durably).result().Verdict)
 		l := r.listen(channel)
-		r.eventually(100*time.Millisecond, "it listens", func() bool { return l.heard.Load() == 1 })
+		r.eventually(100*time.Millisecond, "it listens", func() bool { return l.notified.Load() == 1 })
 		r.publish(channel)
 		time.Sleep(time.Millisecond)
-		assert.EqualValues(t, 2, l.heard.Load())
+		assert.EqualValues(t, 2, l.notified.Load())
 		r.node.Close(time.Now().Add(time.Second))
 		require.NoError(t, r.group.Wait())
 		require.NoError(t, c.Set(context.Background(), "mine", "still", 0).Err(), "the client stays its owner's")
 	})
 }
 
-// A node that is wrapped, the server process is another, and the client knows nothing of it.
+// The server process is replaced, and the wrapped client does not notice.
 func TestAWrappedClientNoticesARestart(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
@@ -125,7 +125,7 @@ func TestAWrappedClientNoticesARestart(t *testing.T) {
 		r.m.Restart()
 		began := time.Now()
 		for time.Since(began) <= guarded {
-			_ = c.Ping(context.Background()).Err() // its owner uses it: the connection is a new one by now
+			_ = c.Ping(context.Background()).Err() // the client's owner uses it, so it has a new connection
 			v := r.ask(acquire(time.Now().String(), "me"), window(guarded)).result()
 			require.NotEqual(t, node.Granted, v.Verdict, "%v after the restart", time.Since(began))
 			time.Sleep(200 * time.Millisecond)
@@ -190,7 +190,7 @@ func TestAWrappedClientsFailures(t *testing.T) {
 	})
 }
 
-// The password is changed while the client runs: go-redis returns the refusal of the handshake, and leaves the commands
+// The password is changed while the client runs. go-redis returns the refusal of the handshake, but leaves the commands
 // of the batch without an error, as if they had been answered.
 func TestARefusedHandshakeIsNoGrant(t *testing.T) {
 	t.Parallel()
@@ -213,7 +213,7 @@ func TestARefusedHandshakeIsNoGrant(t *testing.T) {
 	})
 }
 
-func TestAWrappedClientMayNotAskWhoItIs(t *testing.T) {
+func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.m.Reply("NOPERM this user has no permissions to run the 'info' command", "INFO")
@@ -226,21 +226,21 @@ func TestAWrappedClientMayNotAskWhoItIs(t *testing.T) {
 	})
 }
 
-// INFO that fails for another reason says nothing of whether it may be asked.
-func TestAWrappedServerThatCannotSayWhoItIsYetIsNoPermanentFailure(t *testing.T) {
+// An INFO that fails for another reason may be allowed.
+func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
-		assert.Equal(t, node.Unknown, v.Verdict, "who granted it is not known")
+		assert.Equal(t, node.Unknown, v.Verdict, "the server is unknown")
 		require.ErrorContains(t, v.Err, "LOADING")
 		assert.False(t, node.Permanent(v.Err))
 		assert.Equal(t, node.Granted, r.ask(acquire("b", "me"), window(guarded)).result().Verdict)
 	})
 }
 
-// Close cannot end a command on a client that is not the node's, but it keeps its own deadline.
-func TestCloseOfAWrappedClientThatBlocks(t *testing.T) {
+// Close cannot end a command on a wrapped client, but it keeps its own deadline.
+func TestCloseOfABlockedWrappedClientIsBounded(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
 		r.warm()
