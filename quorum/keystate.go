@@ -19,7 +19,7 @@ type presence uint8
 
 const (
 	unsent  presence = iota // nothing was written to the node
-	absent                  // the node reported that it does not have them
+	absent                  // the node does not have them; the release asks it all the same
 	present                 // the node reported that it has them
 	unclear                 // the node may have them, or may still get them
 )
@@ -67,6 +67,15 @@ func (l *Lease) keysOn(index int) presence {
 	return l.states[index].now()
 }
 
+// dropped records that a node dropped an operation because the lease is being released. The release then asks the node,
+// as it does if the node drops the operation later. If it skipped the node, the answer of a node that works would be
+// missing from its majority.
+func (s *keyState) dropped() {
+	if s.keys == unsent {
+		s.keys = absent
+	}
+}
+
 // recorder records the votes of a round in the states of a lease, also those that arrive after the decision.
 type recorder struct {
 	lease  *Lease
@@ -76,7 +85,11 @@ type recorder struct {
 
 func (rec *recorder) Vote(index int, v node.Vote) {
 	rec.lease.mu.Lock()
-	rec.record(&rec.lease.states[index], v)
+	s := &rec.lease.states[index]
+	rec.record(s, v)
+	if v.Unsent && rec.lease.released.Load() {
+		s.dropped()
+	}
 	rec.lease.mu.Unlock()
 	rec.round.Vote(index, v)
 }

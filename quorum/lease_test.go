@@ -237,6 +237,55 @@ func TestReleaseReturnsWhatAMajorityAnswered(t *testing.T) {
 	}
 }
 
+// TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease makes two of five nodes drop an operation after the
+// release has begun and before it has asked them. With a third node frozen, their answers are needed for the majority.
+func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		dropped string     // the operation
+		acquire *node.Vote // of the two nodes; nil: not answered yet
+	}{
+		{"acquire", nil},
+		{"extend", unsent()},
+	} {
+		t.Run(tt.dropped, func(t *testing.T) {
+			t.Parallel()
+			q, fakes := council(t, 5)
+			frozen, granting, dropping := fakes[0], fakes[:3], fakes[3:]
+			for _, f := range granting {
+				f.answers(granted())
+			}
+			for _, f := range dropping {
+				f.answers(tt.acquire)
+			}
+			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+			require.NoError(t, err)
+			for _, f := range dropping {
+				f.script = nil
+			}
+			if tt.dropped == "extend" {
+				lease.Extend(func(err error) { require.NoError(t, err) })
+			}
+
+			frozen.script = func(string) *node.Vote { // called when the release asks the first node
+				for _, f := range dropping {
+					require.True(t, f.asked(tt.dropped)[0].Canceled.Load())
+					f.vote(t, tt.dropped, &node.Vote{Verdict: node.Failed, Err: node.ErrDropped, Unsent: true})
+				}
+				return nil
+			}
+			done, result := newDone(t)
+			lease.Release(false, ignoringSubscribers(done))
+			for _, f := range dropping {
+				f.vote(t, "release", denied())
+			}
+			require.ErrorIs(t, result(), errOpen)
+			frozen.vote(t, "release", unknown())
+			require.NoError(t, result())
+		})
+	}
+}
+
 func TestReleaseReturnsAtTheMajority(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 5)
