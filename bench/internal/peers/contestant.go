@@ -80,7 +80,7 @@ func Pick(all []*Contestant, list string) ([]*Contestant, error) {
 	names := strings.Split(list, ",")
 	var picked []*Contestant
 	for _, c := range all {
-		if i := slices.Index(names, c.Name); i >= 0 {
+		if i := slices.IndexFunc(names, func(n string) bool { return n == c.Name || n == Label(c.Name) }); i >= 0 {
 			picked = append(picked, c)
 			names = slices.Delete(names, i, i+1)
 		}
@@ -101,5 +101,7 @@ func Filter(all []*Contestant, list string) []*Contestant {
 		return all
 	}
 	names := strings.Split(list, ",")
-	return slices.DeleteFunc(slices.Clone(all), func(c *Contestant) bool { return !slices.Contains(names, c.Name) })
+	return slices.DeleteFunc(slices.Clone(all), func(c *Contestant) bool {
+		return !slices.Contains(names, c.Name) && !slices.Contains(names, Label(c.Name))
+	})
 }

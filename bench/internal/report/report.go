@@ -36,6 +36,7 @@ type Setup struct {
 	Before      machine.Conditions  `json:"before"`
 	After       machine.Conditions  `json:"after"`
 	Redis       string              `json:"redis"`
+	Libraries   []peers.Version     `json:"libraries,omitempty"` // of the peers; older runs have none
 	Where       string              `json:"masters"`
 	Smoke       bool                `json:"smoke"`
 	TTL         time.Duration       `json:"ttl_ns"`

@@ -75,7 +75,7 @@ func (s *settings) measure(ctx context.Context, p *progress) (r *report.Report, 
 	defer func() { err = errors.Join(err, m.Close()) }()
 	r = &report.Report{Setup: report.Setup{
 		Started: time.Now(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: machine.CPUName(),
-		Redis: m.Version, Where: s.where(), Smoke: s.smoke, TTL: s.ttl, Rounds: s.rounds, Rate: s.rate, Pool: s.pool, Before: before,
+		Redis: m.Version, Libraries: peers.Versions(), Where: s.where(), Smoke: s.smoke, TTL: s.ttl, Rounds: s.rounds, Rate: s.rate, Pool: s.pool, Before: before,
 	}}
 	for _, part := range s.parts {
 		r.Setup.Parts = append(r.Setup.Parts, part.name)
