@@ -12,7 +12,7 @@ type Line struct {
 	Style  Style
 	X, Y   []float64
 	Lo, Hi []float64 // the spread of each point, or none
-	Dots   bool
+	Dots   bool      // mark each point, which is a median
 }
 
 // A Style says how a contestant is drawn. It is the same in every picture.

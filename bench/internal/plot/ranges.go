@@ -1,10 +1,10 @@
 package plot
 
-// A Range is one row of a RangeChart: from a typical value to a bad one.
+// A Range is one row of a RangeChart. In every picture a dot is a median and a line reaches from Low to High.
 type Range struct {
-	Group, Name string
-	Style       Style
-	From, To    float64
+	Group, Name       string
+	Style             Style
+	Low, Median, High float64
 }
 
 // A RangeChart draws ranges as rows on one axis.
@@ -42,10 +42,12 @@ func (s RangeChart) Draw(c *canvas) {
 			}
 		}
 		c.text(plotLeft+labelWidth-10, at+4, "end", "soft", r.Name)
-		c.line("l "+r.Style.classes(), s.X.position(r.From), at, s.X.position(r.To), at)
-		c.dot(r.Style.classes(), s.X.position(r.From), at, 4)
-		if r.To != r.From {
-			c.line("l "+r.Style.Class, s.X.position(r.To), at-5, s.X.position(r.To), at+5)
+		c.line("l "+r.Style.classes(), s.X.position(r.Low), at, s.X.position(r.High), at)
+		for _, end := range []float64{r.Low, r.High} {
+			if end != r.Median {
+				c.line("l "+r.Style.Class, s.X.position(end), at-5, s.X.position(end), at+5)
+			}
 		}
+		c.dot(r.Style.classes(), s.X.position(r.Median), at, 4)
 	}
 }

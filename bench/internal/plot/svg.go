@@ -17,7 +17,7 @@ type Picture struct {
 
 // The plot's place in the picture; the legend stands to its right.
 const (
-	pictureWidth                           = 860.0
+	pictureWidth                           = 900.0
 	pictureHeight                          = 400.0
 	plotLeft, plotTop, plotRight, plotFoot = 70.0, 44.0, 650.0, 56.0
 )

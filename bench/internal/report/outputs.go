@@ -106,7 +106,10 @@ func (r *Report) intoMarkdown(path, pictures string) error {
 }
 
 func (r *Report) writeMarkdown(w io.Writer, path, pictures string) error {
-	fmt.Fprintf(w, "%s; %s, %v.\n\n", r.headline(), r.Setup.Started.Format("2 January 2006"), r.Setup.Took)
+	for _, line := range r.headline() {
+		fmt.Fprintf(w, "**%s**\n\n", line)
+	}
+	fmt.Fprintf(w, "%s; %s, %v.\n\n", r.machineLine(), r.Setup.Started.Format("2 January 2006"), r.Setup.Took)
 	for _, c := range r.caveats() {
 		fmt.Fprintf(w, "%s.\n\n", strings.ToUpper(c[:1])+c[1:])
 	}

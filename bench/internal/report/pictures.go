@@ -23,7 +23,7 @@ func percent(v float64) string { return plot.Num(100*v) + " %" }
 func (r *Report) cdfPictures() (all []plot.Picture) {
 	for _, callers := range loadsOf(r.Latency) {
 		p := plot.Plot{
-			X: plot.Axis{Label: "time of lock + unlock (logarithmic)", Log: true, Format: plot.FormatMicros},
+			X: plot.Axis{Label: "time of one lock + unlock (logarithmic)", Log: true, Format: plot.FormatMicros},
 			Y: plot.Axis{Label: "share of pairs that took no longer", Low: 0, High: 1, Format: percent},
 		}
 		var values []float64
@@ -46,7 +46,10 @@ func (r *Report) cdfPictures() (all []plot.Picture) {
 	return all
 }
 
-func withMasters(name string, n int) string { return fmt.Sprintf("%s (%d)", name, n) }
+// withMasters names a contestant and its number of masters. The names redlock-3 and redsync-9 have the number twice.
+func withMasters(name string, n int) string {
+	return fmt.Sprintf("%s, %d %s", peers.Label(familyOf(name)), n, plural(n, "master"))
+}
 
 func (r *Report) throughputPicture() []plot.Picture {
 	loads := loadsOf(r.Latency)
@@ -55,7 +58,7 @@ func (r *Report) throughputPicture() []plot.Picture {
 	}
 	p := plot.Plot{
 		X: plot.Axis{Label: "callers (logarithmic)", Log: true, Format: plot.FormatCount},
-		Y: plot.Axis{Label: "pairs a second (logarithmic; bars: lowest and highest round)", Log: true, Format: plot.FormatCount},
+		Y: plot.Axis{Label: "pairs a second of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatCount},
 	}
 	var xs, ys []float64
 	for _, name := range drawn {
@@ -82,7 +85,7 @@ func (r *Report) costPictures() (all []plot.Picture) {
 	for _, callers := range loadsOf(r.Latency) {
 		p := plot.Plot{
 			X: plot.Axis{Label: "masters", Low: 0.5, High: 9.5, Ticks: []float64{1, 3, 5, 7, 9}, Format: plot.Num},
-			Y: plot.Axis{Label: "time per pair (logarithmic; bars: lowest and highest round)", Log: true, Format: plot.FormatMicros},
+			Y: plot.Axis{Label: "elapsed time by pairs of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatMicros},
 		}
 		lines := map[string]*plot.Line{}
 		var order []string
@@ -95,7 +98,7 @@ func (r *Report) costPictures() (all []plot.Picture) {
 			}
 			family := familyOf(row.Contestant)
 			if lines[family] == nil {
-				lines[family] = &plot.Line{Name: family, Style: styleOf(family), Dots: true}
+				lines[family] = &plot.Line{Name: peers.Label(family), Style: styleOf(family), Dots: true}
 				order = append(order, family)
 			}
 			l, s := lines[family], spreadOf(row.values(pairMicros))
@@ -135,20 +138,27 @@ func familyOf(name string) string {
 	return name
 }
 
-func (r *Report) wanPicture() []plot.Picture {
-	s := plot.RangeChart{X: plot.Axis{Label: "Lock: median (dot) to p99 (bar), in third round trips (dashed; logarithmic)", Log: true, Format: plot.Num}, Mark: 1}
-	var values []float64
+// wanRanges are the times of Lock over far links: a median, and a line to the 99th percentile.
+func (r *Report) wanRanges() (all []plot.Range) {
 	for _, w := range r.WAN {
 		third := load.Micros(w.Profile.Third())
 		for _, row := range w.Rows {
 			at := func(of func(load.Figures) float64) float64 { return spreadOf(row.values(of)).Median / third }
-			one := plot.Range{
-				Group: w.Profile.Name, Name: fmt.Sprintf("%s, %d", row.Contestant, row.Callers), Style: styleOf(row.Contestant),
-				From: at(lockP50), To: at(lockP99),
-			}
-			s.Rows = append(s.Rows, one)
-			values = append(values, one.From, one.To)
+			all = append(all, plot.Range{
+				Group: w.Profile.Name, Style: styleOf(row.Contestant),
+				Name: fmt.Sprintf("%s, %d %s", peers.Label(row.Contestant), row.Callers, plural(row.Callers, "caller")),
+				Low:  at(lockP50), Median: at(lockP50), High: at(lockP99),
+			})
 		}
+	}
+	return all
+}
+
+func (r *Report) wanPicture() []plot.Picture {
+	s := plot.RangeChart{Rows: r.wanRanges(), X: plot.Axis{Label: "time of Lock in round trips to the third nearest master (logarithmic; dot: median, line: to p99; dashed: one round trip)", Log: true, Format: plot.Num}, Mark: 1}
+	var values []float64
+	for _, row := range s.Rows {
+		values = append(values, row.Low, row.High)
 	}
 	if len(s.Rows) == 0 {
 		return nil
@@ -157,19 +167,29 @@ func (r *Report) wanPicture() []plot.Picture {
 	return []plot.Picture{{Part: "wan", Name: "wan", Title: "Far masters: time to lock, by profile, client and callers", Draw: s.Draw, Height: s.Height()}}
 }
 
-func (r *Report) contentionPicture() []plot.Picture {
-	s := plot.RangeChart{X: plot.Axis{Label: "locks a second, one name: lowest round (dot) to highest (bar; logarithmic)", Log: true, Format: plot.FormatCount}}
-	var values []float64
+// contentionRanges are the locks a second of one name: the median round, and a line from the lowest to the highest.
+func (r *Report) contentionRanges() (all []plot.Range) {
 	for _, row := range r.Contention {
 		if len(row.Rounds) == 0 {
 			continue
 		}
 		got := spreadOf(row.values(perSecond))
-		s.Rows = append(s.Rows, plot.Range{
-			Group: fmt.Sprintf("%d × %d", row.Shape.Processes, row.Shape.Goroutines),
-			Name:  withMasters(row.Contestant, row.Masters), Style: styleOf(row.Contestant), From: got.Low, To: got.High,
+		all = append(all, plot.Range{
+			Group: row.Shape.String(), Name: peers.Label(row.Contestant), Style: styleOf(row.Contestant),
+			Low: got.Low, Median: got.Median, High: got.High,
 		})
-		values = append(values, got.Low, got.High)
+		if row.Masters > 0 {
+			all[len(all)-1].Name = withMasters(row.Contestant, row.Masters)
+		}
+	}
+	return all
+}
+
+func (r *Report) contentionPicture() []plot.Picture {
+	s := plot.RangeChart{Rows: r.contentionRanges(), X: plot.Axis{Label: "locks a second of one name (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatCount}}
+	var values []float64
+	for _, row := range s.Rows {
+		values = append(values, row.Low, row.High)
 	}
 	if len(s.Rows) == 0 {
 		return nil
@@ -186,8 +206,8 @@ func (r *Report) faultPictures() (all []plot.Picture) {
 		}
 		seen[f.Scenario.Name] = true
 		p := plot.Plot{
-			X:     plot.Axis{Label: "seconds", Low: 0, Format: plot.Num},
-			Y:     plot.Axis{Label: "pairs begun in each 0.1 s (a gap: none began)", Log: true, Format: plot.FormatMicros},
+			X:     plot.Axis{Label: "seconds since the load began", Low: 0, Format: plot.Num},
+			Y:     plot.Axis{Label: "time of one lock + unlock, of those begun in each 0.1 s (logarithmic; a gap: none began)", Log: true, Format: plot.FormatMicros},
 			Bands: []plot.Band{{From: f.From, To: f.To, Label: f.Scenario.What}},
 		}
 		var values []float64
@@ -211,7 +231,7 @@ func (r *Report) faultPictures() (all []plot.Picture) {
 func linesOf(f *Fault) []plot.Line {
 	base := styleOf(f.Contestant)
 	line := func(name, dash string, main bool, of func(load.Moment) float64) plot.Line {
-		l := plot.Line{Name: f.Contestant + " " + name, Style: plot.Style{Class: base.Class, Dash: dash, Main: main}}
+		l := plot.Line{Name: peers.Label(f.Contestant) + " " + name, Style: plot.Style{Class: base.Class, Dash: dash, Main: main}}
 		for _, m := range f.Timeline {
 			l.X, l.Y = append(l.X, m.At), append(l.Y, of(m))
 		}

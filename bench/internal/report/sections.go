@@ -15,8 +15,8 @@ import (
 
 const fallsShort = "SHORT"
 
-// headline says what was measured on.
-func (r *Report) headline() string {
+// machineLine describes the machine and the software that were measured.
+func (r *Report) machineLine() string {
 	s := r.Setup
 	text := fmt.Sprintf("%s, %d CPUs", s.System, s.CPUs)
 	if s.CPU != "" {
@@ -25,6 +25,9 @@ func (r *Report) headline() string {
 	text += fmt.Sprintf(", %s, Redis %s, masters: %s", s.Go, s.Redis, s.Where)
 	if !strings.HasPrefix(s.Where, "the user") {
 		text += ", on the callers' machine"
+	}
+	for _, l := range s.Libraries {
+		text += fmt.Sprintf("; %s %s", l.Name, l.Version)
 	}
 	return text
 }
@@ -50,7 +53,10 @@ func (r *Report) sections() []section {
 
 // writeTables writes the report for people.
 func (r *Report) writeTables(w io.Writer) {
-	fmt.Fprintln(w, "redlock bench: "+r.headline())
+	for _, line := range r.headline() {
+		fmt.Fprintln(w, line)
+	}
+	fmt.Fprintln(w, "redlock bench: "+r.machineLine())
 	for _, c := range r.caveats() {
 		fmt.Fprintln(w, c)
 	}
@@ -93,7 +99,7 @@ func (r *Report) latencySections() (all []section) {
 				}
 				return got.format(2)
 			}
-			s.table = append(s.table, slices.Concat([]string{row.Contestant, strconv.Itoa(row.Masters)}, row.cells(), []string{ratio(peers.Redsync), ratio(peers.Redislock), ratio(peers.LowerBound)}))
+			s.table = append(s.table, slices.Concat([]string{peers.Label(row.Contestant), strconv.Itoa(row.Masters)}, row.cells(), []string{ratio(peers.Redsync), ratio(peers.Redislock), ratio(peers.LowerBound)}))
 		}
 		s.notes = []string{"× is throughput against theirs in the same round: above 1 is faster"}
 		all = append(all, s)
@@ -102,7 +108,7 @@ func (r *Report) latencySections() (all []section) {
 		last := &all[len(all)-1]
 		last.notes = append(last.notes, failuresIn(r.Latency)...)
 		for _, c := range r.Setup.Contestants {
-			last.notes = append(last.notes, c.Name+": "+c.Setup)
+			last.notes = append(last.notes, peers.Label(c.Name)+": "+c.Setup)
 		}
 		last.notes = append(last.notes, fmt.Sprintf("PoolSize of the peers' clients: %d connections to each master", r.Setup.Pool))
 	}
@@ -121,7 +127,7 @@ func failuresIn(rows []*Row) (all []string) {
 		}
 		if failed > 0 {
 			all = append(all, fmt.Sprintf("%s, %d %s: %d of %d pairs failed, the first with: %s",
-				row.Contestant, row.Callers, plural(row.Callers, "caller"), failed, pairs+failed, why))
+				peers.Label(row.Contestant), row.Callers, plural(row.Callers, "caller"), failed, pairs+failed, why))
 		}
 	}
 	return all
@@ -156,7 +162,7 @@ func (r *Report) wanSections() (all []section) {
 		for _, row := range w.Rows {
 			times := func(of func(load.Figures) float64) string { return spreadOf(row.values(of)).dividedBy(third).format(2) }
 			s.table = append(s.table, []string{
-				row.Contestant, strconv.Itoa(row.Callers), times(lockP50), times(lockP99),
+				peers.Label(row.Contestant), strconv.Itoa(row.Callers), times(lockP50), times(lockP99),
 				times(func(f load.Figures) float64 { return f.ExtendP50 }), times(func(f load.Figures) float64 { return f.ExtendP99 }),
 				times(unlockP50), times(unlockP99),
 			})
@@ -193,17 +199,17 @@ func contentionSection(part, title string, rows []*ContentionRow) section {
 			return cell(func(r ContentionRound) float64 { return of(r.Waits) / 1000 })
 		}
 		s.table = append(s.table, []string{
-			row.Contestant, strconv.Itoa(row.Masters), cell(perSecond),
+			peers.Label(row.Contestant), strconv.Itoa(row.Masters), cell(perSecond),
 			wait(func(w load.Waits) float64 { return w.P50 }), wait(func(w load.Waits) float64 { return w.P99 }),
 			wait(func(w load.Waits) float64 { return w.Half }), wait(func(w load.Waits) float64 { return w.Longest }),
 			cell(byGoroutine), cell(byProcess),
 		})
 		for _, round := range row.Rounds {
 			if round.Failed > 0 {
-				s.notes = append(s.notes, fmt.Sprintf("%s: %d failed, the last with: %s", row.Contestant, round.Failed, round.Failure))
+				s.notes = append(s.notes, fmt.Sprintf("%s: %d failed, the last with: %s", peers.Label(row.Contestant), round.Failed, round.Failure))
 			}
 			if round.Overlaps > 0 {
-				s.notes = append(s.notes, fmt.Sprintf("%s: two goroutines of one process held the name at once, %d times", row.Contestant, round.Overlaps))
+				s.notes = append(s.notes, fmt.Sprintf("%s: two goroutines of one process held the name at once, %d times", peers.Label(row.Contestant), round.Overlaps))
 			}
 		}
 	}
@@ -221,11 +227,11 @@ func (r *Report) faultSections() (all []section) {
 	for _, f := range r.Faults {
 		whole := func(us float64) string { return strconv.FormatFloat(us, 'f', 0, 64) }
 		s.table = append(s.table, []string{
-			f.Scenario.What, f.Contestant, whole(f.HealthyP50), whole(f.HealthyP99), whole(f.FaultP50), whole(f.FaultP99),
+			f.Scenario.What, peers.Label(f.Contestant), whole(f.HealthyP50), whole(f.HealthyP99), whole(f.FaultP50), whole(f.FaultP99),
 			single(f.Longest / 1000).brief(), fmt.Sprint(f.Failed), fmt.Sprint(f.Left),
 		})
 		if f.Left > 0 {
-			s.notes = append(s.notes, fmt.Sprintf("%s, %s: left, among others: %s", f.Scenario.What, f.Contestant, strings.Join(f.Few, ", ")))
+			s.notes = append(s.notes, fmt.Sprintf("%s, %s: left, among others: %s", f.Scenario.What, peers.Label(f.Contestant), strings.Join(f.Few, ", ")))
 		}
 	}
 	s.notes = append(s.notes, fmt.Sprintf("keys left: on that master, %v after the fault's end; longest: of all pairs that began in the fault or after it", LeftoverDelay))
