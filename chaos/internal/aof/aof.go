@@ -63,7 +63,7 @@ func withoutBase(manifest []byte) []byte {
 // torn is how much of the first lost record is left: a disk does not stop between two records.
 const torn = 7
 
-// tornAt returns where a file ends that has lost its last second: behind the last timestamp, inside the record that
+// tornAt returns where a file ends that has lost its last second: after the last timestamp, inside the record that
 // follows it. A file without any is kept.
 func tornAt(content []byte) int {
 	cut := len(content)

@@ -1,5 +1,4 @@
-// Package backend starts the masters of a run as containers or as processes, behind one type: a scenario runs on
-// either.
+// Package backend starts the masters of a run as containers or as processes. A scenario runs on either.
 package backend
 
 import (

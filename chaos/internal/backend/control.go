@@ -110,7 +110,7 @@ func (b *Backend) tryClocks(ctx context.Context) error {
 		return err
 	}
 	if time.Until(now) < far/2 {
-		return errors.New("the clock of a master does not move when it is told to")
+		return errors.New("the clock of a master does not move when it is set")
 	}
 	return nil
 }

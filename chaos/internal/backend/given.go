@@ -50,7 +50,7 @@ func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, err
 		return nil, err
 	}
 	defer inspector.Close()
-	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, inspector, m) }), g.twins()); err != nil {
+	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, inspector, m) }), g.checkDuplicates()); err != nil {
 		return nil, err
 	}
 	return g, g.each(func(m int) error { return g.try(ctx, m) })
@@ -121,8 +121,8 @@ func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) 
 	return nil
 }
 
-// twins returns an error if two URLs lead to one server.
-func (g *GivenMasters) twins() error {
+// checkDuplicates returns an error if two URLs lead to one server.
+func (g *GivenMasters) checkDuplicates() error {
 	var errs []error
 	seen := map[string]int{}
 	for m, info := range g.infos {
@@ -184,7 +184,7 @@ func remedy(err error) string {
 	case has("x509:", "tls:"):
 		return "check its certificate; SSL_CERT_FILE may name that of an authority of your own"
 	case has("NOPERM", "ACL"):
-		return fmt.Sprintf("beside what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
+		return fmt.Sprintf("besides what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
 			"+client|setname +client|list +pubsub|channels +scan +info", PrefixBegin, PrefixBegin)
 	case has("LOADING", "MASTERDOWN", "BUSY"):
 		return "try again when it is ready"

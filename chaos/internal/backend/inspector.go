@@ -18,7 +18,7 @@ import (
 // inspectTimeout bounds one command of the harness.
 const inspectTimeout = 2 * time.Second
 
-// InspectorName is the name of an inspector's connections in CLIENT LIST, which tells them from the clients'
+// InspectorName is the name of an inspector's connections in CLIENT LIST, which distinguishes them from the clients'
 // connections.
 const InspectorName = "chaos-inspector"
 

@@ -21,7 +21,7 @@ type Lock struct {
 	wrap    func(*Wrapping)
 }
 
-// How late the holder is told of a loss. On real masters it must be later than a busy machine may be.
+// How late the holder learns of a loss. On real masters the delay must exceed what a busy machine may cause.
 const (
 	late     = 100 * time.Millisecond
 	muchLate = 2 * time.Second
@@ -43,8 +43,8 @@ var All = []Lock{
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
 	wrapped("release before the deadline", releaseLost),
 	wrapped("lost lock released at once", releaseLost),
-	wrapped("loss told late", tellLate(late)),
-	wrapped("loss told much too late", tellLate(muchLate)),
+	wrapped("loss told late", notifyLate(late)),
+	wrapped("loss told much too late", notifyLate(muchLate)),
 	{Name: "nothing closed", Unclosed: true},
 
 	rewritten("fence written back to anybody", raiseUnseen),

@@ -150,8 +150,8 @@ func TestAWrapperIsWhatBreaksTheRule(t *testing.T) {
 			time.Sleep(time.Second)
 			return other.try() != nil
 		},
-		"loss told late":          toldLate,
-		"loss told much too late": toldLate,
+		"loss told late":          notifiedLate,
+		"loss told much too late": notifiedLate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,8 +180,8 @@ func lostIsFree(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) b
 	return got != nil
 }
 
-// toldLate reports whether a lock's context ends after its Until.
-func toldLate(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) bool {
+// notifiedLate reports whether a lock's context ends after its Until.
+func notifiedLate(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) bool {
 	t.Helper()
 	h := open(t, lock, redlocktest.URLs(masters)).must(t)
 	<-h.Context().Done()

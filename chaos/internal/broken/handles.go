@@ -24,8 +24,8 @@ type fromAnswer struct {
 
 func (h fromAnswer) Until() time.Time { return h.Lock.Until().Add(h.took()) }
 
-// tellLate has the holder's context end so long after the lock was lost.
-func tellLate(by time.Duration) func(*Wrapping) {
+// notifyLate has the holder's context end so long after the lock was lost.
+func notifyLate(by time.Duration) func(*Wrapping) {
 	return func(w *Wrapping) {
 		w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return later(l, func() time.Duration { return by }) }
 	}

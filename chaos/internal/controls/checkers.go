@@ -16,8 +16,8 @@ type checker struct {
 	judge func(t *trial, events []history.Event) check.Verdict
 	// before is what is done before it has anything to say, once the harm is over; nil: it may speak at any time.
 	before func(ctx context.Context, t *trial) error
-	// timely: it bounds how long masters that serve may keep somebody waiting. They serve nobody while the harness stands
-	// still, as all that passes between them and the clients passes through it.
+	// timely: it bounds how long masters that serve may keep a client waiting. They serve no client while the harness is
+	// stalled, as all that passes between them and the clients passes through it.
 	timely bool
 }
 

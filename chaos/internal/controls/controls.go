@@ -55,7 +55,7 @@ type Options struct {
 	Runner traffic.Runner
 	// Seed decides what the clients draw, and which masters are harmed first.
 	Seed uint64
-	// Say tells a person how it goes; it is called from several goroutines.
+	// Say prints the progress for a person. Several goroutines call it.
 	Say func(format string, args ...any)
 	// Locks are those to try.
 	Locks []Control

@@ -236,16 +236,16 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 		found, over bool
 		err         string
 	}{
-		"all well":                {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
-		"found before the end":    {[]history.Event{acquired(4), harm}, true, false, ""},
-		"nobody held":             {[]history.Event{harm}, false, true, "nobody ever got a lock"},
-		"found, and nobody held":  {[]history.Event{harm}, true, true, "nobody ever got a lock"},
-		"no harm":                 {[]history.Event{acquired(4)}, false, true, "no harm was done"},
-		"harm cut short":          {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
-		"nobody held after harm":  {[]history.Event{acquired(4), harm}, false, true, "nobody got a lock once the harm was done"},
-		"a broken harness":        {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
-		"a client that failed":    {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
-		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "well-formed: "},
+		"all well":                 {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
+		"found before the end":     {[]history.Event{acquired(4), harm}, true, false, ""},
+		"none held":                {[]history.Event{harm}, false, true, "no client ever got a lock"},
+		"found, and none held":     {[]history.Event{harm}, true, true, "no client ever got a lock"},
+		"no harm":                  {[]history.Event{acquired(4)}, false, true, "no harm was done"},
+		"harm cut short":           {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
+		"none held after the harm": {[]history.Event{acquired(4), harm}, false, true, "no client got a lock once the harm was done"},
+		"a broken harness":         {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
+		"a client that failed":     {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
+		"a history that is wrong":  {[]history.Event{acquired(6), harm}, true, true, "well-formed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +259,7 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 	}
 }
 
-// What is left behind is seen in the end, whoever gets a lock meanwhile; and only there.
+// Residue is seen at the end, and only there, whichever client gets a lock in the meantime.
 func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
 	t.Parallel()
 	events := []history.Event{{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject}}

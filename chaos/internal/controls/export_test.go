@@ -51,7 +51,7 @@ func Instead(ctx context.Context, o Options, name string) ([]report.Control, err
 // AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the
 // replica. It returns what happened.
 func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
-	c := Control{"failover", "fencing"} // which has nothing to say where nobody asks for a token, and ends nothing early
+	c := Control{"failover", "fencing"} // which finds nothing where no client asks for a token, and ends no control early
 	e, _ := find(c.Lock)
 	o.Backend = backend.Processes
 	p := e.plan

@@ -47,15 +47,15 @@ func dies(moment string) harm {
 	}
 }
 
-// masterFails kills the first master while somebody holds a lock that it gave, in every round anew. Its replica, if it
-// has one, has not heard from it for longer than a TTL by then: what it knows of the lock has ended.
+// masterFails kills the first master while a client holds a lock of it, once in each round. Its replica, if it
+// has one, has not been in contact with it for longer than a TTL by then, so what it knows of the lock has ended.
 //
-// A round in which nobody gets a lock is none, and another one begins: on a busy machine a client may have taken a slow
-// master for a dead one, and have turned to the replica, which gives no lock while it follows.
+// A round in which no client gets a lock does not count, and another one begins: on a busy machine a client may have
+// taken a slow master for a dead one, and have turned to the replica, which gives no lock while it follows.
 func masterFails(ctx context.Context, t *trial) error {
 	down := false
 	for n, tries := 0, 0; t.goesOn(ctx, n); tries++ {
-		if tries > 0 { // a client that has turned to the replica never turns back: begin anew, with nothing held
+		if tries > 0 { // a client that has switched to the replica never switches back: restart, with nothing held
 			if err := t.beginAnew(ctx, down); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func masterFails(ctx context.Context, t *trial) error {
 			return err
 		}
 		if !held {
-			t.Say("control %s: nobody has got a lock within %v: another round", t.lock, promptly)
+			t.Say("control %s: no client got a lock within %v: another round", t.lock, promptly)
 			continue
 		}
 		t.note(history.Inject, faults.KillMaster, faults.Masters, master)
@@ -83,8 +83,8 @@ func masterFails(ctx context.Context, t *trial) error {
 // promptly is how soon somebody gets a lock of masters that serve, the restart window included.
 const promptly = 5 * time.Second
 
-// heldApart returns when somebody holds a lock of the master that the replica has not heard of. It returns false if
-// nobody gets one.
+// heldApart returns true when a client holds a lock of the master that the replica does not know. It returns false if
+// no client gets one.
 func (t *trial) heldApart(ctx context.Context) (bool, error) {
 	if held, err := t.soonHeld(ctx); !held || err != nil {
 		return false, err
@@ -129,8 +129,8 @@ func (t *trial) beginAnew(ctx context.Context, down bool) error {
 const granting = 50 * time.Millisecond
 
 // cutByTurns has an owner take a hold while two of five masters miss all commands, and another one within it while two
-// others do. Two majorities have one master in common: where each master counts the holds that it has heard of, those
-// that heard of one only have none left when the inner hold is given back. The stranger who asks then may not get in.
+// others do. Two majorities have one master in common: where each master counts the holds that it received, those that
+// received only one have none left when the inner hold is given back. The stranger who asks then may not get in.
 //
 // Every round begins with an owner that holds nothing, on masters that have forgotten the last one.
 func cutByTurns(ctx context.Context, t *trial) error {
@@ -172,8 +172,8 @@ func cutByTurns(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// refuse has everybody ask in vain for a name while all masters but one miss all commands. What is placed on that one
-// outlasts the last look, if it is not released.
+// refuse has all clients ask for a name without success while all masters but one miss all commands. What is placed on
+// that one outlasts the last look, if it is not released.
 func refuse(ctx context.Context, t *trial) error {
 	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote
 		return err
@@ -200,7 +200,8 @@ func refuse(ctx context.Context, t *trial) error {
 	})
 }
 
-// counted is how many holders there must have been before masters forget, so that whoever counts anew is behind them.
+// counted is how many holders there must have been before masters forget, so that counters that start again are
+// smaller.
 const counted = 10
 
 // allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a
@@ -231,8 +232,8 @@ func allForget(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// cutOff has a majority of the masters miss all commands while somebody holds, who can extend no more, until somebody
-// is told.
+// cutOff has a majority of the masters miss all commands while a client holds a lock, so that it can no longer extend
+// it, until a client is notified of a loss.
 func cutOff(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolder(ctx, t.now()); err != nil {
@@ -243,7 +244,7 @@ func cutOff(ctx context.Context, t *trial) error {
 		if err := t.lose(ctx, most, proxy.NoCommands); err != nil {
 			return err
 		}
-		err := t.await(ctx, "was told of a loss", func(events []history.Event) bool {
+		err := t.await(ctx, "was notified of a loss", func(events []history.Event) bool {
 			return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > begin && e.Kind == history.Lost })
 		})
 		if err := errors.Join(err, t.lose(ctx, most, proxy.Fine), t.awaitHolder(ctx, t.now())); err != nil {

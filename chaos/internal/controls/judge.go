@@ -39,7 +39,7 @@ func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error
 	}
 	switch {
 	case acquired < 0:
-		return errors.New("nobody ever got a lock")
+		return errors.New("no client ever got a lock")
 	case len(v.Findings) > 0:
 		return nil
 	case t.ends() && !over:
@@ -49,7 +49,7 @@ func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error
 	case harm < 0:
 		return errors.Join(fmt.Errorf("no harm was done within %v", bound), t.ended)
 	case t.by.before == nil && acquired < harm: // what is done before the others speak shows more
-		return errors.New("nobody got a lock once the harm was done")
+		return errors.New("no client got a lock once the harm was done")
 	}
 	return nil
 }

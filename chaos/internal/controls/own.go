@@ -57,7 +57,7 @@ const outlasting = 5 * time.Second
 var (
 	reading = traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 4, Below: 3 * traffic.ShortTTL / 4}}
 	resting = traffic.Span{Least: traffic.ShortTTL, Below: 3 * traffic.ShortTTL}
-	// sometimesLate holders come to an end in time, or behind the next one's beginning.
+	// sometimesLate holders unlock in time, or after the next holder has begun.
 	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
 )
 

@@ -60,7 +60,7 @@ var (
 	overstay = traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.ShortTTL / 5}}
 )
 
-// mutex is one contended name. Its holders go on for as long as they want, as a naive lock never tells of a loss.
+// mutex is one contended name. Its holders hold for as long as they want, because a naive lock never reports a loss.
 func mutex(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	return []traffic.Group{{Names: []string{"one"}, TTL: ttl, Hold: hold, Careless: true, Workers: 2}}
 }

@@ -132,7 +132,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	}
 	harmful, enough := context.WithCancel(inTime)
 	defer enough()
-	var harmed chan struct{} // nobody hears of harm that is not done
+	var harmed chan struct{} // without harm it is never closed
 	if t.harm != nil || t.ends() {
 		harmed = make(chan struct{})
 		go func() {
@@ -163,7 +163,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// play does the harm, or lets the traffic go on, and then what the checker wants to have been done.
+// play does the harm or lets the traffic run, and then takes the steps that the checker needs.
 func (t *trial) play(ctx context.Context) error {
 	if t.harm != nil {
 		if err := t.harm(ctx, t); err != nil {
@@ -223,7 +223,7 @@ func (t *trial) await(ctx context.Context, did string, shows func([]history.Even
 		}
 		pause(ctx, lookEvery)
 	}
-	return fmt.Errorf("nobody %s: %w", did, ctx.Err())
+	return fmt.Errorf("no client %s: %w", did, ctx.Err())
 }
 
 // goesOn reports whether round n is to be done.

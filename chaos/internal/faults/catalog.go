@@ -2,7 +2,7 @@ package faults
 
 import "slices"
 
-// Side says whom a fault hits.
+// Side says what a fault hits.
 type Side string
 
 const (
@@ -22,7 +22,7 @@ type Traits struct {
 	Instant bool
 	// Mute: a master cannot be counted on to vote while it lasts.
 	Mute bool
-	// Restarts: a healed master is another process, with an uptime that begins anew: the restart guard keeps it from
+	// Restarts: a healed master is another process, whose uptime starts at zero: the restart guard keeps it from
 	// voting for a restart window.
 	Restarts bool
 	// Forgets: a healed master is empty, or knows less than it did.
@@ -121,7 +121,7 @@ var catalog = []Traits{
 	{Name: KillClientHolding, On: Clients, About: "SIGKILL while it holds a lock"},
 	{Name: KillClientAcquiring, On: Clients, About: "SIGKILL while it asks for a lock"},
 	{Name: KillClientReleasing, On: Clients, About: "SIGKILL while it gives a lock back"},
-	{Name: FreezeClient, On: Clients, Outlasts: true, About: "SIGSTOP for longer than a TTL; it goes on as if nothing had happened"},
+	{Name: FreezeClient, On: Clients, Outlasts: true, About: "SIGSTOP for longer than a TTL; then it continues as if nothing had happened"},
 	{Name: FreezeClientHolding, On: Clients, Outlasts: true, About: "SIGSTOP inside the critical section, for longer than a TTL"},
 	{Name: DriftClient, On: Clients, Outlasts: true, About: "its clock gains 5 ms a second, or loses as much (every second client), half the drift budget; healed, it keeps what it gained"},
 }

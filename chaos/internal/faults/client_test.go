@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
-// clients write down what they are told.
+// clients record the commands that they get.
 type clients struct {
 	log        *[]string
 	noDoom     error

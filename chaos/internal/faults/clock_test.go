@@ -44,7 +44,7 @@ func TestAClockThatJumpsForwardEndsLocksEarly(t *testing.T) {
 		assert.InDelta(t, faults.Jump, s.ahead(), near, "a restart changes nothing about it")
 		assert.InDelta(t, 0, s.uptime(), near)
 		s.inject(faults.ClockForward)
-		assert.InDelta(t, faults.Jump, s.uptime(), near, "the uptime that it tells moves, too")
+		assert.InDelta(t, faults.Jump, s.uptime(), near, "the uptime that it reports moves too")
 	})
 }
 
@@ -56,7 +56,7 @@ func TestAClockThatJumpsBackKeepsLocksAliveAndEndsOthersEarly(t *testing.T) {
 		s.inject(faults.ClockBack)
 		assert.InDelta(t, -faults.Jump, s.ahead(), near)
 		assert.InDelta(t, time.Hour+faults.Jump, s.left("before"), near)
-		assert.Negative(t, s.uptime(), "a young master tells nonsense")
+		assert.Negative(t, s.uptime(), "the uptime of a young master is nonsense")
 		s.set(c, "during")
 		s.heal(faults.ClockBack)
 		assert.InDelta(t, 0, s.ahead(), near)

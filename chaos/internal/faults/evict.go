@@ -14,7 +14,7 @@ import (
 const JunkPrefix = "chaos-junk:"
 
 // The junk is twice the room that there is for it, and written over again within less than a second: Redis counts idle
-// time in whole seconds, so a lock that nobody has touched for a second is older than any of it.
+// time in whole seconds, so a lock without an access for a second is older than any of it.
 const (
 	junkRoom  = 1 << 20
 	junkSize  = 32 << 10

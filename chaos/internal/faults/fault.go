@@ -14,7 +14,7 @@ type Fault interface {
 	Available() error
 	// Inject begins the fault at one healthy target.
 	Inject(ctx context.Context, target int) error
-	// Heal ends the fault, and returns when the target was told to work again. It also works if Inject failed halfway.
+	// Heal ends the fault, and returns when the target has been set to work again. It also works if Inject failed halfway.
 	Heal(ctx context.Context, target int) error
 }
 

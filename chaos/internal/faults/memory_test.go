@@ -45,9 +45,9 @@ func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 	c := s.client()
 	waiting := make(chan error, 1)
 	go func() { waiting <- c.BLPop(t.Context(), soon, "never").Err() }()
-	heard := c.Subscribe(t.Context(), "released")
-	t.Cleanup(func() { assert.NoError(t, heard.Close()) })
-	_, err := heard.Receive(t.Context())
+	subscription := c.Subscribe(t.Context(), "released")
+	t.Cleanup(func() { assert.NoError(t, subscription.Close()) })
+	_, err := subscription.Receive(t.Context())
 	require.NoError(t, err)
 	blocked := func() bool {
 		info, err := s.inspector.Do(t.Context(), 0, "INFO", "clients")
@@ -56,7 +56,7 @@ func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 	s.eventually("somebody waits", blocked)
 	s.inject(faults.KillConnections)
 	require.Error(t, <-waiting)
-	_, err = heard.ReceiveTimeout(t.Context(), soon)
+	_, err = subscription.ReceiveTimeout(t.Context(), soon)
 	require.Error(t, err, "a subscription breaks too")
 	require.NoError(t, s.client().Ping(t.Context()).Err())
 }

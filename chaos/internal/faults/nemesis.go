@@ -22,7 +22,7 @@ type Nemesis struct {
 	Healthy func(ctx context.Context, on Side, target int) error
 	// HealthTimeout is how long a healed target may take to work again.
 	HealthTimeout time.Duration
-	// Log takes every event; Say tells a person about every step.
+	// Log takes every event; Say prints every step for a person.
 	Log func(history.Event)
 	Say func(format string, args ...any)
 }

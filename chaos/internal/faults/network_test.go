@@ -93,7 +93,7 @@ func TestACutLinkRefusesAndTheMasterKeepsWhatItHas(t *testing.T) {
 	assert.Equal(t, []string{"lock"}, s.keys())
 }
 
-// A client that hears nothing cannot know what has happened.
+// A client that gets no reply cannot know what has happened.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for fault, effect := range map[string][]string{
@@ -155,7 +155,7 @@ func TestAnUnpluggedMasterKeepsWhatItHas(t *testing.T) {
 	s.set(c, "lock")
 	s.inject(faults.Unplug)
 	require.Error(t, c.Ping(t.Context()).Err())
-	require.Error(t, s.inspector.Ping(t.Context(), 0), "nobody reaches it")
+	require.Error(t, s.inspector.Ping(t.Context(), 0), "it is unreachable")
 	s.heal(faults.Unplug)
 	assert.Equal(t, []string{"lock"}, s.keys())
 }

@@ -299,7 +299,7 @@ func (p *planner) pick(from []int, n int) []int {
 	return from
 }
 
-// idle returns whom nothing occupies any more at the given time.
+// idle returns the targets that no fault occupies at the given time.
 func idle(until []time.Duration, at time.Duration) []int {
 	var free []int
 	for i, t := range until {

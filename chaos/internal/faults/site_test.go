@@ -74,7 +74,7 @@ func (s *site) only(fault string) faults.Step {
 	i := slices.IndexFunc(s.nemesis.Faults, func(f faults.Fault) bool { return f.Name() == fault })
 	require.GreaterOrEqual(s.t, i, 0, "there is no %s", fault)
 	if err := s.nemesis.Faults[i].Available(); err != nil {
-		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no gap", err, redisbox.EnvRequire)
+		require.Empty(s.t, os.Getenv(redisbox.EnvRequire), "%v, and %s allows no skip", err, redisbox.EnvRequire)
 		s.t.Skip(err)
 	}
 	return faults.Step{Fault: fault, On: faults.Masters, Targets: []int{0}}

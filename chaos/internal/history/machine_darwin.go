@@ -10,7 +10,7 @@ import (
 const Note = ""
 
 // machine reads CLOCK_UPTIME_RAW, which is what Go's own monotonic time is made of here; CLOCK_MONOTONIC is slewed and
-// goes on while the machine sleeps.
+// runs while the machine sleeps.
 func machine() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_UPTIME_RAW, &ts); err != nil {

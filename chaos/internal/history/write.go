@@ -9,7 +9,7 @@ import (
 
 // Writer appends events to a file of one process's own. Each line reaches the kernel with one write before Write
 // returns, so that what a killed process wrote last is there. Processes do not share a file: a kill may tear the line
-// being written, and a torn line in the middle of a shared file would take its neighbor with it.
+// being written, and a torn line in the middle of a shared file would spoil the next line too.
 type Writer struct {
 	clock Clock
 

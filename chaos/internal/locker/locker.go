@@ -1,4 +1,4 @@
-// Package locker is what the traffic asks of a lock, whichever it is: the one under test, one that is broken on
+// Package locker is the interface between the traffic and any lock: the one under test, one that is broken on
 // purpose, or another project's.
 package locker
 

@@ -2,8 +2,8 @@
 
 package proxy
 
-// port holds nothing here: what lets a listener in beside it is Linux's. Somebody may take the address while a link is
-// cut, and then healing it fails.
+// port holds nothing here: only Linux lets a second listener use a held port. Another process may take the address
+// while a link is cut, and then healing it fails.
 type port struct{}
 
 func hold(string) (*port, error) { return &port{}, nil }

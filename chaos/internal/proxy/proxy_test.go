@@ -55,7 +55,7 @@ func newEcho(t *testing.T) *echo {
 	return e
 }
 
-func (e *echo) behind(t *testing.T) *proxy.Proxy {
+func (e *echo) proxied(t *testing.T) *proxy.Proxy {
 	t.Helper()
 	p, err := proxy.New(e.listener.Addr().String())
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestEveryConditionFollowsEveryOther(t *testing.T) {
 	for _, from := range all {
 		t.Run(string(from), func(t *testing.T) {
 			t.Parallel()
-			p := newEcho(t).behind(t)
+			p := newEcho(t).proxied(t)
 			for _, to := range all {
 				busy := dial(t, p)
 				require.NoError(t, says(busy))
@@ -120,7 +120,7 @@ func TestAConnectionIsSlowedDown(t *testing.T) {
 	for _, c := range []proxy.Condition{proxy.Slow, proxy.Jittery, proxy.Trickling} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
-			p := newEcho(t).behind(t)
+			p := newEcho(t).proxied(t)
 			conn := dial(t, p)
 			require.NoError(t, says(conn))
 			require.NoError(t, p.Set(c))
@@ -136,7 +136,7 @@ func TestAConnectionEndsWithTheCondition(t *testing.T) {
 	} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
-			p := newEcho(t).behind(t)
+			p := newEcho(t).proxied(t)
 			conn := dial(t, p)
 			require.NoError(t, says(conn))
 			require.NoError(t, p.Set(c))
@@ -155,7 +155,7 @@ func TestAConnectionEndsWithTheCondition(t *testing.T) {
 	}
 }
 
-// What a client has closed must not look like a connection left behind on the master.
+// What a client has closed must not look like a leaked connection on the master.
 func TestAConnectionThatIsClosedIsClosedOnTheOtherSide(t *testing.T) {
 	t.Parallel()
 	for _, c := range all {
@@ -165,7 +165,7 @@ func TestAConnectionThatIsClosedIsClosedOnTheOtherSide(t *testing.T) {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
 			e := newEcho(t)
-			p := e.behind(t)
+			p := e.proxied(t)
 			conn := dial(t, p)
 			require.NoError(t, says(conn))
 			require.NoError(t, p.Set(c))
@@ -177,17 +177,16 @@ func TestAConnectionThatIsClosedIsClosedOnTheOtherSide(t *testing.T) {
 
 func TestAClosedProxyCannotBeChanged(t *testing.T) {
 	t.Parallel()
-	p := newEcho(t).behind(t)
+	p := newEcho(t).proxied(t)
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close(), "a second Close does nothing")
 	require.ErrorContains(t, p.Set(proxy.Slow), "closed")
 }
 
-// Healing must not depend on who else looks for a port in the meantime: whoever does tries one by listening on it for a
-// moment.
+// Healing must not depend on other processes that look for a port in the meantime, by listening on it for a moment.
 func TestAProxyComesBackWhileOthersTryItsPort(t *testing.T) {
 	t.Parallel()
-	p := newEcho(t).behind(t)
+	p := newEcho(t).proxied(t)
 	var tried, had atomic.Int64
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -213,7 +212,7 @@ func TestAProxyComesBackWhileOthersTryItsPort(t *testing.T) {
 	close(over)
 	<-done
 	t.Logf("had it %d times of %d", had.Load(), tried.Load())
-	assert.Positive(t, had.Load(), "nobody ever had the port: this has tried nothing")
+	assert.Positive(t, had.Load(), "no other listener ever had the port: this has tried nothing")
 }
 
 func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
@@ -221,7 +220,7 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux is the port held")
 	}
-	p := newEcho(t).behind(t)
+	p := newEcho(t).proxied(t)
 	_, number, err := net.SplitHostPort(p.Addr())
 	require.NoError(t, err)
 	taken := func() {

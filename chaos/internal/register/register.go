@@ -2,7 +2,7 @@
 // Whoever holds the lock reads the counter, and writes one more at the end. If two were in at once, a write is lost,
 // and the history shows it: a [history.Written] whose From is not the value written before it.
 //
-// There are two versions. [history.Trusting] takes what it is told. [history.Fenced] refuses a write whose fencing
+// There are two versions. [history.Trusting] takes every write. [history.Fenced] refuses a write whose fencing
 // token is smaller than the largest that anybody has presented for the name, in a read or in a write. Reads count,
 // since one who has read will write what it made of that: a stale write between the two must not come through.
 //
@@ -34,7 +34,7 @@ type Question struct {
 	// Name is which counter.
 	Name string `json:"name"`
 	// Mode, Fence and the four below say by what right: what kind of lock, its fencing token (0 for none), and which
-	// acquisition of whom it was.
+	// acquisition it belongs to.
 	Mode   string `json:"mode,omitempty"`
 	Fence  uint64 `json:"fence,omitempty"`
 	Client string `json:"client"`

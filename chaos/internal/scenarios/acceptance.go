@@ -24,7 +24,7 @@ func Acceptance() Scenario {
 }
 
 // unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and
-// this machine must have time to run those who are to be told of a loss.
+// this machine must have time to run the processes that a loss concerns.
 func unharmed() []traffic.Group {
 	groups := slices.DeleteFunc(slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL })
 	for i := range groups {

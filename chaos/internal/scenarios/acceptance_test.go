@@ -44,9 +44,9 @@ func TestTheAcceptanceTestLeavesMastersOfTheUserAsTheyWere(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, foreign.Close()) })
 	ctx := t.Context()
 	require.NoError(t, foreign.MSet(ctx, "orders:1", "theirs", "redlock:fence:{orders}", 7).Err())
-	heard := foreign.Subscribe(ctx, "redlock:orders:1")
-	t.Cleanup(func() { assert.NoError(t, heard.Close()) })
-	_, err := heard.Receive(ctx)
+	subscription := foreign.Subscribe(ctx, "redlock:orders:1")
+	t.Cleanup(func() { assert.NoError(t, subscription.Close()) })
+	_, err := subscription.Receive(ctx)
 	require.NoError(t, err)
 	held := foreign.Conn() // one connection, which would be another if it were killed
 	t.Cleanup(func() { assert.NoError(t, held.Close()) })
@@ -96,7 +96,7 @@ func TestTheAcceptanceTestOfOneMasterWithTLSAndAPassword(t *testing.T) {
 	}))
 }
 
-// The controls: what a run leaves behind is found beside what is foreign, and so is a lock that does not exclude.
+// The controls: the checks find residue of a run among foreign keys, and a lock that does not exclude.
 func TestTheAcceptanceTestFindsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	all := redisproc.ForTest(t, 3)
@@ -153,7 +153,7 @@ func leak(t *testing.T, s *redisproc.Server) error {
 	return ctx.Err()
 }
 
-// certificate makes one for 127.0.0.1, that nobody trusts.
+// certificate makes an untrusted certificate for 127.0.0.1.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

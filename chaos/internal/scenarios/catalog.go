@@ -80,7 +80,7 @@ func storms() []Scenario {
 	mutexes := kinds("mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes)
 	mutexes.Storm, mutexes.Ghosts = 40*time.Second, true
 	fleet := Scenario{
-		Name: "mixed-fleet", About: "plain locks beside processes that use redsync; masters freeze and links fail", Groups: traffic.PlainMutexes,
+		Name: "mixed-fleet", About: "plain locks together with processes that use redsync; masters freeze and links fail", Groups: traffic.PlainMutexes,
 		Clients: 2, Foreign: 2, Workers: 1, Mode: faults.Minority, Storm: 20 * time.Second,
 		Faults:   []string{faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections, faults.FreezeClient},
 		Promises: Promises{Liveness: open}, // foreign clients poll, and stand in no line
@@ -128,12 +128,11 @@ func probe() []traffic.Group {
 	}
 }
 
-// What promises rest on, where they rest on something. docs/fencing.md, "When counters are lost", tells of all but the
-// last.
+// Conditions of promises. docs/fencing.md, "When counters are lost", describes all but the last.
 const (
 	clocksInWindow = "the clients' clocks differ by less than the restart window"
 	clocksAgree    = "the clients' clocks agree"
-	noOldReader    = "no reader comes beside one that is older than a writer"
+	noOldReader    = "no reader joins one that is older than a writer"
 	oneReturn      = "a majority of the masters votes again"
 )
 
@@ -160,7 +159,9 @@ func byFault() []Scenario {
 				s.Promises[Fencing] = given(clocksAgree + ", and " + noOldReader)
 			}
 		}
-		if t.Name == faults.EvictLocks { // it forgets again and again: so that no reader comes beside another, none has a token
+		// Masters forget repeatedly under EvictLocks, which may break the condition noOldReader: readers have no tokens
+		// there.
+		if t.Name == faults.EvictLocks {
 			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool { return g.Fencing && g.Mode == traffic.ReadersWriters })
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too

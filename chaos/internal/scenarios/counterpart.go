@@ -11,7 +11,7 @@ import (
 type counterpart struct {
 	// is how a reader is told of it, and without why there is none.
 	is, without string
-	// faults are those of the simulation: what they are, not whom and when they befall.
+	// faults are those of the simulation: their kinds, without their targets and times.
 	faults []simulation.Fault
 	// back is what happens at the end besides, for a clock that is set forward again.
 	back []simulation.Fault
@@ -66,9 +66,9 @@ var counterparts = map[string]counterpart{
 	faults.BlackHole:         one("what is sent waits, or in half of the schedules for TCP to send it again", simulation.Fault{Kind: simulation.BlackHole}),
 	faults.BlackHoleCommands: one("the same, towards the master only", simulation.Fault{Kind: simulation.CutTo}),
 	faults.BlackHoleAnswers:  one("the same, from the master only", simulation.Fault{Kind: simulation.CutFrom}),
-	faults.Unplug:            one("as black-hole: a host without a network is told of nothing", simulation.Fault{Kind: simulation.BlackHole}),
+	faults.Unplug:            one("as black-hole: a host without a network gets no error", simulation.Fault{Kind: simulation.BlackHole}),
 
-	faults.KillClient:          one("its connections end behind what it has written, and it does nothing more", simulation.Fault{Kind: simulation.Kill}),
+	faults.KillClient:          one("its connections end after what it has written, and it does nothing more", simulation.Fault{Kind: simulation.Kill}),
 	faults.KillClientHolding:   one("the same", simulation.Fault{Kind: simulation.Kill, Moment: simulation.Holding}),
 	faults.KillClientAcquiring: one("the same", simulation.Fault{Kind: simulation.Kill, Moment: simulation.Acquiring}),
 	faults.KillClientReleasing: one("the same", simulation.Fault{Kind: simulation.Kill, Moment: simulation.Releasing}),
@@ -120,7 +120,7 @@ func (c counterpart) planned(s faults.Step, masters int) (all []simulation.Fault
 	return all
 }
 
-// peer is whom a master follows: the next one that follows none.
+// peer is the master that a master follows: the next one that follows none.
 func peer(master int, targets []int, masters int) int {
 	follows := make(map[int]bool)
 	for _, t := range targets {

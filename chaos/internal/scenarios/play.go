@@ -262,11 +262,11 @@ func (p *player) ghosts(ctx context.Context) error {
 	slices.Sort(first.Targets)
 
 	p.phase(history.Ghosts)
-	p.Say("ghosts: locks with a TTL of %v are taken and released behind masters frozen for %v, and refused behind a majority", ghostTTL, ghostFreeze)
+	p.Say("ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a majority is", ghostTTL, ghostFreeze)
 	thaw := time.Now().Add(ghostFreeze)
 	err := p.nemesis.Inject(ctx, first)
 	if err == nil {
-		err = p.behind(ctx, "ghost", p.scenario.Bound())
+		err = p.lockAll(ctx, "ghost", p.scenario.Bound())
 	}
 	if err == nil {
 		err = sleep(ctx, time.Until(thaw.Add(-refusals)))
@@ -275,7 +275,7 @@ func (p *player) ghosts(ctx context.Context) error {
 		err = p.nemesis.Inject(ctx, more)
 	}
 	if err == nil {
-		err = p.behind(ctx, "refused", refusals)
+		err = p.lockAll(ctx, "refused", refusals)
 	}
 	if err != nil {
 		return err // masters that are frozen can be closed
@@ -283,8 +283,8 @@ func (p *player) ghosts(ctx context.Context) error {
 	return p.nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
 }
 
-// behind has every client lock names of its own.
-func (p *player) behind(ctx context.Context, what string, patience time.Duration) error {
+// lockAll has every client lock names of its own.
+func (p *player) lockAll(ctx context.Context, what string, patience time.Duration) error {
 	return p.fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
 		cmd := traffic.Command{Do: traffic.Pass, Phase: history.Ghosts, TTL: ghostTTL, Patience: patience}
 		for i := range ghostsEach {

@@ -111,7 +111,7 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 	assert.FileExists(t, filepath.Join(out[0].Dir, "report.html"))
 }
 
-// The history cannot be written into one file: what it shows is told all the same.
+// The history cannot be written into one file: the report still shows what happened.
 func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -126,9 +126,9 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	}
 }
 
-// All that passes between the clients and the masters passes through this process: while it stands still, nobody gets a
-// lock.
-func TestTheHarnessSaysThatItStoodStill(t *testing.T) { // not beside others, which keep time
+// All that passes between the clients and the masters passes through this process: while it is stalled, no client gets
+// a lock.
+func TestTheHarnessSaysThatItStoodStill(t *testing.T) { // not parallel to others, which measure time
 	stood, err := scenarios.HarnessStood(scenario(t, "mutexes"), options(t), func() {
 		var busy sync.WaitGroup
 		for range 20 * runtime.NumCPU() {

@@ -122,9 +122,9 @@ func (s Scenario) Window() time.Duration {
 func (s Scenario) Bound() time.Duration { return s.Window() + rounding + s.maxTTL() + backoff }
 
 // No client may wait for longer than patience plus so many TTLs of the name while a majority votes. Meanwhile others
-// hold the name, and some of them die with it, which costs a TTL each. On a machine that was too small for the runs
-// beside each other, the slowest wait of some 20 runs was 7 s with a TTL of 1 s and 9 s with a TTL of 6 s, except one
-// that starved.
+// hold the name, and some of them die with it, which costs a TTL each. On a machine that was too small for the runs in
+// parallel to each other, the slowest wait of some 20 runs was 7 s with a TTL of 1 s and 9 s with a TTL of 6 s, except
+// one that starved.
 //
 // Where each holder keeps a name to the end of its TTL of a second, two waiters got it after 10.0 and 10.1 s, while
 // others got it 8 and 10 times. That is chance: in 304 cases in which one of two waiters had lost the name to others

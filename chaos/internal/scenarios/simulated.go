@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// Simulation is the backend in virtual time, beside those of package backend: the masters, the network, the clients and
-// their clocks are simulated, and a scenario is played as many schedules, each of a seed of its own.
+// Simulation is the backend in virtual time. In contrast to those of package backend, the masters, the network, the
+// clients and their clocks are simulated, and a scenario is played as many schedules, each of a seed of its own.
 const Simulation = "simulation"
 
 // A schedule is a small run of the scenario: a part of its groups, in turn, and a storm no longer than this. Many small
@@ -99,7 +99,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	return out
 }
 
-// part is the traffic of one schedule: each group has its turn, beside one that is drawn.
+// part is the traffic of one schedule: each group has its turn, together with one that is drawn.
 func (s Scenario) part(seed uint64) []traffic.Group {
 	all := s.groups()
 	if len(all) <= groupsAtOnce {
@@ -214,7 +214,7 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	for _, name := range traffic.Names("", s.Groups) {
 		often := sum.Schedules >= someNames && sum.Wanted[name] > 1 || sum.Schedules >= everything
 		if often && sum.Held[name] == 0 {
-			find(name, "nobody ever held %q, which %d schedules had", name, sum.Wanted[name])
+			find(name, "no client ever held %q, which %d schedules had", name, sum.Wanted[name])
 		}
 	}
 	return v

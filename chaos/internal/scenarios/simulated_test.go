@@ -40,7 +40,7 @@ func TestEveryFaultHasACounterpartInVirtualTimeOrAReason(t *testing.T) {
 	assert.Equal(t, "virtual time has no counterpart of it", without)
 }
 
-// Whom a fault befalls, and when, is the plan's business.
+// The plan decides what a fault hits, and when.
 func TestAScheduleHasTheFaultsOfThePlan(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios.All() {
@@ -205,11 +205,11 @@ func TestSchedulesThatShowNothingOfANameOrAFaultAreFound(t *testing.T) {
 	}{
 		"all of it, often enough": {schedules: 100},
 		"as the profile plays it": {schedules: 10},
-		"nobody held one": {
+		"one was never held": {
 			schedules: 10, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) },
-			says: fmt.Sprintf("nobody ever held %q, which 2 schedules had", names[0]),
+			says: fmt.Sprintf("no client ever held %q, which 2 schedules had", names[0]),
 		},
-		"of one schedule nobody expects it": {schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) }},
+		"one schedule alone need not hold it": {schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Held, names[0]) }},
 		"a fault stays out": {
 			schedules: 1, spoil: func(sum simulation.Summary) { delete(sum.Injected, faults.FlushScripts) },
 			says: faults.FlushScripts + " was planned 3 times, and never injected",

@@ -56,7 +56,7 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	all.SetLimit(s.Parallelism)
 	var mu sync.Mutex
 	far := &progress{of: len(jobs)}
-	if s.Parallelism > 1 { // they are not heard themselves
+	if s.Parallelism > 1 { // their own output is not shown
 		defer far.tell(s.Say)()
 	}
 	for i, j := range jobs {
@@ -65,7 +65,7 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 			defer far.end(j)
 			out, err := s.play(ctx, j, 0)
 			var before []string
-			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // whose masters are nobody's to try again
+			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // given masters may have failed on their own: no second try
 				s.Say("%s: no verdict: %v; once more", j.Name(), err)
 				before = out.despite()
 				why := fmt.Sprintf("%v; folder: %s", err, out.Dir)
@@ -155,7 +155,7 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	}
 	o.Replay = s.ReplayOf(j, s.Seed)
 	o.Say = func(format string, args ...any) { s.Say("%s: %s", j.Name(), fmt.Sprintf(format, args...)) }
-	if s.Parallelism > 1 { // who listens to all of them hears nothing
+	if s.Parallelism > 1 { // the lines of parallel scenarios would mix
 		o.Say = func(string, ...any) {}
 	}
 	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.ReplaySeed, Dir: o.Dir, Replay: o.Replay}

@@ -168,9 +168,9 @@ func TestASuiteGoesOnAfterAScenarioThatIsNotAsPromised(t *testing.T) {
 
 // Whatever keeps a run from a verdict.
 var stumbles = map[string]func() ([]check.Verdict, error){
-	"no masters":                          func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
-	"the harness broke":                   func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
-	"it broke, and nobody came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
+	"no masters":                             func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
+	"the harness broke":                      func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
+	"it broke, and no client came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
 }
 
 func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
@@ -187,12 +187,12 @@ func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
 			outcomes, err := s.Play(t.Context(), jobs("a", "b"))
 			require.NoError(t, err)
 			assert.True(t, outcomes[0].Good())
-			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done, "it is told of once")
+			assert.Equal(t, []string{"a-processes", "b-processes"}, s.done, "it is reported once")
 			require.Len(t, s.played, 3)
 			assert.Equal(t, s.played[0].Seed, s.played[1].Seed)
 			assert.Equal(t, s.played[0].Dir+"-again", s.played[1].Dir, "the first attempt's folder is kept")
 			assert.DirExists(t, s.played[0].Dir)
-			assert.Contains(t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and it is told that there was one")
+			assert.Contains(t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and the report says that there was one")
 			assert.Empty(t, outcomes[1].Played().OnceMore)
 		})
 	}
@@ -202,9 +202,9 @@ func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
 func TestAClientThatFailedIsNoReasonToTryAgain(t *testing.T) {
 	t.Parallel()
 	for name, verdicts := range map[string][]check.Verdict{
-		"and nobody noticed":          {held, failed},
-		"and the harness broke on it": {held, failed, broke},
-		"and nobody came to the calm": {late, failed, broke},
+		"and no client noticed":          {held, failed},
+		"and the harness broke on it":    {held, failed, broke},
+		"and no client came to the calm": {late, failed, broke},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +252,7 @@ func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 		"the second attempt breaks":      {first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once"},
 		"the second attempt finds it":    {first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once"},
 		"what follows from the breaking": {first: []check.Verdict{late, broke}, again: []check.Verdict{held}},
-		"what nobody promised": {
+		"what is not promised": {
 			first: []check.Verdict{violated, broke}, again: []check.Verdict{held},
 			promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Open}},
 		},
@@ -328,7 +328,7 @@ func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
 	s.RunnerOn = func(context.Context, string) (traffic.Runner, error) { return nil, errors.New("no docker command") }
 	outcomes, err := s.Play(t.Context(), all[1:])
 	require.ErrorContains(t, err, "no verdict: where the clients run: no docker command")
-	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index tells of it all the same")
+	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index still lists it")
 }
 
 func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {

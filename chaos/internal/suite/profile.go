@@ -209,7 +209,7 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 	case skipped == len(outcomes):
 		return false, errors.New("nothing was played: see why each scenario was skipped")
 	case skipped > 0 && os.Getenv(redisbox.EnvRequire) != "":
-		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no gap", skipped, redisbox.EnvRequire)
+		return false, fmt.Errorf("%d scenarios were skipped, and %s allows no skip", skipped, redisbox.EnvRequire)
 	}
 	return !slices.ContainsFunc(outcomes, func(o scenarios.Outcome) bool { return !o.Good() }), nil
 }

@@ -25,7 +25,7 @@ type attempt struct {
 	lock  locker.Lock
 	until time.Duration // the last deadline that is in the history
 	lost  chan struct{} // closed when a loss is in the history
-	token string        // "" where nobody asks for it
+	token string        // "" if the worker does not ask for it
 
 	mu   sync.Mutex
 	mode string // what it is by now: a writer may have become a reader
@@ -49,8 +49,9 @@ func (a *attempt) acquired(l locker.Lock) {
 	})
 }
 
-// hear is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is doing.
-func (a *attempt) hear() {
+// onLoss is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is
+// doing.
+func (a *attempt) onLoss() {
 	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.lock.Context()))})
 	close(a.lost)
 }
@@ -85,7 +86,7 @@ func (a *attempt) section(ctx context.Context) {
 		a.stay(ctx, rest, nested)
 	}
 	if a.Mode == history.ModeReader && a.mayGoOn() {
-		a.read() // what nobody may have changed meanwhile
+		a.read() // the value must not have changed meanwhile
 	}
 }
 
@@ -139,7 +140,7 @@ func (a *attempt) step(ctx context.Context) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
 	err := a.lock.Downgrade(call)
-	if a.lock.Err() == nil { // otherwise the holder is told of the loss
+	if a.lock.Err() == nil { // otherwise the holder learns of the loss
 		a.extended(err)
 	}
 }

@@ -34,7 +34,7 @@ type client struct {
 }
 
 // RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
-// returns when it is told to quit or when in ends, as it does when the harness dies.
+// returns when it gets the command to quit or when in ends, as it does when the harness dies.
 func RunClient(in io.Reader, out io.Writer) (err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
@@ -115,10 +115,10 @@ type answers struct {
 func (a *answers) send(x Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_ = a.enc.Encode(x) // nobody listens any more: the end of the input will tell
+	_ = a.enc.Encode(x) // the harness is gone: the input will end
 }
 
-// serve starts the traffic and obeys until it is told to quit, which it reports, or the input ends. It returns when
+// serve starts the traffic and obeys until the command to quit, which it confirms, or the input ends. It returns when
 // nothing of it runs any more.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
 	defer stalls.Detect(c.history, c.config.Client, c.config.Life)() // before anybody waits for a lock
@@ -157,7 +157,7 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 			c.round(cmd)
 		case SetCrashPoint:
 			if cmd.CrashPoint != NoCrashPoint {
-				out.send(Answer{Done: SetCrashPoint}) // before: afterwards may be too late
+				out.send(Answer{Done: SetCrashPoint}) // before it is set: the client may freeze at once
 				c.crashPoint.set(cmd.CrashPoint)
 				continue
 			}
@@ -183,8 +183,8 @@ func (c *client) pass(cmd Command) {
 	c.take(cmd, all)
 }
 
-// round takes what the groups take: readers first, and then writers, as a history tells the votes of a name by its
-// name.
+// round takes what the groups take: readers first, and then writers, because a history attributes votes to an
+// acquisition by the name alone.
 func (c *client) round(cmd Command) {
 	var first, then []locker.Request
 	for _, g := range c.config.Groups {

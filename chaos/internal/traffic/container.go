@@ -30,7 +30,7 @@ type Containers struct {
 
 // OpenContainers makes the image that clients run in, of the program that runs, with args that make a client of it. It
 // needs the docker command and ldd. The caller closes it.
-// What a process that was killed leaves behind, [redisbox] removes when it is used the next time.
+// What a killed process leaves on the machine, [redisbox] removes when it is used the next time.
 func OpenContainers(ctx context.Context, args ...string) (*Containers, error) {
 	c := &Containers{args: args}
 	if err := c.CanFreeze(); err != nil {
@@ -90,7 +90,7 @@ type container struct {
 func (c *container) Kill() error {
 	err := docker("kill", c.name)
 	if gone(err) {
-		// Either it has ended, and the command beside it will, or it has not been started yet.
+		// Either it has ended, and the waiting command will end too, or it has not been started yet.
 		err = c.process.Kill()
 		_ = docker("rm", "--force", c.name) // nothing to remove, as a rule
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// need skips the test if something is missing. Where no gap is allowed it fails.
+// need skips the test if something is missing. It fails the test where skips are not allowed.
 func need(t *testing.T, missing error) {
 	t.Helper()
 	if missing != nil && os.Getenv(redisbox.EnvRequire) != "1" {

@@ -17,7 +17,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// Controls that contention alone gives away, in client processes, by the history.
+// Contention alone is enough to catch these controls by their history.
 func TestContentionGivesNaiveLocksAway(t *testing.T) {
 	t.Parallel()
 	for _, lock := range []string{"exists-set", "getset-clock", "set-px-del", "setnx-expire", "semaphore-count"} {
@@ -34,7 +34,7 @@ func TestContentionGivesNaiveLocksAway(t *testing.T) {
 	}
 }
 
-// Readers may be together, and so may the holds of one owner. Of the rest two are one too many.
+// Readers may hold together, and so may the holds of one owner. All others exclude each other.
 func TestTrafficGivesNaiveKindsAway(t *testing.T) {
 	t.Parallel()
 	shared := []traffic.Group{{
@@ -49,7 +49,7 @@ func TestTrafficGivesNaiveKindsAway(t *testing.T) {
 	}{
 		"two keys": {"rw-two-keys", 1, traffic.ReadersAndWriters[:1], nil},
 		"one hash": {"rw-one-hash", 1, traffic.ReadersAndWriters[2:3], nil},
-		"and who has no such flaw is not given away": {traffic.Quorum, 5, shared, freezeByTurns},
+		"a lock without such a flaw is not caught": {traffic.Quorum, 5, shared, freezeByTurns},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func freezeByTurns(ctx context.Context, masters []*redlocktest.Master) {
 	}
 }
 
-// tooMany reports whether somebody acquired beside another who held, and whom it does not go with.
+// tooMany reports whether a client acquired a name while another held it and the two may not share it.
 func tooMany(events []history.Event) bool {
 	held := map[string]map[history.ID]history.Event{}
 	for _, e := range events {
@@ -160,7 +160,7 @@ func TestAMixedFleetExcludesEachOther(t *testing.T) {
 		return c
 	}
 	require.NoError(t, f.StartAll(t.Context()))
-	acquired := map[string]bool{} // by whom, and what
+	acquired := map[string]bool{} // by client and name
 	for began := time.Now(); len(acquired) < f.Size*len(traffic.Names("test:", traffic.PlainMutexes)); time.Sleep(20 * look) {
 		require.Less(t, time.Since(began), 6*soon, "%v", acquired)
 		for _, e := range read(t, f) {

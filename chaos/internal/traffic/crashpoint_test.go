@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// trusted is one contended name with a register behind it that takes whatever it is told.
+// trusted is one contended name with a register that takes every write.
 var trusted = []traffic.Group{{
 	Names: []string{"one"}, TTL: traffic.ShortTTL, Register: history.Trusting,
 	Hold: traffic.Hold{Usual: traffic.Span{Least: 20 * time.Millisecond, Below: 40 * time.Millisecond}},

@@ -8,7 +8,7 @@ import (
 )
 
 // drift is the clock that a client's lock goes by. It may be ahead of the machine's and run faster or slower, and its
-// rate can change, at which it goes on from what it shows.
+// rate can change, after which it continues from the time that it shows.
 type drift struct {
 	started float64 // the rate that it began with
 
@@ -32,7 +32,7 @@ func newDrift(c Config) *drift {
 	return d
 }
 
-// Now tells the wrong time. Like the right one it carries Go's monotonic reading.
+// Now returns the drifted time. Like the real time it carries Go's monotonic reading.
 func (d *drift) Now() time.Time {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -60,7 +60,7 @@ func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
 
 // drifters are clients of which one can be seen to drift: whoever locks believes for as long as the history says, by
 // the machine's clock.
-func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *told) {
+func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *recorder) {
 	t.Helper()
 	masters := redlocktest.Start(t, 3)
 	f, log := newFleet(t, size, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}})
@@ -79,9 +79,9 @@ func longest(events []history.Event, since time.Duration) (d time.Duration, n in
 	return d, n
 }
 
-// A client believes in its lock for a hundredth less than its TTL, and 2 ms, by its clock, from when it asked. So
-// nobody whose clock is right believes for longer than that from when it has the lock, and nobody whose clock is fast
-// for as long.
+// A client believes in its lock for a hundredth less than its TTL, and 2 ms, by its clock, from when it asked. So a
+// client with a correct clock believes for at most that long from when it has the lock, and one with a fast clock for
+// less.
 func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.LongTTL

@@ -19,7 +19,7 @@ import (
 
 var stop = func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
 
-// registers runs both, and writes their history beside that of the fleet.
+// registers runs both registers, and writes their history next to that of the fleet.
 func registers(t *testing.T, f *traffic.Fleet) map[string]string {
 	t.Helper()
 	addrs := map[string]string{}
@@ -239,8 +239,8 @@ func goneRound(t *testing.T, events []history.Event, clients []string, groups []
 	assert.ElementsMatch(t, want, got)
 }
 
-// voted asserts that acquisitions say that a majority granted them: nearly all, as a history tells the votes of a name
-// by its name, and another attempt of the process may have been heard of in between.
+// voted asserts that acquisitions say that a majority granted them: nearly all, because a history attributes votes by
+// the name alone, and they may belong to another attempt of the process.
 func voted(t *testing.T, events []history.Event) {
 	t.Helper()
 	all, most := 0, 0
@@ -266,7 +266,7 @@ func said(e history.Event, verdict string) int {
 	return n
 }
 
-// downgraded asserts that nobody writes who has become a reader.
+// downgraded asserts that a holder that has become a reader does not write.
 func downgraded(t *testing.T, events []history.Event) {
 	t.Helper()
 	reader := map[history.ID]bool{}
@@ -325,7 +325,7 @@ func TestWhatAGroupCannotBe(t *testing.T) {
 		"no names":               {traffic.Group{TTL: 1}, traffic.Quorum, "no names"},
 		"no TTL":                 {traffic.Group{Names: []string{"a"}}, traffic.Quorum, "TTL is 0s"},
 		"unknown mode":           {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: "shared"}, traffic.Quorum, `no mode "shared"`},
-		"nobody's":               {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeReentrant}, traffic.Quorum, "the owner"},
+		"no owner":               {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeReentrant}, traffic.Quorum, "the owner"},
 		"one of several":         {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeSeveral}, traffic.Quorum, "at least two"},
 		"several at a register":  {traffic.Group{Names: []string{"a", "b"}, TTL: 1, Mode: history.ModeSeveral, Register: history.Fenced}, traffic.Quorum, "one name"},
 		"a shared owner's":       {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeReentrant, Owner: traffic.OwnerClient, Register: history.Fenced}, traffic.Quorum, "do not exclude"},

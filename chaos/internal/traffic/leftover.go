@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// leaveTimeout is how long goroutines may take to end behind a Close.
+// leaveTimeout is how long goroutines may take to end after a Close.
 const leaveTimeout = 2 * time.Second
 
 // leftover returns how many goroutines of a lock run after at most leaveTimeout.

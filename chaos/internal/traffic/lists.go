@@ -33,11 +33,11 @@ var Groups = []Group{
 	// unlocks at 1.6, while the second has 0.4 TTL to go: an unlock that does not look whose lock it removes lets a
 	// third one in every time.
 	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
-	// Held for seconds on a TTL of seconds, so that whoever forgets it within that time is found out.
+	// Held for seconds on a TTL of seconds, so that a master that forgets it within that time is noticed.
 	{Names: []string{"long"}, TTL: LongTTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 4 * TTL}, 0.4)},
 }
 
-// Mutexes are Groups, with the shortest TTL, with names that nobody else contends for, and with what a lock without
+// Mutexes are Groups, with the shortest TTL, with names without contention, and with what a lock without
 // fencing protects.
 var Mutexes = append(slices.Clone(Groups),
 	Group{Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1)},

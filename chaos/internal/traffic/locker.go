@@ -49,7 +49,7 @@ func openBroken(b broken.Lock, s locker.Settings, v *votes) (locker.Locker, erro
 	return unclosed{l}, nil
 }
 
-// unclosed goes on when it is closed.
+// unclosed is a lock whose Close does nothing.
 type unclosed struct{ locker.Locker }
 
 func (unclosed) Close() error { return nil }

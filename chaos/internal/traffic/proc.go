@@ -20,7 +20,7 @@ type proc struct {
 	gone    chan struct{} // closed when the process has ended
 	err     error         // how it ended; valid when gone is closed
 
-	began bool // its traffic has; for whoever listens
+	began bool // its traffic has begun; only listen uses it
 
 	mu     sync.Mutex
 	ending bool // its end is expected

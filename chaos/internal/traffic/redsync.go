@@ -21,7 +21,7 @@ const (
 	redsyncMost  = 250 * time.Millisecond
 )
 
-// foreign is redsync, whose mutexes share keys and rules with ours. It has no restart guard, does not pursue releases,
+// foreign is redsync, whose mutexes share keys and rules with ours. It has no restart guard, does not repeat releases,
 // and goes by the machine's clock, so that it cannot be given a wrong one.
 type foreign struct {
 	sync    *redsync.Redsync

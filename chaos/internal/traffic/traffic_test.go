@@ -45,30 +45,30 @@ const (
 	look = 10 * time.Millisecond
 )
 
-// told is the harness's history, kept in memory.
-type told struct {
+// recorder keeps the harness's history in memory.
+type recorder struct {
 	mu     sync.Mutex
 	events []history.Event
 }
 
-func (l *told) log(e history.Event) {
+func (l *recorder) log(e history.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 }
 
-func (l *told) all() []history.Event {
+func (l *recorder) all() []history.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.events
 }
 
-func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *told) {
+func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *recorder) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	config.Workers, config.Prefix, config.Window = 1, "test:", 10*time.Second
-	log := &told{}
+	log := &recorder{}
 	f := &traffic.Fleet{
 		Runner: traffic.Processes{Command: func() *exec.Cmd {
 			c := exec.Command(self)
@@ -158,13 +158,13 @@ func TestAClientThatEndsOnceItsTrafficRunsHasFailed(t *testing.T) {
 	f, log := newFleet(t, 1, naiveConfig(t))
 	started := processesOf(f)
 	require.NoError(t, f.StartAll(t.Context()))
-	require.NoError(t, (<-started).Process.Kill(), "not by the fleet: nobody told it to end")
+	require.NoError(t, (<-started).Process.Kill(), "not by the fleet, which did not ask it to end")
 	require.Eventually(t, func() bool { return len(log.all()) == 1 }, soon, look)
 	assert.True(t, check.Broken(log.all()).Held(), "the harness is not to blame")
 	assert.ErrorContains(t, firstOf(check.Clients(log.all())), "client c0.0 ended by itself: signal: killed")
 }
 
-func TestAClientThatDoesNotDoWhatItIsToldHasFailedIfItIsNotJustLate(t *testing.T) {
+func TestAClientThatDoesNotObeyHasFailedUnlessItIsOnlyLate(t *testing.T) {
 	t.Parallel()
 	const bound = time.Second
 	stop := func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
@@ -186,7 +186,7 @@ func TestAClientThatDoesNotDoWhatItIsToldHasFailedIfItIsNotJustLate(t *testing.T
 			}
 			require.ErrorContains(t, f.All(t.Context(), bound, stop), tt.says)
 			if tt.fails == "" {
-				assert.Empty(t, log.all(), "a busy machine is no failure")
+				assert.Empty(t, log.all(), "a busy machine is not a failure")
 				return
 			}
 			assert.ErrorContains(t, firstOf(check.Clients(log.all())), tt.fails)
@@ -240,7 +240,7 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	case err := <-ended:
 		require.NoError(t, err)
 	case <-time.After(soon):
-		t.Fatal("the client goes on without its harness")
+		t.Fatal("the client runs on without its harness")
 	}
 }
 

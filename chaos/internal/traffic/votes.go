@@ -37,9 +37,9 @@ func newVotes(urls []string) *votes {
 }
 
 // trace has a Locker tell.
-func (v *votes) trace() *redlock.Trace { return &redlock.Trace{Vote: v.hear} }
+func (v *votes) trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
 
-func (v *votes) hear(name, node, op, vote string, took time.Duration, err error) {
+func (v *votes) record(name, node, op, vote string, took time.Duration, err error) {
 	master, known := v.masters[node]
 	if op != "acquire" || !known {
 		return

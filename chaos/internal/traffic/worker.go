@@ -34,7 +34,7 @@ type try struct {
 	hold      time.Duration
 	careless  bool
 	downgrade bool
-	anonymous bool // nobody asks for the token: so it may be handed over to the next in line of its Locker
+	anonymous bool // does not ask for the lock's token, so the lock may be handed over within its Locker
 	depth     int  // further holds nested in this one
 	register  string
 	phase     string
@@ -126,11 +126,11 @@ func (w *worker) cycle(ctx context.Context, t try) bool {
 	}
 	a.acquired(l)
 	w.client.held.Add(1)
-	hear := context.AfterFunc(l.Context(), a.hear)
+	stopOnLoss := context.AfterFunc(l.Context(), a.onLoss)
 
 	a.section(ctx)
 
-	if !hear() {
+	if !stopOnLoss() {
 		<-a.lost // it is being written down
 	}
 	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
