@@ -459,7 +459,7 @@ var texts = []struct {
 	}},
 	{
 		"Unlock, no majority",
-		`redlock: unlock "x": the release goes on in the background: no majority of the masters answered: ` +
+		`redlock: unlock "x": the release continues in the background: no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
 		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
 			lk := s.lock()
@@ -470,7 +470,7 @@ var texts = []struct {
 
 	{
 		"Downgrade, a mutex",
-		`redlock: downgrade "x": it is a mutex lock: only what RW.Lock or RW.TryLock returned can become a reader's`,
+		`redlock: downgrade "x": it is a mutex lock: only a lock from RW.Lock or RW.TryLock can become a read lock`,
 		nil, func(s fixture) error { return s.lock().Downgrade(s.Context()) },
 	},
 	{

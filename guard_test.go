@@ -243,7 +243,7 @@ func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
 		require.Len(t, said, 1)
 		assert.Contains(t, said[0], "level=WARN")
 		assert.Contains(t, said[0], "master="+w.Addr(1))
-		assert.Contains(t, said[0], "twin=10.9.9.9:6379")
+		assert.Contains(t, said[0], "other=10.9.9.9:6379")
 		assert.NotContains(t, said[0], "secret")
 	})
 }

@@ -23,7 +23,7 @@ type phase uint8
 
 const (
 	phaseHeld       phase = iota // the holder has the lock
-	phaseLingering               // it was lost; its keys stay on the masters until Until or Unlock
+	phaseLingering               // it was lost; its keys remain on the masters until Until or Unlock
 	phaseCleared                 // it was lost, and its keys were released
 	phaseUnlocked                // Unlock ended it, and is about to hand its lease over or to release it
 	phaseHandedOver              // the next holder has its lease
@@ -143,8 +143,8 @@ func (l *Lock) effects(before, after phase, c change) {
 	}
 }
 
-// linger reports the loss of the lock and schedules the release of its keys. They stay on the masters until Until, or
-// until Unlock: the holder may rely on Until, since the goroutine that would notice the loss may not be scheduled.
+// linger reports the loss of the lock and schedules the release of its keys. They remain on the masters until Until or
+// until Unlock: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
 	defer func() { // also if a callback panics
 		if !l.locker.schedule.Linger(&l.renewal) {

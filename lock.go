@@ -27,7 +27,7 @@ type Lock struct {
 
 	mu           sync.Mutex
 	phase        phase
-	tokenExposed bool        // Token returned token: somebody may still use it
+	tokenExposed bool        // Token returned token: the caller may still use it
 	decoy        string      // what Token returns if it is first called after Unlock; "" until then
 	claim        *kind.Claim // a downgrade replaces it
 	successor    *Lock       // to which the lease was handed over
@@ -166,7 +166,7 @@ func (l *Lock) extend(ctx context.Context) error {
 	})
 	select {
 	case err := <-done:
-		if ended := l.Err(); ended != nil { // whatever the masters said: it is not held as before
+		if ended := l.Err(); ended != nil { // the lock ended meanwhile, so ErrNoQuorum would be wrong
 			return ended
 		}
 		if err == nil {
@@ -190,9 +190,9 @@ func (l *Lock) expired() error {
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
 // that it also works after ctx was canceled. The node timeout bounds the wait.
 //
-// Unlock returns [ErrLost] if the lock was lost before. It then releases the keys that are left and does not wait for
-// the masters. Call Unlock on a lost lock, too: otherwise its keys stay on the masters until Until, and no other client
-// gets the lock before.
+// Unlock returns [ErrLost] if the lock was lost before. It then releases the remaining keys without waiting for the
+// masters. Call Unlock on a lost lock, too: otherwise its keys remain on the masters, and no other client gets the lock
+// before Until.
 //
 // Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock is released all the same, and the release
 // is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
@@ -237,7 +237,7 @@ func (l *Lock) passOn() error {
 	case errors.Is(err, quorum.ErrGone):
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrNoQuorum):
-		return failed("unlock", l.names(), errors.New("the release goes on in the background"), err)
+		return failed("unlock", l.names(), errors.New("the release continues in the background"), err)
 	default:
 		return err
 	}

@@ -88,7 +88,7 @@ func (l *Locker) status(an quorum.Answer) NodeStatus {
 	case s.Role != "master":
 		err = fmt.Errorf("its role is %q: give the address of a master", s.Role)
 	case s.Loading:
-		err = errors.New("it is loading its dataset, and refuses everything else until that is done")
+		err = errors.New("it is loading its dataset, and refuses other commands until then")
 	case l.cfg.guard:
 		err = an.Vote.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
 		var young *node.RestartError

@@ -187,16 +187,16 @@ func WithClock(clk clock.Clock) Option {
 }
 
 // WithTLSConfig sets the TLS configuration of all masters that [Open] makes and whose URL begins with rediss://:
-// certificate authorities, a client certificate, a server name. The configuration is copied. An empty ServerName is filled
-// in from each URL; a skip_verify in a URL is kept. Masters with redis:// or unix:// ignore it, and masters given to
+// certificate authorities, a client certificate, a server name. The Locker uses a copy. It takes an empty ServerName
+// from each URL, and keeps a skip_verify in a URL. Masters with redis:// or unix:// ignore it, and masters given to
 // [New] keep the configuration they were made with ([node.WithTLSConfig]). A nil configuration is an error. Default: the
 // system's certificate authorities.
 func WithTLSConfig(c *tls.Config) Option {
-	c = c.Clone() // nil stays nil
+	c = c.Clone() // Clone of nil is nil
 	return option(func(cfg *config) { cfg.tls, cfg.tlsSet = c, true })
 }
 
-// timeout is how long one master may take over one operation.
+// timeout returns how long one master may take over one operation.
 func (c *config) timeout() time.Duration {
 	if c.nodeTimeout > 0 {
 		return c.nodeTimeout
@@ -204,7 +204,7 @@ func (c *config) timeout() time.Duration {
 	return min(max(c.ttl/timeoutPart, minTimeout), maxTimeout)
 }
 
-// window is how long a restarted master may not vote.
+// window returns how long a restarted master may not vote.
 func (c *config) window() time.Duration {
 	if !c.guard {
 		return 0
@@ -230,7 +230,7 @@ func above(what string, d, bound time.Duration) error {
 
 func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
 
-// settle checks the options of Open or New and fills in the defaults that depend on others.
+// settle checks the options of Open or New and sets the defaults that depend on others.
 func (c *config) settle() error {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -281,7 +281,7 @@ func (c *config) settle() error {
 	return c.check()
 }
 
-// check looks at the options that a single lock may set.
+// check checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
 func (c *config) check() error {
 	for _, err := range []error{
 		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL),
@@ -297,15 +297,18 @@ func (c *config) check() error {
 	case c.ttl <= 0:
 		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", c.ttl)
 	case c.ttl <= least:
-		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) take off it; use a longer TTL or a shorter node timeout",
+		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
+			"take off it; use a longer TTL or a shorter node timeout",
 			c.ttl, least, c.driftOf(), c.timeout())
 	case c.guard && c.ttl > c.restartWindow:
-		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL that anybody uses on these masters; raise it with WithRestartWindow",
+		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL "+
+			"that any client uses on these masters; raise it with WithRestartWindow",
 			c.ttl, c.restartWindow)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:
-		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second", c.retryMin, c.retryMax)
+		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
+			c.retryMin, c.retryMax)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ type Locker struct {
 	mu     sync.Mutex
 	closed bool
 	busy   sync.WaitGroup // calls that may be talking to the masters
-	ending chan struct{}  // closed with the Locker
+	ending chan struct{}  // closed when Close begins
 }
 
 // Open returns a Locker over one master per URL: one, or an odd number of at least three. Like sql.Open it checks its
@@ -118,7 +118,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		nodes = replace(nodes)
 	}
 	q, err := quorum.New(quorum.Config{
-		Nodes: nodes, Clock: cfg.clock, OnVote: cfg.trace.voted(), OnHealth: l.standing, OnDuplicate: l.twins,
+		Nodes: nodes, Clock: cfg.clock, OnVote: cfg.trace.voted(), OnHealth: l.reportHealth, OnDuplicate: l.logDuplicate,
 		Closing: l.ending,
 	})
 	if err != nil {
@@ -140,10 +140,11 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 	return l, nil
 }
 
-func (l *Locker) standing(master string, err error) {
+// reportHealth logs and traces that a master became suspect or recovered, and logs refusals.
+func (l *Locker) reportHealth(master string, err error) {
 	var refusal *node.RefusalError
 	if errors.As(err, &refusal) {
-		l.refusal(master, refusal)
+		l.logRefusal(master, refusal)
 		return
 	}
 	if err != nil {
@@ -156,8 +157,8 @@ func (l *Locker) standing(master string, err error) {
 	}
 }
 
-// refusal logs that a master answers but refuses releases, or that it no longer refuses them.
-func (l *Locker) refusal(master string, r *node.RefusalError) {
+// logRefusal logs that a master answers but refuses releases, or that it no longer refuses them.
+func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 	var right *node.RightError
 	barred := errors.As(r.Err, &right)
 	switch {
@@ -172,8 +173,9 @@ func (l *Locker) refusal(master string, r *node.RefusalError) {
 	}
 }
 
-func (l *Locker) twins(master, twin string) {
-	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "twin", twin)
+// logDuplicate logs that two masters are one server.
+func (l *Locker) logDuplicate(master, other string) {
+	l.cfg.logger.Warn("redlock: two masters are one server, and have one vote", "master", master, "other", other)
 }
 
 // begin counts a call that may talk to the masters. end must be called when the call ends.
@@ -214,12 +216,12 @@ func (l *Locker) Close() error {
 	}
 	l.busy.Wait()
 	if names := l.quorum.Close(deadline); len(names) > 0 {
-		l.cfg.logger.Warn("redlock: closed with releases unconfirmed; what they would have removed ends with its TTL",
+		l.cfg.logger.Warn("redlock: closed with releases unconfirmed; the keys expire with their TTL",
 			"masters", names)
 	}
 	return nil
 }
 
-// closing is how long Close lets the nodes confirm releases, on top of two node timeouts. The rest of its second is for
-// what comes after that.
+// closing is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of its
+// second to close the connections.
 const closing = 900 * time.Millisecond

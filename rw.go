@@ -67,7 +67,7 @@ func (l *Lock) downgrade(ctx context.Context) error {
 	l.mu.Lock()
 	if k := l.claim.Target.Kind; k.Downgraded == nil {
 		l.mu.Unlock()
-		return fmt.Errorf("it is a %s lock: only what RW.Lock or RW.TryLock returned can become a reader's", k.Name)
+		return fmt.Errorf("it is a %s lock: only a lock from RW.Lock or RW.TryLock can become a read lock", k.Name)
 	}
 	if l.phase != phaseHeld { // meanwhile
 		defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// acquire locks name as the flags say. A signal ends the wait: the error is then a silent exit of 128+n, and nothing is
-// held.
+// acquire locks name as the flags say. A signal ends the wait. The error is then an exit with status 128+n and no text,
+// and nothing is held.
 func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -54,7 +54,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 	return got.lock, nil
 }
 
-// asker is how the flags say that a name is to be locked.
+// asker returns the method of the Locker that the flags select.
 func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
 	return func(ctx context.Context, name string) (*redlock.Lock, error) {
 		switch {
@@ -70,7 +70,7 @@ func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (
 	}
 }
 
-// notAcquired says why there is no lock, and how to get it.
+// notAcquired returns the error for a name that was not locked: the reason, and how to get the lock.
 func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) error {
 	e := failure(err)
 	switch {
@@ -83,7 +83,7 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 		}
 		e.err = fmt.Errorf("%s; %s", whoHolds(locker, name, err), advice)
 	case errors.Is(err, context.DeadlineExceeded): // before any answer came
-		e = &exit{exitNotAcquired, fmt.Errorf("%s is not locked: nothing was heard within %v (--wait)", quote(name), f.wait)}
+		e = &exit{exitNotAcquired, fmt.Errorf("%s is not locked: no answer arrived within %v (--wait)", quote(name), f.wait)}
 	}
 	return e
 }

@@ -23,10 +23,10 @@ type child struct {
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr. When this process dies, the command
-// and everything that it started get SIGTERM, and SIGKILL after grace. mayGoOn is called from another goroutine before
+// and everything that it started get SIGTERM, and SIGKILL after grace. mayResume is called from another goroutine before
 // a command that was suspended on a terminal is resumed; if it returns false, the command stays suspended.
-func start(path string, argv, env []string, grace time.Duration, mayGoOn func() bool) (*child, error) {
-	inheritOrphans() // of a supervisor that is killed
+func start(path string, argv, env []string, grace time.Duration, mayResume func() bool) (*child, error) {
+	inheritOrphans() // those of a killed supervisor
 	term := openTerminal()
 	super, l, err := startSupervisor(path, argv, env, grace)
 	if err != nil {
@@ -36,7 +36,7 @@ func start(path string, argv, env []string, grace time.Duration, mayGoOn func() 
 	switch m, ok := l.receive(); {
 	case ok && m.verb == hasStarted:
 		c := &child{group: m.n, ended: make(chan status, 1), terminal: term, link: l}
-		go c.watch(super, grace, mayGoOn)
+		go c.watch(super, grace, mayResume)
 		return c, nil
 	case ok && m.verb == cannotStart:
 		err = &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(m.n)}
@@ -44,7 +44,7 @@ func start(path string, argv, env []string, grace time.Duration, mayGoOn func() 
 		err = errors.New("its supervisor was killed")
 	}
 	_ = super.Wait()
-	if len(descendants()) > 0 { // it has started the command, and could not say so
+	if len(descendants()) > 0 { // it started the command, but could not report that
 		s := &supervisor{changes: reap(0), report: func(string, int) {}}
 		s.end()
 		s.run()
@@ -83,7 +83,7 @@ func startSupervisor(path string, argv, env []string, grace time.Duration) (*exe
 }
 
 // watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do.
-func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool) {
+func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() bool) {
 	for {
 		m, ok := c.link.receive()
 		switch {
@@ -92,7 +92,7 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayGoOn func() bool)
 			c.ended <- c.takeOver(grace)
 			return
 		case m.verb == hasStopped:
-			c.terminal.stopped(c.group, syscall.Signal(m.n), mayGoOn)
+			c.terminal.stopped(c.group, syscall.Signal(m.n), mayResume)
 		default:
 			_ = super.Wait()
 			c.ended <- ended(m)
@@ -132,7 +132,7 @@ func (c *child) send(s os.Signal) {
 	}
 }
 
-// holdsFor tells the supervisor for how long the lock is held if this process is stopped now.
+// holdsFor sends the supervisor how long the lock is held if this process is stopped now.
 func (c *child) holdsFor(left time.Duration) {
 	c.link.send(holdsLock, int(max(left, 0).Milliseconds()))
 }
@@ -141,8 +141,8 @@ func (c *child) holdsFor(left time.Duration) {
 // sent when no process is left.
 func (c *child) stop() { c.link.send(stopTree, 0) }
 
-// close takes the terminal back. It is called when the leader has ended; orderly is false if it was killed, and may have
-// left the terminal in a mode of its own.
+// close takes the terminal back. It is called when the leader has ended. orderly is false if the leader was killed and
+// so may have left the terminal in another mode.
 func (c *child) close(orderly bool) {
 	c.link.close()
 	c.terminal.takeBack(c.group)

@@ -15,9 +15,8 @@ const supervisorName = "redlock-supervisor"
 
 func supervise([]string) int { return exitUsage }
 
-// child is a running command. Windows knows no process groups to kill, but jobs: everything that the command starts
-// belongs to its job and ends with it, also when this process dies. It knows no SIGTERM either: Ctrl-Break is the nearest
-// to it that can be sent to a console group.
+// child is a running command. Windows has jobs in place of process groups: everything that the command starts belongs to
+// its job and ends with it, also when this process dies. In place of SIGTERM, a console group gets Ctrl-Break.
 type child struct {
 	pid   uint32
 	job   windows.Handle
@@ -74,7 +73,7 @@ func (c *child) watch(cmd *exec.Cmd) {
 	c.ended <- status{code: cmd.ProcessState.ExitCode()}
 }
 
-// holdsFor does nothing: nobody watches this process.
+// holdsFor does nothing: there is no supervisor.
 func (c *child) holdsFor(time.Duration) {}
 
 // stop ends the whole job: Ctrl-Break, and after the grace period the end of every process. It is called once.
@@ -124,7 +123,7 @@ func (c *child) gone() bool {
 	return err != nil || info.active == 0
 }
 
-// close lets what the command left in the background go on, as elsewhere.
+// close lets processes that the command left in the background continue, as on other systems.
 func (c *child) close(bool) {
 	_ = c.limit(0)
 	_ = windows.CloseHandle(c.job)

@@ -8,18 +8,18 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// Exit statuses of redlock itself, from BSD's sysexits where it has a word for them. Any other is the command's.
+// The exit statuses of redlock itself, from BSD's sysexits where possible. Every other status is the command's.
 const (
 	exitUsage         = 64  // wrong usage
 	exitNoQuorum      = 69  // no majority of the masters
 	exitLost          = 70  // the lock was lost while the command ran
-	exitNotAcquired   = 75  // somebody else holds the lock
+	exitNotAcquired   = 75  // another holder has the lock
 	exitNotExecutable = 126 // as the shells have it
 	exitNotFound      = 127
 	exitSignal        = 128 // plus the signal's number
 )
 
-// exit is how a command ends: with which status, and with what to say about it (nil: nothing).
+// exit is how a command of redlock ends: the status, and the error to print (nil: none).
 type exit struct {
 	code int
 	err  error
@@ -86,7 +86,7 @@ func failure(err error) *exit {
 		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
 	case errors.Is(err, redlock.ErrLost):
 		return &exit{exitLost, err}
-	default: // what the library refuses before it asks anybody: a reserved name, or one that a Cluster cannot keep
+	default: // refused before any request: a reserved name, or one that a Cluster cannot keep
 		return &exit{exitUsage, err}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// reason returns what is wrong with one master in one line, without repeating which one and what it was asked.
+// reason returns a master's error in one line, without the master's name and the operation.
 func reason(err error) string {
 	if err == nil {
 		return ""
@@ -22,7 +22,7 @@ func reason(err error) string {
 	text := err.Error()
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Err != nil {
-		text = dial.Err.Error() // the rest says the address again
+		text = dial.Err.Error() // the rest repeats the address
 		if dial.Timeout() && errors.Is(err, os.ErrDeadlineExceeded) {
 			text = "no answer in time"
 		}
@@ -30,7 +30,7 @@ func reason(err error) string {
 	return inFlags(strings.TrimPrefix(strings.Join(strings.Fields(text), " "), "redlock: "))
 }
 
-// perMaster returns one indented line for each master that err tells of.
+// perMaster returns one indented line for each master's error in err.
 func perMaster(err error) string {
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -75,7 +75,7 @@ var flagOf = map[string]string{
 // optionOrQuoted matches options, and quoted text, which may be a name that looks like an option.
 var optionOrQuoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|(?:redlock\.)?(With(?:out)?[A-Z]\w*)(?:\([^()]*\))?`)
 
-// inFlags names the flags of this program where the library names its options.
+// inFlags replaces the library's options in a text by the flags of this program.
 func inFlags(text string) string {
 	return optionOrQuoted.ReplaceAllStringFunc(text, func(found string) string {
 		if flag, ok := flagOf[optionOrQuoted.FindStringSubmatch(found)[1]]; ok {

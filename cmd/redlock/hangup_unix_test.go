@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// heedSignals lets the processes that a test starts heed the signals that this process was started to ignore: SIGHUP
-// under nohup, SIGINT in the background of a script. What is ignored is inherited, what is caught is not.
+// heedSignals makes the processes that a test starts react to the signals that this process was started to ignore:
+// SIGHUP under nohup, SIGINT in the background of a script. A child inherits ignored signals, but not caught ones.
 func heedSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -26,8 +26,8 @@ func heedSignals() {
 	}
 }
 
-// The hangup of a terminal ends a run and its command. Under nohup both go on.
-func TestNohupOutlivesItsTerminal(t *testing.T) {
+// The hangup of a terminal ends a run and its command. Under nohup both continue.
+func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		nohup string
@@ -36,7 +36,7 @@ func TestNohupOutlivesItsTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 3)
-			file := t.TempDir() + "/heard"
+			file := t.TempDir() + "/received"
 			l := &listeners{file: file}
 			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
 				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 1s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
@@ -46,7 +46,7 @@ func TestNohupOutlivesItsTerminal(t *testing.T) {
 			<-s.ended
 			_ = s.cmd.Process.Signal(syscall.SIGHUP) // as a session's leader does
 			if !tc.goOn {
-				require.Eventually(t, func() bool { return l.heard("direct!", syscall.SIGHUP) > 0 }, patience, time.Millisecond)
+				require.Eventually(t, func() bool { return l.received("direct!", syscall.SIGHUP) > 0 }, patience, time.Millisecond)
 				_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
 				return
 			}
@@ -54,15 +54,15 @@ func TestNohupOutlivesItsTerminal(t *testing.T) {
 			n, _ := votes(t, masters, "name")
 			assert.Equal(t, 3, n, "the lock is extended")
 			assert.Len(t, l.living(), 2)
-			assert.Zero(t, l.heard("direct!", syscall.SIGHUP))
+			assert.Zero(t, l.received("direct!", syscall.SIGHUP))
 			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM))
 			require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 5*time.Millisecond)
 		})
 	}
 }
 
-// A process that ignores SIGINT and SIGHUP, as a script's background does, starts a command that ignores them, too.
-func TestWhatIsIgnoredIsIgnoredByTheCommand(t *testing.T) {
+// A command that a background process of a script starts inherits the ignored SIGINT and SIGHUP.
+func TestTheCommandIgnoresTheSignalsThatRedlockIgnores(t *testing.T) {
 	t.Parallel()
 	p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) {
 		c.Args = append([]string{"sh", "-c", `trap '' HUP INT; exec "$0" "$@"`, binary}, c.Args[1:]...)

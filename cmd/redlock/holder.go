@@ -71,8 +71,8 @@ func (h *holder) run(path string, argv []string) error {
 	return nil
 }
 
-// held reports whether the lock is still ours. Err looks at the clock: a process that was stopped a moment ago may not
-// have been told otherwise yet.
+// held reports whether the lock is still held. Err reads the clock: after a stop of this process, the lock's context may
+// not have ended yet.
 func (h *holder) held() bool { return h.lock.Err() == nil }
 
 // wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It
@@ -103,7 +103,7 @@ func (h *holder) wait(c *child) (how status, lost bool) {
 	}
 }
 
-// unlock releases the lock. It returns an error if the lock was not held any more; anything else is only said.
+// unlock releases the lock. It returns an error if the lock was no longer held, and only prints every other failure.
 func (h *holder) unlock() error {
 	err := h.lock.Unlock(context.Background())
 	switch {
@@ -118,7 +118,7 @@ func (h *holder) unlock() error {
 	return nil
 }
 
-// lostError returns why the lock is not held any more; nil if it is.
+// lostError returns why the lock is no longer held; nil if it is held.
 func lostError(l *redlock.Lock) error {
 	err := l.Err()
 	if err == nil || errors.Is(err, redlock.ErrLost) {
@@ -127,8 +127,8 @@ func lostError(l *redlock.Lock) error {
 	return fmt.Errorf("%w: %w", redlock.ErrLost, err)
 }
 
-// env returns the environment of the command. Where a name occurs twice, the last one counts. Without a fencing token of
-// its own the command must not find that of another lock, under which this redlock may run.
+// env returns the environment of the command. If a variable occurs twice, the last value counts. A lock without a
+// fencing token clears the variable: this redlock may itself run under another lock with a token.
 func (h *holder) env() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, fenceEnv+"=") })
 	env = append(env, nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())

@@ -71,7 +71,7 @@ func TestSharedRunsHoldTheLockTogetherAndExcludeOthers(t *testing.T) {
 	assert.Equal(t, "alone\n", writer.stdout.String())
 }
 
-func TestASharedRunWaitsForWhoHoldsTheLockAlone(t *testing.T) {
+func TestASharedRunWaitsForAnExclusiveHolder(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
 	_, end := hold(t, masters, "doc")
@@ -112,10 +112,10 @@ func TestRunGivesTheCommandAFenceThatGrows(t *testing.T) {
 	assert.Greater(t, shared, two)
 	assert.Positive(t, fenceOf(t, masters, "--shared", "--fence=false", "--fence"), "in any order")
 	assert.Greater(t, fenceOf(t, masters, "--fence"), shared)
-	assert.Zero(t, fenceOf(t, masters), "not asked for, not there")
+	assert.Zero(t, fenceOf(t, masters), "no token without --fence")
 }
 
-// One run inside another: the inner command is under a lock without a fence, and must not take the outer one's for its own.
+// The inner of two nested runs locks without a fence. Its command must not see the fence of the outer lock.
 func TestACommandDoesNotInheritAnotherLocksFence(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -174,12 +174,12 @@ func TestStatusShowsWriterAndDepth(t *testing.T) {
 	lock := decode(t, redlock(t, masters, "status", "--json", "account").stdout)["locks"].([]any)[0].(map[string]any)
 	assert.Equal(t, "reentrant", lock["kind"])
 	assert.InDelta(t, 2, lock["depth"], 0)
-	free := decode(t, redlock(t, masters, "status", "--json", "nobody's").stdout)["locks"].([]any)[0].(map[string]any)
+	free := decode(t, redlock(t, masters, "status", "--json", "unheld").stdout)["locks"].([]any)[0].(map[string]any)
 	assert.InDelta(t, 0, free["depth"], 0)
 	assert.NotContains(t, free, "kind")
 }
 
-// A key of another type is in the way of every lock, and is nobody's token.
+// A key of another type blocks every lock, and is no token.
 func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -191,10 +191,10 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 	got := redlock(t, masters, "status", "a hash")
-	assert.Equal(t, `"a hash": held by somebody unknown (hash), no end, 3 of 3 votes`, row(t, got.stdout, `"a hash"`))
-	assert.Equal(t, addr(masters[0])+" hash somebody unknown no end", row(t, got.stdout, addr(masters[0])))
+	assert.Equal(t, `"a hash": held by an unknown holder (hash), no end, 3 of 3 votes`, row(t, got.stdout, `"a hash"`))
+	assert.Equal(t, addr(masters[0])+" hash an unknown holder no end", row(t, got.stdout, addr(masters[0])))
 
 	tried := redlock(t, masters, "run", "--shared", "--try", "a hash", "--", "true")
 	assert.Equal(t, 75, tried.code)
-	assert.Contains(t, tried.stderr, `"a hash" is held by somebody unknown (hash), without an end;`)
+	assert.Contains(t, tried.stderr, `"a hash" is held by an unknown holder (hash), without an end;`)
 }

@@ -29,7 +29,7 @@ type message struct {
 const (
 	sendSignal = "signal" // n: send this signal to the command's group
 	stopTree   = "stop"   // end the command and all that it started
-	holdsLock  = "holds"  // n: for so many milliseconds more, unless this is said again
+	holdsLock  = "holds"  // n: for so many milliseconds more, unless the order is repeated
 )
 
 // The events that the supervisor reports to redlock.

@@ -21,12 +21,12 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// A listener is this test's binary, run as a command under a lock. It writes to a file which signals it receives, each
-// as often as it receives it. A shell cannot tell: it joins signals that arrive while it waits for another process.
+// A listener is this test's binary, run as a command under a lock. It writes every signal that it receives to a file. A
+// shell cannot count signals: it merges those that arrive while it waits for another process.
 const (
 	listenerEnv  = "LISTENER"       // its name; it ends at SIGTERM if the name ends in "!"
 	listenerFile = "LISTENER_FILE"  // where it writes
-	listenerLife = 40 * time.Second // of one that a failed test left behind
+	listenerLife = 40 * time.Second // ends one that a failed test left
 )
 
 // asHelper is called first. It does not return in a listener.
@@ -49,7 +49,7 @@ func listen(name string) {
 	for end := time.After(listenerLife); ; {
 		select {
 		case s := <-signals:
-			fmt.Fprintf(file, "%s heard %v.\n", name, s)
+			fmt.Fprintf(file, "%s received %v.\n", name, s)
 			if s == syscall.SIGTERM && strings.HasSuffix(name, "!") {
 				return
 			}
@@ -81,7 +81,7 @@ func startListeners(
 	t *testing.T, masters []*redlocktest.Master, change func(*exec.Cmd), flags []string, script string, names ...string,
 ) *listeners {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "heard")
+	file := filepath.Join(t.TempDir(), "received")
 	l := &listeners{file: file}
 	l.process = launchWith(t, masters, func(c *exec.Cmd) {
 		c.Env = append(c.Env, listenerFile+"="+file, "L="+testBinary)
@@ -114,9 +114,9 @@ func (l *listeners) pids() map[string]int {
 	return found
 }
 
-// heard is how often a listener has received a signal.
-func (l *listeners) heard(name string, s syscall.Signal) int {
-	return strings.Count(l.written(), fmt.Sprintf("%s heard %v.\n", name, s))
+// received returns how often a listener has received a signal.
+func (l *listeners) received(name string, s syscall.Signal) int {
+	return strings.Count(l.written(), fmt.Sprintf("%s received %v.\n", name, s))
 }
 
 // living are the names of the listeners that still run.

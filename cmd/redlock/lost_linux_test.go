@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// Nobody extends the lock any more, so the command must not go on for longer than its TTL.
+// The lock is no longer extended, so the command must end within its TTL.
 func TestTheCommandEndsWithARedlockThatIsKilled(t *testing.T) {
 	t.Parallel()
 	p, pids := startFamily(t, redlocktest.Start(t, 3), family())
@@ -21,8 +21,8 @@ func TestTheCommandEndsWithARedlockThatIsKilled(t *testing.T) {
 	assert.Eventually(t, func() bool { return !alive(pids["child"]) }, patience, 5*time.Millisecond)
 }
 
-// Nobody reads what redlock says, as behind "2>&1 | head".
-func TestALossIsToldByTheStatusIfStderrIsClosed(t *testing.T) {
+// The reader of stderr has ended, as with "2>&1 | head".
+func TestALossIsReportedByTheStatusIfStderrIsClosed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		flag, command string
@@ -40,7 +40,7 @@ func TestALossIsToldByTheStatusIfStderrIsClosed(t *testing.T) {
 	}
 }
 
-// What reads from the terminal finds itself in the foreground from its first moment on: shells insist on it.
+// The command must be in the foreground from its start: shells require it to read from the terminal.
 func TestTheCommandStartsInTheForeground(t *testing.T) {
 	t.Parallel()
 	// The group of the process, and the terminal's.

@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// family runs a shell, the child, that starts another one, the grandchild. Each tells its pid and what it hears; the
-// stubborn go on when they hear TERM.
+// family returns a script for a shell, the child, that starts another one, the grandchild. Each prints its pid and the
+// signals that it receives. The stubborn ones continue at TERM.
 func family(stubborn ...string) string {
 	member := func(who string) string {
 		end := "; exit 0"
@@ -35,7 +35,7 @@ func family(stubborn ...string) string {
 
 var pidLine = regexp.MustCompile(`(\w+) pid (\d+)\.`)
 
-// pids returns the processes of a family that told.
+// pids returns the processes of a family that printed their pids.
 func (p *process) pids() map[string]int {
 	found := map[string]int{}
 	for _, m := range pidLine.FindAllStringSubmatch(p.stdout.String(), -1) {
@@ -44,7 +44,7 @@ func (p *process) pids() map[string]int {
 	return found
 }
 
-// alive reports whether a process runs; one that nobody has reaped yet does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -90,7 +90,7 @@ func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	lost := time.Now()
 
 	assert.Equal(t, 70, p.wait())
-	assert.Less(t, time.Since(lost), 6*time.Second, "what ends by itself is not waited for")
+	assert.Less(t, time.Since(lost), 6*time.Second, "redlock does not wait for the whole grace period")
 	for who, pid := range pids {
 		assert.False(t, alive(pid), who)
 		assert.Contains(t, p.stdout.String(), who+" heard TERM")
@@ -99,7 +99,7 @@ func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), `"name"`)
 }
 
-func TestALostLockKillsWhatDoesNotEnd(t *testing.T) {
+func TestALostLockKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	t.Parallel()
 	for _, stubborn := range []string{"child", "grandchild"} {
 		t.Run(stubborn, func(t *testing.T) {
@@ -145,11 +145,11 @@ func TestMaxHoldIsALoss(t *testing.T) {
 		assert.False(t, alive(pid), who)
 	}
 	n, _ := votes(t, masters, "name")
-	assert.Zero(t, n, "what was left of it is released")
+	assert.Zero(t, n, "the remaining keys are released")
 }
 
-// The token goes from all masters while the command runs, and the command ends before anybody notices.
-func TestALossThatOnlyTheUnlockNoticesIsALoss(t *testing.T) {
+// All masters lose the token while the command runs, and the command ends before redlock notices.
+func TestALossNoticedByUnlockIsReported(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	p, end := hold(t, masters, "name", "--ttl", "1m")
@@ -161,7 +161,7 @@ func TestALossThatOnlyTheUnlockNoticesIsALoss(t *testing.T) {
 	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*; sh ended with status 0\n$`, p.stderr.String())
 }
 
-func TestARunThatKeepsItsLockIsLeftAlone(t *testing.T) {
+func TestARunThatKeepsItsLockGetsNoSignal(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
 	masters[0].Stop()
@@ -178,7 +178,7 @@ func TestSignalsAreForwardedToTheGroup(t *testing.T) {
 	for name, s := range map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Not in the background: what a script starts there ignores SIGINT.
+			// Not in the background: such processes of a script ignore SIGINT.
 			script := fmt.Sprintf(`trap 'echo child heard; exit 9' %[1]s;
 				sh -c 'trap "echo grandchild heard; exit" %[1]s; echo ready; while :; do sleep 0.02; done'`, name)
 			p := launch(t, masters, "run", "signal "+name, "--", "sh", "-c", script)
@@ -233,11 +233,11 @@ func TestASignalEndsTheWait(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		n, _ := votes(t, masters, "held")
-		assert.Equal(t, 3, n, "the holder is still the holder")
+		assert.Equal(t, 3, n, "the lock is still held")
 	})
 }
 
-func TestASignalThatWasToBeIgnoredIsNotForwarded(t *testing.T) {
+func TestAnIgnoredSignalIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	p := launchWith(t, masters, func(c *exec.Cmd) {

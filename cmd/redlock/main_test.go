@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// binary is the command, built as a user would; testBinary is this test's own.
+// binary is redlock, built as a user builds it; testBinary is this test's binary.
 var binary, testBinary string
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// raced reports whether the test runs with -race; then the command shall, too.
+// raced reports whether the test runs with -race. The command is then built with it, too.
 func raced() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
@@ -99,7 +99,7 @@ func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.C
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.cmd.WaitDelay = time.Second // what it left behind may hold the pipes
+	p.cmd.WaitDelay = time.Second // its remaining descendants may hold the pipes
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}
 	if masters != nil {
 		p.cmd.Env = append(p.cmd.Env, "REDLOCK_MASTERS="+strings.Join(redlocktest.URLs(masters), ","))

@@ -19,7 +19,7 @@ const (
 	embeddedCount = 5
 )
 
-// masters are the flags that say which masters to ask, and how.
+// masters has the flags that select the masters, and the options for requests to them.
 type masters struct {
 	urls     []string
 	embedded bool
@@ -35,7 +35,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&m.urls, "masters", nil,
 		"URLs of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number (default: $"+mastersEnv+")")
 	f.BoolVar(&m.embedded, "embedded", false,
-		fmt.Sprintf("start %d masters in this process instead, to try things out: nobody else sees their locks", embeddedCount))
+		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",
+			embeddedCount))
 	f.DurationVar(&m.ttl, "ttl", 10*time.Second,
 		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
@@ -66,7 +67,7 @@ func (m *masters) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// options returns what the flags say, of which cmd was given only some.
+// options returns the options for the flags that were given to cmd.
 func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 	opts := []redlock.Option{redlock.WithTTL(m.ttl)}
 	if cmd.Flags().Changed("node-timeout") {
@@ -81,8 +82,8 @@ func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 	return opts
 }
 
-// open returns a Locker over the masters that the flags or the environment name, and what to do when it is not needed any
-// more. Every error is one of usage: nothing has been sent yet.
+// open returns a Locker over the masters that the flags or the environment name, and a function that closes it. Every
+// error is a usage error: nothing has been sent yet.
 func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Locker, func(), error) {
 	if err := m.check(cmd); err != nil {
 		return nil, nil, err
@@ -97,7 +98,7 @@ func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Loc
 		return nil, nil, &exit{exitUsage, err}
 	}
 	return locker, func() {
-		_ = locker.Close() // what could not be confirmed ends with its TTL; Unlock has said so
+		_ = locker.Close() // unconfirmed keys expire with their TTL; Unlock has reported them
 		stop()
 	}, nil
 }

@@ -23,8 +23,8 @@ func number(t *testing.T, text string) int {
 	return n
 }
 
-// Programs take a second SIGTERM for impatience and leave without cleaning up.
-func TestTheCommandHearsSIGTERMOnce(t *testing.T) {
+// Many programs exit at a second SIGTERM without cleaning up.
+func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		flags []string
@@ -44,19 +44,19 @@ func TestTheCommandHearsSIGTERMOnce(t *testing.T) {
 			tc.ask(l)
 			assert.Equal(t, tc.want, l.wait())
 			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
-			assert.Equal(t, 1, l.heard("bg!", syscall.SIGTERM))
-			assert.Equal(t, 1, l.heard("direct!", syscall.SIGTERM))
+			assert.Equal(t, 1, l.received("bg!", syscall.SIGTERM))
+			assert.Equal(t, 1, l.received("direct!", syscall.SIGTERM))
 		})
 	}
 }
 
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// The listeners do not end at SIGTERM here, so they would hear another.
+// The listeners do not end at SIGTERM here, so they would receive a second one.
 func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 	t.Parallel()
-	heard := func(l *listeners) func() bool {
-		return func() bool { return l.heard("bg", syscall.SIGTERM) > 0 && l.heard("direct", syscall.SIGTERM) > 0 }
+	received := func(l *listeners) func() bool {
+		return func() bool { return l.received("bg", syscall.SIGTERM) > 0 && l.received("direct", syscall.SIGTERM) > 0 }
 	}
 	for name, signalFirst := range map[string]bool{"first the loss": false, "first the signal": true} {
 		t.Run(name, func(t *testing.T) {
@@ -66,47 +66,47 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 			if signalFirst {
 				l.signal(syscall.SIGTERM)
 			}
-			require.Eventually(t, heard(l), patience, time.Millisecond)
+			require.Eventually(t, received(l), patience, time.Millisecond)
 			if !signalFirst {
 				l.signal(syscall.SIGTERM)
 				l.signal(syscall.SIGINT)
 			}
 			assert.Equal(t, 70, l.wait())
 			assert.Empty(t, l.living())
-			assert.Equal(t, 1, l.heard("bg", syscall.SIGTERM))
-			assert.Equal(t, 1, l.heard("direct", syscall.SIGTERM))
+			assert.Equal(t, 1, l.received("bg", syscall.SIGTERM))
+			assert.Equal(t, 1, l.received("direct", syscall.SIGTERM))
 			if !signalFirst {
-				assert.Equal(t, 1, l.heard("direct", syscall.SIGINT), "another signal is passed on")
+				assert.Equal(t, 1, l.received("direct", syscall.SIGINT), "another signal is passed on")
 			}
 		})
 	}
 }
 
 // A user who signals twice may mean it: the second signal is forwarded, too.
-func TestTwoSignalsAreTwo(t *testing.T) {
+func TestTwoSignalsAreBothForwarded(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, as(direct, "direct"), "direct")
 	for n := 1; n <= 2; n++ {
 		l.signal(syscall.SIGTERM)
-		require.Eventually(t, func() bool { return l.heard("direct", syscall.SIGTERM) == n }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return l.received("direct", syscall.SIGTERM) == n }, patience, time.Millisecond)
 	}
 }
 
-func TestCtrlCIsHeardOnce(t *testing.T) {
+func TestCtrlCIsReceivedOnce(t *testing.T) {
 	t.Parallel()
 	for name, input := range map[string]string{"on the terminal": "", "with another stdin": "</dev/null"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := t.TempDir() + "/heard"
+			file := t.TempDir() + "/received"
 			l := &listeners{file: file}
 			s := onTerminal(t, redlocktest.Start(t, 3), "sh", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
 				"; exec redlock run name -- sh -c '"+as(direct, "direct!")+"' "+input)
 			require.Eventually(t, func() bool { return l.pids()["direct!"] > 0 }, patience, time.Millisecond)
 			s.types("\x03")
-			require.Eventually(t, func() bool { return l.heard("direct!", syscall.SIGINT) > 0 }, patience, time.Millisecond)
-			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)) // behind a second SIGINT, if there is one
+			require.Eventually(t, func() bool { return l.received("direct!", syscall.SIGINT) > 0 }, patience, time.Millisecond)
+			require.NoError(t, syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)) // follows a second SIGINT, if there is one
 			assert.Equal(t, 0, s.status())
-			assert.Equal(t, 1, l.heard("direct!", syscall.SIGINT))
+			assert.Equal(t, 1, l.received("direct!", syscall.SIGINT))
 		})
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The reports are what --json prints. Their field names and units are a contract: add, don't rename.
+// The reports are what --json prints. Their field names and units are a contract: add fields, but rename none.
 
 type mastersReport struct {
 	Votes   int            `json:"votes"`    // how many masters there are
 	Needed  int            `json:"needed"`   // a majority of them
 	MayVote int            `json:"may_vote"` // how many may vote now
-	Quorum  bool           `json:"quorum"`   // that is enough
+	Quorum  bool           `json:"quorum"`   // the masters that may vote are a majority
 	Masters []masterReport `json:"masters"`
 }
 
@@ -37,7 +37,7 @@ type lockReport struct {
 	Name    string         `json:"name"`
 	Kind    string         `json:"kind,omitempty"`
 	Held    bool           `json:"held"`
-	Depth   int            `json:"depth"`           // of a reentrant lock; 1 for others, 0 if nobody holds it
+	Depth   int            `json:"depth"`           // of a reentrant lock; 1 for other kinds, 0 if the name is free
 	Fence   uint64         `json:"fence,omitempty"` // that a majority agrees on
 	Holders []holderReport `json:"holders"`         // all readers, all holds of a reentrant lock's owner
 	Nodes   []voteReport   `json:"nodes"`
@@ -51,7 +51,7 @@ type holderReport struct {
 	LeftMS float64 `json:"left_ms"`
 }
 
-// A voteReport is what one master says. Owner, token and left_ms are those of the holder that stays longest.
+// A voteReport is what one master reports. Owner, token and left_ms are those of the holder with the longest TTL.
 type voteReport struct {
 	Node    string       `json:"node"`
 	Kind    string       `json:"kind,omitempty"`
@@ -117,7 +117,7 @@ func reportLock(h redlock.Holding, err error) lockReport {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// left is the time left in milliseconds; -1 for ever.
+// left returns the time left in milliseconds; -1 without an end.
 func left(d time.Duration) float64 {
 	if d < 0 {
 		return -1

@@ -32,7 +32,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// noArgs is cobra.NoArgs in words that say what to do.
+// noArgs is cobra.NoArgs with an error that says what to do.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage("%s takes no arguments, but got %q\nsee %s --help", cmd.CommandPath(), args, cmd.CommandPath())

@@ -22,8 +22,8 @@ COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and w
 REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status
 is passed through (128+n if signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are
 forwarded to the group, except a SIGINT or SIGHUP that redlock was started to ignore, as under nohup. When the lock is
-lost, or redlock is killed, COMMAND and what it started get SIGTERM, and SIGKILL after --grace: from the moment of a loss
-somebody else may hold the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0.
+lost, or redlock is killed, COMMAND and what it started get SIGTERM, and SIGKILL after --grace. After a loss another
+holder may have the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0.
 What COMMAND leaves in the background when it ends is not covered by the lock.
 
 Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not acquired,
@@ -32,7 +32,7 @@ what it waits for.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
-  redlock run --shared catalog -- ./read-it.sh                   # beside others with --shared
+  redlock run --shared catalog -- ./read-it.sh                   # together with others that use --shared
   redlock run --fence nightly-report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
@@ -73,7 +73,7 @@ func runCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.try, "try", false, "do not wait for the lock")
 	fl.BoolVar(&f.shared, "shared", false,
-		"hold the lock together with others that use --shared; one without it has the lock alone, and waits until all of them are gone, those that come meanwhile, too")
+		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
 	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
@@ -129,7 +129,7 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	defer stop()
 	signals, release := catch()
 	defer release()
-	// Else a write to a stderr that nobody reads any more would end this process before it has ended the command.
+	// Otherwise a write to a stderr without a reader would end this process before it has ended the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 
 	lock, err := acquire(locker, f, name, signals)
@@ -141,7 +141,7 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	return h.run(path, command)
 }
 
-// find returns the path of a command, before anything is locked for it in vain.
+// find returns the path of a command. An error must be found before anything is locked.
 func find(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {

@@ -171,7 +171,7 @@ func TestRunTakesMastersFromItsFlagFirst(t *testing.T) {
 	assert.Contains(t, got.stdout, "3 of 3 votes")
 }
 
-func TestRunTellsWhatHappensIfAsked(t *testing.T) {
+func TestRunLogsEventsIfAsked(t *testing.T) {
 	t.Parallel()
 	got := redlock(t, redlocktest.Start(t, 3), "run", "-v", "my name", "--", "true")
 	assert.Equal(t, 0, got.code)
@@ -212,7 +212,7 @@ func TestRunUnlocksIfTheCommandCannotBeStarted(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-func TestRunSaysThatAReleaseIsNotConfirmed(t *testing.T) {
+func TestRunReportsAnUnconfirmedRelease(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	p, end := hold(t, masters, "name")

@@ -8,10 +8,9 @@ import (
 
 var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
-// catch delivers the signals that ask a program to end, except SIGHUP and SIGINT where this process was told to ignore
-// them: nohup does so, and a shell script for what it starts in the background. The child ignores those, too. Go does not
-// tell whether others were ignored. stop gives them back their
-// default effect.
+// catch delivers the signals that ask a program to end, except a SIGHUP or SIGINT that this process was started to
+// ignore, as under nohup or in the background of a shell script. The command ignores those, too. Go does not report
+// whether other signals were ignored. stop restores the default effects.
 func catch() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 16)
 	for _, s := range ending {
@@ -22,7 +21,7 @@ func catch() (signals <-chan os.Signal, stop func()) {
 	return c, func() { signal.Stop(c) }
 }
 
-// number returns the signal's number as the shells count it.
+// number returns the signal's number, which shells add to 128.
 func number(s os.Signal) int {
 	if n, ok := s.(syscall.Signal); ok {
 		return int(n)

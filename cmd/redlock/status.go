@@ -58,7 +58,7 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// untilSignal returns a context that ends at the first signal that asks the program to end; its cause is how to.
+// untilSignal returns a context that ends at the first signal that asks the program to end. Its cause is the exit.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals, stop := catch()
@@ -120,5 +120,5 @@ func printJSON(cmd *cobra.Command, v any) {
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // a closed pipe: nobody reads any more
+	_ = enc.Encode(v) // an error means a closed pipe without a reader
 }

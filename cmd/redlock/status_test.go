@@ -125,17 +125,17 @@ func TestStatusOfLocks(t *testing.T) {
 	token := heldEverywhere(t, masters, "orders:42")
 	masters[4].Wipe() // it knows nothing of it until the next extension
 
-	got := redlock(t, masters, "status", "orders:42", "nobody's")
+	got := redlock(t, masters, "status", "orders:42", "unheld")
 	assert.Equal(t, 0, got.code)
 	assert.Empty(t, got.stderr)
 	host := token[:strings.LastIndex(token, ":")]
 	assert.Regexp(t, `^orders:42: held by `+host+` \(mutex\), [45]\ds left, 4 of 5 votes$`, row(t, got.stdout, "orders:42"))
 	assert.Regexp(t, ` mutex `+host+` [45]\ds left$`, row(t, got.stdout, addr(masters[0])))
 	assert.Equal(t, addr(masters[4])+" free", row(t, got.stdout, addr(masters[4])))
-	assert.Equal(t, "nobody's: free", row(t, got.stdout, "nobody's"))
+	assert.Equal(t, "unheld: free", row(t, got.stdout, "unheld"))
 	assert.NotContains(t, got.stdout, " \n", "no space at the end of a line")
 
-	got = redlock(t, masters, "status", "--json", "orders:42", "nobody's")
+	got = redlock(t, masters, "status", "--json", "orders:42", "unheld")
 	assert.Equal(t, 0, got.code)
 	locks := decode(t, got.stdout)["locks"].([]any)
 	require.Len(t, locks, 2)
@@ -154,13 +154,13 @@ func TestStatusOfLocks(t *testing.T) {
 	assert.Equal(t, addr(masters[0]), nodes[0].(map[string]any)["node"])
 	assert.Equal(t, token, nodes[0].(map[string]any)["token"])
 	assert.NotContains(t, nodes[4], "token")
-	assert.NotContains(t, held, "fence", "nobody asked for one")
+	assert.NotContains(t, held, "fence", "no holder asked for one")
 	free := locks[1].(map[string]any)
 	assert.Equal(t, false, free["held"])
 	assert.Equal(t, []any{}, free["holders"])
 }
 
-func TestStatusOfALockThatIsNotOurs(t *testing.T) {
+func TestStatusOfALockOfAnotherClient(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	for i, m := range masters {
@@ -168,18 +168,18 @@ func TestStatusOfALockThatIsNotOurs(t *testing.T) {
 		require.NoError(t, err)
 		c := redis.NewClient(opts)
 		defer c.Close()
-		require.NoError(t, c.Set(t.Context(), "for ever", "\x1b[2J\x07 rude", 0).Err())
+		require.NoError(t, c.Set(t.Context(), "no ttl", "\x1b[2J\x07 rude", 0).Err())
 		if i == 0 {
 			require.NoError(t, c.Set(t.Context(), "half", "token", 0).Err())
 		}
 	}
-	got := redlock(t, masters, "status", "for ever", "half")
+	got := redlock(t, masters, "status", "no ttl", "half")
 	assert.Equal(t, 0, got.code)
 	assert.NotContains(t, got.stdout, "\x1b", "a token must not talk to the terminal")
-	assert.Equal(t, `"for ever": held by "\x1b[2J\a rude" (mutex), no end, 3 of 3 votes`, row(t, got.stdout, `"for ever"`))
+	assert.Equal(t, `"no ttl": held by "\x1b[2J\a rude" (mutex), no end, 3 of 3 votes`, row(t, got.stdout, `"no ttl"`))
 	assert.Contains(t, row(t, got.stdout, "half:"), "no token has a majority")
 
-	locks := decode(t, redlock(t, masters, "status", "--json", "for ever").stdout)["locks"].([]any)
+	locks := decode(t, redlock(t, masters, "status", "--json", "no ttl").stdout)["locks"].([]any)
 	holder := locks[0].(map[string]any)["holders"].([]any)[0].(map[string]any)
 	assert.InDelta(t, -1, holder["left_ms"], 0)
 }

@@ -34,11 +34,11 @@ type supervisor struct {
 	ending   bool         // the tree is being ended
 	orphans  map[int]bool // outside the group: those that were sent SIGTERM
 	how      *unix.WaitStatus
-	deadline <-chan time.Time // when to kill what is left, or to give up
+	deadline <-chan time.Time // when to kill the remaining processes, or to give up
 	killing  bool
 }
 
-// leaseSlack is how late redlock may be to say that it has extended the lock. One that runs ends the command before.
+// leaseSlack is how late redlock may report an extension. A redlock that runs ends the command of a lost lock earlier.
 const leaseSlack = 100 * time.Millisecond
 
 // superviseArgs returns the arguments of a supervisor.
@@ -94,8 +94,8 @@ func supervise(args []string) int {
 	return 0
 }
 
-// dropSignals makes this process survive signals. The command does not inherit that, as it would if the signals were
-// ignored here. Signals that redlock itself was started to ignore stay ignored, for the command as well.
+// dropSignals makes this process survive signals. The command does not inherit this, as it would if the signals were
+// ignored here. The command still ignores the signals that redlock itself was started to ignore.
 func dropSignals() {
 	signals, _ := catch()
 	go func() {
@@ -159,19 +159,19 @@ func (s *supervisor) run() {
 		select {
 		case m, ok := <-s.orders:
 			s.obey(m, ok)
-		case <-s.lease: // redlock is stopped, or it would have said something
+		case <-s.lease: // redlock is stopped: otherwise it would have sent holdsLock
 			s.end()
 		case ws, ok := <-changes:
 			if !ok {
 				changes = nil
 			} else if s.observe(ws) && !s.ending {
-				s.tell()
+				s.reportEnd()
 				return
 			}
 		case <-s.deadline:
 			// A process that cannot be killed, such as one of another user, is not waited for.
 			if s.killing && (s.how != nil || changes == nil) {
-				s.tell()
+				s.reportEnd()
 				return
 			}
 			s.killing, s.deadline = true, time.After(time.Second)
@@ -181,10 +181,10 @@ func (s *supervisor) run() {
 			continue
 		}
 		if changes == nil && !s.alive() {
-			s.tell()
+			s.reportEnd()
 			return
 		}
-		s.pursue()
+		s.endStragglers()
 	}
 }
 
@@ -223,8 +223,8 @@ func (s *supervisor) observe(ws unix.WaitStatus) bool {
 	return false
 }
 
-// tell reports how the command ended.
-func (s *supervisor) tell() {
+// reportEnd reports how the command ended.
+func (s *supervisor) reportEnd() {
 	switch {
 	case s.how == nil:
 		s.report(wasEndedBy, int(unix.SIGKILL)) // it is not a child of this process, or cannot be reaped
@@ -248,10 +248,10 @@ func (s *supervisor) end() {
 	s.signal(unix.SIGCONT)
 }
 
-// pursue ends the processes that the command started and that left its group. During the grace period such a process
-// gets one SIGTERM, when its parent has ended: until then the parent, such as a shell or another redlock run, may
-// forward the signal. After the grace period pursue kills every process, repeatedly, since they may fork.
-func (s *supervisor) pursue() {
+// endStragglers ends the processes that the command started and that left its group. During the grace period such a
+// process gets one SIGTERM, when its parent has ended: until then the parent, such as a shell or another redlock run, may
+// forward the signal. After the grace period endStragglers kills every process, repeatedly, since they may fork.
+func (s *supervisor) endStragglers() {
 	if s.killing {
 		s.signal(unix.SIGKILL)
 	}

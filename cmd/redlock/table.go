@@ -12,7 +12,7 @@ import (
 
 func table(to io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(to, 0, 0, 2, ' ', 0) }
 
-// print writes the masters as a table, and what follows from it.
+// print writes the masters as a table, and how many of them may vote.
 func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
 	t := table(to)
 	fmt.Fprintln(t, "MASTER\tREACHABLE\tROUND TRIP\tROLE\tVERSION\tUPTIME\tMAY VOTE")
@@ -30,7 +30,7 @@ func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
 	fmt.Fprintf(to, "%d of %d may vote, %d are needed\n", r.MayVote, r.Votes, r.Needed)
 }
 
-// vote says whether a master may vote, and why not.
+// vote returns whether a master may vote, or why not.
 func vote(n redlock.NodeStatus) string {
 	switch {
 	case n.MayVote:
@@ -42,7 +42,7 @@ func vote(n redlock.NodeStatus) string {
 	}
 }
 
-// print writes each lock as a line, and below it what each master says.
+// print writes each lock as a line, and below it each master's report.
 func (r locksReport) print(to io.Writer) {
 	for i, l := range r.Locks {
 		if i > 0 {
@@ -81,7 +81,7 @@ func (r lockReport) print(to io.Writer) {
 	_ = t.Flush()
 }
 
-// what is the kind of a lock, and what there is to say about it beside its holders.
+// what returns the kind of a lock and its other properties, without its holders.
 func (r lockReport) what() string {
 	text := r.Kind
 	if r.Depth > 1 {
@@ -95,7 +95,7 @@ func (r lockReport) what() string {
 
 func fenced(fence uint64) string { return fmt.Sprintf("fence %d", fence) }
 
-// few is how many holders fit into a master's row. All of them are above the rows, and in the JSON.
+// few is how many holders fit into a master's row. The lines above the rows and the JSON have all of them.
 const few = 3
 
 func (n voteReport) holders() string {

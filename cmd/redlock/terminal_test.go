@@ -47,7 +47,7 @@ func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) 
 		for {
 			n, err := s.tty.Read(buf)
 			_, _ = s.shown.Write(buf[:n])
-			if err != nil { // nobody has the terminal open any more
+			if err != nil { // no process has the terminal open
 				return
 			}
 		}
@@ -55,7 +55,7 @@ func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) 
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
-		_ = s.tty.Close() // hangs up on whoever is left
+		_ = s.tty.Close() // hangs up on the remaining processes
 		<-s.ended
 	})
 	return s
@@ -105,7 +105,7 @@ func (s *screen) status() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-func TestWhoWaitsOnATerminalSeesForWhom(t *testing.T) {
+func TestAWaitOnATerminalShowsTheHolder(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	_, end := hold(t, masters, "name")
@@ -122,11 +122,11 @@ func TestWhoWaitsOnATerminalSeesForWhom(t *testing.T) {
 	for drawn := range strings.SplitSeq(s.shown.String(), "\r") {
 		assert.Less(t, len([]rune(drawn)), columns, "a line that wraps cannot be redrawn: %q", drawn)
 	}
-	assert.Regexp(t, `\r +\rmy turn\r\n$`, s.shown.String(), "the line is gone before the command speaks")
+	assert.Regexp(t, `\r +\rmy turn\r\n$`, s.shown.String(), "the line is removed before the command writes")
 	assert.NotContains(t, strings.TrimSuffix(s.shown.String(), "my turn\r\n"), "\n", "one line is enough")
 }
 
-func TestWhoWaitsForReadersOnATerminalSeesHowMany(t *testing.T) {
+func TestAWaitOnATerminalShowsHowManyReadersHoldTheLock(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	_, endFirst := hold(t, masters, "name", "--shared")
@@ -141,7 +141,7 @@ func TestWhoWaitsForReadersOnATerminalSeesHowMany(t *testing.T) {
 	assert.Equal(t, 0, s.status())
 }
 
-func TestWhoWaitsOnATerminalCanGiveUp(t *testing.T) {
+func TestAWaitOnATerminalCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	hold(t, masters, "name")
@@ -207,7 +207,7 @@ func jobShell(t *testing.T, masters []*redlocktest.Master) *screen {
 	return s
 }
 
-func TestCtrlZSuspendsAndFgGoesOn(t *testing.T) {
+func TestCtrlZSuspendsAndFgResumes(t *testing.T) {
 	t.Parallel()
 	s := jobShell(t, redlocktest.Start(t, 3))
 	s.types("redlock run --ttl 1m name -- sh -c 'echo as''k; read x; echo got $x'; echo status $?\n")
@@ -242,7 +242,7 @@ func TestAJobInTheBackgroundStopsForTheTerminal(t *testing.T) {
 	s.status()
 }
 
-// Who suspends a holder lets its lock go: nothing extends it. The command must not go on as if nothing were.
+// A suspended redlock does not extend its lock, so the lock is lost. The command must not continue.
 func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)

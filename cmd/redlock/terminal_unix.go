@@ -14,10 +14,10 @@ import (
 
 // terminal is the controlling terminal. Where there is none it is nil, and its methods do nothing.
 //
-// The command runs in a group of its own, and only one group may use the terminal. So ours, when it is in the
-// foreground, lends it to the command: at once if stdin is the terminal, otherwise when the command is stopped for trying
-// to use it. And since the shell that started us waits for us, not for the command, a suspended command (Ctrl-Z)
-// suspends us, too.
+// The command runs in a group of its own, and only one group may use the terminal. If redlock's group is in the
+// foreground, it lends the terminal to the command: at once if stdin is the terminal, otherwise when the command is
+// stopped for trying to use it. The shell waits for redlock and not for the command, so when the command is suspended
+// (Ctrl-Z), redlock suspends itself, too.
 type terminal struct {
 	tty   *os.File
 	group int         // our own
@@ -49,8 +49,8 @@ func (t *terminal) foreground() int {
 	return group
 }
 
-// lend makes group the foreground of the terminal. One who is not in the foreground is stopped by SIGTTOU for trying,
-// unless it ignores it.
+// lend makes group the foreground of the terminal. A process in the background would be stopped by SIGTTOU for this
+// unless it ignored the signal.
 func (t *terminal) lend(group int) {
 	signal.Ignore(unix.SIGTTOU)
 	defer signal.Reset(unix.SIGTTOU)
@@ -77,9 +77,9 @@ func (t *terminal) close() {
 	}
 }
 
-// stopped is called when group was stopped by s. It returns when the group goes on, or must not. Where the terminal has no
-// part in it, it is somebody's own business: the lock is kept, and whoever stopped the command may let it go on.
-func (t *terminal) stopped(group int, s syscall.Signal, mayGoOn func() bool) {
+// stopped is called when group was stopped by s. It returns when the group was resumed or must not be. A stop that does
+// not come from the terminal changes nothing: redlock keeps the lock, and the user may resume the command.
+func (t *terminal) stopped(group int, s syscall.Signal, mayResume func() bool) {
 	if t == nil {
 		return
 	}
@@ -88,10 +88,10 @@ func (t *terminal) stopped(group int, s syscall.Signal, mayGoOn func() bool) {
 	if front != group && !wantsIt {
 		return
 	}
-	if front != t.group { // Ctrl-Z, or both in the background: the shell shall know
+	if front != t.group { // Ctrl-Z, or both in the background: the shell must notice
 		t.takeBack(group)
 		suspend()
-		if !mayGoOn() {
+		if !mayResume() {
 			return
 		}
 	}
@@ -101,8 +101,8 @@ func (t *terminal) stopped(group int, s syscall.Signal, mayGoOn func() bool) {
 	_ = unix.Kill(-group, unix.SIGCONT)
 }
 
-// suspend stops our own group, as the terminal would have done, and returns when it goes on. A group that nobody could
-// resume is not stopped by the kernel: then it returns after a moment.
+// suspend stops redlock's own group, as the terminal would have done, and returns when the group is resumed. The kernel
+// does not stop an orphaned group, which no shell could resume: suspend then returns after a moment.
 func suspend() {
 	resumed := make(chan os.Signal, 1)
 	signal.Notify(resumed, unix.SIGCONT)

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// Nothing extends the lock of a redlock that is killed, so nothing that it protects may go on: neither what the command
-// started in the background nor what has left its group and session.
+// The lock of a killed redlock is not extended, so every process under it must end: also those that the command started
+// in the background and those that left its group and session.
 func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 	t.Parallel()
 	script := as(background, "bg") + as(ownSession, "session") + as(daemon, "daemon") + as(direct, "direct")
@@ -34,9 +34,9 @@ func TestTheWholeTreeEndsWithARedlockThatIsKilled(t *testing.T) {
 			require.NoError(t, tc.kill(l.cmd.Process.Pid))
 			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
 			for _, name := range []string{"bg", "daemon", "direct"} {
-				assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), "%s heard SIGTERM", name)
+				assert.Equal(t, 1, l.received(name, syscall.SIGTERM), "%s received SIGTERM", name)
 			}
-			assert.Zero(t, l.heard("session", syscall.SIGTERM), "its parent lives and may pass the signal on")
+			assert.Zero(t, l.received("session", syscall.SIGTERM), "its parent lives and may forward the signal")
 		})
 	}
 }
@@ -48,8 +48,8 @@ func suspendAndKill(pid int) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// What has left the group hears SIGTERM once, when its parent has ended, and has the rest of the grace period to end.
-func TestWhatLeftTheGroupEndsByItselfIfItCan(t *testing.T) {
+// A process that left the group gets one SIGTERM when its parent has ended, and has the rest of the grace period to end.
+func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
 	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")
 	for name, flags := range map[string][]string{"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "2s"}} {
@@ -64,7 +64,7 @@ func TestWhatLeftTheGroupEndsByItselfIfItCan(t *testing.T) {
 			}
 			assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
 			for _, name := range []string{"session!", "daemon!", "direct!"} {
-				assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), "%s heard SIGTERM", name)
+				assert.Equal(t, 1, l.received(name, syscall.SIGTERM), "%s received SIGTERM", name)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 	assert.Zero(t, n, "unlocked")
 }
 
-// A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, cannot tell that it has lost the lock.
+// A redlock that is stopped, as by Ctrl-Z when stdin is no terminal, does not notice that it lost the lock.
 func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -96,14 +96,14 @@ func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	l.signal(syscall.SIGSTOP)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
 	for _, name := range []string{"bg", "daemon", "direct!"} {
-		assert.Equal(t, 1, l.heard(name, syscall.SIGTERM), name)
+		assert.Equal(t, 1, l.received(name, syscall.SIGTERM), name)
 	}
 	l.signal(syscall.SIGCONT)
 	assert.Equal(t, 70, l.wait())
 	assert.Contains(t, l.stderr.String(), "lost")
 }
 
-// The command was not let finish, whatever status it ends with at its SIGTERM.
+// The command could not finish, so the exit status is not 0, even if the command exits with 0 at its SIGTERM.
 func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
@@ -111,22 +111,22 @@ func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
 	assert.Equal(t, 128+9, l.wait())
 }
 
-// A redlock run within another one: the inner passes the outer's SIGTERM on to its command, which hears it once.
-func TestARunWithinARunThatIsKilledHearsSIGTERMOnce(t *testing.T) {
+// The inner of two nested runs forwards the SIGTERM of the outer one to its command, which receives it once.
+func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	l := startListeners(t, masters, nil, nil,
 		`"`+binary+`" run inner -- bash -c '`+as(background, "bg!")+as(direct, "direct!")+`'; exit 7`, "bg!", "direct!")
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
-	assert.Equal(t, 1, l.heard("bg!", syscall.SIGTERM))
-	assert.Equal(t, 1, l.heard("direct!", syscall.SIGTERM))
+	assert.Equal(t, 1, l.received("bg!", syscall.SIGTERM))
+	assert.Equal(t, 1, l.received("direct!", syscall.SIGTERM))
 	assert.Eventually(t, func() bool { n, _ := votes(t, masters, "inner"); return n == 0 }, patience, 5*time.Millisecond,
 		"the inner one unlocked")
 }
 
-// What the command leaves in the background when it ends is not covered by the lock.
-func TestWhatACommandLeavesBehindGoesOn(t *testing.T) {
+// Processes that the command leaves in the background when it ends are not covered by the lock.
+func TestBackgroundProcessesOutliveTheCommand(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil,
 		as(background, "bg")+as(daemon, "daemon")+`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
@@ -134,7 +134,7 @@ func TestWhatACommandLeavesBehindGoesOn(t *testing.T) {
 	assert.ElementsMatch(t, []string{"bg", "daemon"}, l.living())
 }
 
-// A descriptor that redlock inherits is one for the command, under the same number.
+// The command gets the descriptors that redlock inherited, under the same numbers.
 func TestTheCommandInheritsDescriptorsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
@@ -155,7 +155,7 @@ func TestTheCommandInheritsDescriptorsAndNoOthers(t *testing.T) {
 	assert.Equal(t, "through three\nthrough three\n", string(through))
 }
 
-// Whatever redlock is doing when it is killed, starting the command included, nothing that it started stays.
+// redlock may be killed at any moment, even while it starts the command. No process that it started may remain.
 func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
@@ -168,10 +168,10 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 			defer r.Close()
 			p := launchWith(t, masters, func(c *exec.Cmd) {
 				c.ExtraFiles = []*os.File{w}
-				c.Env = append(c.Env, listenerFile+"="+t.TempDir()+"/heard", "L="+testBinary)
+				c.Env = append(c.Env, listenerFile+"="+t.TempDir()+"/received", "L="+testBinary)
 			}, "run", "--grace", "100ms", t.Name(), "--", "bash", "-c", as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
 			require.NoError(t, w.Close())
-			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // what it does then is left to chance
+			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // a random moment of its work
 			p.signal(syscall.SIGKILL)
 			require.NoError(t, r.SetReadDeadline(time.Now().Add(patience)))
 			_, err = r.Read(make([]byte, 1))
@@ -180,13 +180,13 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 	}
 }
 
-// The last resort: with redlock and its supervisor gone at once, the kernel sends the command SIGTERM.
-func TestTheCommandEndsWithBothThatCouldEndIt(t *testing.T) {
+// The last resort: if redlock and its supervisor are killed together, the kernel sends the command SIGTERM.
+func TestTheCommandEndsIfRedlockAndItsSupervisorAreKilled(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil, `echo "$PPID"; `+as(direct, "direct!"), "direct!")
 	l.signal(syscall.SIGSTOP) // or it would do it
 	require.NoError(t, syscall.Kill(number(t, l.stdout.String()), syscall.SIGKILL))
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond)
-	assert.Positive(t, l.heard("direct!", syscall.SIGTERM))
+	assert.Positive(t, l.received("direct!", syscall.SIGTERM))
 }

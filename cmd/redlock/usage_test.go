@@ -57,7 +57,7 @@ func TestWrongUsage(t *testing.T) {
 			assert.Equal(t, 64, got.code)
 			assert.Contains(t, got.stderr, tc.says)
 			assert.Empty(t, got.stdout)
-			assert.NotContains(t, got.stderr, "With", "it speaks of flags, not of Go")
+			assert.NotContains(t, got.stderr, "With", "the text names flags, not Go options")
 		})
 	}
 	for _, args := range [][]string{{"run", "", "--", "true"}, {"status", ""}} {
@@ -67,8 +67,8 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// What Open says of a URL is shown as it is, such as which query parameter it does not know.
-func TestWhatIsWrongWithAURLIsShown(t *testing.T) {
+// The error of Open about a URL is shown unchanged, for example which query parameter is unknown.
+func TestTheErrorOfAURLIsShown(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"redis://h:1?max_retries=3", "redis://h:1?foo=bar", "redis://h:1/db", "h:1"} {
 		_, err := redlocker.Open([]string{url})
@@ -79,7 +79,7 @@ func TestWhatIsWrongWithAURLIsShown(t *testing.T) {
 	}
 }
 
-// A master that is not there, one that is no URL, one that refuses the password: none may show it.
+// No error shows the password: of a master that is down, of an invalid URL, or of a refused password.
 func TestAPasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	host := addr(redlocktest.Start(t, 1)[0])

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	showAfter = 500 * time.Millisecond // a wait that is shorter shows nothing
+	showAfter = 500 * time.Millisecond // a shorter wait shows nothing
 	showEvery = time.Second
 )
 
-// showWait shows on stderr, if that is a terminal, who holds name and for how long, in one line that it draws again and
-// again. shared: who waits would share the lock with readers. hide takes the line away and returns when nothing more is
-// drawn.
+// showWait shows who holds name and for how long, in one line on stderr that it redraws regularly. It shows nothing if
+// stderr is no terminal. shared reports whether the waiter would share the lock with readers. hide removes the line and
+// returns when nothing more is drawn.
 func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	fd := int(os.Stderr.Fd())
 	if !term.IsTerminal(fd) {
@@ -54,7 +54,7 @@ func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	}
 }
 
-// watcher turns what the masters say into a line for a person, and remembers since when it has seen a holder.
+// watcher turns the masters' reports into a line of text, and remembers since when it has seen a holder.
 type watcher struct {
 	name   string
 	shared bool
@@ -73,8 +73,8 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		}
 		return head + "free, or between two holders"
 	}
-	if w.shared && holding.Kind == "reader" { // it would be among them
-		head += "somebody waits to have it alone; "
+	if w.shared && holding.Kind == "reader" { // the waiter would share the lock with them
+		head += "an exclusive waiter is ahead; "
 	}
 	text := head + "held by " + w.who(now, holding)
 	left := holding.Holders[0].Left // when the last of them is gone
@@ -87,14 +87,14 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 	return text + ", " + short(left) + " left unless it is extended"
 }
 
-// who names one of the holders, the same one for as long as it is there, and counts the others.
+// who names one holder, the same one as long as it holds the lock, and counts the others.
 func (w *watcher) who(now time.Time, holding redlock.Holding) string {
 	if !slices.ContainsFunc(holding.Holders, func(h redlock.Holder) bool { return h.Token == w.token }) {
 		w.token, w.seen = holding.Holders[0].Token, now
 	}
 	text := owner(w.token)
 	switch others := len(holding.Holders) - 1; {
-	case holding.Depth > 1: // they are all the owner's
+	case holding.Depth > 1: // all holds are the owner's
 		text += fmt.Sprintf(" (depth %d)", holding.Depth)
 	case others > 0:
 		text += fmt.Sprintf(" and %d more", others)
@@ -122,7 +122,7 @@ func (l *line) draw(text string) {
 	l.drawn = n
 }
 
-// clear takes the line away.
+// clear removes the line.
 func (l *line) clear() {
 	if l.drawn > 0 {
 		fmt.Fprintf(l.to, "\r%s\r", strings.Repeat(" ", l.drawn))

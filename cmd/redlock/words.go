@@ -12,7 +12,7 @@ import (
 // nothing about its owner, is returned whole. A key that is no lock at all has no token.
 func owner(token string) string {
 	if token == "" {
-		return "somebody unknown"
+		return "an unknown holder"
 	}
 	if i := strings.LastIndexByte(token, ':'); i > 0 && random(token[i+1:]) {
 		token = token[:i]

@@ -26,8 +26,8 @@ func TestOwnerIsTheReadablePartOfAToken(t *testing.T) {
 		"deploy bot:c7e712f4b461a02e99cf9ca0c613db0c": `"deploy bot"`,
 		"c7e712f4b461a02e99cf9ca0c613db0c":            "c7e712f4b461a02e99cf9ca0c613db0c",
 		"3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==":        "3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy==",
-		"host:8812":                                   "host:8812", // another client's: nothing random in it
-		"":                                            "somebody unknown",
+		"host:8812":                                   "host:8812", // of another client, without a random part
+		"":                                            "an unknown holder",
 		"\x1b[2J":                                     `"\x1b[2J"`,
 		"a\xff":                                       `"a\xff"`,
 	} {
@@ -85,7 +85,7 @@ func TestTheWaitingLine(t *testing.T) {
 		w.text(at(8), held("c", time.Second, "d", "e"), nil))
 }
 
-// Readers come and go. The line stays with one of them while it is there, and tells when the last of them ends.
+// Readers come and go. The line names one reader as long as it holds the lock, and shows when the last one ends.
 func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -111,7 +111,7 @@ func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 		}}, nil))
 
 	reader := watcher{name: "doc", since: start, shared: true}
-	assert.Equal(t, head+"1.0s for doc: somebody waits to have it alone; held by a:1, 8.0s left unless it is extended",
+	assert.Equal(t, head+"1.0s for doc: an exclusive waiter is ahead; held by a:1, 8.0s left unless it is extended",
 		reader.text(at(1), readers(hold("a:1", 8*time.Second)), nil), "it waits for a reader because of a writer")
 	assert.Equal(t, head+"2.0s for doc: held by w:1, 8.0s left unless it is extended",
 		reader.text(at(2), redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{hold("w:1", 8*time.Second)}}, nil))
@@ -128,7 +128,7 @@ func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
 	assert.Equal(t, "\r0123456789…", out.String())
 	out.Reset()
 	l.draw("short")
-	assert.Equal(t, "\rshort      ", out.String(), "what was longer is overwritten")
+	assert.Equal(t, "\rshort      ", out.String(), "the rest of a longer line is overwritten")
 	out.Reset()
 	l.clear()
 	assert.Equal(t, "\r     \r", out.String())
@@ -172,7 +172,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// Every option that an error of the library names has a flag here, or cannot be met by this program.
+// Every option that an error of the library names has a flag, or is an option that this program does not use.
 func TestOptionsInErrorsHaveFlags(t *testing.T) {
 	t.Parallel()
 	unmet := []string{"WithLogger", "WithClock", "WithName", "WithTLSConfig"} // of a nil logger, a nil clock, a failover client, a nil configuration
