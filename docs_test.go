@@ -124,7 +124,7 @@ func headings(text string) (anchors []string) {
 // Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
 // indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
 var shown = map[string][]string{
-	"README.md": {"example_test.go", "example_context_test.go", "redlocktest/readme_test.go"},
+	"README.md": {"example_test.go", "example_context_test.go"},
 	"docs/fencing.md": {
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/sql.go", "examples/fencing/sql.go",
 		"examples/fencing/save.lua", "examples/fencing/http.go",

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// This is the README's, word for word; readme_test.go at the root compares them.
+// The README links to this test.
 func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // here the TTL of 10 s takes no real time
 		masters := redlocktest.StartVirtual(t, 5)
