@@ -82,8 +82,8 @@ func (l *Locker) checkSlots(t kind.Target, cfg *config) error {
 	return t.CheckSlots(l.cluster, cfg.fencing)
 }
 
-// noSiblingKeys reports whether a Cluster among the masters can keep no key beside the name. Then the name has no
-// fence, and no holder but a mutex without a fencing token.
+// noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Then the
+// name has no fence, and no holder but a mutex without a fencing token.
 func (l *Locker) noSiblingKeys(name string) bool {
 	return l.cluster != "" && kind.CheckSlots(l.cluster, []string{name}) != nil
 }

@@ -27,7 +27,7 @@ func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 			for _, m := range w.Masters() {
 				m.Delay(100*time.Millisecond, 0)
 			}
-			locking(t.Context(), l, "z") // on the wire, so that the extension waits behind it
+			locking(t.Context(), l, "z") // on the wire, so that the extension waits for its reply
 			time.Sleep(50 * time.Millisecond)
 			go func() { _ = lk.Extend(context.Background()) }()
 			time.Sleep(10 * time.Millisecond)
@@ -45,7 +45,7 @@ func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 	}
 }
 
-// TestNoExtensionMovesADeadlineThatWasTold: its answer comes while the loss is being told.
+// An extension that is granted while the loss is being delivered does not move the deadline.
 func TestNoExtensionMovesADeadlineThatWasTold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -80,7 +80,7 @@ func TestAMasterThatWasNeverReachedHoldsUpNobody(t *testing.T) {
 		var log bytes.Buffer
 		l := w.locker(t, "a", redlock.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		lk := lock(t, l, "x")
-		time.Sleep(100 * time.Millisecond) // the connection attempt goes on
+		time.Sleep(100 * time.Millisecond) // the connection attempt continues
 		unlock(t, lk)
 		time.Sleep(10 * time.Second)
 		began := time.Now()

@@ -21,7 +21,7 @@ import (
 // What can be wrong with a master, and how its answers then begin.
 var troubles = []struct {
 	name      string
-	permanent bool // a person must mend it
+	permanent bool // only an operator can fix it
 	text      string
 	make      func(w *world, i int)
 }{
@@ -168,7 +168,7 @@ func TestLockWaitsWhileAMinorityIsBeyondRepair(t *testing.T) {
 	}
 }
 
-// TestLockGivesUpOnAMajorityBeyondRepairAmongOthersThatAreDown: whichever of them is heard first.
+// TestLockGivesUpOnAMajorityBeyondRepairAmongOthersThatAreDown: the order of the replies does not matter.
 func TestLockGivesUpOnAMajorityBeyondRepairAmongOthersThatAreDown(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {

@@ -98,7 +98,7 @@ func TestAttachObeysItsOptions(t *testing.T) {
 }
 
 // TestAttachWithAShorterTTLNeverOutlivesItsKeys: the masters carry the extension out, and the answers get lost. From
-// then on the keys have the shorter TTL, and whoever takes the lock at its end must be its only holder.
+// then on the keys have the shorter TTL, and the next holder, after that TTL, must be the only one.
 func TestAttachWithAShorterTTLNeverOutlivesItsKeys(t *testing.T) {
 	t.Parallel()
 	const short = 3 * time.Second
@@ -179,7 +179,7 @@ func TestAttachNeedsAMajorityWithTheToken(t *testing.T) {
 				w.Master(i).Set("x", token, left*time.Second)
 			}
 		}, nil, 5 * time.Second},
-		{"for ever, since somebody took its TTL away", func(w *world) {
+		{"without a TTL, since a client removed it", func(w *world) {
 			for _, m := range w.Masters() {
 				m.Set("x", token, 0)
 			}
@@ -331,7 +331,7 @@ func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
 		assert.Equal(t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for")
 		assert.Equal(t, redlock.NodeHolding{Node: w.Addr(0)}, h.Nodes[0])
 		assert.Equal(t, "foreign", h.Nodes[1].Token)
-		assert.Negative(t, h.Nodes[1].Left, "for ever")
+		assert.Negative(t, h.Nodes[1].Left, "no TTL")
 		assert.Equal(t, lk.Token(), h.Nodes[4].Token)
 		assert.InDelta(t, float64(ttl), float64(h.Nodes[4].Left), float64(time.Second))
 
@@ -423,7 +423,7 @@ func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 		assert.ErrorContains(t, rows[4].Err, "restarted")
 		assert.InDelta(t, float64(ttl+drift-3*time.Second), float64(rows[4].VoteIn), float64(time.Second))
 		assert.ErrorContains(t, rows[5].Err, "loading its dataset")
-		assert.Zero(t, rows[5].VoteIn, "nobody knows")
+		assert.Zero(t, rows[5].VoteIn, "unknown")
 		assert.Zero(t, rows[0].VoteIn)
 
 		w.Master(6).Crash()
@@ -445,16 +445,16 @@ func TestNodesShowsASecretToNobodyAndTwinsToEverybody(t *testing.T) {
 		urls := append(w.passwords(), "redis://:secret@10.9.9.9")
 		rows, err := w.over(t, "a", w.nodes(t, "a", urls...)).Nodes(t.Context())
 		require.NoError(t, err)
-		twins := 0
+		duplicates := 0
 		for _, row := range rows {
 			assert.NotContains(t, row.Node, "secret")
 			if row.Err != nil {
-				twins++
+				duplicates++
 				assert.ErrorContains(t, row.Err, "same server")
 				assert.False(t, row.MayVote)
 			}
 		}
-		assert.Equal(t, 1, twins)
+		assert.Equal(t, 1, duplicates)
 
 		wrong := w.over(t, "b", w.nodes(t, "b", strings.ReplaceAll(urls[0], "secret", "hidden")))
 		rows, err = wrong.Nodes(t.Context())

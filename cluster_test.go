@@ -80,7 +80,7 @@ func (c *cluster) keys(t *testing.T) (all []string) {
 }
 
 // asked returns whether a server was sent a command that could make a key. (EVALSHA alone makes none on a server that
-// has no scripts, and a handshake asks for one that nobody has.)
+// has no scripts, and a handshake asks for one that does not exist.)
 func asked(t *testing.T, server *redis.Client) bool {
 	t.Helper()
 	stats, err := server.Info(t.Context(), "commandstats").Result()
@@ -138,7 +138,7 @@ func TestNamesOfSeveralSlotsOverAClusterAreRefusedBeforeAnythingIsLocked(t *test
 	assert.Equal(t, 3, sent, "the plain ones, and the one server of the Cluster that has the slot")
 }
 
-// A URL does not tell that the server behind it is a Cluster's. It refuses by itself, and no waiting mends that.
+// A URL does not show that its server is part of a Cluster. The server refuses, and retrying cannot succeed.
 func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
 	t.Parallel()
 	server := clusterOf(t, 1)[0]
@@ -153,7 +153,7 @@ func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
 	unlock(t, all)
 }
 
-// What cannot have a key beside it in its slot is refused where one is needed, and is a name like any other where not.
+// A name without room for another key in its slot is refused only if the lock needs such a key.
 func TestANameThatNoKeyCanStandBesideOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -242,11 +242,11 @@ func TestEveryKindWithFencingOverACluster(t *testing.T) {
 		assert.True(t, strings.HasPrefix(key, "redlock:fence:"), "%s is left", key)
 		ttl, err := c.client.PTTL(t.Context(), key).Result()
 		require.NoError(t, err)
-		assert.Positive(t, ttl, "%s is left for ever", key)
+		assert.Positive(t, ttl, "%s is left without a TTL", key)
 	}
 }
 
-// A waiting writer keeps its intent beside the name, and is woken, over a Cluster too.
+// On a Cluster too, a waiting writer keeps its intent in the slot of the name, and a release wakes it.
 func TestAWriterWaitsOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
@@ -273,6 +273,6 @@ func TestAWriterWaitsOverACluster(t *testing.T) {
 		require.NoError(t, a.err)
 		unlock(t, a.lock)
 	case <-time.After(20 * time.Second):
-		t.Fatal("nobody woke the writer")
+		t.Fatal("no release woke the writer")
 	}
 }

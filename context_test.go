@@ -126,7 +126,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 	require.ErrorIs(t, one, errOwn)
 }
 
-// An Unlock may come at the moment of the loss: whoever is told of it finds the context ended.
+// An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
 func TestContextHasEndedWhenTheLossIsTold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {
@@ -137,7 +137,7 @@ func TestContextHasEndedWhenTheLossIsTold(t *testing.T) {
 				lk := lock(t, l, fmt.Sprint(round, " ", i), redlock.WithoutKeepalive())
 				ctx := lk.Context()
 				all.Go(func() error {
-					time.Sleep(time.Until(lk.Until()) - time.Millisecond) // when a loss is told
+					time.Sleep(time.Until(lk.Until()) - time.Millisecond) // when the loss is delivered
 					for range 1_000_000 {
 						if lk.Err() == nil {
 							runtime.Gosched()

@@ -139,7 +139,7 @@ func TestDoUnlocksWhenTheFunctionDoesNotReturn(t *testing.T) {
 					left <- "it returned"
 				}()
 				if got := <-left; name == "panic" {
-					assert.Equal(t, "mine", got, "the panic goes on")
+					assert.Equal(t, "mine", got, "the panic propagates")
 				} else {
 					assert.Nil(t, got)
 				}

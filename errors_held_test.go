@@ -55,7 +55,7 @@ func heldError(t *testing.T, err error) *redlock.HeldError {
 	return held
 }
 
-// Each kind is refused what each other kind holds, with fencing, so that a script tells what it knows, and without.
+// Each kind is refused what each other kind holds, with fencing, where a script reports the holder, and without.
 func TestHeldErrorSaysWhoHoldsTheLock(t *testing.T) {
 	t.Parallel()
 	for _, holder := range takers {

@@ -248,7 +248,7 @@ func TestEveryFailureNamesItsMasters(t *testing.T) {
 	}
 }
 
-// The second round trip of a lock with fencing raises the counters of the masters that were behind.
+// The second round trip of a lock with fencing raises the smaller counters of the other masters.
 func TestAFailureToRaiseTheFenceNamesItsMasters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

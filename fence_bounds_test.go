@@ -49,7 +49,7 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 					require.ErrorContains(t, err, "2255", what)
 				}
 				assert.Empty(t, w.asked(), "nothing was sent")
-				assert.Greater(t, fenced(t, sound, "x").Fence(), before.Fence(), "the name goes on")
+				assert.Greater(t, fenced(t, sound, "x").Fence(), before.Fence(), "the tokens of the name continue to grow")
 			})
 		})
 	}

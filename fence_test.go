@@ -142,13 +142,13 @@ func TestAfterTotalLossTheClockCarriesTheTokenOn(t *testing.T) {
 	})
 }
 
-// An attempt within the restart window is in vain. If it counted all the same, with a clock that is behind, a reader
-// would take that for what the last writer left.
+// An attempt within the restart window cannot succeed. If it counted all the same, with a slow clock, a reader would
+// take that for what the last writer left.
 func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		ahead := w.locker(t, "ahead", redlock.WithFencing(), redlock.WithoutKeepalive())
-		behind := w.locker(t, "behind", redlock.WithFencing())
+		slow := w.locker(t, "slow", redlock.WithFencing())
 		w.Host("ahead").Clock().Ahead(4 * time.Second) // less than half the window
 		before, err := ahead.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
@@ -157,13 +157,13 @@ func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 			m.Restart()
 		}
 		for range 3 { // the first finds that the connections have ended
-			_, err = behind.RW("x").TryLock(t.Context())
+			_, err = slow.RW("x").TryLock(t.Context())
 			require.ErrorIs(t, err, redlock.ErrNoQuorum)
 			time.Sleep(time.Second)
 		}
 		assert.Zero(t, w.keys(), "nothing was counted")
 		time.Sleep(2 * ttl)
-		assert.Greater(t, rlock(t, behind, "x").Fence(), before.Fence())
+		assert.Greater(t, rlock(t, slow, "x").Fence(), before.Fence())
 	})
 }
 
@@ -203,7 +203,7 @@ func TestAHealedMasterGetsTheTokenToo(t *testing.T) {
 	})
 }
 
-func TestReadersBesideEachOtherShareTheToken(t *testing.T) {
+func TestConcurrentReadersShareTheToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
@@ -243,7 +243,7 @@ func TestReadersGoByTheHintWhereCountsAreOld(t *testing.T) {
 	})
 }
 
-// docs/fencing.md, "When counters are lost": nothing that the masters have left tells of the writer.
+// docs/fencing.md, "When counters are lost": the masters have lost all traces of the writer.
 func TestAReaderMayFallBehindWhereCountersAreLostTwice(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -286,8 +286,8 @@ func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
 	})
 }
 
-// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: new ones among those that answer first count anew; the
-// majority that knows the owner's token is waited for.
+// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: masters that lost the counter answer first, with new
+// tokens. The hold waits for the majority that knows the owner's token.
 func TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

@@ -74,7 +74,7 @@ func (f *fleet) work(l *redlock.Lock) {
 func (f *fleet) progress(t *testing.T, when string) {
 	t.Helper()
 	before := f.count(&f.held)
-	f.await(t, func() bool { return f.count(&f.held) >= before+8 }, "nobody gets the lock "+when)
+	f.await(t, func() bool { return f.count(&f.held) >= before+8 }, "no client gets the lock "+when)
 }
 
 func (f *fleet) await(t *testing.T, condition func() bool, otherwise string) {

@@ -174,7 +174,7 @@ func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
 				_, err := l.Lock(within(t, time.Minute), "x")
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				assert.ErrorContains(t, err, "WithoutRestartGuard", "the option that helps")
-				assert.Less(t, time.Since(began), time.Second, "a person must mend it")
+				assert.Less(t, time.Since(began), time.Second, "only an operator can fix it")
 				_, err = l.TryLock(t.Context(), "x")
 				require.ErrorIs(t, err, redlock.ErrNoQuorum)
 				time.Sleep(time.Second)

@@ -44,7 +44,7 @@ func TestTheNextInLineGetsTheLockWithoutTheMasters(t *testing.T) {
 		require.ErrorIs(t, context.Cause(ctx), redlock.ErrReleased)
 		require.ErrorIs(t, first.Extend(t.Context()), redlock.ErrReleased)
 		require.ErrorIs(t, first.Unlock(t.Context()), redlock.ErrReleased)
-		require.NoError(t, second.lock.Err(), "what befalls the spent handle is nothing to it")
+		require.NoError(t, second.lock.Err(), "the end of the old handle does not affect it")
 		assert.Equal(t, 3, w.holders("x", second.lock.Token()))
 
 		time.Sleep(3 * ttl)
@@ -148,7 +148,7 @@ func TestAHandedOverLockIsLostLikeAnyOther(t *testing.T) {
 	})
 }
 
-// An extension that the holder before had asked for tells of a loss; the one who has the lock now must hear of it.
+// An extension that the previous holder sent finds a loss. The current holder must be notified.
 func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -185,7 +185,7 @@ func TestALockHandedToSomebodyWhoIsLeavingIsReleased(t *testing.T) {
 		unlock(t, lk)
 		require.ErrorIs(t, ended(t, out, time.Second).err, context.Canceled)
 		next := ended(t, third, time.Second)
-		require.NoError(t, next.err, "the one behind it gets its turn")
+		require.NoError(t, next.err, "the next waiter gets the turn")
 		unlock(t, next.lock)
 		synctest.Wait()
 		unlock(t, lock(t, other, "x"))
@@ -196,7 +196,7 @@ func TestALockHandedToSomebodyWhoIsLeavingIsReleased(t *testing.T) {
 
 func TestALockHandedOverWhileItsLockerClosesIsReleased(t *testing.T) {
 	t.Parallel()
-	for range 20 { // whichever comes first
+	for range 20 { // in either order
 		inWorld(t, 3, func(t *testing.T, w *world) {
 			l := w.locker(t, "a")
 			w.warm(t, l)
@@ -215,7 +215,7 @@ func TestALockHandedOverWhileItsLockerClosesIsReleased(t *testing.T) {
 	}
 }
 
-// A tenure is bounded, so that a busy process does not keep a name from the others.
+// A cohort is bounded, so that a busy process does not keep a name from the others.
 func TestOtherProcessesGetTheirTurn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -250,7 +250,7 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 }
 
 // Whoever has just released is nearest to the masters: without courtesy it would have the name again before anybody who
-// waits has heard that it is free.
+// waits has learned that it is free.
 func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){
@@ -311,7 +311,7 @@ func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 	}
 }
 
-// The gap is for others to come between. Once the owner has the name again, its further holds wait for nobody.
+// The cooldown lets others get the name. Once the owner has it again, its further holds do not wait.
 func TestAnInnerLockLeavesTheNameToNobody(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -319,13 +319,13 @@ func TestAnInnerLockLeavesTheNameToNobody(t *testing.T) {
 		outer := reenter(t, a, "x", "me")
 		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
 		time.Sleep(100 * time.Millisecond)
-		w.Host("b").Freeze() // it does not come by in the gap
+		w.Host("b").Freeze() // it does not get the name in the cooldown
 		unlock(t, outer)
 		outer = reenter(t, a, "x", "me") // at once, as a TryLock does not wait
 		begin := time.Now()
 		inner, err := a.Reentrant("x", "me").Lock(t.Context())
 		require.NoError(t, err)
-		assert.Less(t, time.Since(begin), time.Millisecond, "the least gap")
+		assert.Less(t, time.Since(begin), time.Millisecond, "the shortest cooldown")
 		w.Host("b").Thaw()
 		unlock(t, inner)
 		unlock(t, outer)

@@ -16,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// A user that has no right to the keys beside the names takes plain mutexes all the same, and waits for them knowing
+// A user without rights to keys other than the names can still take plain mutexes, and waits for them knowing
 // who holds the name and until when. Its waiters leave no intent.
 func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 	t.Parallel()
@@ -76,14 +76,14 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 				case err := <-got:
 					require.NoError(t, err)
 				case <-time.After(20 * time.Second):
-					t.Fatal("nobody woke it")
+					t.Fatal("no release woke it")
 				}
 			}
 		})
 	}
 }
 
-// A Cluster keeps no intent beside some names. A mutex without fencing is a lock like any other there.
+// For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
 func TestAMutexWaitsForANameThatNoIntentCanStandBesideOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)

@@ -49,7 +49,7 @@ var freed = map[string]bool{"cleared": true, "released": true, "closed": true}
 
 // TestEveryEventInEveryPhaseOfALock walks all pairs on a lock that masters granted, and checks the effects: the first
 // event ends the holder's context, with its cause; the release is submitted once; the waiter of the same Locker gets
-// the lock then and not before; and no alarm of the schedule finds the lock afterwards.
+// the lock then and not before; and no alarm of the schedule finds the lock after that.
 func TestEveryEventInEveryPhaseOfALock(t *testing.T) {
 	t.Parallel()
 	assert.Len(t, lifecycle, len(redlock.Phases()))

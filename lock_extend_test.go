@@ -109,7 +109,7 @@ func TestLossIsToldNoLaterThanUntil(t *testing.T) {
 		opts []redlock.LockOption
 		fail func(w *world)
 	}{
-		{"nobody extends it", []redlock.LockOption{redlock.WithoutKeepalive()}, func(*world) {}},
+		{"not extended", []redlock.LockOption{redlock.WithoutKeepalive()}, func(*world) {}},
 		{"all masters are frozen", nil, func(w *world) {
 			for _, m := range w.Masters() {
 				m.Freeze()
@@ -147,7 +147,7 @@ func TestLossIsToldNoLaterThanUntil(t *testing.T) {
 				tt.fail(w)
 				until := lk.Until()
 				<-lk.Context().Done()
-				assert.False(t, time.Now().After(until), "told %v late", time.Since(until))
+				assert.False(t, time.Now().After(until), "notified %v late", time.Since(until))
 				assert.Less(t, time.Until(until), 10*time.Millisecond, "and not much earlier: the lock was held")
 				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
 				require.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
@@ -167,14 +167,14 @@ func TestLossIsToldNoLaterThanUntil(t *testing.T) {
 	}
 }
 
-// TestALostLockIsNobodysBeforeUntil: its end is told a little early, and its holder may rely on Until all the same.
+// The loss is delivered a little early, but the holder may rely on Until: no other client gets the lock before.
 func TestALostLockIsNobodysBeforeUntil(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		opt  redlock.LockOption
 	}{
-		{"nobody extends it", redlock.WithoutKeepalive()},
+		{"not extended", redlock.WithoutKeepalive()},
 		{"it was held for its maximum", redlock.WithMaxHold(3 * time.Second)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
 				assert.Less(t, time.Since(lost), ttl/2, "at the next extension")
 				require.ErrorIs(t, lk.Err(), redlock.ErrLost)
 				time.Sleep(time.Until(lk.Until()) - time.Millisecond)
-				assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, told or not")
+				assert.NotZero(t, w.holders("x", token), "the holder may rely on Until, notified or not")
 				time.Sleep(2 * time.Millisecond)
 				synctest.Wait()
 				assert.Zero(t, w.holders("x", token), "what was left, and what was healed, is released")
@@ -246,7 +246,7 @@ func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
 	}
 }
 
-// Two extensions are under way. The first one tells the loss, and heals the keys; so the second one wins.
+// Two extensions are in flight. The first one finds the loss, and heals the keys; so the second one is granted.
 func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -410,9 +410,9 @@ func TestKeepaliveExtendsEveryThirdOfTheTTL(t *testing.T) {
 		distinct := make(map[time.Duration]bool)
 		last := began
 		for _, now := range at {
-			gap := now.Sub(last)
-			assert.InDelta(t, float64(ttl/3), float64(gap), float64(ttl/3)*0.11)
-			distinct[gap] = true
+			interval := now.Sub(last)
+			assert.InDelta(t, float64(ttl/3), float64(interval), float64(ttl/3)*0.11)
+			distinct[interval] = true
 			last = now
 		}
 		assert.InDelta(t, 300, len(at), 15)

@@ -34,7 +34,7 @@ func TestALockThatWasSleptThroughIsLost(t *testing.T) {
 			case <-lk.Context().Done():
 				assert.ErrorIs(t, context.Cause(lk.Context()), redlock.ErrLost)
 			case <-time.After(time.Second + time.Millisecond):
-				assert.Fail(t, "the holder was not told")
+				assert.Fail(t, "the holder was not notified")
 			}
 		},
 		"Unlock": func(t *testing.T, _ *world, lk *redlock.Lock) {
@@ -232,7 +232,7 @@ func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
 	})
 }
 
-// Not even for the second within which its holder would be told. The next waiter asks the masters.
+// Not even for the second within which its holder would be notified. The next waiter asks the masters.
 func TestALockThatWasSleptThroughIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -138,7 +138,7 @@ func command(in *bufio.Reader) (args []string, err error) {
 	return args, err
 }
 
-// What one master replies harms nobody who has a majority of others, and grants nothing.
+// A malformed reply of one master grants nothing, and does no harm if a majority of the others reply well.
 func TestOneMasterThatRepliesNonsense(t *testing.T) {
 	t.Parallel()
 	for _, nonsense := range []string{

@@ -170,7 +170,7 @@ func TestClientsOfTheOldListAndTheNewExcludeEachOther(t *testing.T) {
 	}
 }
 
-// begun is a world in the middle of a change, with a lock of the old list on old, of a client that is heard of no more.
+// begun is a world in the middle of a change, with a lock of the old list on old, of a client that has disappeared.
 func (c change) begun(t *testing.T, w *world, old []int) *redlock.Lock {
 	t.Helper()
 	w.begin(without([]int{0, 1, 2, 3, 4, 5}, slices.Concat(c.from, without(c.to, c.off))))
@@ -211,7 +211,7 @@ func TestMastersThatAreStartedLastWaitForTheLocksOfBefore(t *testing.T) {
 	}
 }
 
-// Of masters that are stopped first some have votes of locks that go on. Those end within a TTL.
+// Some of the masters that stop first hold votes of locks that are still held. Those end within a TTL.
 func TestAfterMastersWereStoppedATTLMustPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range changes(t) {

@@ -51,7 +51,7 @@ func TestOneMasterIsOneRoundTrip(t *testing.T) {
 					time.Sleep(2 * way)
 					commands := 1
 					if err != nil {
-						commands = 2 // after a failure comes a release, for which nobody waits
+						commands = 2 // after a failure comes a release, which the caller does not wait for
 					}
 					assert.Len(t, w.asked(), commands, "%s: %s, fencing %v", k.name, what, fencing)
 					return err

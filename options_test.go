@@ -63,7 +63,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"no logger", three, with(redlock.WithLogger(nil)), []string{"logger nil"}},
 		{"no clock", three, with(redlock.WithClock(nil)), []string{"clock nil"}},
 		{"a nil option", three, with(nil), []string{"nil Option"}},
-		{"two of them, told at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")), []string{"node timeout", "owner"}},
+		{"two of them, reported at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")), []string{"node timeout", "owner"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -206,7 +206,7 @@ func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
 		out := locking(t.Context(), b, "7")
 		began := time.Now()
 		require.NoError(t, a.Close())
-		assert.Zero(t, time.Since(began), "nobody had to be waited for")
+		assert.Zero(t, time.Since(began), "nothing had to be waited for")
 		e := ended(t, out, 20*time.Millisecond)
 		require.NoError(t, e.err)
 		unlock(t, e.lock)
@@ -215,7 +215,7 @@ func TestCloseReleasesWhatIsHeldAtOnce(t *testing.T) {
 	})
 }
 
-// stoppingClock stops whoever reads it first after a lock has ended, until it may go on.
+// stoppingClock blocks the first reader after the end of a lock until the test lets it continue.
 type stoppingClock struct {
 	clock.Clock
 	over    atomic.Pointer[context.Context] // the lock's
@@ -258,7 +258,7 @@ func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
 	})
 }
 
-// TestCloseWaitsForALostLockThatIsKeptUntilItsEnd: it was told a little early, and its release comes at Until.
+// The loss is delivered a little early, and the release is sent at Until.
 func TestCloseWaitsForALostLockThatIsKeptUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

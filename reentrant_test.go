@@ -180,7 +180,7 @@ func TestManyOwnersTakeTurns(t *testing.T) {
 						mu.Lock()
 						holds[owner]++
 						for other, n := range holds {
-							assert.True(t, other == owner || n == 0, "%s beside %s", owner, other)
+							assert.True(t, other == owner || n == 0, "%s together with %s", owner, other)
 						}
 						mu.Unlock()
 						inner, err := l.Reentrant("x", owner).Lock(t.Context())

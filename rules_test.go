@@ -278,7 +278,7 @@ func TestCancelWhileMastersAreFrozenLeavesNothingBehindWhenTheyWake(t *testing.T
 	})
 }
 
-// TestAFrozenMasterKeepsNoGhost: whatever it was sent before, and however long it sleeps, the release is behind it.
+// The release reaches a frozen master after everything that was sent before, however long the master is frozen.
 func TestAFrozenMasterKeepsNoGhost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -62,7 +62,7 @@ func TestAWaitingWriterKeepsNewReadersOut(t *testing.T) {
 		in := rlock(t, a, "x")
 		ctx, cancel := context.WithCancel(t.Context())
 		writer := inBackground(func() (*redlock.Lock, error) { return b.RW("x").Lock(ctx) })
-		for range 10 { // longer than an intent lives, at every point of the writer's retry gap
+		for range 10 { // longer than an intent lives, at every point between two of the writer's attempts
 			time.Sleep(700 * time.Millisecond)
 			waiting(t, writer)
 			for _, l := range []*redlock.Locker{a, b} {
@@ -156,7 +156,7 @@ func TestAReaderThatDiesBlocksAWriterForItsOwnTTLOnly(t *testing.T) {
 		lives := rlock(t, a, "x")
 		rlock(t, b, "x")
 		w.Host("b").Freeze() // it dies
-		time.Sleep(2 * ttl)  // the other one goes on
+		time.Sleep(2 * ttl)  // the other one still holds
 		unlock(t, lives)
 		writer, err := c.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
@@ -178,8 +178,8 @@ func TestADowngradeLeavesNoGap(t *testing.T) {
 		w.Master(0).Crash()
 		require.NoError(t, lk.Downgrade(t.Context()))
 		got := ended(t, reader, 100*time.Millisecond)
-		require.NoError(t, got.err, "it was told")
-		assert.Equal(t, fence, got.lock.Fence(), "readers beside each other share what the first of them has")
+		require.NoError(t, got.err, "a release woke it")
+		assert.Equal(t, fence, got.lock.Fence(), "concurrent readers share the token of the first")
 		assert.Equal(t, fence, lk.Fence())
 
 		for _, l := range []*redlock.Locker{a, b} {
@@ -226,7 +226,7 @@ func TestADowngradeThatNobodyConfirmsIsMadeUpFor(t *testing.T) {
 // Whatever else its holder does at the same time, a downgraded lock is a reader's on every master, or gone.
 func TestADowngradeBesideAnExtensionOrAnUnlock(t *testing.T) {
 	t.Parallel()
-	for name, beside := range map[string]func(*redlock.Lock) error{
+	for name, other := range map[string]func(*redlock.Lock) error{
 		"extension": func(lk *redlock.Lock) error { return lk.Extend(context.Background()) },
 		"unlock":    func(lk *redlock.Lock) error { return lk.Unlock(context.Background()) },
 	} {
@@ -239,7 +239,7 @@ func TestADowngradeBesideAnExtensionOrAnUnlock(t *testing.T) {
 					lk, err := a.RW("x").TryLock(t.Context())
 					require.NoError(t, err)
 					var both sync.WaitGroup
-					both.Go(func() { assert.NoError(t, beside(lk)) })
+					both.Go(func() { assert.NoError(t, other(lk)) })
 					both.Go(func() {
 						if err := lk.Downgrade(context.Background()); err != nil {
 							assert.ErrorIs(t, err, redlock.ErrReleased)
@@ -281,11 +281,11 @@ func TestOnlyAWriterCanBeDowngraded(t *testing.T) {
 func TestADowngradeBesideAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
-	var beside atomic.Bool
+	var other atomic.Bool
 	var lk *redlock.Lock
 	downgraded := make(chan error, 1)
 	trace := &redlock.Trace{Extended: func(string, time.Time, error) {
-		if beside.Swap(false) {
+		if other.Swap(false) {
 			go func() { downgraded <- lk.Downgrade(context.Background()) }()
 			time.Sleep(50 * time.Millisecond) // it waits for the extension
 		}
@@ -299,7 +299,7 @@ func TestADowngradeBesideAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
 		err = lk.Extend(t.Context()) // it finds out
 		require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	}
-	beside.Store(true)
+	other.Store(true)
 	extended := make(chan error, 1)
 	go func() { extended <- lk.Extend(context.Background()) }()
 	for _, ended := range []chan error{extended, downgraded} {

@@ -28,10 +28,10 @@ func released(w *world) (announced, silent int) {
 
 const leastSilence = 20 * time.Millisecond // see handover.go
 
-// longWaits are retries that do not come within a test: who waits goes by what it hears, or by the TTL.
+// longWaits are retries that do not come within a test: a waiter relies on messages, or on the TTL.
 var longWaits = redlock.WithRetry(time.Minute, time.Hour)
 
-// apart puts host a near the masters, and host b farther away: no master has answered a release when the next in line
+// apart puts host a near the masters, and host b farther away: no master has answered a release when the next waiter
 // has its turn, and b is not quicker by chance.
 func (w *world) apart() {
 	for i := range w.Masters() {
@@ -40,7 +40,7 @@ func (w *world) apart() {
 	}
 }
 
-// A release that wakes every contender for a lock that the next in line here has already asked for costs more than the
+// A release that wakes every contender for a lock that the next waiter here has already asked for costs more than the
 // lock.
 func TestAReleaseIsSilentWhileTheNextInLineGoesOn(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func TestSilenceLastsAnEighthOfTheTTLAtMost(t *testing.T) {
 	})
 }
 
-// Somebody must tell those who wait elsewhere, if whoever was to go on does not.
+// If the successor does not take over, waiters of other Lockers must still be notified.
 func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -140,8 +140,8 @@ func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 // far is how long a command of a takes to a master when somebody is to leave while it is on the way.
 const far = 15 * time.Millisecond
 
-// leaving has the head of a's line, which asks behind a silent release, leave after a time. It returns the next in
-// line, which has somebody behind it.
+// leaving has the head of a's queue, which asks after a silent release, leave after a time. It returns the next waiter,
+// which another one follows.
 func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration) (next <-chan attempt) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -159,7 +159,7 @@ func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, af
 	return next
 }
 
-// The bound on silence is one for all who go on, also where one of them leaves before it has had the name.
+// The bound on silence covers the whole cohort, also if one waiter leaves before it has had the name.
 func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -168,7 +168,7 @@ func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) 
 		next := leaving(t, w, a, lock(t, a, "x"), leastSilence-5*time.Millisecond)
 		lk := ended(t, next, time.Second)
 		require.NoError(t, lk.err)
-		assert.Zero(t, w.Master(0).Count("PUBLISH"), "whoever came next went on")
+		assert.Zero(t, w.Master(0).Count("PUBLISH"), "the next waiter took over")
 		unlock(t, lk.lock)
 		announced, _ := released(w)
 		assert.Equal(t, 3, announced)
@@ -223,8 +223,7 @@ func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
 	})
 }
 
-// The masters may answer whoever was to go on that they are out of memory. Whoever waits elsewhere must not wait for
-// that.
+// The masters may refuse the successor because they are out of memory. That must not delay waiters of other Lockers.
 func TestASilentReleaseIsAnnouncedWhenTheNextInLineCannotGoOn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

@@ -120,14 +120,14 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 				in := rlock(t, a, "x")
 				ctx, cancel := context.WithCancel(t.Context())
 				waiter := inBackground(func() (*redlock.Lock, error) { return call(ctx, b) })
-				for range 10 { // longer than an intent lives, at every point of the gap between two looks
+				for range 10 { // longer than an intent lives, at every point between two probes
 					time.Sleep(700 * time.Millisecond)
 					waiting(t, waiter)
 					for _, l := range []*redlock.Locker{a, b} {
 						_, err := l.RW("x").TryRLock(t.Context())
 						require.ErrorIs(t, err, redlock.ErrHeld)
 					}
-					unlock(t, rlock(t, a, "w")) // nobody reads it, so nothing is to be kept out
+					unlock(t, rlock(t, a, "w")) // there are no readers to keep out
 				}
 				require.NoError(t, in.Extend(t.Context()), "who is in stays in")
 				reader := inBackground(func() (*redlock.Lock, error) { return a.RW("x").RLock(t.Context(), patient) })
@@ -136,7 +136,7 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 				cancel()
 				require.ErrorIs(t, ended(t, waiter, 0).err, redlock.ErrHeld)
 				got := ended(t, reader, 50*time.Millisecond)
-				require.NoError(t, got.err, "the waiter gave up, and the readers are told")
+				require.NoError(t, got.err, "the waiter gave up, and the readers are woken")
 				assert.Empty(t, w.intents())
 				unlock(t, got.lock)
 				unlock(t, in)
@@ -185,7 +185,7 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 	t.Parallel()
 	for kind, call := range exclusive() {
 		if kind == "writer" {
-			continue // it keeps readers out whoever holds the name
+			continue // it keeps readers out whatever the holder
 		}
 		for there, hold := range map[string]func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error){
 			"a mutex": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.TryLock(ctx, "x") },

@@ -37,7 +37,7 @@ func goroutine() string {
 	return name
 }
 
-// A callback that panics in the caller's goroutine, whichever and in whatever call, leaves nothing locked in the
+// Any callback that panics in the caller's goroutine, in any call, leaves nothing locked in the
 // process or on the masters, if the caller recovers.
 func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 	t.Parallel()
@@ -134,10 +134,10 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 					}
 					for _, l := range []*redlock.Locker{a, b, a} {
 						lk, err := l.Lock(within(t, time.Second), "x")
-						require.NoError(t, err, "nobody holds it")
+						require.NoError(t, err, "it is free")
 						unlock(t, lk)
 						lk, err = l.Reentrant("x", "you").Lock(within(t, time.Second))
-						require.NoError(t, err, "nobody holds it")
+						require.NoError(t, err, "it is free")
 						unlock(t, lk)
 					}
 					time.Sleep(time.Second)
@@ -228,7 +228,7 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 			unlocked := make(chan error, 1)
 			go func() { unlocked <- lk.Unlock(context.Background()) }()
 			synctest.Wait()
-			cancel() // whoever was to go on leaves
+			cancel() // the successor leaves
 			if got := ended(t, next, time.Second); got.err == nil {
 				unlock(t, got.lock)
 			}

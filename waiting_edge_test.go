@@ -32,7 +32,7 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 					in := rlock(t, a, "x")
 					synctest.Wait()
 					waiter := inBackground(func() (*redlock.Lock, error) { return call(context.Background(), b, tt.retry) })
-					for range 100 { // it outlives every gap between two looks
+					for range 100 { // it outlives every pause between two probes
 						time.Sleep(97 * time.Millisecond)
 						require.Len(t, w.intents(), 5)
 					}
@@ -53,7 +53,7 @@ func TestAnIntentFitsTheBoundsOfTheRetries(t *testing.T) {
 	}
 }
 
-// A TryRLock that is refused stands beside the queue of its name in the same Locker, and changes nothing there.
+// A TryRLock that is refused does not join the queue of its name, and changes nothing there.
 func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -107,7 +107,7 @@ func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.
 		synctest.Wait()
 		w.Master(0).Set("x", "another's", time.Hour)
 		require.NoError(t, lk.Extend(t.Context()))
-		synctest.Wait() // its release from the first master is not pursued, so a suspect refuses it at once
+		synctest.Wait() // its release on the first master is not durable, so a suspect refuses it at once
 		w.Master(0).Stop()
 		until := lk.Until()
 		for time.Until(until) > 0 { // keeps it suspect

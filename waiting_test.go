@@ -75,7 +75,7 @@ func TestOnlyTheHeadOfALineTalksToTheMasters(t *testing.T) {
 	manySets, manyAll := commands(50)
 	assert.InDelta(t, sets, manySets, 6)
 	assert.InDelta(t, all, manyAll, 20)
-	assert.Less(t, sets, 20, "three at first, then the scout once a second")
+	assert.Less(t, sets, 20, "three at first, then the first node once a second")
 }
 
 func TestNobodyInLineTalksToTheMastersWhileTheNameIsHeldHere(t *testing.T) {
@@ -121,7 +121,7 @@ func TestReleaseByAnotherLockerWakesTheHead(t *testing.T) {
 					unlock(t, a2.lock)
 					time.Sleep(time.Second)
 					for _, m := range w.Masters() {
-						assert.Zero(t, m.Subscribers("redlock:x"), "nobody listens once nobody waits")
+						assert.Zero(t, m.Subscribers("redlock:x"), "no subscription without a waiter")
 					}
 				})
 			})
@@ -243,7 +243,7 @@ func TestNobodyPollsWhileNothingHappens(t *testing.T) {
 			t.Helper()
 			lock(t, w.locker(t, "holder"), "x")
 		}},
-		{"held by a foreign client for ever", func(_ *testing.T, w *world) { w.foreign("x", 0) }},
+		{"held by a foreign client without a TTL", func(_ *testing.T, w *world) { w.foreign("x", 0) }},
 		{"held by a foreign client for long", func(_ *testing.T, w *world) { w.foreign("x", time.Hour) }},
 		{"held, and two masters are down", func(_ *testing.T, w *world) {
 			w.foreign("x", time.Hour)
@@ -320,10 +320,10 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
 		{"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") }, 2 * time.Second},
 	} {
-		cycles, scout := int64(100), redlock.ScoutOf("x", tt.n)
+		cycles, first := int64(100), redlock.ScoutOf("x", tt.n)
 		faulty := map[string]int{"": -1}
 		if tt.fault != nil {
-			cycles, faulty = 40, map[string]int{": the scout": scout, ": another": (scout + 1) % tt.n}
+			cycles, faulty = 40, map[string]int{": the first node": first, ": another": (first + 1) % tt.n}
 		}
 		for which, i := range faulty {
 			t.Run(tt.name+which, func(t *testing.T) {
@@ -340,8 +340,8 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 					assert.Less(t, took, tt.most)
 					if tt.fault == nil {
 						for _, m := range w.some(1, tt.n) {
-							other := w.Master((scout + m.Index()) % tt.n)
-							assert.Less(t, 3*other.Count("SET"), 2*w.Master(scout).Count("SET"), "most attempts end with the scout; without one it would be as many")
+							other := w.Master((first + m.Index()) % tt.n)
+							assert.Less(t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"), "most attempts end with the first; without one it would be as many")
 						}
 					}
 				})
@@ -477,8 +477,8 @@ func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
 	})
 }
 
-// TestASplitVoteIsRepeatedSoon: contenders that took one master each give it back, and nobody announces that. With
-// nothing but messages to go by, whoever was denied by them must not wait while the name is free, or for their TTLs.
+// Contenders that took one master each release it, and these releases are silent. A contender that they denied must not
+// wait for a message while the name is free, nor for their TTLs.
 func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -505,14 +505,14 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 						time.Sleep(time.Millisecond)
 					}
 				}
-				asked(1) // the scout grants, …
-				scout := w.sets()[0].Master
-				w.Master((scout+1)%3).Set("x", "one contender", time.Hour)
-				w.Master((scout+2)%3).Set("x", "another", time.Hour)
+				asked(1) // the first node grants, …
+				first := w.sets()[0].Master
+				w.Master((first+1)%3).Set("x", "one contender", time.Hour)
+				w.Master((first+2)%3).Set("x", "another", time.Hour)
 				asked(3) // … and the others deny
 				time.Sleep(tt.after)
-				w.Master((scout + 1) % 3).Redis().Del("x")
-				w.Master((scout + 2) % 3).Redis().Del("x")
+				w.Master((first + 1) % 3).Redis().Del("x")
+				w.Master((first + 2) % 3).Redis().Del("x")
 				a := ended(t, out, time.Second)
 				require.NoError(t, a.err)
 				unlock(t, a.lock)
@@ -521,8 +521,7 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and nothing but messages tells of a
-// release.
+// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and only messages announce a release.
 func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{3, 5} {
@@ -600,7 +599,7 @@ func TestALockThatIsLostGivesTheTurnToTheNext(t *testing.T) {
 		require.NoError(t, a.err)
 		require.ErrorIs(t, held.Unlock(t.Context()), redlock.ErrLost)
 		last := locking(t.Context(), l, "x")
-		waiting(t, last, "the Unlock of a lost lock is nobody's turn")
+		waiting(t, last, "the Unlock of a lost lock passes no turn")
 		unlock(t, a.lock)
 		e := ended(t, last, 100*time.Millisecond)
 		require.NoError(t, e.err)
@@ -632,7 +631,7 @@ func TestTryLockDoesNotOvertakeWhoWaits(t *testing.T) {
 	})
 }
 
-// TestTryLockIsAnsweredByTheHeadsAnswer: it stands behind a Lock that is still finding out.
+// The TryLock waits for the answer to a Lock that is still asking the masters.
 func TestTryLockIsAnsweredByTheHeadsAnswer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -738,7 +737,7 @@ func TestATryLockThatIsCanceledInLineLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestAScoutThatIsOfNoUseHangsNobody: a lone waiter, whichever of the masters is its scout.
+// A lone waiter gets the lock, whichever master is its first node.
 func TestAScoutThatIsOfNoUseHangsNobody(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

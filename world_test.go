@@ -179,14 +179,14 @@ func unlock(t testing.TB, lk *redlock.Lock) {
 	require.NoError(t, lk.Unlock(t.Context()))
 }
 
-// attempt is what a Lock or TryLock behind the test returned.
+// attempt is what a Lock or TryLock in the background returned.
 type attempt struct {
 	lock *redlock.Lock
 	err  error
 	took time.Duration
 }
 
-// inBackground calls f behind the test and returns once everything stands still.
+// inBackground calls f in another goroutine and returns once every goroutine is blocked.
 func inBackground(f func() (*redlock.Lock, error)) <-chan attempt {
 	out := make(chan attempt, 1)
 	began := time.Now()
@@ -198,7 +198,7 @@ func inBackground(f func() (*redlock.Lock, error)) <-chan attempt {
 	return out
 }
 
-// locking calls Lock behind the test.
+// locking calls Lock in the background.
 func locking(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) <-chan attempt {
 	return inBackground(func() (*redlock.Lock, error) { return l.Lock(ctx, name, opts...) })
 }

@@ -81,7 +81,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 	})
 }
 
-// A peer lets its lock expire, and goes on as if it had it, while it is ours.
+// A peer lets its lock expire, and continues as if it held it, while it is ours.
 func TestAPeerThatIsLateDoesNotHarmOurLock(t *testing.T) {
 	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
@@ -263,7 +263,7 @@ func TestRedislockWithTheBeginningOfOurTokenTakesTheLock(t *testing.T) {
 	}
 }
 
-// redis-py's Lock has no timeout unless it is given one. Then nobody else gets the name, ever, if its holder dies.
+// redis-py's Lock has no timeout unless it is given one. Then, if its holder dies, no other client ever gets the name.
 func TestRedisPyWithoutATimeoutHoldsForEver(t *testing.T) {
 	masters := redisproc.ForTest(t, 1)
 	p := openRedisPy(t, masters)

@@ -81,7 +81,7 @@ func keepOut(others *redlock.Locker) func(context.Context, *holding) error {
 	return func(ctx context.Context, h *holding) error {
 		for _, k := range kinds() {
 			if (k.is == "reader" && h.is != "mutex" && h.is != "reentrant") || (k.is == "reentrant" && h.is == "reentrant") {
-				continue // readers beside readers, also one that was a writer; an owner beside itself
+				continue // readers with readers, also one that was a writer; an owner with itself
 			}
 			err := redlock.ErrNoQuorum
 			for errors.Is(err, redlock.ErrNoQuorum) && ctx.Err() == nil { // masters may be slow on a busy machine
@@ -107,7 +107,7 @@ func onlyFences(t *testing.T, masters ...*redisbox.Master) error {
 				return fmt.Errorf("%s has %s (%s)", m, key, ask(t, m, "TYPE", key))
 			}
 			if ttl := ask(t, m, "PTTL", key).(int64); ttl < 0 {
-				return fmt.Errorf("%s has %s for ever", m, key)
+				return fmt.Errorf("%s has %s without a TTL", m, key)
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func TestEveryKindWithTwoOfFiveKilledAndOneFrozen(t *testing.T) {
 	requireOnlyFences(t, masters[2:]...)
 }
 
-// A writer that waits behind a reader leaves its intent on every master, the frozen one too. When it gives up nothing
+// A writer that waits for a reader leaves its intent on every master, the frozen one too. When it gives up nothing
 // of that is left, and readers come in again.
 func TestAWriterThatGaveUpLeavesNothing(t *testing.T) {
 	masters := masters(t)

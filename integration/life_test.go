@@ -119,7 +119,7 @@ func TestLockersExcludeEachOther(t *testing.T) {
 }
 
 // wait has a second Locker wait for a name that is held, with a backoff and TTLs so long that only a release message
-// can end the wait, and returns when it listens on every master. got tells when it has the lock.
+// can end the wait, and returns when it listens on every master. got is closed when it has the lock.
 func wait(t *testing.T, masters []*redisbox.Master, name string) (got chan *redlock.Lock) {
 	t.Helper()
 	waiter := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard(), redlock.WithRetry(long, long))
@@ -157,7 +157,7 @@ func TestAReleaseWakesTheWaiter(t *testing.T) {
 	}
 }
 
-// The control of the test above: what nobody announces, the waiter does not notice, so it was not polling there.
+// The control of the test above: the waiter does not notice a silent release, so it was not polling there.
 func TestAnUnannouncedEndWakesNobody(t *testing.T) {
 	masters := masters(t)
 	holder := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())

@@ -32,7 +32,7 @@ type peer interface {
 	count(ctx context.Context, name string, shared *number, rounds int) error
 }
 
-// peers are the clients that redlock is tried beside, each with the masters that it can use.
+// peers are the clients that redlock is tested with, each with the masters that it can use.
 var peers = []struct {
 	name    string
 	masters int

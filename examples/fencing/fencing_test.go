@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // paused are the fencing tokens of two holders of one lock. The early one was paused until its lock had expired and was
-// the late one's; it does not know yet, and goes on.
+// the late one's; it does not know yet, and continues.
 func paused(t *testing.T) (early, late uint64) {
 	t.Helper()
 	urls := redlocktest.URLs(redlocktest.Start(t, 5))

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Schema is the table: beside what it is for, each row has the largest token that has written to it.
+// Schema is the table: in addition to its data, each row has the largest token that has written to it.
 const Schema = `
 CREATE TABLE reports (
 	name  TEXT PRIMARY KEY,

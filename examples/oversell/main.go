@@ -1,4 +1,4 @@
-// Command oversell tells the story that locks begin with: many buyers, one stock. It sells first without a lock, and
+// Command oversell shows why locks are needed: many buyers, one stock. It sells first without a lock, and
 // sells more than there is; then with one, from several servers that share nothing but the masters.
 //
 //	go run ./examples/oversell
@@ -83,7 +83,7 @@ func (w *warehouse) sell() (sold bool) {
 	return true
 }
 
-// without is how one sells before one has heard of locks.
+// without sells without a lock.
 func without(_ int, w *warehouse) (bool, error) { return w.sell(), nil }
 
 // under sells under a lock of the server that the buyer came to.

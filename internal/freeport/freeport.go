@@ -16,7 +16,7 @@ const (
 	highest = 29999
 )
 
-// Get returns a loopback port that nobody listens on now. Somebody else may be quicker to take it.
+// Get returns a loopback port without a listener. Another process may take it before the caller does.
 func Get() (uint16, error) {
 	const attempts = 100
 	for range attempts {

@@ -73,7 +73,7 @@ func orphan(labels map[string]string) bool {
 func dead(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
-		return true // only Windows tells here
+		return true // only Windows reports it here
 	}
 	err = process.Signal(syscall.Signal(0))
 	return errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)

@@ -66,7 +66,7 @@ func (m *Master) FlushScripts() {
 
 func (m *Master) forgetScripts() {
 	clear(m.scripts)
-	m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "FLUSH"})
+	m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "FLUSH"})
 }
 
 // Reset breaks all connections at once. What has reached the master is executed, what is on the way is lost.

@@ -79,7 +79,7 @@ func (h *half) read(p []byte) (int, error) {
 func (h *half) take(p []byte) (int, error) {
 	s := &h.segs[0]
 	if s.err != nil {
-		return 0, s.err // and so for ever
+		return 0, s.err // the error is permanent
 	}
 	s.here = true
 	n := copy(p, s.data)

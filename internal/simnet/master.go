@@ -51,7 +51,7 @@ type Master struct {
 type rule struct {
 	msg  string
 	cmds map[string]bool // nil: all
-	left int             // how often; negative: for ever
+	left int             // how often; negative: without limit
 }
 
 func newMaster(w *Net, i int, addr string, uptime time.Duration) *Master {
@@ -228,5 +228,5 @@ func (m *Master) accept(h *Host, serial int) (net.Conn, error) {
 	return c, nil
 }
 
-// nobody returns a peer that discards answers.
-func nobody() *server.Peer { return server.NewPeer(discard()) }
+// discardingPeer returns a peer that discards answers.
+func discardingPeer() *server.Peer { return server.NewPeer(discard()) }

@@ -27,7 +27,7 @@ type interpreter struct {
 	dispatch func(p *server.Peer, args []string) // of the master at work
 	ctx      any                                 // of the connection at work
 
-	match   lua.LGFunction             // string.match, which compiles its pattern anew every time
+	match   lua.LGFunction             // string.match, which compiles its pattern every time
 	matched map[[2]string][]lua.LValue // what it returned, by text and pattern
 }
 
@@ -109,7 +109,7 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 // showScripts loads the scripts into miniredis before a command that lists or flushes them.
 func (m *Master) showScripts(args []string) {
 	for _, text := range m.scripts {
-		m.redis.Server().Dispatch(nobody(), []string{"SCRIPT", "LOAD", text})
+		m.redis.Server().Dispatch(discardingPeer(), []string{"SCRIPT", "LOAD", text})
 	}
 	if len(args) > 1 && strings.EqualFold(args[1], "FLUSH") {
 		clear(m.scripts)

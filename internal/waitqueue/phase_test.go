@@ -35,7 +35,7 @@ func TestEveryTransition(t *testing.T) {
 			}
 			assert.Equal(t, want, transition(p, e, true), "%v in %v", e, p)
 			if want == asking {
-				want = idle // without waiters, nobody asks
+				want = idle // without waiters there is no head to ask
 			}
 			assert.Equal(t, want, transition(p, e, false), "%v in %v, and no waiter remains", e, p)
 		}

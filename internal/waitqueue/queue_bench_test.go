@@ -16,7 +16,7 @@ func benchmarkQueues() *waitqueue.Queues {
 	})
 }
 
-// A lock of a name that nobody else wants.
+// A lock of a name without contention.
 func BenchmarkUncontended(b *testing.B) {
 	qs, request := benchmarkQueues(), mutex("x")
 	var l lock

@@ -249,7 +249,7 @@ func TestALeaseIsPassedOn(t *testing.T) {
 	p.asks(a, 0)
 	la := p.grant(a)
 	alone := p.grant(p.join(mutex("y")))
-	assert.False(t, alone.hold.PassLease(alone, p.now), "nobody waits")
+	assert.False(t, alone.hold.PassLease(alone, p.now), "there is no waiter")
 	la.validity = time.Second
 	assert.False(t, la.hold.PassLease(la, p.now), "most of the lease must be left")
 	la.validity = time.Minute
@@ -311,12 +311,12 @@ func TestASilentRelease(t *testing.T) {
 		p.now = epoch.Add(10 * time.Millisecond)
 		lb := p.grant(b)
 		assert.Zero(t, l.published)
-		assert.False(t, lb.hold.KeepSilent(lb, epoch.Add(22*time.Millisecond)), "the cohort goes on")
+		assert.False(t, lb.hold.KeepSilent(lb, epoch.Add(22*time.Millisecond)), "the cohort continues")
 		assert.True(t, lb.hold.KeepSilent(lb, epoch.Add(20*time.Millisecond)))
 		c.Leave()
 		assert.Zero(t, lb.published)
 		lb.hold.Released(p.now, true)
-		assert.Equal(t, 1, lb.published, "nobody is left")
+		assert.Equal(t, 1, lb.published, "there is no waiter left")
 	})
 	t.Run("is not published after another release was", func(t *testing.T) {
 		t.Parallel()
@@ -437,7 +437,7 @@ func TestSubscription(t *testing.T) {
 	l.hold.Released(p.now, false)
 	p.asks(b, 0)
 	b.Leave()
-	assert.Empty(t, p.subscriptions, "nobody waits")
+	assert.Empty(t, p.subscriptions, "there is no waiter")
 }
 
 func TestOwnersOfAReentrantLock(t *testing.T) {
@@ -505,7 +505,7 @@ func TestAHoldInNoQueue(t *testing.T) {
 	assert.False(t, h.KeepSilent(nil, epoch))
 }
 
-// A lock that nobody else wants costs the queue, its waiter, and the waiter's channel with its buffer.
+// A lock without contention costs the queue, its waiter, and the waiter's channel with its buffer.
 func TestUncontendedAllocations(t *testing.T) {
 	p := newProcess(t)
 	r := mutex("x")

@@ -1,4 +1,4 @@
-// Package wallclock moves the wall clock of one server, and of nobody else: a library that is preloaded into it returns
+// Package wallclock moves the wall clock of one server only: a library that is preloaded into it returns
 // another time of day than the machine's, by settings in a file that can be changed while the server runs.
 package wallclock
 
@@ -23,7 +23,7 @@ import (
 //go:embed lib/wallclock.c
 var source string
 
-// EnvFile names the environment variable that tells the library where the settings are.
+// EnvFile names the environment variable with the path of the settings, for the library.
 const EnvFile = "REDLOCK_WALLCLOCK"
 
 // Available returns nil if the library can be built and preloaded here, or else says what is missing.

@@ -17,7 +17,7 @@ import (
 type Link struct {
 	RTT    time.Duration // each direction takes half
 	Jitter float64       // of each direction's delay: it is longer by up to this share
-	// Loss is the share of segments that are lost on the way. TCP sends them again, so that they, and all behind them,
+	// Loss is the share of segments that are lost on the way. TCP sends them again, so that they, and all after them,
 	// come later by Resend.
 	Loss   float64
 	Resend time.Duration
@@ -167,7 +167,7 @@ func (p *Proxy) carry(to, from net.Conn, toServer bool) {
 	}
 }
 
-// deliver hands parcels over when they are due, and goes on taking them off the way when nobody wants them any more.
+// deliver hands parcels over when they are due, and keeps draining the link when the receiver is gone.
 func deliver(to net.Conn, way <-chan parcel) {
 	broken := false
 	for next := range way {

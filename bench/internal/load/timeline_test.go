@@ -19,7 +19,7 @@ func TestATimelineSortsPairsByTheirBeginning(t *testing.T) {
 	}
 	at(50*ms, 900*ms, nil) // long, and of the first tenth
 	at(250*ms, 5*ms, errors.New("refused"))
-	at(2*time.Second, ms, nil) // behind its end
+	at(2*time.Second, ms, nil) // after its end
 
 	all := line.Moments(400 * ms)
 	assert.Len(t, all, 4)
@@ -27,7 +27,7 @@ func TestATimelineSortsPairsByTheirBeginning(t *testing.T) {
 	assert.InDelta(t, 2000, all[0].P50, 1)
 	assert.InDelta(t, 2000, all[0].P99, 1)
 	assert.InDelta(t, 900_000, all[0].Max, 1)
-	assert.Zero(t, all[1].Pairs, "nobody got as far as to begin")
+	assert.Zero(t, all[1].Pairs, "no pair began")
 	assert.Equal(t, 1, all[2].Failed)
 
 	took, failed := line.Between(0, 100*ms)

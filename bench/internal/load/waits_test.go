@@ -16,7 +16,7 @@ func histogramOf(waits map[time.Duration]int64) *hdrhistogram.Histogram {
 	return h
 }
 
-// Ten thousand waits of nobody and one of a second: by count nobody waits, by time nearly all waiting is that one.
+// Ten thousand waits of zero and one of a second: most by count are zero, but nearly all the time is that one.
 func TestHalfOfWaitingIsWeighedByTime(t *testing.T) {
 	t.Parallel()
 	h := histogramOf(map[time.Duration]int64{10 * time.Microsecond: 10_000, time.Second: 1})
@@ -36,6 +36,6 @@ func TestFairnessIsTheSlowestsShareOfTheFastests(t *testing.T) {
 	for want, got := range map[float64][]int64{1: {5, 5, 5}, 0.25: {8, 4, 2}, 0: {0, 9}} {
 		assert.InDelta(t, want, Fairness(got), 1e-9, "%v", got)
 	}
-	assert.Zero(t, Fairness([]int64{0, 0}), "nobody got anything: not fair, but nothing")
+	assert.Zero(t, Fairness([]int64{0, 0}), "no caller got anything")
 	assert.Zero(t, Fairness(nil))
 }

@@ -20,7 +20,7 @@ type redsyncPairer struct {
 }
 
 // OpenRedsync configures redsync as its README does, one pool for each master. A second try would sleep 50 to 250 ms
-// and hide a failure, so there is none where nobody waits for another; where they do, it tries as often as by default.
+// and hide a failure, so there are none without contention; with contention it tries as often as by default.
 func OpenRedsync(failFast bool) func([]string, Options) (load.Pairer, error) {
 	return func(urls []string, o Options) (load.Pairer, error) {
 		p := &redsyncPairer{options: []redsync.Option{redsync.WithExpiry(o.TTL)}}

@@ -57,7 +57,7 @@ func faultsPart(ctx context.Context, s *session) error {
 func (s *settings) healthy() time.Duration { return s.rampOf(healthyFor, healthySmoke) }
 
 func (s *session) measureOneFault(ctx context.Context, sc fault, c *peers.Contestant, at int) (f *report.Fault, err error) {
-	if err := s.masters.Flush(ctx); err != nil { // nobody's leftovers but this contestant's
+	if err := s.masters.Flush(ctx); err != nil { // only this contestant's residue counts
 		return nil, err
 	}
 	v := &faultTarget{host: s.masters.Hosts[at]}

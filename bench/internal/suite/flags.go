@@ -58,7 +58,7 @@ func parse(args []string, out io.Writer) (*settings, error) {
 	compare := f.Bool("compare", false, "compare two runs: bench -compare OLD.json NEW.json; exits with 1 if something got slower by more than the noise")
 	f.StringVar(&s.read, "read", "", "read a run from this JSON `file` in place of measuring one, to show, check or draw it")
 	f.BoolVar(&s.files.JSON, "json", false, "write JSON, every round in it, in place of tables")
-	f.StringVar(&s.files.Save, "save", "", "write the JSON to this `file`, beside whatever else is written")
+	f.StringVar(&s.files.Save, "save", "", "write the JSON to this `file`, in addition to all other output")
 	f.StringVar(&s.files.HTML, "html", "", "write a report with pictures to this `file`")
 	f.StringVar(&s.files.Markdown, "markdown", "", "put the tables between <!-- bench:begin --> and <!-- bench:end --> in this `file`")
 	f.StringVar(&s.files.Pictures, "pictures", "", "write each picture as an SVG file to this `directory`")

@@ -10,7 +10,7 @@ import (
 
 const clearLine = "\r\x1b[K"
 
-// progress tells a person what is going on: in one line that changes where it is a terminal, in a line for every
+// progress shows a person the progress: in one line that changes where it is a terminal, in a line for every
 // stage elsewhere.
 type progress struct {
 	w        io.Writer

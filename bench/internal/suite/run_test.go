@@ -117,7 +117,7 @@ func TestFaultsAndScaleOnRealMasters(t *testing.T) {
 	assert.Positive(t, r.Scale.Extensions, "they are kept alive")
 }
 
-// leaky forgets one key on one master: the control for what is left behind.
+// leaky forgets one key on one master: the control for residue.
 type leaky struct {
 	load.Pairer
 	forget func(ctx context.Context) error

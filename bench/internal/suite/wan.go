@@ -14,10 +14,10 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// wanCallers are one that waits for nobody, and a crowd that shares the connections.
+// wanCallers are one caller without contention, and many that share the connections.
 var wanCallers = []int{1, 256}
 
-// wanContestants are those that were asked for; in a smoke run only ours, whom the targets are about.
+// wanContestants are those that were asked for; in a smoke run only ours, for which the targets are.
 func wanContestants(s *settings) []*peers.Contestant {
 	only := s.contestants
 	if only == "" && s.smoke {
@@ -106,7 +106,7 @@ func handOver(ctx context.Context, s *session, p report.WANProfile, urls []strin
 	return rows, nil
 }
 
-// delayedMasters are masters behind proxies that delay the traffic.
+// delayedMasters are masters whose traffic goes through delaying proxies.
 type delayedMasters struct {
 	proxies []*delay.Proxy
 	urls    []string

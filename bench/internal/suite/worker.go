@@ -124,7 +124,7 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 					if inside.Add(1) > 1 {
 						overlaps.Add(1)
 					}
-					runtime.Gosched() // whoever else is let in comes in now
+					runtime.Gosched() // another caller that is let in enters now
 					inside.Add(-1)
 					err = g.Unlock(unlocking)
 					if now.After(begin) && now.Before(end) {

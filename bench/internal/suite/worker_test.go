@@ -51,7 +51,7 @@ func TestContendCountsTurnsAndWaits(t *testing.T) {
 		s := &turnstile{place: make(chan struct{}, 1), hold: 10 * ms}
 		r := roundOf([]results{job{Goroutines: 4, Ramp: 100 * ms, Window: time.Second}.contend(t.Context(), s)})
 		assert.InDelta(t, 100, r.PerSecond, 3, "one every 10 ms")
-		assert.InDelta(t, 30_000, r.Waits.P50, 1000, "behind three others")
+		assert.InDelta(t, 30_000, r.Waits.P50, 1000, "after three others")
 		assert.Greater(t, r.Goroutines, 0.9)
 		assert.Zero(t, r.Failed)
 	})
@@ -62,7 +62,7 @@ func TestAWaitThatTheEndCutsShortCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &turnstile{place: make(chan struct{}, 1)}
-		s.place <- struct{}{} // somebody else has it for ever
+		s.place <- struct{}{} // another caller never releases it
 		r := roundOf([]results{job{Goroutines: 2, Window: time.Second}.contend(t.Context(), s)})
 		assert.Zero(t, r.Acquired)
 		assert.InDelta(t, 1e6, r.Waits.Longest, 1000)

@@ -32,7 +32,8 @@ func Docker(ctx context.Context) (*client.Client, error) {
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	// An address that was given and does not answer is an error here; testcontainers-go would go on to the local socket.
+	// An address that was given and does not answer is an error here; testcontainers-go would fall back to the local
+	// socket.
 	if given := os.Getenv("DOCKER_HOST"); given != "" && tc.DaemonHost() != given {
 		tc.Close()
 		return nil, unreachable(fmt.Errorf("nothing answers at DOCKER_HOST=%s", given))
@@ -42,7 +43,7 @@ func Docker(ctx context.Context) (*client.Client, error) {
 		return nil, unreachable(err)
 	}
 	// Inside a container testcontainers-go takes the default gateway for the Docker host. That is right if the socket is
-	// the host's, mounted; it is wrong, and waits for a minute, if the daemon runs beside us.
+	// the host's, mounted; it is wrong, and waits for a minute, if the daemon runs next to this container.
 	if name, err := os.Hostname(); err == nil && name == info.Info.Name && strings.HasPrefix(tc.DaemonHost(), "unix://") {
 		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	}
