@@ -262,7 +262,7 @@ var texts = []struct {
 	},
 	{
 		"Reentrant.Lock, no owner",
-		`redlock: lock "x": the owner is empty: give all that may share the lock one name`,
+		`redlock: lock "x": the owner is empty: give all callers that may share the lock one name`,
 		nil, func(s fixture) error {
 			return errorOf(s.ours.Reentrant("x", "").Lock(s.Context()))
 		},

@@ -125,9 +125,9 @@ func TestALockThatBecomesFixedIsNotRenewed(t *testing.T) {
 	})
 }
 
-func TestARemovedLockIsLeftAlone(t *testing.T) {
+func TestARemovedLockIsNeitherRenewedNorExpired(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
-		kept, removed, never := added(t, s, extends), added(t, s, nil), &fakeLock{}
+		scheduled, removed, never := added(t, s, extends), added(t, s, nil), &fakeLock{}
 		s.Remove(&removed.entry)
 		s.Remove(&removed.entry)
 		s.Remove(&never.entry)
@@ -135,7 +135,7 @@ func TestARemovedLockIsLeftAlone(t *testing.T) {
 		time.Sleep(2 * ttl)
 		assert.Empty(t, removed.renewed)
 		assert.Empty(t, removed.expired)
-		assert.NotEmpty(t, kept.renewed)
+		assert.NotEmpty(t, scheduled.renewed)
 	})
 }
 
@@ -184,7 +184,7 @@ func TestCloseReturnsAllLocks(t *testing.T) {
 }
 
 // The deadline of a lock counts a suspension of the machine, and the alarm of the Schedule does not.
-func TestASuspensionMovesWhatIsDueEarlier(t *testing.T) {
+func TestASuspensionMovesDueTimesEarlier(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
 	for _, tt := range []struct {
@@ -222,7 +222,7 @@ func TestASuspensionMovesWhatIsDueEarlier(t *testing.T) {
 	}
 }
 
-// BenchmarkRenewed is what the Schedule does for one extension of one of so many held locks.
+// BenchmarkRenewed measures the work of the Schedule for one extension, by the number of held locks.
 func BenchmarkRenewed(b *testing.B) {
 	for _, held := range []int{100, 100_000} {
 		b.Run(fmt.Sprint(held, " locks"), func(b *testing.B) {

@@ -95,17 +95,17 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 	owner, ok := census.NestedOwner(2)
 	assert.True(t, ok)
 	assert.Equal(t, "me", owner)
-	assert.Equal(t, 3, census.Depth("me"), "a mutex is no hold of it")
+	assert.Equal(t, 3, census.Depth("me"), "a mutex is no hold of the owner")
 	assert.Zero(t, census.Depth("you"))
 	_, ok = census.NestedOwner(3)
 	assert.False(t, ok)
 }
 
-func TestMutexCensusTellsATokenFromOtherHolders(t *testing.T) {
+func TestMutexCensusDistinguishesATokenFromOtherHolders(t *testing.T) {
 	t.Parallel()
 	census := kind.NewCensus([]quorum.Answer{
 		reports("mutex", 0, holds("mine", 5)), reports("mutex", 0, holds("mine", noTTL)), failed(), free(),
-		reports("reader", 0, holds("other", 3), holds("mine", 8)), // a token of another kind is another's
+		reports("reader", 0, holds("other", 3), holds("mine", 8)), // a token of another kind counts as another holder
 	}).Mutex("mine", 100)
 	assert.Equal(t, kind.MutexCensus{
 		TTLs: []time.Duration{5, 100}, Others: []time.Duration{8}, Kind: "reader",

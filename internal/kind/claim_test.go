@@ -36,7 +36,7 @@ func mutexOps(name, token string, ttl time.Duration) quorum.Ops {
 	return claim{Kind: kind.Mutex.Name, Names: []string{name}, Token: token, TTL: ttl}.Ops()
 }
 
-// inspectOp reads who holds a name, and inspectAloneOp does so without the keys beside it.
+// inspectOp reads who holds a name, and inspectAloneOp does so without the sibling keys.
 func inspectOp(name string) *node.Op      { return kind.DefaultScripts.Inspect(name, true) }
 func inspectAloneOp(name string) *node.Op { return kind.DefaultScripts.Inspect(name, false) }
 

@@ -17,7 +17,7 @@ const (
 	largest  = tooLarge - 1 // the largest fencing token
 )
 
-// fencedClaims are one fenced claim of every kind, and the commands that make each held.
+// fencedClaims returns one fenced claim of every kind, and the commands that make it held.
 func fencedClaims() map[string]struct {
 	claim claim
 	mine  [][]any
@@ -41,7 +41,7 @@ func fencedClaims() map[string]struct {
 	return all
 }
 
-// boundSteps are those of every operation that takes a fencing token, with one that is none, and where none is left.
+// boundSteps are the steps of every operation with a fencing token: with an invalid token, and with a used-up counter.
 func boundSteps() map[string]step {
 	all := make(map[string]step)
 	fence := kind.FenceKey(lockName)
@@ -103,7 +103,7 @@ func boundSteps() map[string]step {
 	return all
 }
 
-// keeps asserts that the fence of a name goes a day and a TTL from now.
+// keeps asserts that the fence of a name expires a day and a TTL from now.
 func keeps(name string) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()
@@ -112,8 +112,8 @@ func keeps(name string) func(t *testing.T, s *server) {
 	}
 }
 
-// A client sends whole numbers. What a script is sent otherwise changes nothing all the same.
-func TestScriptsRefuseWhatIsNoFencingToken(t *testing.T) {
+// Clients send whole numbers. A script that gets anything else must change nothing.
+func TestScriptsRefuseInvalidFencingTokens(t *testing.T) {
 	t.Parallel()
 	fence := kind.FenceKey(lockName)
 	for _, p := range []place{virtual(), real(t, "redis-server", "")} {

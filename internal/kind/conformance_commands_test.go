@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// TestScriptsKeepToRedis62: the scripts use no command, and no option of one, that came after Redis 6.2. A server of 7.0 or
-// later knows when they came.
+// The scripts use no command and no option that is younger than Redis 6.2. A server of version 7.0 or later reports the
+// version of each.
 func TestScriptsKeepToRedis62(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -65,26 +65,26 @@ func TestScriptsKeepToRedis62(t *testing.T) {
 	assert.Equal(t, "7.0.0", since("LMPOP", ""), "it knows what is younger")
 }
 
-// optionSince is when an option came that is among the arguments: if nothing else is said, with what they belong to.
+// optionSince returns the version that added an option among the arguments; by default that of the arguments' command.
 func optionSince(arguments any, option, with string) (since string, ok bool) {
 	list, _ := arguments.([]any)
 	for _, one := range list {
 		argument := fields(one)
-		came, told := argument["since"].(string)
-		if !told {
-			came = with
+		version, ok := argument["since"].(string)
+		if !ok {
+			version = with
 		}
 		if strings.EqualFold(fmt.Sprint(argument["token"]), option) {
-			return came, true
+			return version, true
 		}
-		if came, ok = optionSince(argument["arguments"], option, came); ok {
-			return came, true
+		if version, ok = optionSince(argument["arguments"], option, version); ok {
+			return version, true
 		}
 	}
 	return "", false
 }
 
-// fields are a map that came as a list.
+// fields returns a map that the server sent as a list.
 func fields(list any) map[string]any {
 	m := make(map[string]any)
 	pairs, _ := list.([]any)

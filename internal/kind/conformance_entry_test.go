@@ -39,7 +39,7 @@ func (st state) with(fields ...string) state {
 	return st
 }
 
-// untouched is the state with a fence that nobody touched.
+// untouched is the state with a fence that no operation changed.
 func (st state) untouched(fields ...string) state {
 	st = st.with(fields...)
 	st.idle = true
@@ -51,8 +51,8 @@ func entryClaim(k, token string, fencing bool) claim {
 	return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: lockTTL, Fencing: fencing, Hint: hint}
 }
 
-// entrySteps are those that readers, writers and the holds of a reentrant lock have in common: what one hold does where
-// there is none, where it is itself, and where something else is.
+// entrySteps are the steps that readers, writers and the holds of a reentrant lock share: the operations of one hold on
+// a free name, on its own hold, and on another key or hold.
 func entrySteps(k string) map[string]step {
 	all := make(map[string]step)
 	add := func(name string, st step) { all[k+": "+name] = st }
@@ -112,9 +112,9 @@ func entrySteps(k string) map[string]step {
 	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
 		t.Helper()
 		wantState{}.is(t, s.ask(t, inspectOp(lockName)))
-		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // its own is not there again if the clock goes back
+		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // the hold does not come back if the clock is set back
 	}})
-	add("release: ended, and nobody else there", step{
+	add("release: ended, and no other hold", step{
 		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
 	})
 	add("probe: free", step{op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
@@ -133,7 +133,7 @@ func entrySteps(k string) map[string]step {
 	maps.Copy(all, strangers(k))
 	for i, name := range oddNames() {
 		c := claim{Kind: k, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint}
-		if i%2 == 0 { // by turns, so that acquire and release meet both
+		if i%2 == 0 { // alternately, so that acquire and release meet both
 			add(fmt.Sprint("acquire: odd name ", i), step{op: c.Ops().Acquire(), vote: grant(hint), then: life(c, k)})
 		} else {
 			add(fmt.Sprint("extend: odd name ", i), step{op: c.Ops().Extend(hint), vote: healed, then: life(c, k)})
@@ -142,7 +142,7 @@ func entrySteps(k string) map[string]step {
 	return all
 }
 
-// life asserts that a hold is seen, raised and extended under its name, in the way of others, and goes with a release.
+// life asserts that a hold is seen, raised and extended under its name, blocks others, and ends with a release.
 func life(c claim, k string) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()
@@ -172,16 +172,16 @@ func fenceOf(k string, n int64) map[string]string {
 	return fields
 }
 
-// strangers are what stands in the way of a hold, and is not harmed by anything it does.
+// strangers are the steps of a hold that a foreign key or hold blocks. No operation changes the blocker.
 func strangers(k string) map[string]step {
 	all := make(map[string]step)
 	c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
 	stranger := func(name string, given [][]any, kindThere, token string, left time.Duration) {
 		none := node.Vote{Verdict: node.Denied}
 		for _, st := range []step{
-			{op: c.Ops().Acquire(), vote: hindered(kindThere, left)},
-			{op: fenced.Ops().Acquire(), vote: hindered(kindThere, left)},
-			{op: c.Probe(time.Second), vote: met(kindThere, token, left)},
+			{op: c.Ops().Acquire(), vote: deniedBy(kindThere, left)},
+			{op: fenced.Ops().Acquire(), vote: deniedBy(kindThere, left)},
+			{op: c.Probe(time.Second), vote: probed(kindThere, token, left)},
 			{op: fenced.Ops().Raise(99), vote: none},
 			{op: c.Ops().Extend(0), vote: none},
 			{op: fenced.Ops().Extend(99), vote: none},
@@ -197,7 +197,7 @@ func strangers(k string) map[string]step {
 	}
 	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", lockToken, 5*time.Second)
 	stranger("a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", holdToken, 5*time.Second)
-	stranger("a mutex for ever", [][]any{{"set", lockName, ""}}, "mutex", "", -1)
+	stranger("a mutex without a TTL", [][]any{{"set", lockName, ""}}, "mutex", "", -1)
 	for foreign, key := range foreignKeys() {
 		stranger("a "+foreign, [][]any{key}, foreign, "", -1)
 		stranger("a "+foreign+" that expires", [][]any{key, {"pexpire", lockName, 5000}}, foreign, "", 5*time.Second)
@@ -216,7 +216,7 @@ func strangers(k string) map[string]step {
 		}
 	}
 	st := step{
-		given: [][]any{{"rpush", kind.FenceKey(lockName), "somebody's"}}, op: fenced.Ops().Acquire(),
+		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),
 		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",
 	}
 	all[k+": acquire: a foreign key where the fence is"] = st

@@ -14,12 +14,12 @@ import (
 
 const (
 	hint = 1000 // the smallest fencing token that is given
-	// most is a fencing token that a double just holds: to print it as one is to lose digits.
+	// most is a fencing token that a double can hold, but loses digits if it is printed as one.
 	most     = 1<<53 - 2
 	otherKey = "orders:43" // beside lockName, of a lock of both
 )
 
-// fencedSteps are those of a mutex with fencing, on one name, and of a mutex on two, with and without.
+// fencedSteps are the steps of a mutex with fencing on one name, and of a mutex on two names with and without fencing.
 func fencedSteps() map[string]step {
 	all := make(map[string]step)
 	for _, names := range [][]string{{lockName}, {lockName, otherKey}} {
@@ -32,7 +32,7 @@ func fencedSteps() map[string]step {
 	c := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken, TTL: lockTTL, Fencing: true, Hint: hint}
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	fence := kind.FenceKey(lockName)
-	foreign := []any{"rpush", fence, "somebody's"}
+	foreign := []any{"rpush", fence, "foreign"}
 	for name, op := range map[string]*node.Op{"acquire": c.Ops().Acquire(), "inspect": inspectOp(lockName)} {
 		st := step{given: [][]any{foreign}, op: op, vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE"}
 		if name == "inspect" {
@@ -46,10 +46,10 @@ func fencedSteps() map[string]step {
 		}
 	}
 	maps.Copy(all, noFenceSteps())
-	// Whoever had asked for a longer life of the fence does not hold the name any more, or does still.
+	// The holder that set a longer life of the fence may have ended, or may still hold the name.
 	for _, last := range []int64{7, hint, hint + 7} {
 		n := max(hint, last+1)
-		all[fmt.Sprintf("acquire: a fence of %d that is to be kept longer", last)] = step{
+		all[fmt.Sprintf("acquire: a fence of %d with a longer TTL", last)] = step{
 			given: [][]any{{"set", fence, last, "px", (2 * fenceLife).Milliseconds()}}, op: c.Ops().Acquire(),
 			vote: node.Vote{Verdict: node.Granted, Number: n},
 			then: func(t *testing.T, s *server) {
@@ -64,7 +64,7 @@ func fencedSteps() map[string]step {
 		vote: node.Vote{Verdict: node.Granted, Number: hint + 8}, then: several{c.Names, true}.held(hint + 8),
 	}
 	for _, op := range []*node.Op{c.Ops().Raise(9), c.Ops().Extend(9)} {
-		all[op.Name+": a fence that is to be kept longer"] = step{
+		all[op.Name+": a fence with a longer TTL"] = step{
 			given: [][]any{mine, {"set", fence, 7, "px", (2 * fenceLife).Milliseconds()}}, op: op,
 			vote: node.Vote{Verdict: node.Granted, Number: map[string]int64{"raise": 9, "extend": 1}[op.Name]},
 			then: func(t *testing.T, s *server) {
@@ -77,15 +77,15 @@ func fencedSteps() map[string]step {
 		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
 		vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
 	}
-	all["probe: of two the one that stays longest"] = step{
+	all["probe: the longer of two holds"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
 		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
 		vote:  node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
 	}
-	all["probe: of two the one that stays for ever"] = step{
+	all["probe: the one of two holds without a TTL"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
 		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
-		vote:  met("mutex", "another", -1),
+		vote:  probed("mutex", "another", -1),
 	}
 	for i, name := range oddNames() {
 		c.Names = []string{name, "beside " + name}
@@ -96,12 +96,12 @@ func fencedSteps() map[string]step {
 	return all
 }
 
-// noFences are strings that are no fence: a token has digits only.
+// noFences are strings that are no fence: a fencing token has only digits.
 var noFences = []string{
-	"somebody's", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00",
+	"foreign", "7:x", "1e2", "-5", "+5", "0x10", " 7 ", "7.0", "7\n", "7\x00",
 }
 
-// noFenceSteps are those of every operation that reads a fence, where there is none but a foreign string.
+// noFenceSteps are the steps of every operation that reads a fence, with a foreign string in its place.
 func noFenceSteps() map[string]step {
 	all := make(map[string]step)
 	for _, foreign := range noFences {
@@ -153,7 +153,7 @@ func (m several) add(all map[string]step) {
 	add("acquire: free", step{op: ops.Acquire(), vote: grant(hint), then: m.held(hint)})
 	add("acquire: more was given out", step{given: m.count(hint + 7), op: ops.Acquire(), vote: grant(hint + 8), then: m.held(hint + 8)})
 	add("acquire: so much that it is not to be rounded", step{given: m.count(most), op: ops.Acquire(), vote: grant(most + 1), then: m.held(most + 1)})
-	add("acquire: its own", step{given: m.mine(), op: ops.Acquire(), vote: hindered("mutex", 5*time.Second)})
+	add("acquire: its own", step{given: m.mine(), op: ops.Acquire(), vote: deniedBy("mutex", 5*time.Second)})
 	add("acquire: a reader ended there", step{
 		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint), then: m.held(hint),
 	})
@@ -178,7 +178,7 @@ func (m several) add(all map[string]step) {
 		add("release: the last is another's", step{
 			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Release(true), vote: denied, said: 1,
 			then: func(t *testing.T, s *server) {
-				assert.Zero(t, s.do(t, "exists", lockName), "what it held is released")
+				assert.Zero(t, s.do(t, "exists", lockName), "the keys that it held are released")
 				s.holds(t, last, "another", 5*time.Second)
 			},
 		})
@@ -199,7 +199,7 @@ func (m several) add(all map[string]step) {
 		}
 	}
 	for k, key := range foreignKeys() {
-		add("acquire: a "+k, step{given: [][]any{key}, op: ops.Acquire(), vote: hindered(k, -1)})
+		add("acquire: a "+k, step{given: [][]any{key}, op: ops.Acquire(), vote: deniedBy(k, -1)})
 		add("extend: a "+k, step{given: [][]any{key, {"pexpire", lockName, 5000}}, op: ops.Extend(fence), vote: denied})
 	}
 }
@@ -247,11 +247,11 @@ func (m several) is(ttl time.Duration, fence, less int64) func(t *testing.T, s *
 				s.counts(t, name, map[string]string{"last": fmt.Sprint(n)}, lockTTL+fenceLife)
 			}
 		}
-		assert.EqualValues(t, keys, s.do(t, "dbsize"), "nothing else is there")
+		assert.EqualValues(t, keys, s.do(t, "dbsize"), "there is no other key")
 	}
 }
 
-// free asserts that nobody holds the mutex, and the fence is as it was given.
+// free asserts that the mutex is free and that the fence is unchanged.
 func (m several) free(fence int64) func(t *testing.T, s *server) {
 	return func(t *testing.T, s *server) {
 		t.Helper()

@@ -11,58 +11,58 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// mutexSteps are those of a mutex on one name, as every client knows it.
+// mutexSteps are the steps of a mutex on one name without fencing.
 func mutexSteps() map[string]step {
 	ops := mutexOps(lockName, lockToken, lockTTL)
 	probe := claim{Kind: "mutex", Names: []string{lockName}, Token: lockToken}.Probe(time.Second)
 	mine := []any{"set", lockName, lockToken, "px", 5000}
 	foreign := []any{"set", lockName, "another", "px", 5000}
-	forever := []any{"set", lockName, "another"}
-	mineForever := []any{"set", lockName, lockToken}
+	withoutTTL := []any{"set", lockName, "another"}
+	mineWithoutTTL := []any{"set", lockName, lockToken}
 	granted, denied := node.Vote{Verdict: node.Granted}, node.Vote{Verdict: node.Denied}
 	one := node.Vote{Verdict: node.Granted, Number: 1}
 	held := func(t *testing.T, s *server) { s.holds(t, lockName, lockToken, lockTTL) }
 	free := func(t *testing.T, s *server) { assert.Zero(t, s.do(t, "exists", lockName)) }
 
 	all := map[string]step{
-		"acquire: free":                  {op: ops.Acquire(), vote: granted, then: held},
-		"acquire: another's":             {given: [][]any{foreign}, op: ops.Acquire(), vote: denied},
-		"acquire: another's, for ever":   {given: [][]any{forever}, op: ops.Acquire(), vote: denied},
-		"acquire: already its own":       {given: [][]any{mine}, op: ops.Acquire(), vote: denied},
-		"acquire: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
-		"extend: its own":                {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
-		"extend: its own, for ever":      {given: [][]any{mineForever}, op: ops.Extend(0), vote: one, then: held},
-		"extend: missing":                {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
-		"extend: another's":              {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
-		"extend: another's, for ever":    {given: [][]any{forever}, op: ops.Extend(0), vote: denied},
-		"release: its own":               {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: its own, silently":     {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
-		"release: its own, for ever":     {given: [][]any{mineForever}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: missing":               {op: ops.Release(true), vote: denied, then: free},
-		"release: another's":             {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
-		"release: another's, silently":   {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
-		"inspect: free":                  {op: inspectOp(lockName), vote: seen("", "", 0), then: free},
-		"inspect: a mutex":               {given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, alone":        {given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, for ever":     {given: [][]any{mineForever}, op: inspectOp(lockName), vote: seen("mutex", lockToken, -1)},
-		"inspect: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1)},
-		"status":                         {op: node.StatusOp(), vote: granted},
-		"extend: the script is unknown":  {given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held},
-		"extend: an empty value":         {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(0), vote: denied},
-		"release: an empty value":        {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
-		"release: another's, for ever":   {given: [][]any{forever}, op: ops.Release(true), vote: denied},
-		"release: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"inspect: the script is unknown": {given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"probe: free":                    {op: probe, vote: one, then: free},
-		"probe: its own":                 {given: [][]any{mine}, op: probe, vote: met("mutex", lockToken, 5*time.Second)},
-		"probe: another's, for ever":     {given: [][]any{forever}, op: probe, vote: met("mutex", "another", -1)},
+		"acquire: free":                     {op: ops.Acquire(), vote: granted, then: held},
+		"acquire: another's":                {given: [][]any{foreign}, op: ops.Acquire(), vote: denied},
+		"acquire: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Acquire(), vote: denied},
+		"acquire: already its own":          {given: [][]any{mine}, op: ops.Acquire(), vote: denied},
+		"acquire: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
+		"extend: its own":                   {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
+		"extend: its own, without a TTL":    {given: [][]any{mineWithoutTTL}, op: ops.Extend(0), vote: one, then: held},
+		"extend: missing":                   {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
+		"extend: another's":                 {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
+		"extend: another's, without a TTL":  {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
+		"release: its own":                  {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"release: its own, silently":        {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
+		"release: its own, without a TTL":   {given: [][]any{mineWithoutTTL}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"release: missing":                  {op: ops.Release(true), vote: denied, then: free},
+		"release: another's":                {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
+		"release: another's, silently":      {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
+		"inspect: free":                     {op: inspectOp(lockName), vote: seen("", "", 0), then: free},
+		"inspect: a mutex":                  {given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, alone":           {given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"inspect: a mutex, without a TTL":   {given: [][]any{mineWithoutTTL}, op: inspectOp(lockName), vote: seen("mutex", lockToken, -1)},
+		"inspect: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1)},
+		"status":                            {op: node.StatusOp(), vote: granted},
+		"extend: the script is unknown":     {given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held},
+		"extend: an empty value":            {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(0), vote: denied},
+		"release: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
+		"release: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Release(true), vote: denied},
+		"release: the script is unknown":    {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"inspect: the script is unknown":    {given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
+		"probe: free":                       {op: probe, vote: one, then: free},
+		"probe: its own":                    {given: [][]any{mine}, op: probe, vote: probed("mutex", lockToken, 5*time.Second)},
+		"probe: another's, without a TTL":   {given: [][]any{withoutTTL}, op: probe, vote: probed("mutex", "another", -1)},
 	}
 	for k, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
 		all["acquire: a "+k] = step{given: [][]any{given}, op: ops.Acquire(), vote: denied}
 		all["extend: a "+k] = step{given: expiring, op: ops.Extend(0), vote: denied}
 		all["release: a "+k] = step{given: expiring, op: ops.Release(true), vote: denied}
-		all["probe: a "+k] = step{given: expiring, op: probe, vote: hindered(k, 5*time.Second)}
+		all["probe: a "+k] = step{given: expiring, op: probe, vote: deniedBy(k, 5*time.Second)}
 		all["inspect: a "+k] = step{given: [][]any{given}, op: inspectOp(lockName), vote: seen(k, "", -1)}
 		all["inspect: a "+k+" that expires"] = step{given: expiring, op: inspectOp(lockName), vote: seen(k, "", 5*time.Second)}
 	}
@@ -81,7 +81,8 @@ func mutexSteps() map[string]step {
 	return all
 }
 
-// foreignKeys are keys at the name that are none of ours. They are somebody else's, whatever they are, and stay unharmed.
+// foreignKeys are the commands that make keys of other clients at the name, by the type of the key. No operation changes
+// them.
 func foreignKeys() map[string][]any {
 	return map[string][]any{
 		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken}, "set": {"sadd", lockName, lockToken},

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// sharedSteps are those of several holds that stand together, and of the one step from a writer to a reader.
+// sharedSteps are the steps of several simultaneous holds, and of a downgrade from writer to reader.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
@@ -79,16 +79,16 @@ func sharedSteps() map[string]step {
 	both := held("reentrant", innerToken)
 	both.entries[entryOf("reentrant", holdToken)] = time.Second
 	all["writer: acquire: several in the way"] = step{
-		given: both.made(), op: entryClaim("writer", otherToken, false).Ops().Acquire(), vote: hindered("reentrant", 5*time.Second),
+		given: both.made(), op: entryClaim("writer", otherToken, false).Ops().Acquire(), vote: deniedBy("reentrant", 5*time.Second),
 	}
 	again := held("writer", holdToken)
 	all["writer: acquire: its own, again"] = step{
-		given: again.made(), op: entryClaim("writer", holdToken, false).Ops().Acquire(), vote: hindered("writer", 5*time.Second),
+		given: again.made(), op: entryClaim("writer", holdToken, false).Ops().Acquire(), vote: deniedBy("writer", 5*time.Second),
 	}
 	return all
 }
 
-// addFences: readers share one fencing token, and so do the holds of an owner.
+// addFences adds the steps in which readers, or the holds of an owner, share one fencing token.
 func addFences(all map[string]step) {
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
 	beside := func(k, there string) state {
@@ -101,7 +101,7 @@ func addFences(all map[string]step) {
 		then: beside("reader", otherToken).with("last", "1007").is,
 	}
 	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
-	all["reader: acquire: others ended there, with fencing"] = step{ // what they have left may be an older count than was lost
+	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
 		given: ended.with("last", "7").made(), op: acquire("reader"), vote: grant(hint),
 		then: state{entries: entries{entryOf("reader", holdToken): lockTTL}}.with("last", "1000").is,
 	}
@@ -125,7 +125,7 @@ func addFences(all map[string]step) {
 	}
 }
 
-// addDowngrade: a reader's operations, where its token is there as a writer's still.
+// addDowngrade adds the operations of a reader whose token the master still has as a writer's.
 func addDowngrade(all map[string]step) {
 	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
 	reader, fenced := entryClaim("reader", holdToken, false).Ops(), entryClaim("reader", holdToken, true).Ops()
@@ -140,7 +140,7 @@ func addDowngrade(all map[string]step) {
 		},
 		"reader: release: it is a writer": {given: writer.made(), op: reader.Release(true), vote: one, said: 1, then: state{}.is},
 		"reader: raise: it is a writer":   {given: writer.made(), op: fenced.Raise(5), vote: denied},
-		"reader: acquire: it is a writer": {given: writer.made(), op: reader.Acquire(), vote: hindered("writer", 5*time.Second)},
+		"reader: acquire: it is a writer": {given: writer.made(), op: reader.Acquire(), vote: deniedBy("writer", 5*time.Second)},
 		"writer: extend: it became a reader": {
 			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Extend(0), vote: denied,
 		},
@@ -155,7 +155,7 @@ func addDowngrade(all map[string]step) {
 	}
 }
 
-// intentSteps are those of the exclusive waiters.
+// intentSteps are the steps of exclusive waiters.
 func intentSteps() map[string]step {
 	const mine, others, third = "writer 1", "writer 2", "writer 3"
 	one, denied := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}
@@ -172,7 +172,7 @@ func intentSteps() map[string]step {
 	steps := map[string]step{
 		"probe: a writer waits": {op: writer.Probe(long), vote: one, then: waits(entries{mine: long}).is},
 		"probe: a writer waits for a reader": {
-			given: held("reader", otherToken).made(), op: writer.Probe(long), vote: intended(met("reader", otherToken, short)),
+			given: held("reader", otherToken).made(), op: writer.Probe(long), vote: intended(probed("reader", otherToken, short)),
 			then: under(held("reader", otherToken), entries{mine: long}).is,
 		},
 		"probe: a writer waits on": {
@@ -183,27 +183,27 @@ func intentSteps() map[string]step {
 			given: waits(entries{others: time.Minute}).made(), op: writer.Probe(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
 		},
 		"probe: a writer waits for a foreign key": {
-			given: [][]any{{"zadd", lockName, "1", "somebody's"}}, op: writer.Probe(long), vote: intended(hindered("zset", -1)),
+			given: [][]any{{"zadd", lockName, "1", "foreign"}}, op: writer.Probe(long), vote: intended(deniedBy("zset", -1)),
 			then: func(t *testing.T, s *server) {
 				t.Helper()
 				entries{mine: long}.are(t, s, kind.IntentKey(lockName))
-				assert.Equal(t, "1", s.do(t, "zscore", lockName, "somebody's"))
+				assert.Equal(t, "1", s.do(t, "zscore", lockName, "foreign"))
 			},
 		},
 		"probe: a reader, while writers wait": {
-			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long), vote: hindered("writer", short),
+			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
 		},
 		"probe: a reader beside one, while a writer waits": {
-			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long), vote: hindered("writer", short),
+			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
 		},
 		"probe: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one},
 		"probe: a reentrant lock does not mind the writers": {
 			given: waits(entries{mine: short}).made(), op: entryClaim("reentrant", holdToken, false).Probe(long), vote: one,
 		},
 
-		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: hindered("writer", short)},
+		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short)},
 		"acquire: a reader beside one, while a writer waits": {
-			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: hindered("writer", short),
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short),
 		},
 		"acquire: a reader, when the writer's intent has ended": {
 			given: waits(entries{mine: -time.Second}).made(), op: reader.Ops().Acquire(), vote: one, then: func(t *testing.T, s *server) {
@@ -216,7 +216,7 @@ func intentSteps() map[string]step {
 			given: waits(entries{mine: short, others: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote, intents: entries{others: short}}.is,
 		},
 		"acquire: a writer is denied, and waits on": {
-			given: under(held("reader", otherToken), entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: hindered("reader", short),
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: deniedBy("reader", short),
 		},
 		"extend: a reader, while a writer waits": {
 			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Extend(0), vote: one,
@@ -252,7 +252,7 @@ func intentSteps() map[string]step {
 		},
 	}
 	maps.Copy(steps, exclusiveSteps())
-	foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
+	foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
 	for name, st := range map[string]step{
 		"acquire: a reader":  {op: reader.Ops().Acquire()},
 		"acquire: a writer":  {op: writer.Ops().Acquire()},
@@ -266,8 +266,8 @@ func intentSteps() map[string]step {
 	return steps
 }
 
-// exclusiveSteps are those of a mutex and of an owner that wait: they leave an intent where readers are, and nowhere
-// else.
+// exclusiveSteps are the steps of a waiting mutex and of a waiting owner: they leave an intent only at names that
+// readers hold.
 func exclusiveSteps() map[string]step {
 	const mine, others, second = "waiter 1", "waiter 2", "{" + lockName + "}:second"
 	const short, long = 5 * time.Second, 8 * time.Second
@@ -282,10 +282,10 @@ func exclusiveSteps() map[string]step {
 	steps := make(map[string]step)
 	for k, c := range map[string]claim{"a mutex": mutex, "an owner": owner} {
 		steps["probe: "+k+" waits for a reader"] = step{
-			given: read.made(), op: c.Probe(long), vote: intended(met("reader", otherToken, short)), then: waited(entries{mine: long}).is,
+			given: read.made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)), then: waited(entries{mine: long}).is,
 		}
 		steps["probe: "+k+" waits on for a reader"] = step{
-			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Probe(long), vote: intended(met("reader", otherToken, short)),
+			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)),
 			then: waited(entries{mine: long, others: time.Minute}).is,
 		}
 		steps["probe: "+k+" waits for a reader that has ended"] = step{
@@ -293,15 +293,15 @@ func exclusiveSteps() map[string]step {
 		}
 		steps["probe: "+k+" waits for nobody"] = step{op: c.Probe(long), vote: one}
 		steps["probe: "+k+" waits for a mutex"] = step{
-			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Probe(long), vote: met("mutex", "another", short),
+			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Probe(long), vote: probed("mutex", "another", short),
 		}
 		for _, there := range []string{"writer", "reentrant"} {
 			steps["probe: "+k+" waits for another's "+there] = step{
-				given: held(there, otherToken).made(), op: c.Probe(long), vote: met(there, otherToken, short),
+				given: held(there, otherToken).made(), op: c.Probe(long), vote: probed(there, otherToken, short),
 			}
 		}
 		steps["withdraw: "+k] = step{given: waited(entries{mine: short}).made(), op: c.Withdraw(), vote: one, said: 1, then: read.is}
-		foreign := [][]any{{"set", kind.IntentKey(lockName), "somebody's"}}
+		foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
 		refused := node.Vote{Verdict: node.Failed}
 		steps["withdraw: "+k+", a foreign key where the intents are"] = step{given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE"}
 		steps["probe: "+k+", a foreign key where the intents are"] = step{
@@ -324,7 +324,7 @@ func exclusiveSteps() map[string]step {
 	}
 	steps["probe: a mutex of several names, a reader at one, and a mutex for longer at the other"] = step{
 		given: append(read.made(), []any{"set", second, "another", "px", 7000}), op: several.Probe(long),
-		vote: intended(met("mutex", "another", 7*time.Second)), then: func(t *testing.T, s *server) {
+		vote: intended(probed("mutex", "another", 7*time.Second)), then: func(t *testing.T, s *server) {
 			t.Helper()
 			waited(entries{mine: long}).is(t, s)
 		},
@@ -342,7 +342,7 @@ func exclusiveSteps() map[string]step {
 	return steps
 }
 
-// takeSharedLife goes through the lives of holds that stand together: each ends by itself, however many others renew.
+// takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
 func takeSharedLife(t *testing.T, s *server) {
 	const ttl, brief = 1500 * time.Millisecond, 300 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }

@@ -19,22 +19,21 @@ import (
 // fenceLife is how long a counter outlives the last lock that used it.
 const fenceLife = 24 * time.Hour
 
-// in is a time so far from now, among the arguments of a command.
+// in is a time, relative to now, among the arguments of a command.
 type in time.Duration
 
-// entries are those of a sorted set, and how long each lives; one that lives for less than nothing has ended.
+// entries are the holds in a sorted set, with the time left of each. It is negative if the hold has ended.
 type entries map[string]time.Duration
 
 // state is what a lock with entries has on a master.
 type state struct {
 	entries entries
 	fence   map[string]string // nil: there is none
-	idle    bool              // the fence is as it was given: nobody prolonged its life
+	idle    bool              // the fence is unchanged: no operation prolonged its life
 	intents entries
 }
 
-// made are the commands that make the state. The keys are such as the last of the entries leaves them, the fence lives for
-// five seconds.
+// made returns the commands that make the state. A key expires with the last of its entries, the fence in five seconds.
 func (st state) made() (commands [][]any) {
 	commands = append(st.entries.made(lockName), st.intents.made(kind.IntentKey(lockName))...)
 	if st.fence != nil {
@@ -60,7 +59,7 @@ func (st state) is(t *testing.T, s *server) {
 	s.counts(t, lockName, st.fence, life)
 }
 
-// counts asserts what a name's fence is, and how long it is kept.
+// counts asserts the value and the TTL of a name's fence.
 func (s *server) counts(t *testing.T, name string, want map[string]string, life time.Duration) {
 	t.Helper()
 	key := kind.FenceKey(name)
@@ -84,7 +83,7 @@ func (e entries) made(key string) (commands [][]any) {
 	}
 	if len(e) > 0 {
 		last := slices.Max(slices.Collect(maps.Values(e)))
-		if last <= 0 { // they have ended, but the key is there still
+		if last <= 0 { // they have ended, but the key still exists
 			last = 5 * time.Second
 		}
 		commands = append(commands, []any{"pexpire", key, last.Milliseconds()})
@@ -92,7 +91,7 @@ func (e entries) made(key string) (commands [][]any) {
 	return commands
 }
 
-// are asserts that the entries are there, and no other, and that the key goes with the last of them.
+// are asserts that exactly these entries exist, and that the key expires with the last of them.
 func (e entries) are(t *testing.T, s *server, key string) {
 	t.Helper()
 	if len(e) == 0 {
@@ -115,7 +114,8 @@ func (e entries) are(t *testing.T, s *server, key string) {
 	}
 }
 
-// seen is the vote of an inspection that finds one holder: granted if the name is free. A negative left is for ever.
+// seen returns the vote of an inspection that finds one holder: granted if the name is free. A negative left means no
+// TTL.
 func seen(k, token string, left time.Duration) node.Vote {
 	if k == "" {
 		return node.Vote{Verdict: node.Granted, Data: wantState{}}
@@ -123,11 +123,11 @@ func seen(k, token string, left time.Duration) node.Vote {
 	return node.Vote{Verdict: node.Denied, Data: wantState{kind: k, holds: entries{token: left}}}
 }
 
-// wantState is what an inspection sees.
+// wantState is the expected result of an inspection.
 type wantState struct {
 	kind  string
 	fence int64
-	holds entries // by token; a negative one for ever
+	holds entries // by token; negative: without a TTL
 }
 
 func (want wantState) is(t *testing.T, v node.Vote) {
@@ -142,28 +142,28 @@ func (want wantState) is(t *testing.T, v node.Vote) {
 	}
 }
 
-// hindered is the vote of a denial that says who is in the way. A negative left is for ever.
-func hindered(k string, left time.Duration) node.Vote {
+// deniedBy returns a denial with its blocker. A negative left means no TTL.
+func deniedBy(k string, left time.Duration) node.Vote {
 	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, left: left}}
 }
 
-// met is the same of a look, which tells whose it is.
-func met(k, token string, left time.Duration) node.Vote {
+// probed returns the same for a probe, which also returns the blocker's token.
+func probed(k, token string, left time.Duration) node.Vote {
 	return node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: k, token: token, left: left}}
 }
 
-// wantBlocker is what a denial says.
+// wantBlocker is the expected blocker of a denial.
 type wantBlocker struct {
 	kind string
-	name int // which of the names
+	name int // the index of the name
 	left time.Duration
-	// token is whose it is, of what look met.
+	// token is the blocker's token. Only a probe returns it.
 	token string
-	// intent: the look left one.
+	// intent reports whether the probe left an intent.
 	intent bool
 }
 
-// intended is the vote of a look that left its intent as well.
+// intended returns the vote of a probe that also left an intent.
 func intended(v node.Vote) node.Vote {
 	o, _ := v.Data.(wantBlocker)
 	o.intent = true
@@ -183,7 +183,7 @@ func (want wantBlocker) is(t *testing.T, v node.Vote) {
 	assertLeft(t, max(0, want.left), v.Wait)
 }
 
-// do sends a command beside the node.
+// do sends a command to the server without the node.
 func (s *server) do(t *testing.T, args ...any) any {
 	t.Helper()
 	args = slices.Clone(args)
@@ -199,7 +199,7 @@ func (s *server) do(t *testing.T, args ...any) any {
 	return v
 }
 
-// ask asks the node, and waits for its vote.
+// ask submits an operation to the node and waits for its vote.
 func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
 	t.Helper()
 	now := time.Now()
@@ -210,7 +210,7 @@ func (s *server) ask(t *testing.T, op *node.Op) node.Vote {
 
 type ballot chan node.Vote
 
-// Vote takes a vote.
+// Vote receives a vote.
 func (b ballot) Vote(_ int, v node.Vote) { b <- v }
 
 // holds asserts that a name is held with a token, for so long.
@@ -220,7 +220,7 @@ func (s *server) holds(t *testing.T, name, token string, ttl time.Duration) {
 	assertLeft(t, ttl, s.left(t, name))
 }
 
-// left is a key's TTL: negative if it has none.
+// left returns a key's TTL: negative if it has none.
 func (s *server) left(t *testing.T, key string) time.Duration {
 	t.Helper()
 	ms, _ := s.do(t, "pttl", key).(int64)
@@ -236,17 +236,17 @@ func assertLeft(t *testing.T, want, got time.Duration) {
 	}
 }
 
-// assertLife is assertLeft where a negative life is for ever.
+// assertLife is assertLeft for a life that is negative if there is no TTL.
 func assertLife(t *testing.T, want, got time.Duration) {
 	t.Helper()
 	if want < 0 {
-		assert.Negative(t, got, "for ever")
+		assert.Negative(t, got, "without a TTL")
 	} else {
 		assertLeft(t, want, got)
 	}
 }
 
-// snapshot is every key, with its TTL to be compared roughly.
+// snapshot returns every key with its rounded TTL.
 func (s *server) snapshot(t *testing.T) string {
 	t.Helper()
 	keys, err := s.client.Keys(t.Context(), "*").Result()
@@ -277,7 +277,7 @@ func (s *server) look(t *testing.T, key string) string {
 	case "stream":
 		value = s.do(t, "xrange", key, "-", "+")
 	}
-	life := "for ever"
+	life := "without a TTL"
 	switch left := s.left(t, key); {
 	case left > 5*time.Second:
 		life = "extended"

@@ -22,7 +22,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// The tests of this project rest on miniredis, in virtual time and on sockets. TestConformance holds that against a real
+// The tests of this project use miniredis, in virtual time and on sockets. TestConformance compares it with a real
 // server: every operation of a lock must do the same on all of them.
 
 const (
@@ -34,9 +34,9 @@ const (
 // step is one operation on a key in a known state.
 type step struct {
 	given [][]any  // commands that make the state
-	op    *node.Op // what is asked
+	op    *node.Op // the operation under test
 	vote  node.Vote
-	// then is what must be so afterwards; nil: as given.
+	// then checks the state afterwards; nil: the state must be unchanged.
 	then func(t *testing.T, s *server)
 	// said is how many messages the operation publishes on the name's channel.
 	said int
@@ -57,23 +57,23 @@ func steps() map[string]step {
 	return all
 }
 
-// server is a master under test: a node for it, and a client beside the node.
+// server is a master under test, with a node and with a client that does not use the node.
 type server struct {
 	node   *node.Node
 	client *redis.Client
 	master *simnet.Master // nil: it is not simulated
 }
 
-// place is where the steps are taken.
+// place is a server on which the steps run.
 type place struct {
 	name string
-	// mute: a release cannot be announced.
+	// mute means that a release cannot be published.
 	mute bool
-	// with calls f with a server that is empty. Nil: it needs a redis-server, and there is none.
+	// with calls f with an empty server. It is nil if the place needs a redis-server and there is none.
 	with func(t *testing.T, f func(t *testing.T, s *server))
 }
 
-// need skips the test, or fails it if so asked, where the place cannot be had.
+// need skips the test if the place is not available, or fails it if the environment requires the place.
 func (p place) need(t *testing.T) {
 	t.Helper()
 	if p.with == nil {
@@ -104,7 +104,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// take makes the state, asks, and looks at what has become of it.
+// take makes the state, runs the operation, and checks the vote and the state.
 func (st step) take(t *testing.T, s *server) {
 	for _, args := range st.given {
 		s.do(t, args...)
@@ -113,7 +113,7 @@ func (st step) take(t *testing.T, s *server) {
 	messages := s.listen(t)
 	v := s.ask(t, st.op)
 	if st.op.Name == "release" && st.vote.Verdict == node.Granted && st.said > 0 {
-		st.vote.Number = 2 // and one has heard of it
+		st.vote.Number = 2 // one subscriber received the message
 	}
 	st.judge(t, v)
 	if st.then != nil {
@@ -163,12 +163,12 @@ func takeLife(t *testing.T, s *server) {
 		require.True(t, granted(a.Extend(0)), "it was extended in time")
 	}
 	assert.True(t, granted(a.Release(true)))
-	assert.False(t, granted(a.Release(true)), "there is nothing left to release")
+	assert.False(t, granted(a.Release(true)), "there is nothing to release")
 	require.True(t, granted(b.Acquire()))
 	time.Sleep(ttl + 50*time.Millisecond)
 	assert.Zero(t, s.do(t, "exists", lockName), "it expired")
 	require.True(t, granted(a.Acquire()))
-	assert.False(t, granted(b.Release(true)), "it is another's by now")
+	assert.False(t, granted(b.Release(true)), "another holder has it")
 	time.Sleep(ttl + 50*time.Millisecond)
 	v := s.ask(t, b.Extend(0))
 	assert.True(t, v.Healed)
@@ -199,7 +199,7 @@ func (s *server) listen(t *testing.T) (messages func() int) {
 	}
 }
 
-// enter runs f with a node and a client; the client's options are completed.
+// enter runs f with a node and with a client, whose options it completes.
 func enter(t *testing.T, url string, o *redis.Options, f func(t *testing.T, s *server), opts ...node.Option) {
 	t.Helper()
 	n, err := node.Open(url, opts...)
@@ -230,7 +230,7 @@ func virtual() place {
 	}}
 }
 
-// onSockets is miniredis behind a socket, as package redlocktest and the command have it.
+// onSockets is miniredis behind a socket, as in package redlocktest and the command.
 func onSockets(t *testing.T) place {
 	t.Helper()
 	m, err := embedded.Open()
@@ -242,10 +242,10 @@ func onSockets(t *testing.T) place {
 	}}
 }
 
-// rights is everything that a lock needs to be allowed, in the words of an ACL.
+// rights are the ACL rules for everything that a lock needs.
 const rights = "~* &redlock:* +set +evalsha +eval +get +del +pexpire +pttl +type +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +pexpireat +time +publish +info"
 
-// real is redis-server. With rights, the node is a user that has these only.
+// real is redis-server. If rights are given, the node's user has only these.
 func real(t *testing.T, name, rights string) place {
 	t.Helper()
 	p := place{name: name}

@@ -12,8 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// A reentrant lock as it is often made: the owner, and how many holds it has. What this project does instead is in
-// lua/entry_*.lua.
+// A common form of a reentrant lock: the owner and a count of holds. lua/entry_*.lua has the form of this project.
 var (
 	countedAcquire = node.NewScript(`
 		if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
@@ -30,10 +29,10 @@ var (
 	countedDepth = node.NewScript(`return tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0)`)
 )
 
-// TestHoldsDoNotDriftAsCountsDo takes and releases holds of one owner on a master that loses some operations, and executes
-// others twice, because the reply was lost and they were sent again. The holds that the master has are always those that it
-// was told of and that live. The same operations on a counter leave it too large, so that the name is not free when nobody
-// holds it, or too small, so that a stranger gets in.
+// TestHoldsDoNotDriftAsCountsDo acquires and releases holds of one owner on a master that loses some operations and
+// executes others twice, because they were sent again after a lost reply. The master always has exactly the live holds
+// that reached it. The same operations leave a counter too large, so that the name never becomes free, or too small, so
+// that another owner gets the lock.
 func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 	t.Parallel()
 	const ttl = 100 * time.Millisecond
@@ -42,7 +41,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 	tooMany, tooFew, shut, open := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		s.begin()
-		live := make(map[string]int64) // when each hold's end is due, as the master was told
+		live := make(map[string]int64) // when each hold ends, according to the operations that reached the master
 		var handles []claim            // of the holders
 		made := 0
 		send := func(t *rapid.T, ours, theirs *node.Op) (arrived bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/kind"
 )
 
-// The first is the check value of CRC-16/XMODEM, the others are what CLUSTER KEYSLOT says.
-func TestSlotIsWhereAClusterKeepsAKey(t *testing.T) {
+// The first slot is the check value of CRC-16/XMODEM, the others are from CLUSTER KEYSLOT.
+func TestSlotAgreesWithClusters(t *testing.T) {
 	t.Parallel()
 	for key, slot := range map[string]uint16{
 		"123456789": 12739, "foo": 12182, "bar": 5061, "hello": 866, "somekey": 11058, "": 0,
@@ -25,7 +25,7 @@ func TestSlotIsWhereAClusterKeepsAKey(t *testing.T) {
 	}
 }
 
-func TestKeysBesideAName(t *testing.T) {
+func TestSiblingKeys(t *testing.T) {
 	t.Parallel()
 	for name, beside := range map[string]string{
 		"orders:42":   "redlock:fence:{orders:42}",
@@ -44,7 +44,7 @@ func TestKeysBesideAName(t *testing.T) {
 	}
 }
 
-// names are such as may be mistaken for one another.
+// names returns names that are easily confused.
 func names() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{"{", "}", ":", "{}", "a", "b", "redlock:", "fence", "intents", "\x00", "\xff"})
 	return rapid.OneOf(
@@ -53,7 +53,7 @@ func names() *rapid.Generator[string] {
 	)
 }
 
-// No two names share a key, and no name's fence is a name's intents.
+// No two names share a key, and no fence key is an intents key.
 func TestEveryNameHasItsOwnKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,7 +72,7 @@ func TestEveryNameHasItsOwnKeys(t *testing.T) {
 	})
 }
 
-// What is beside a name is in its slot, but where the braces of the name leave no way: a Cluster as a master refuses those.
+// The sibling keys of a name are in its slot, except for some names with braces, which a Locker refuses on a Cluster.
 func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 	t.Parallel()
 	odd, even := 0, 0
@@ -96,10 +96,10 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 	assert.Positive(t, even)
 }
 
-// tagged is a name with something between its first brace and the next closing one.
+// tagged returns a name with text between its first opening and the next closing brace.
 var tagged = regexp.MustCompile(`(?s)^[^{]*\{[^}]+\}`)
 
-func TestOneSlotSaysWhichNamesAreApart(t *testing.T) {
+func TestCheckSlotsNamesTheKeysInDifferentSlots(t *testing.T) {
 	t.Parallel()
 	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a"}))
 	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a{t}", "{t}b", "t"}))
@@ -108,7 +108,7 @@ func TestOneSlotSaysWhichNamesAreApart(t *testing.T) {
 	assert.ErrorContains(t, err, `"{tag}foo"`, "the way out")
 	assert.ErrorContains(t, err, "cluster:7000")
 	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
-	// Its fence is in its slot by chance, its intents are not.
+	// The fence is in the name's slot by chance, the intents are not.
 	assert.Equal(t, kind.Slot("}7557"), kind.Slot(kind.FenceKey("}7557")))
 	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
 }

@@ -61,7 +61,7 @@ var (
 // All are all kinds.
 var All = []*Kind{Mutex, Reader, Writer, Reentrant}
 
-// foreign is the kind of a key that is none of ours.
+// foreign is the kind of a key of another client.
 var foreign = &Kind{}
 
 // Named returns the kind with a name. For the type of a foreign key it returns a kind without a name.
@@ -80,7 +80,7 @@ func (k *Kind) Exclusive() bool { return k.Sharing == Alone }
 // Nested reports whether an owner may hold a lock of the kind several times.
 func (k *Kind) Nested() bool { return k.Sharing == WithOwner }
 
-// NeedsSiblingKeys reports whether every operation of the kind uses the keys beside the name.
+// NeedsSiblingKeys reports whether every operation of the kind uses the sibling keys of the name.
 func (k *Kind) NeedsSiblingKeys() bool { return k.Layout == Entries }
 
 // AcquireRemovesIntent reports whether acquiring a lock of the kind removes the waiter's intent.

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// TestScriptsDoAsTheTableSays holds each row of the table of kinds against the scripts. A new kind is tested by its row.
-func TestScriptsDoAsTheTableSays(t *testing.T) {
+// The test compares each row of the table of kinds with the scripts. It also covers a new kind, by its row.
+func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 	t.Parallel()
 	one, two, other := tokenOf("one", "1"), tokenOf("one", "2"), tokenOf("other", "3")
 	for _, k := range kind.All {

@@ -16,9 +16,9 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// TestScriptsPassErrorsOn: a command that fails inside a script fails the vote, and changes nothing. Read as an answer it
-// would end a lock, or make one.
-func TestScriptsPassErrorsOn(t *testing.T) {
+// A command that fails inside a script fails the vote and changes nothing. Taken as a reply, the error would end a lock
+// or make one.
+func TestAFailedCommandFailsTheScript(t *testing.T) {
 	t.Parallel()
 	ops := mutexOps(lockName, lockToken, lockTTL)
 	inspect := inspectOp(lockName)
@@ -63,12 +63,11 @@ func TestScriptsPassErrorsOn(t *testing.T) {
 	}
 }
 
-// TestEveryCommandOfEveryScriptPassesItsErrorOn does the same for all operations of all kinds, in virtual time. A message
-// alone is a courtesy.
-func TestEveryCommandOfEveryScriptPassesItsErrorOn(t *testing.T) {
+// The same for all operations of all kinds, in virtual time. Only a failed PUBLISH is ignored.
+func TestEveryFailedCommandFailsItsScript(t *testing.T) {
 	t.Parallel()
 	commands := scriptCommands(t)
-	fails := make(map[string]int) // how often each was seen to
+	fails := make(map[string]int) // how often each command failed
 	for name, st := range steps() {
 		if st.refused != "" {
 			continue
@@ -89,7 +88,7 @@ func TestEveryCommandOfEveryScriptPassesItsErrorOn(t *testing.T) {
 			s.ask(t, st.op)
 			for _, cmd := range commands {
 				if s.master.CountNested(cmd) == before[cmd] {
-					continue // the operation does not come to it
+					continue // the operation does not call it
 				}
 				begin()
 				s.master.Reply("ERR The user executing the script can't run this command or subcommand", cmd)

@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// model is one master as the locks see it, in the fewest words: what a name has, and what each operation makes of it. The
-// scripts must agree with it, whatever is asked, however often, and in whatever order. Times are milliseconds of the
-// master's clock.
+// model is a simple model of one master: the state of each name, and what each operation does to it. The scripts must
+// agree with it for every sequence of operations. Times are milliseconds of the master's clock.
 type model struct {
 	now   int64
 	names map[string]*record
 }
 
-// record is what a master knows of one name.
+// record is the state of one name.
 type record struct {
 	kind    string           // of the holds; "" if there are none
-	holds   map[string]int64 // when each token's ends
-	intents map[string]int64 // when each waiter's ends
+	holds   map[string]int64 // when the hold of each token ends
+	intents map[string]int64 // when the intent of each waiter ends
 	last    int64            // the largest fencing token given out
-	owned   int64            // that which the owner of a reentrant lock has
-	kept    int64            // until when the fencing tokens are remembered
+	owned   int64            // the fencing token of the owner of a reentrant lock
+	kept    int64            // until when the master remembers the fencing tokens
 }
 
 // answer is what an operation returns, and how many messages it publishes.
@@ -40,7 +39,7 @@ func granted(n int64) answer { return answer{granted: true, number: n} }
 
 func denied(by wantBlocker) answer { return answer{blocker: &by} }
 
-// at is the record of a name, without what has ended.
+// at returns the record of a name without ended holds and intents.
 func (m *model) at(name string) *record {
 	r := m.names[name]
 	if r == nil {
@@ -69,21 +68,21 @@ func (m *model) keep(c claim, r *record) {
 	r.kept = max(r.kept, m.now+(c.TTL+fenceLife).Milliseconds())
 }
 
-// hold puts a claim's hold beside those that are there.
+// hold adds a claim's hold to the record.
 func (m *model) hold(c claim, r *record) {
 	r.kind = c.Kind
 	r.holds[c.Token] = m.now + c.TTL.Milliseconds()
 }
 
-// has: the record has the claim's very hold.
+// has reports whether the record has the claim's own hold.
 func (r *record) has(c claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 }
 
-// downgrades: a reader has its token there as a writer's.
+// downgrades reports whether the record has a reader's token as a writer's.
 func (r *record) downgrades(c claim) bool {
 	return c.Kind == "reader" && r.kind == "writer" && r.holds[c.Token] > 0
 }
 
-// admits: a claim's hold may stand beside those that are there.
+// admits reports whether a claim's hold may be added to the existing ones.
 func (r *record) admits(c claim) bool {
 	switch {
 	case r.kind == "":
@@ -94,7 +93,7 @@ func (r *record) admits(c claim) bool {
 		return true
 	case c.Kind == "reentrant":
 		for token := range r.holds {
-			return ownerOf(token) == ownerOf(c.Token) // they are all of one
+			return ownerOf(token) == ownerOf(c.Token) // all holds have one owner
 		}
 	}
 	return false
@@ -102,7 +101,7 @@ func (r *record) admits(c claim) bool {
 
 func ownerOf(token string) string { return token[:strings.LastIndexByte(token, ':')] }
 
-// blocks is who is in the way of a claim on the i-th of its names.
+// blocks returns the blocker of a claim on the i-th of its names.
 func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
@@ -116,7 +115,7 @@ func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	return wantBlocker{}, false
 }
 
-// longest is which stays longest, and for how long. Of two, Redis takes the one with the greater name.
+// longest returns the token that ends last, and its time left. Of equals, Redis returns the greater token.
 func (m *model) longest(ends map[string]int64) (left time.Duration, who string) {
 	who = slices.MaxFunc(slices.Collect(maps.Keys(ends)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(ends[a], ends[b]), cmp.Compare(a, b))
@@ -131,7 +130,7 @@ func (m *model) acquire(c claim) answer {
 	token := int64(0)
 	for i, name := range c.Names {
 		if by, ok := m.blocks(c, i); ok {
-			by.token = "" // look tells
+			by.token = "" // only a probe returns it
 			return denied(by)
 		}
 		token = max(token, m.at(name).last)
@@ -147,14 +146,14 @@ func (m *model) acquire(c claim) answer {
 		a.number = token
 	}
 	if noToken(a.number) {
-		return answer{failed: true} // the last one was given out
+		return answer{failed: true} // the counter is used up
 	}
 	for _, name := range c.Names {
 		r := m.at(name)
 		m.hold(c, r)
 		if c.Fencing {
 			if c.Kind == "mutex" {
-				r.owned, r.kept = 0, 0 // who had asked for longer holds the name no more
+				r.owned, r.kept = 0, 0 // the hold that set a longer life has ended
 			}
 			m.count(c, r, a.number)
 		}
@@ -188,7 +187,7 @@ func (m *model) raise(c claim, fence int64) answer {
 	return answer{granted: most == fence, number: most}
 }
 
-// lift raises a fence. Where it is not larger already, it becomes the owner's.
+// lift raises a fence. Unless it was larger already, it becomes the owner's.
 func (m *model) lift(c claim, r *record, fence int64) {
 	m.count(c, r, fence)
 	if c.Kind == "reentrant" && r.last == fence {
@@ -239,7 +238,7 @@ func (m *model) release(c claim, held bool) answer {
 		}
 	}
 	if a.granted && a.said > 0 {
-		a.number++ // the model's subject has one who listens
+		a.number++ // the subject has one subscriber
 	}
 	return a
 }
@@ -260,7 +259,7 @@ func (m *model) probe(c claim, life time.Duration) answer {
 	return a
 }
 
-func (m *model) withdraw(c claim, tell bool) answer {
+func (m *model) withdraw(c claim, publish bool) answer {
 	a := answer{}
 	for _, name := range c.Names {
 		r := m.at(name)
@@ -269,14 +268,14 @@ func (m *model) withdraw(c claim, tell bool) answer {
 		}
 		delete(r.intents, c.Intent)
 		a.granted, a.number = true, 1
-		if tell && len(r.intents) == 0 {
+		if publish && len(r.intents) == 0 {
 			a.said++
 		}
 	}
 	return a
 }
 
-// inspect is what is to be seen of a name.
+// inspect returns the expected result of an inspection of a name.
 func (m *model) inspect(name string) wantState {
 	r := m.at(name)
 	if r.kind == "" {

@@ -55,7 +55,7 @@ func newSubject(t *testing.T) *subject {
 			case msg := <-ear.Messages():
 				select {
 				case s.said <- msg.Message:
-				case <-over: // nobody listens any more
+				case <-over: // the subscriber has ended
 					return nil
 				}
 			case <-over:
@@ -75,7 +75,7 @@ func newSubject(t *testing.T) *subject {
 	return s
 }
 
-// begin empties the master, and sets its clock back.
+// begin empties the master and sets its clock back.
 func (s *subject) begin() {
 	s.messages()
 	s.redis.FlushAll()
@@ -84,7 +84,7 @@ func (s *subject) begin() {
 	s.model = &model{names: make(map[string]*record)}
 }
 
-// pass lets so many milliseconds go by.
+// pass advances the clock by so many milliseconds.
 func (s *subject) pass(ms int64) {
 	s.model.now += ms
 	s.redis.SetTime(s.epoch.Add(time.Duration(s.model.now) * time.Millisecond))
@@ -97,7 +97,7 @@ func (s *subject) ask(op *node.Op) node.Vote {
 	return <-votes
 }
 
-// messages are how many were published since it was asked last.
+// messages returns how many messages were published since its last call.
 func (s *subject) messages() (n int) {
 	s.redis.Publish(kind.Channel(first), theEnd)
 	for theEnd != <-s.said {

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// TestScriptsDoAsTheModelSays sends random operations of a few claims on one name, of whatever kinds, to a master: in any
-// order, any number of times, while its clock goes on. Each vote, and what is to be seen afterwards, is as in [model].
+// The test sends a master random operations of a few claims of all kinds, in any order and any number of times, while
+// its clock runs. Each vote and the state afterwards must be as in [model].
 func TestScriptsDoAsTheModelSays(t *testing.T) {
 	t.Parallel()
 	s := newSubject(t)
@@ -31,7 +31,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 			low, bound := rapid.Int64Range(0, 5), rapid.SampledFrom([]int64{-1, largest - 1, largest, tooLarge})
 			claims[i].Hint = rapid.OneOf(low, low, low, low, low, low, low, low, low, bound).Draw(t, "hint")
 		}
-		p := play{subject: s, met: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
+		p := play{subject: s, probed: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe, "withdraw": p.withdraw,
@@ -45,7 +45,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	for _, k := range allKinds() {
 		for _, op := range []string{"acquire", "raise", "extend", "release", "probe"} {
 			for _, verdict := range []string{"granted", "denied"} {
-				require.Positive(t, seen[k+" "+op+" "+verdict], "%s %s %s: it has met too little", k, op, verdict)
+				require.Positive(t, seen[k+" "+op+" "+verdict], "%s %s %s: it has probed too little", k, op, verdict)
 			}
 		}
 	}
@@ -54,15 +54,15 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		"acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
 	}
 	for _, rare := range rares {
-		require.Positive(t, seen[rare], "%s: it has met too little", rare)
+		require.Positive(t, seen[rare], "%s: it has probed too little", rare)
 	}
 	t.Log(seen)
 }
 
 const first, second = "x", "y" // the names
 
-// pool are the claims to choose from; what belongs together comes together. The owner of one is what the token of another
-// begins with. A writer's token is a reader's, too: to extend that is a downgrade.
+// pool returns groups of claims to choose from. The claims of a group interact: two share an owner, and a writer and a
+// reader share a token, so that extending the reader is a downgrade.
 func pool() [][]claim {
 	one := func(k, owner, digit string) claim {
 		return claim{Kind: k, Names: []string{first}, Token: tokenOf(owner, digit)}
@@ -97,13 +97,13 @@ func pool() [][]claim {
 // play is one sequence of operations.
 type play struct {
 	*subject
-	met     map[string]int
+	probed  map[string]int
 	claims  []claim
-	highest map[string]int64 // by name: the largest fencing token that anybody was given
+	highest map[string]int64 // by name: the largest fencing token given so far
 	given   map[string]int64 // by claim: the last one
 }
 
-// any is one of the claims; of those that are fit, if there is a condition.
+// any returns one of the claims that meet the conditions.
 func (p play) any(t *rapid.T, fit ...func(claim) bool) claim {
 	claims := slices.Clone(p.claims)
 	for _, is := range fit {
@@ -119,7 +119,7 @@ func (p play) acquire(t *rapid.T) {
 	c := p.any(t)
 	want := p.model.acquire(c)
 	if c.Kind == "mutex" && len(c.Names) == 1 && !c.Fencing {
-		want.blocker = nil // SET NX does not tell
+		want.blocker = nil // SET NX does not report the blocker
 	}
 	p.ask(t, c, c.Ops().Acquire(), want)
 	if want.granted && c.Fencing {
@@ -137,7 +137,7 @@ func (p play) raise(t *rapid.T) {
 
 func (p play) extend(t *rapid.T) { p.prolong(t, p.any(t)) }
 
-// downgrade extends a reader whose writer is there.
+// downgrade extends a reader whose token is a writer's on the master.
 func (p play) downgrade(t *rapid.T) {
 	p.prolong(t, p.any(t, func(c claim) bool { return p.model.at(first).downgrades(c) }))
 }
@@ -150,7 +150,7 @@ func (p play) prolong(t *rapid.T, c claim) {
 	p.ask(t, c, c.Ops().Extend(fence), p.model.extend(c, fence))
 }
 
-// fence is what a claim may come with: what it was given, here or elsewhere.
+// fence returns a fencing token that a claim may have, from this master or another.
 func (p play) fence(t *rapid.T, c claim) int64 {
 	given, last := p.given[c.Kind+c.Token], p.model.at(first).last
 	known, some := rapid.SampledFrom([]int64{given, last, last + 1}), rapid.Int64Range(1, 20)
@@ -181,7 +181,7 @@ func (p play) wait(t *rapid.T) {
 	p.pass(rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "milliseconds"))
 }
 
-// ends are how long it is until something ends.
+// ends returns the times until holds and intents end.
 func (p play) ends() []int64 {
 	waits := []int64{1}
 	for _, name := range []string{first, second} {
@@ -192,11 +192,12 @@ func (p play) ends() []int64 {
 			}
 		}
 	}
-	slices.Sort(waits) // rapid replays what comes in the same order
+	slices.Sort(waits) // rapid needs the same order in a replay
 	return waits
 }
 
-// mustGrow: whoever holds alone was given more than everybody before, as long as the counters live.
+// mustGrow checks that an exclusive holder got a larger fencing token than all holders before, as long as the counters
+// exist.
 func (p play) mustGrow(t *rapid.T, c claim, a answer) {
 	for _, name := range c.Names {
 		shared := c.Kind == "reader" || a.owned
@@ -207,7 +208,7 @@ func (p play) mustGrow(t *rapid.T, c claim, a answer) {
 	}
 }
 
-// ask asks the master, and compares its vote.
+// ask submits an operation and compares the vote.
 func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 	v := p.subject.ask(op)
 	blocker, blocked := kind.BlockerOf(v)
@@ -219,22 +220,22 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 		got.blocker = &wantBlocker{kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token}
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
-		want.number = v.Number // SET NX and scripts tell different things, and mean nothing
+		want.number = v.Number // SET NX and scripts return different numbers, which have no meaning here
 	}
 	if want.failed != (v.Err != nil) || fmt.Sprint(got.flat()) != fmt.Sprint(want.flat()) {
 		t.Fatalf("%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now, got.flat(), v.Err, want.flat())
 	}
 	verdict := v.Verdict.String()
-	p.met[c.Kind+" "+op.Name+" "+verdict]++
-	p.met[op.Name+" "+verdict]++
+	p.probed[c.Kind+" "+op.Name+" "+verdict]++
+	p.probed[op.Name+" "+verdict]++
 	for rare, is := range map[string]bool{"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0, c.Kind + " intent": want.intent} {
 		if is {
-			p.met[rare]++
+			p.probed[rare]++
 		}
 	}
 }
 
-// flat is the answer to be printed and compared.
+// flat returns the answer in a form to print and compare.
 func (a answer) flat() []any {
 	by := wantBlocker{}
 	if a.blocker != nil {
@@ -243,7 +244,7 @@ func (a answer) flat() []any {
 	return []any{a.failed, a.granted, a.number, a.owned, a.healed, by, a.intent, a.said}
 }
 
-// compare compares what is to be seen.
+// compare compares the states of all names.
 func (p play) compare(t *rapid.T) {
 	names := []string{first}
 	if slices.ContainsFunc(p.claims, func(c claim) bool { return slices.Contains(c.Names, second) }) {
@@ -269,7 +270,7 @@ func (p play) compare(t *rapid.T) {
 			}
 		} else if p.highest[name] > 0 {
 			p.highest[name] = 0
-			p.met["forgotten"]++
+			p.probed["forgotten"]++
 		}
 		intents := make(map[string]int64)
 		if p.redis.Exists(kind.IntentKey(name)) {

@@ -43,8 +43,8 @@ func (c *Claim) intentKeys() []string {
 	return keys
 }
 
-// Inspect returns the operation that reports who holds a name, with a lock of any kind. Without siblings it reads no
-// key beside the name.
+// Inspect returns the operation that reports who holds a name, with a lock of any kind. Without siblings it reads only
+// the key with the name itself.
 func (s *Scripts) Inspect(name string, siblings bool) *node.Op {
 	keys := []string{name, FenceKey(name)}
 	if !siblings {

@@ -54,7 +54,7 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 	}
 }
 
-// checkClaim checks what others rely on.
+// checkClaim checks what callers rely on.
 func checkClaim(t *testing.T, v node.Vote, names int) {
 	t.Helper()
 	b, ok := kind.BlockerOf(v)
@@ -75,12 +75,12 @@ func checkClaim(t *testing.T, v node.Vote, names int) {
 	}
 }
 
-// checkMalformed: a malformed reply is a vote that is released, and its error says what came, at no great length.
+// checkMalformed checks that the vote of a malformed reply is Unknown, and that its error quotes the reply, shortened.
 func checkMalformed(t *testing.T, v node.Vote) {
 	t.Helper()
 	require.Equal(t, node.Unknown, v.Verdict)
 	require.ErrorContains(t, v.Err, "the reply ")
-	require.Less(t, len(v.Err.Error()), 1200) // a hundred runes, each escaped at worst
+	require.Less(t, len(v.Err.Error()), 1200) // at most a hundred runes, all escaped
 	require.Nil(t, v.Data)
 }
 

@@ -18,7 +18,7 @@ func CheckSlots(cluster string, keys []string) error {
 				"{tag}"+names.Truncate(keys[0]), "{tag}"+names.Truncate(name))
 		}
 		if Slot(FenceKey(name)) != Slot(name) || Slot(IntentKey(name)) != Slot(name) {
-			return fmt.Errorf("redlock: master %s is a Cluster, and no key can be kept beside %s there: "+
+			return fmt.Errorf("redlock: master %s is a Cluster, and no sibling key of %s can share its slot: "+
 				"leave out the braces, or put one pair around a part of the name",
 				cluster, names.Quote(name))
 		}

@@ -49,7 +49,7 @@ func (t Target) Check() error {
 		}
 	}
 	if t.Kind.Nested() && t.Owner == "" {
-		return errors.New("redlock: the owner is empty: give all that may share the lock one name")
+		return errors.New("redlock: the owner is empty: give all callers that may share the lock one name")
 	}
 	return names.CheckLength("owner", t.Owner, MaxOwner)
 }

@@ -1,10 +1,10 @@
-// Package seam lets the test harnesses of this module put something of their own between a Locker and its masters. Code
-// outside this module cannot import it.
+// Package seam lets the test harnesses of this module replace the nodes and the scripts of a Locker. Code outside this
+// module cannot import it.
 package seam
 
 import "github.com/redlock-go/redlock/quorum"
 
-// Hooks are what a harness puts in. The zero value puts in nothing.
+// Hooks are the replacements. The zero value replaces nothing.
 type Hooks struct {
 	// Nodes, if set, returns the nodes that a Locker uses in place of those that it is opened with.
 	Nodes func([]quorum.Node) []quorum.Node
@@ -18,6 +18,6 @@ var option func(Hooks) any
 // Register sets the function that makes the options. Package redlock calls it.
 func Register(make func(Hooks) any) { option = make }
 
-// Option returns a redlock.Option that puts the hooks in. The caller asserts its type: this package cannot import
-// package redlock.
+// Option returns a redlock.Option that sets the hooks. The caller asserts its type: this package cannot import package
+// redlock.
 func Option(h Hooks) any { return option(h) }
