@@ -1,6 +1,6 @@
 # Each line of "make help" is a target with a comment that begins with ##.
 
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
 FIVE        := -f docker-compose.5node.yml
 REDISIMAGE  := go run ./internal/redisbox/redisimage/cmd/redisimage
@@ -22,7 +22,7 @@ DURATION ?= 2h
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint fmt-check tidy-check tidy fmt vet staticcheck cross clean
+.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,11 +87,8 @@ smoke: build ## README's first command, and then the built command against five 
 	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
 	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
 
-lint: fmt-check tidy-check vet staticcheck ## gofmt, go mod tidy, go vet and staticcheck; change nothing
-
-fmt-check:
-	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
-	  if [ -n "$$files" ]; then echo "not gofmt'ed (make fmt does it):"; echo "$$files"; exit 1; fi
+lint: tidy-check ## go mod tidy and golangci-lint (.golangci.yml); change nothing
+	@for m in $(MODULES); do echo "golangci-lint: $$m"; (cd $$m && go run $(GOLANGCI) run ./...) || exit 1; done
 
 tidy-check:
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
@@ -100,13 +97,7 @@ tidy: ## go mod tidy in every module
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 fmt: ## format every Go file
-	git ls-files -co --exclude-standard '*.go' | xargs gofmt -w
-
-vet: ## go vet
-	go vet $(PACKAGES)
-
-staticcheck: ## staticcheck, at a pinned version
-	go run $(STATICCHECK) $(PACKAGES)
+	@for m in $(MODULES); do (cd $$m && go run $(GOLANGCI) fmt ./...) || exit 1; done
 
 cross: ## build for macOS and Windows
 	GOOS=darwin go build $(PACKAGES)

@@ -125,7 +125,7 @@ func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
 			w.Host("a").To(i).Delay(10*time.Millisecond, 0)
 		}
 		unlocked := time.Now()
-		go unlock(t, first)
+		go func() { assert.NoError(t, first.Unlock(t.Context())) }()
 		time.Sleep(15 * time.Millisecond)
 		waiting(t, next, "its acquire is on the way")
 		cancel()
@@ -149,7 +149,7 @@ func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, af
 	for i := range w.Masters() {
 		w.Host("a").To(i).Delay(far, 0)
 	}
-	go unlock(t, holder)
+	go func() { assert.NoError(t, holder.Unlock(t.Context())) }()
 	time.Sleep(after)
 	waiting(t, head, "its acquire is on the way")
 	waiting(t, last)

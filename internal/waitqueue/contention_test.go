@@ -99,7 +99,8 @@ func TestSplitsInARow(t *testing.T) {
 	split, held := denied(waitqueue.Masters{Free: 1, Largest: 2}), denied(waitqueue.Masters{Largest: 5})
 	split.Attempts, held.Attempts = 30, 30
 	next := func(r waitqueue.Result) time.Duration { return c.Next(r).Delay.Round(time.Millisecond) }
-	assert.Equal(t, ms(20, 40, 80), []time.Duration{next(split), next(split), next(split)})
+	inARow := []time.Duration{next(split), next(split), next(split)}
+	assert.Equal(t, ms(20, 40, 80), inARow)
 	assert.Equal(t, time.Second, next(held))
 	assert.Equal(t, 20*time.Millisecond, next(split))
 	for range 100 {
