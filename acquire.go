@@ -106,7 +106,14 @@ func (l *Locker) isEnding() bool {
 
 // terms are a lease's durations.
 func (c *config) terms() quorum.Terms {
-	return quorum.Terms{TTL: c.ttl, Drift: c.driftOf(), Timeout: c.timeout(), Window: c.window(), MaxHold: c.maxHold, Fencing: c.fencing}
+	return quorum.Terms{
+		TTL:     c.ttl,
+		Drift:   c.driftOf(),
+		Timeout: c.timeout(),
+		Window:  c.window(),
+		MaxHold: c.maxHold,
+		Fencing: c.fencing,
+	}
 }
 
 func hash(name string) uint64 {

@@ -114,8 +114,8 @@ const prefix = "redlock: "
 // plain returns the text of an error without the prefix, for the text of another error.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
 
-// releasedError is ErrReleased for the names of a lock. Its text is built on demand: every Unlock makes one, and few are
-// ever read.
+// releasedError is ErrReleased for the names of a lock. Its text is built on demand: every Unlock makes one, and few
+// are ever read.
 type releasedError struct{ *kind.Claim }
 
 func (e releasedError) Error() string { return failed("lock", e.Target.Names, ErrReleased).Error() }

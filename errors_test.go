@@ -110,7 +110,8 @@ var texts = []struct {
 	{
 		"Lock, closed while it waits",
 		`redlock: lock "x": the locker is closed`,
-		[]error{redlock.ErrClosed}, func(s fixture) error {
+		[]error{redlock.ErrClosed},
+		func(s fixture) error {
 			lock(s.T, s.other, "x")
 			out := locking(s.Context(), s.ours, "x")
 			s.close(nil)
@@ -120,14 +121,16 @@ var texts = []struct {
 	{
 		"Lock, ctx ended before",
 		`redlock: lock "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s fixture) error {
+		[]error{context.Canceled},
+		func(s fixture) error {
 			return errorOf(s.ours.Lock(s.ended(), "x"))
 		},
 	},
 	{
 		"Lock, held",
 		`redlock: lock "x": gave up after 2s: context deadline exceeded: held by another (mutex) for up to 9s`,
-		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s fixture) error {
+		[]error{redlock.ErrHeld, context.DeadlineExceeded},
+		func(s fixture) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.Lock(within(s.T, 2*time.Second), "x"))
 		},
@@ -136,7 +139,8 @@ var texts = []struct {
 		"Lock, no majority",
 		`redlock: lock "x": gave up after 2s: context deadline exceeded: no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.3:6379: OOM command not allowed`,
-		[]error{redlock.ErrNoQuorum, context.DeadlineExceeded}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, context.DeadlineExceeded},
+		func(s fixture) error {
 			for _, i := range []int{0, 2} {
 				s.w.Master(i).Reply("OOM command not allowed", "SET")
 			}
@@ -150,7 +154,8 @@ var texts = []struct {
 	{
 		"TryLock, held by this Locker",
 		`redlock: lock "x": held by another (mutex)`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			s.lock()
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
@@ -158,7 +163,8 @@ var texts = []struct {
 	{
 		"TryLock, frozen masters",
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.2:6379, 10.0.0.3:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			s.freeze(1, 2)
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
 		},
@@ -168,7 +174,8 @@ var texts = []struct {
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
 			`failed a moment ago: ` +
 			`connecting: dial tcp: connect: connection refused`,
-		[]error{redlock.ErrNoQuorum}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum},
+		func(s fixture) error {
 			s.w.Master(0).Crash()
 			s.w.Master(1).Crash()
 			require.Error(s, errorOf(s.ours.TryLock(s.Context(), "x"))) // which finds the connections broken
@@ -181,7 +188,8 @@ var texts = []struct {
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: not asked, it ` +
 			`failed a moment ago: ` +
 			`connecting: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error { // not DeadlineExceeded: that is ctx's
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error { // not DeadlineExceeded: that is ctx's
 			s.w.Master(0).BlackHole()
 			s.w.Master(1).BlackHole()
 			l := s.w.locker(s.T, "c")
@@ -200,7 +208,8 @@ var texts = []struct {
 		"TryLock, each master with a reason of its own",
 		`redlock: lock "x": no majority of the masters answered: 10.0.0.1:6379: OOM command not allowed; ` +
 			`10.0.0.2:6379: LOADING Redis is loading the dataset in memory`,
-		[]error{redlock.ErrNoQuorum}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum},
+		func(s fixture) error {
 			s.w.Master(0).Reply("OOM command not allowed", "SET")
 			s.w.Master(1).Reply("LOADING Redis is loading the dataset in memory", "SET")
 			return errorOf(s.ours.TryLock(s.Context(), "x"))
@@ -212,7 +221,8 @@ var texts = []struct {
 	{
 		"TryLockAll, held",
 		`redlock: lock "x": held by another (mutex) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			lock(s.T, s.other, "x")
 			return errorOf(s.ours.TryLockAll(s.Context(), []string{"x", "y"}))
 		},
@@ -221,7 +231,8 @@ var texts = []struct {
 		"LockAll, held",
 		`redlock: lock "w", "x", "y": gave up after 2s: context deadline exceeded: "x" is held by another (mutex) ` +
 			`for up to 9s`,
-		[]error{redlock.ErrHeld, context.DeadlineExceeded}, func(s fixture) error {
+		[]error{redlock.ErrHeld, context.DeadlineExceeded},
+		func(s fixture) error {
 			lock(s.T, s.other, "x", redlock.WithoutKeepalive())
 			return errorOf(s.ours.LockAll(within(s.T, 2*time.Second), []string{"y", "x", "w"}))
 		},
@@ -231,7 +242,8 @@ var texts = []struct {
 		`redlock: lock "orders:000000", "orders:000001", "orders:000002" and 253 more: no majority of the ` +
 			`masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.TryLockAll(s.Context(), manyNames(256)))
 		},
@@ -239,7 +251,8 @@ var texts = []struct {
 	{
 		"RW.TryRLock, held",
 		`redlock: lock "x": held by another (writer) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			require.NoError(s, errorOf(s.other.RW("x").TryLock(s.Context())))
 			return errorOf(s.ours.RW("x").TryRLock(s.Context()))
 		},
@@ -247,7 +260,8 @@ var texts = []struct {
 	{
 		"RW.TryLock, held",
 		`redlock: lock "x": held by another (reader) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			require.NoError(s, errorOf(s.other.RW("x").TryRLock(s.Context())))
 			return errorOf(s.ours.RW("x").TryLock(s.Context()))
 		},
@@ -255,7 +269,8 @@ var texts = []struct {
 	{
 		"Reentrant.TryLock, held",
 		`redlock: lock "x": held by another (reentrant) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			require.NoError(s, errorOf(s.other.Reentrant("x", "them").TryLock(s.Context())))
 			return errorOf(s.ours.Reentrant("x", "us").TryLock(s.Context()))
 		},
@@ -328,7 +343,8 @@ var texts = []struct {
 	}},
 	{
 		"Do, lost, and fn says so", `redlock: lock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			return s.ours.Do(s.Context(), "x", func(ctx context.Context) error {
 				s.w.wipe()
 				<-ctx.Done()
@@ -345,7 +361,8 @@ var texts = []struct {
 	{
 		"Err, expired",
 		`redlock: lock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Err()
@@ -354,7 +371,8 @@ var texts = []struct {
 	{
 		"Err, held for its maximum",
 		`redlock: lock "x": the lock was lost: it was held for its maximum of 2s (WithMaxHold)`,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := lock(s.T, s.ours, "x", redlock.WithMaxHold(2*time.Second))
 			time.Sleep(2 * time.Second)
 			return lk.Err()
@@ -362,7 +380,8 @@ var texts = []struct {
 	},
 	{
 		"Cause, the masters forgot it", `redlock: lock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := lock(s.T, s.ours, "x")
 			s.w.wipe()
 			<-lk.Context().Done()
@@ -376,7 +395,8 @@ var texts = []struct {
 	{
 		"Extend, released",
 		`redlock: extend "x": the lock was released`,
-		[]error{redlock.ErrReleased}, func(s fixture) error {
+		[]error{redlock.ErrReleased},
+		func(s fixture) error {
 			lk := s.lock()
 			unlock(s.T, lk)
 			return lk.Extend(s.Context())
@@ -385,7 +405,8 @@ var texts = []struct {
 	{
 		"Extend, expired",
 		`redlock: extend "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Extend(s.Context())
@@ -393,7 +414,8 @@ var texts = []struct {
 	},
 	{
 		"Extend, the masters forgot it", `redlock: extend "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := s.lock()
 			s.w.wipe()
 			return lk.Extend(s.Context())
@@ -405,14 +427,16 @@ var texts = []struct {
 	{
 		"Extend, ctx ended before",
 		`redlock: extend "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s fixture) error {
+		[]error{context.Canceled},
+		func(s fixture) error {
 			return s.lock().Extend(s.ended())
 		},
 	},
 	{
 		"Extend, ctx ended meanwhile",
 		`redlock: extend "x": context deadline exceeded`,
-		[]error{context.DeadlineExceeded}, func(s fixture) error {
+		[]error{context.DeadlineExceeded},
+		func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Extend(within(s.T, time.Millisecond))
@@ -421,7 +445,8 @@ var texts = []struct {
 	{
 		"Extend, no majority",
 		`redlock: extend "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Extend(s.Context())
@@ -431,7 +456,8 @@ var texts = []struct {
 	{
 		"Unlock, released",
 		`redlock: unlock "x": the lock was released: Unlock was called before`,
-		[]error{redlock.ErrReleased}, func(s fixture) error {
+		[]error{redlock.ErrReleased},
+		func(s fixture) error {
 			lk := s.lock()
 			unlock(s.T, lk)
 			return lk.Unlock(s.Context())
@@ -440,7 +466,8 @@ var texts = []struct {
 	{
 		"Unlock, expired",
 		`redlock: unlock "x": the lock was lost: its TTL of 10s ended and it was not extended`,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := s.lock()
 			time.Sleep(ttl)
 			return lk.Unlock(s.Context())
@@ -448,7 +475,8 @@ var texts = []struct {
 	},
 	{
 		"Unlock, the masters forgot it", `redlock: unlock "x": the lock was lost: ` + gone,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			lk := s.lock()
 			s.w.wipe()
 			return lk.Unlock(s.Context())
@@ -461,7 +489,8 @@ var texts = []struct {
 		"Unlock, no majority",
 		`redlock: unlock "x": the release continues in the background: no majority of the masters answered: ` +
 			`10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			lk := s.lock()
 			s.freeze(0, 1)
 			return lk.Unlock(s.Context())
@@ -476,7 +505,8 @@ var texts = []struct {
 	{
 		"Downgrade, released",
 		`redlock: downgrade "x": the lock was released`,
-		[]error{redlock.ErrReleased}, func(s fixture) error {
+		[]error{redlock.ErrReleased},
+		func(s fixture) error {
 			lk := s.writer()
 			unlock(s.T, lk)
 			return lk.Downgrade(s.Context())
@@ -485,7 +515,8 @@ var texts = []struct {
 	{
 		"Downgrade, no majority",
 		`redlock: downgrade "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			lk := s.writer()
 			s.freeze(0, 1)
 			return lk.Downgrade(s.Context())
@@ -494,7 +525,8 @@ var texts = []struct {
 	{
 		"Downgrade, ctx ended before",
 		`redlock: downgrade "x": not asked: context canceled`,
-		[]error{context.Canceled}, func(s fixture) error {
+		[]error{context.Canceled},
+		func(s fixture) error {
 			return s.writer().Downgrade(s.ended())
 		},
 	},
@@ -512,14 +544,16 @@ var texts = []struct {
 	{
 		"Attach, a free name",
 		`redlock: attach "x": the lock was lost: only 0 of 3 masters hold the token`,
-		[]error{redlock.ErrLost}, func(s fixture) error {
+		[]error{redlock.ErrLost},
+		func(s fixture) error {
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 		},
 	},
 	{
 		"Attach, held",
 		`redlock: attach "x": held by another (mutex) for up to 10s`,
-		[]error{redlock.ErrHeld}, func(s fixture) error {
+		[]error{redlock.ErrHeld},
+		func(s fixture) error {
 			lock(s.T, s.other, "x")
 			synctest.Wait()
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
@@ -532,7 +566,8 @@ var texts = []struct {
 	{
 		"Attach, no majority",
 		`redlock: attach "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Attach(s.Context(), "x", "t"))
 		},
@@ -548,14 +583,16 @@ var texts = []struct {
 	{
 		"Inspect, ctx ended before",
 		`redlock: inspect "x": context canceled`,
-		[]error{context.Canceled}, func(s fixture) error {
+		[]error{context.Canceled},
+		func(s fixture) error {
 			return errorOf(s.ours.Inspect(s.ended(), "x"))
 		},
 	},
 	{
 		"Inspect, no majority",
 		`redlock: inspect "x": no majority of the masters answered: 10.0.0.1:6379, 10.0.0.2:6379: no answer in time`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			s.freeze(0, 1)
 			return errorOf(s.ours.Inspect(s.Context(), "x"))
 		},
@@ -573,7 +610,8 @@ var texts = []struct {
 		`redlock: status: no majority of the masters answered: 1 of 3 masters may vote: 10.0.0.1:6379: not ` +
 			`asked, it failed a moment ago: ` +
 			`no answer in time; 10.0.0.2:6379: restarted a moment ago and may have forgotten locks: it may vote in 11s`,
-		[]error{redlock.ErrNoQuorum, node.ErrTimeout}, func(s fixture) error {
+		[]error{redlock.ErrNoQuorum, node.ErrTimeout},
+		func(s fixture) error {
 			s.freeze(0)
 			s.w.Master(1).Restart()
 			return errorOf(s.ours.Nodes(s.Context()))

@@ -109,7 +109,8 @@ func (l *Lock) transition(c change) (before phase) {
 	l.phase = after
 	if before == phaseHeld {
 		if after == phaseLingering {
-			l.lease.FreezeDeadline() // an extension may be in progress, and win on masters where an earlier one restored the keys
+			// An extension may be in progress, and win on masters where an earlier one restored the keys.
+			l.lease.FreezeDeadline()
 		}
 		l.err, l.until = c.cause, l.lease.Until()
 		if l.cancel != nil {

@@ -189,8 +189,8 @@ func WithClock(clk clock.Clock) Option {
 // WithTLSConfig sets the TLS configuration of all masters that [Open] makes and whose URL begins with rediss://:
 // certificate authorities, a client certificate, a server name. The Locker uses a copy. It takes an empty ServerName
 // from each URL, and keeps a skip_verify in a URL. Masters with redis:// or unix:// ignore it, and masters given to
-// [New] keep the configuration they were made with ([node.WithTLSConfig]). A nil configuration is an error. Default: the
-// system's certificate authorities.
+// [New] keep the configuration they were made with ([node.WithTLSConfig]). A nil configuration is an error. Default:
+// the system's certificate authorities.
 func WithTLSConfig(c *tls.Config) Option {
 	c = c.Clone() // Clone of nil is nil
 	return option(func(cfg *config) { cfg.tls, cfg.tlsSet = c, true })

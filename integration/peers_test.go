@@ -10,14 +10,13 @@ import (
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
-
-	redsyncredis "github.com/go-redsync/redsync/v4/redis"
 )
 
 // A peer is another client's lock, as its users call it. One name is held once at a time.

@@ -23,8 +23,8 @@ type child struct {
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr. When this process dies, the command
-// and everything that it started get SIGTERM, and SIGKILL after grace. mayResume is called from another goroutine before
-// a command that was suspended on a terminal is resumed; if it returns false, the command stays suspended.
+// and everything that it started get SIGTERM, and SIGKILL after grace. mayResume is called from another goroutine
+// before a command that was suspended on a terminal is resumed; if it returns false, the command stays suspended.
 func start(path string, argv, env []string, grace time.Duration, mayResume func() bool) (*child, error) {
 	inheritOrphans() // those of a killed supervisor
 	term := openTerminal()

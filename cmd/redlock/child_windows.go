@@ -15,8 +15,8 @@ const supervisorName = "redlock-supervisor"
 
 func supervise([]string) int { return exitUsage }
 
-// child is a running command. Windows has jobs in place of process groups: everything that the command starts belongs to
-// its job and ends with it, also when this process dies. In place of SIGTERM, a console group gets Ctrl-Break.
+// child is a running command. Windows has jobs in place of process groups: everything that the command starts belongs
+// to its job and ends with it, also when this process dies. In place of SIGTERM, a console group gets Ctrl-Break.
 type child struct {
 	pid   uint32
 	job   windows.Handle

@@ -71,8 +71,8 @@ func (h *holder) run(path string, argv []string) error {
 	return nil
 }
 
-// held reports whether the lock is still held. Err reads the clock: after a stop of this process, the lock's context may
-// not have ended yet.
+// held reports whether the lock is still held. Err reads the clock: after a stop of this process, the lock's context
+// may not have ended yet.
 func (h *holder) held() bool { return h.lock.Err() == nil }
 
 // wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It

@@ -15,8 +15,8 @@ import (
 	"runtime"
 )
 
-// The main goroutine starts the child, and Linux ends the child with the *thread* that started it. The first thread lives
-// as long as the process does.
+// The main goroutine starts the child, and Linux ends the child with the *thread* that started it. The first thread
+// lives as long as the process does.
 func init() { runtime.LockOSThread() }
 
 func main() {

@@ -32,8 +32,12 @@ type masters struct {
 
 func (m *masters) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&m.urls, "masters", nil,
-		"URLs of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number (default: $"+mastersEnv+")")
+	f.StringArrayVar(
+		&m.urls,
+		"masters",
+		nil,
+		"URLs of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number (default: $"+mastersEnv+")",
+	)
 	f.BoolVar(&m.embedded, "embedded", false,
 		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",
 			embeddedCount))
@@ -41,8 +45,12 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
-	f.DurationVar(&m.restartWindow, "restart-window", 0,
-		"how long a restarted master may not vote: at least the largest TTL in use on these masters (default: the TTL and its drift)")
+	f.DurationVar(
+		&m.restartWindow,
+		"restart-window",
+		0,
+		"how long a restarted master may not vote: at least the largest TTL in use on these masters (default: the TTL and its drift)",
+	)
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }

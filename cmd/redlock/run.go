@@ -26,9 +26,9 @@ lost, or redlock is killed, COMMAND and what it started get SIGTERM, and SIGKILL
 holder may have the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0.
 What COMMAND leaves in the background when it ends is not covered by the lock.
 
-Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not acquired,
-126 and 127 when COMMAND cannot be executed or found. It prints nothing unless something is wrong; on a terminal it shows
-what it waits for.`
+Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not
+acquired, 126 and 127 when COMMAND cannot be executed or found. It prints nothing unless something is wrong; on a
+terminal it shows what it waits for.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
@@ -76,7 +76,12 @@ func runCommand() *cobra.Command {
 		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
-	fl.DurationVar(&f.maxHold, "max-hold", 0, "the longest that COMMAND may hold the lock; then it is lost (default: no limit)")
+	fl.DurationVar(
+		&f.maxHold,
+		"max-hold",
+		0,
+		"the longest that COMMAND may hold the lock; then it is lost (default: no limit)",
+	)
 	fl.DurationVar(&f.grace, "grace", 5*time.Second,
 		"how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")

@@ -249,8 +249,8 @@ func (s *supervisor) end() {
 }
 
 // endStragglers ends the processes that the command started and that left its group. During the grace period such a
-// process gets one SIGTERM, when its parent has ended: until then the parent, such as a shell or another redlock run, may
-// forward the signal. After the grace period endStragglers kills every process, repeatedly, since they may fork.
+// process gets one SIGTERM, when its parent has ended: until then the parent, such as a shell or another redlock run,
+// may forward the signal. After the grace period endStragglers kills every process, repeatedly, since they may fork.
 func (s *supervisor) endStragglers() {
 	if s.killing {
 		s.signal(unix.SIGKILL)

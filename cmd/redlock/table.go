@@ -24,7 +24,17 @@ func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
 		if n.RunID != "" {
 			uptime = short(n.Uptime.Truncate(time.Second))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Node, yes(n.Reachable), trip, dash(n.Role), dash(n.Version), uptime, vote(n))
+		fmt.Fprintf(
+			t,
+			"%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			n.Node,
+			yes(n.Reachable),
+			trip,
+			dash(n.Role),
+			dash(n.Version),
+			uptime,
+			vote(n),
+		)
 	}
 	_ = t.Flush()
 	fmt.Fprintf(to, "%d of %d may vote, %d are needed\n", r.MayVote, r.Votes, r.Needed)

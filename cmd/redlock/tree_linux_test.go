@@ -48,7 +48,8 @@ func suspendAndKill(pid int) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// A process that left the group gets one SIGTERM when its parent has ended, and has the rest of the grace period to end.
+// A process that left the group gets one SIGTERM when its parent has ended, and has the rest of the grace period to
+// end.
 func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
 	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")

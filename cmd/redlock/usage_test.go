@@ -93,8 +93,11 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 		"redis://user:s3cret@h?client_name=s3cret,redis://h2,redis://user:s3cret@h?client_name=s3cret",
 	} {
 		for _, args := range [][]string{
-			{"status"}, {"status", "--json"}, {"status", "x"},
-			{"run", "-v", "--try", "x", "--", "true"}, {"run", "-v", "--wait", "100ms", "x", "--", "true"},
+			{"status"},
+			{"status", "--json"},
+			{"status", "x"},
+			{"run", "-v", "--try", "x", "--", "true"},
+			{"run", "-v", "--wait", "100ms", "x", "--", "true"},
 		} {
 			for _, p := range []*process{
 				launch(t, nil, append(args[:1:1], append([]string{"--masters", url}, args[1:]...)...)...),

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which says
-// nothing about its owner, is returned whole. A key that is no lock at all has no token.
+// owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which
+// says nothing about its owner, is returned whole. A key that is no lock at all has no token.
 func owner(token string) string {
 	if token == "" {
 		return "an unknown holder"

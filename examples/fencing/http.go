@@ -105,7 +105,12 @@ func (b Bucket) put(ctx context.Context, object string, body []byte, header ...s
 }
 
 // send sends a request with a header, and makes errors of the answers that are none.
-func (b Bucket) send(ctx context.Context, method, object string, body []byte, header ...string) (*http.Response, error) {
+func (b Bucket) send(
+	ctx context.Context,
+	method, object string,
+	body []byte,
+	header ...string,
+) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, b.URL+"/"+object, bytes.NewReader(body))
 	if err != nil {
 		return nil, err

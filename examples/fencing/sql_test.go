@@ -6,10 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"github.com/redlock-go/redlock/examples/fencing"
-
-	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 func table(t *testing.T) fencing.Table {

@@ -50,7 +50,13 @@ func run(ctx context.Context, out io.Writer, opts ...redlock.Option) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "with a lock:    %d sold, %d left, %d buyers were told that it is sold out\n", locked.sold, locked.left, locked.refused)
+	fmt.Fprintf(
+		out,
+		"with a lock:    %d sold, %d left, %d buyers were told that it is sold out\n",
+		locked.sold,
+		locked.left,
+		locked.refused,
+	)
 	return nil
 }
 

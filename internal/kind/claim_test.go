@@ -67,8 +67,8 @@ func entryKinds() (names []string) {
 	return names
 }
 
-// sharedKinds are the names of the kinds of which a name can have several holds, and a token of a hold that can be there
-// with the hold of holdToken.
+// sharedKinds are the names of the kinds of which a name can have several holds, and a token of a hold that can be
+// there with the hold of holdToken.
 func sharedKinds() map[string]string {
 	tokens := make(map[string]string)
 	for _, k := range kind.All {

@@ -81,8 +81,8 @@ func mutexSteps() map[string]step {
 	return all
 }
 
-// foreignKeys are the commands that make keys of other clients at the name, by the type of the key. No operation changes
-// them.
+// foreignKeys are the commands that make keys of other clients at the name, by the type of the key. No operation
+// changes them.
 func foreignKeys() map[string][]any {
 	return map[string][]any{
 		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken}, "set": {"sadd", lockName, lockToken},

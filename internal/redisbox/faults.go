@@ -154,7 +154,10 @@ func (m *Master) iptables(ctx context.Context, args ...string) error {
 	// Docker may run on another machine, virtual or not. Then the process with this id here is a different one.
 	cgroup, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", state.State.Pid))
 	if err != nil || !strings.Contains(string(cgroup), m.id) {
-		return fmt.Errorf("process %d of this machine is not the container's: a black hole needs a Docker daemon on this very machine", state.State.Pid)
+		return fmt.Errorf(
+			"process %d of this machine is not the container's: a black hole needs a Docker daemon on this very machine",
+			state.State.Pid,
+		)
 	}
 	command := append([]string{"nsenter", "-t", strconv.Itoa(state.State.Pid), "-n", "iptables", "-w"}, args...)
 	if os.Geteuid() != 0 {

@@ -24,7 +24,11 @@ func (m *Master) EditFiles(ctx context.Context, dir string, edit func(name strin
 	if err != nil {
 		return m.fault("read the files of", err)
 	}
-	_, err = m.docker.CopyToContainer(ctx, m.id, client.CopyToContainerOptions{DestinationPath: dir, Content: edited, CopyUIDGID: true})
+	_, err = m.docker.CopyToContainer(
+		ctx,
+		m.id,
+		client.CopyToContainerOptions{DestinationPath: dir, Content: edited, CopyUIDGID: true},
+	)
 	return m.fault("write the files of", err)
 }
 

@@ -160,7 +160,8 @@ func run(ctx context.Context, docker *client.Client, image string, o *options) (
 
 // portTaken reports whether a container did not start because of its port.
 func portTaken(err error) bool {
-	return strings.Contains(err.Error(), "port is already allocated") || strings.Contains(err.Error(), "address already in use")
+	return strings.Contains(err.Error(), "port is already allocated") ||
+		strings.Contains(err.Error(), "address already in use")
 }
 
 // locate finds the container's own network and address.

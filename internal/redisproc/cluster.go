@@ -20,7 +20,16 @@ const (
 // StartCluster starts n servers as one Cluster of n masters, with the slots divided in their order. It returns when
 // each of them knows the cluster. On failure it leaves none running. The caller must close all of them.
 func StartCluster(ctx context.Context, n int) ([]*Server, error) {
-	servers, err := StartN(ctx, n, "--cluster-enabled", "yes", "--cluster-node-timeout", "15000", "--cluster-require-full-coverage", "no")
+	servers, err := StartN(
+		ctx,
+		n,
+		"--cluster-enabled",
+		"yes",
+		"--cluster-node-timeout",
+		"15000",
+		"--cluster-require-full-coverage",
+		"no",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +67,8 @@ func join(ctx context.Context, servers []*Server) error {
 	for _, c := range clients {
 		for {
 			info, err := c.ClusterInfo(ctx).Result()
-			if err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d", slots)) &&
+			if err == nil && strings.Contains(info, "cluster_state:ok") &&
+				strings.Contains(info, fmt.Sprintf("cluster_slots_assigned:%d", slots)) &&
 				strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(servers))) {
 				break
 			}

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // parentVar makes this test binary a parent of a frozen and of a running server, and names how it ends.

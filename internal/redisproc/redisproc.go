@@ -27,7 +27,9 @@ import (
 const Binary = "redis-server"
 
 // ErrNotInstalled says that no redis-server is installed.
-var ErrNotInstalled = errors.New("redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)")
+var ErrNotInstalled = errors.New(
+	"redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)",
+)
 
 const (
 	startAttempts = 5                // a free port may be taken before the server binds it
@@ -232,7 +234,10 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 		return nil, fmt.Errorf("redisproc: %w", err)
 	}
 	if err := s.await(ctx, proc); err != nil {
-		return nil, errors.Join(fmt.Errorf("redisproc: %s did not come up: %w; its log: %s", s.Addr(), err, tail(s.Log())), proc.kill())
+		return nil, errors.Join(
+			fmt.Errorf("redisproc: %s did not come up: %w; its log: %s", s.Addr(), err, tail(s.Log())),
+			proc.kill(),
+		)
 	}
 	return proc, nil
 }

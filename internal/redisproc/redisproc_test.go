@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 const soon = 10 * time.Second // longer than anything here takes on a busy machine

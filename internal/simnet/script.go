@@ -49,7 +49,8 @@ setmetatable(_G, {
 func newInterpreter() *interpreter {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
 	for name, open := range map[string]lua.LGFunction{
-		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable, lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
+		lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
+		lua.StringLibName: lua.OpenString, lua.MathLibName: lua.OpenMath,
 	} {
 		l.Push(l.NewFunction(open))
 		l.Push(lua.LString(name))

@@ -79,7 +79,13 @@ func (m *Master) serve(c *conn, life int) {
 
 // execute runs one command once the master is not frozen. alive is false if the server has restarted since it accepted
 // the connection.
-func (m *Master) execute(c *conn, life int, peer *server.Peer, out *outbox, args []string) (cost time.Duration, alive bool) {
+func (m *Master) execute(
+	c *conn,
+	life int,
+	peer *server.Peer,
+	out *outbox,
+	args []string,
+) (cost time.Duration, alive bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for m.frozen && m.up && m.lives == life && !c.up.isDead() {

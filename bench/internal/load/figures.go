@@ -28,7 +28,8 @@ type Figures struct {
 // Figures returns the figures of the sample. It fails if the sample has no completed pair.
 func (s *Sample) Figures() (Figures, error) {
 	if s.Pairs == 0 || s.Pair.TotalCount() == 0 {
-		return Figures{}, fmt.Errorf("no pair was completed in %v (%d failed: %v)", s.Elapsed, s.failed, s.Failure) //nolint:errorlint // it may be nil
+		//nolint:errorlint // Failure may be nil
+		return Figures{}, fmt.Errorf("no pair was completed in %v (%d failed: %v)", s.Elapsed, s.failed, s.Failure)
 	}
 	f := Figures{
 		PairMicros: Micros(s.Elapsed) / float64(s.Pairs),

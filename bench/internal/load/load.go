@@ -17,8 +17,9 @@ const (
 	namesPerCaller = 64 // a caller comes back to a name only when the stragglers of its last pair are long done
 	shards         = 16 // histograms that callers share: one for each of 512 would not fit the caches
 	// SettleTime is the pause between two rounds.
-	SettleTime   = 10 * time.Millisecond
-	drainTimeout = 30 * time.Second // for the last pairs after the window; a pair that takes longer is a failure of the run
+	SettleTime = 10 * time.Millisecond
+	// drainTimeout bounds the last pairs after the window; a pair that takes longer is a failure of the run.
+	drainTimeout = 30 * time.Second
 	histogramMin = time.Microsecond
 	histogramMax = time.Minute
 	pairTimeout  = 10 * time.Second // for one pair of each caller, beyond ramp and window
@@ -186,7 +187,13 @@ func (r *recorder) inWindow(t time.Time) bool {
 }
 
 // runCaller locks and unlocks until the recorder stops.
-func (r *recorder) runCaller(ctx context.Context, p Pairer, names []string, s *shard, watch func(begun, ended time.Time, err error)) {
+func (r *recorder) runCaller(
+	ctx context.Context,
+	p Pairer,
+	names []string,
+	s *shard,
+	watch func(begun, ended time.Time, err error),
+) {
 	for i := 0; !r.stop.Load() && ctx.Err() == nil; i++ {
 		begun, ok := r.timetable.next(ctx, &r.stop)
 		if !ok {
@@ -236,7 +243,13 @@ func Record(h *hdrhistogram.Histogram, d time.Duration) {
 }
 
 func (r *recorder) sample() *Sample {
-	all := &Sample{Pair: NewHistogram(), Lock: NewHistogram(), Extend: NewHistogram(), Unlock: NewHistogram(), Elapsed: r.elapsed}
+	all := &Sample{
+		Pair:    NewHistogram(),
+		Lock:    NewHistogram(),
+		Extend:  NewHistogram(),
+		Unlock:  NewHistogram(),
+		Elapsed: r.elapsed,
+	}
 	for i := range r.shards {
 		s := &r.shards[i]
 		all.Pair.Merge(s.pair)

@@ -28,7 +28,11 @@ func (t *Timeline) Note(begun, ended time.Time, err error) {
 	if begun.Before(t.Base) {
 		return
 	}
-	n := pairRecord{began: uint32(begun.Sub(t.Base).Microseconds()), took: uint32(ended.Sub(begun).Microseconds()), failed: err != nil}
+	n := pairRecord{
+		began:  uint32(begun.Sub(t.Base).Microseconds()),
+		took:   uint32(ended.Sub(begun).Microseconds()),
+		failed: err != nil,
+	}
 	log := &t.shards[n.took%shards]
 	log.mu.Lock()
 	defer log.mu.Unlock()

@@ -16,7 +16,12 @@ type Waits struct {
 
 // WaitsOf returns the waits in a histogram of nanoseconds, of which the longest was measured apart.
 func WaitsOf(h *hdrhistogram.Histogram, longest time.Duration) Waits {
-	return Waits{P50: percentileMicros(h, 50), P99: percentileMicros(h, 99), Half: Micros(halfOfWaiting(h)), Longest: Micros(longest)}
+	return Waits{
+		P50:     percentileMicros(h, 50),
+		P99:     percentileMicros(h, 99),
+		Half:    Micros(halfOfWaiting(h)),
+		Longest: Micros(longest),
+	}
 }
 
 // halfOfWaiting returns the wait of which this is true: half of all time spent waiting was spent in longer waits. A

@@ -60,7 +60,10 @@ func startContainers(ctx context.Context, n int) ([]Host, error) {
 	for i, b := range boxes {
 		hosts[i] = boxHost{b, b.ContainerAddr()}
 		if b.ContainerAddr() == "" {
-			return nil, errors.Join(errors.New("a container has no address of its own here; run without -containers"), redisbox.CloseAll(boxes))
+			return nil, errors.Join(
+				errors.New("a container has no address of its own here; run without -containers"),
+				redisbox.CloseAll(boxes),
+			)
 		}
 	}
 	return hosts, nil

@@ -44,23 +44,53 @@ type Options struct {
 // All returns the contestants of the latency part, in the order of the report's rows.
 func All() []*Contestant {
 	all := []*Contestant{
-		{Name: Redlock, Masters: QuorumMasters, Open: OpenRedlock,
-			Setup: "Open(urls), TTL and restart window alike; keepalive on, as it is by default; one connection per master"},
+		{
+			Name: Redlock, Masters: QuorumMasters, Open: OpenRedlock,
+			Setup: "Open(urls), TTL and restart window alike; keepalive on, as it is by default; one connection per master",
+		},
 	}
 	for _, n := range []int{1, 3, 7, 9} {
-		all = append(all, &Contestant{Name: fmt.Sprintf("%s-%d", Redlock, n), Masters: n, Open: OpenRedlock, Setup: "the same over " + masterCount(n)})
+		all = append(
+			all,
+			&Contestant{
+				Name:    fmt.Sprintf("%s-%d", Redlock, n),
+				Masters: n,
+				Open:    OpenRedlock,
+				Setup:   "the same over " + masterCount(n),
+			},
+		)
 	}
-	return append(all,
-		&Contestant{Name: Redsync, Masters: QuorumMasters, Open: OpenRedsync(false),
-			Setup: "v4, goredis pools over go-redis v9 with its defaults but PoolSize as below; WithTries(1), so that no retry sleeps"},
-		&Contestant{Name: RedsyncFailFast, Masters: QuorumMasters, Open: OpenRedsync(true), Setup: "the same with WithFailFast(true)"},
+	return append(
+		all,
+		&Contestant{
+			Name:    Redsync,
+			Masters: QuorumMasters,
+			Open:    OpenRedsync(false),
+			Setup:   "v4, goredis pools over go-redis v9 with its defaults but PoolSize as below; WithTries(1), so that no retry sleeps",
+		},
+		&Contestant{
+			Name:    RedsyncFailFast,
+			Masters: QuorumMasters,
+			Open:    OpenRedsync(true),
+			Setup:   "the same with WithFailFast(true)",
+		},
 		&Contestant{Name: Redsync + "-9", Masters: 9, Open: OpenRedsync(false), Setup: "redsync over nine masters"},
-		&Contestant{Name: Redislock, Masters: 1, Open: openRedislock,
-			Setup: "bsm/redislock over go-redis v9 with its defaults but PoolSize as below; no retry"},
-		&Contestant{Name: Rueidislock, Masters: 1, Open: openRueidis,
-			Setup: "rueidislock with KeyMajority 1 and NoLoopTracking, as its README says for one master of Redis 7; TryNextAfter a twentieth of the TTL, since its default of 20 ms fails under load"},
-		&Contestant{Name: LowerBound, Masters: QuorumMasters, Open: openLowerBound,
-			Setup: "no client: as many prepared commands as there are callers, redlock's own two, written at once on one connection per master; a batch is done when a majority has answered, and all replies are compared"},
+		&Contestant{
+			Name: Redislock, Masters: 1, Open: openRedislock,
+			Setup: "bsm/redislock over go-redis v9 with its defaults but PoolSize as below; no retry",
+		},
+		&Contestant{
+			Name:    Rueidislock,
+			Masters: 1,
+			Open:    openRueidis,
+			Setup:   "rueidislock with KeyMajority 1 and NoLoopTracking, as its README says for one master of Redis 7; TryNextAfter a twentieth of the TTL, since its default of 20 ms fails under load",
+		},
+		&Contestant{
+			Name:    LowerBound,
+			Masters: QuorumMasters,
+			Open:    openLowerBound,
+			Setup:   "no client: as many prepared commands as there are callers, redlock's own two, written at once on one connection per master; a batch is done when a majority has answered, and all replies are compared",
+		},
 	)
 }
 

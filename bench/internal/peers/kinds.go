@@ -19,9 +19,14 @@ const (
 // Kinds returns the kinds of locks, over five masters each, in the order of the report's rows.
 func Kinds() []*Contestant {
 	kind := func(name, setup string, take lockFunc, opts ...redlock.Option) *Contestant {
-		return &Contestant{Name: name, Masters: QuorumMasters, Setup: setup, Open: func(urls []string, o Options) (load.Pairer, error) {
-			return openKind(urls, o, take, opts...)
-		}}
+		return &Contestant{
+			Name:    name,
+			Masters: QuorumMasters,
+			Setup:   setup,
+			Open: func(urls []string, o Options) (load.Pairer, error) {
+				return openKind(urls, o, take, opts...)
+			},
+		}
 	}
 	return []*Contestant{
 		kind(Mutex, "Lock", lockMutex),
@@ -79,7 +84,9 @@ type kindPairer struct {
 }
 
 func openKind(urls []string, o Options, take lockFunc, opts ...redlock.Option) (load.Pairer, error) {
-	locker, err := redlock.Open(urls, append(opts, redlock.WithTTL(o.TTL), redlock.WithRestartWindow(o.TTL), redlock.WithNodeTimeout(o.TTL/2))...)
+	locker, err := redlock.Open(
+		urls,
+		append(opts, redlock.WithTTL(o.TTL), redlock.WithRestartWindow(o.TTL), redlock.WithNodeTimeout(o.TTL/2))...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/redlocktest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
 )
 
 func TestEveryKindIsWhatItsRowSays(t *testing.T) {

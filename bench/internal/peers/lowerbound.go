@@ -54,7 +54,12 @@ func (f *lowerBound) Batches(ctx context.Context, l load.Load) (*load.Sample, er
 		return nil, err
 	}
 	lock, unlock := f.rec.times(l.Callers, f.rec.lock), f.rec.times(l.Callers, f.rec.unlock)
-	s := &load.Sample{Pair: load.NewHistogram(), Lock: load.NewHistogram(), Extend: load.NewHistogram(), Unlock: load.NewHistogram()}
+	s := &load.Sample{
+		Pair:   load.NewHistogram(),
+		Lock:   load.NewHistogram(),
+		Extend: load.NewHistogram(),
+		Unlock: load.NewHistogram(),
+	}
 	runtime.GC()
 	var from time.Time
 	var before uint64
@@ -100,7 +105,9 @@ func (f *lowerBound) connect(ctx context.Context) (err error) {
 			return err
 		}
 		if u.User != nil || u.Scheme != "redis" || u.Path != "" {
-			return errors.New("the floor speaks to masters without password, TLS or database number only: name other -contestants")
+			return errors.New(
+				"the floor speaks to masters without password, TLS or database number only: name other -contestants",
+			)
 		}
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
 		if err != nil {

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/masters"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func TestARecordingIsRepeatedWithNamesOfItsOwn(t *testing.T) {

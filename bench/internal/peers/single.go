@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
@@ -63,7 +64,11 @@ func openRueidis(urls []string, o Options) (load.Pairer, error) {
 		return nil, err
 	}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: opts, KeyValidity: o.TTL, KeyMajority: 1, NoLoopTracking: true, TryNextAfter: o.TTL / rueidisTriesPerTTL,
+		ClientOption:   opts,
+		KeyValidity:    o.TTL,
+		KeyMajority:    1,
+		NoLoopTracking: true,
+		TryNextAfter:   o.TTL / rueidisTriesPerTTL,
 	})
 	if err != nil {
 		return nil, err

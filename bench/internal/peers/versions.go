@@ -4,8 +4,8 @@ import (
 	"runtime/debug"
 )
 
-// Label returns the name of a contestant as a reader sees it. It tells redlock from bsm/redislock at a glance. Flags and
-// saved runs keep the short name.
+// Label returns the name of a contestant as a reader sees it. It tells redlock from bsm/redislock at a glance. Flags
+// and saved runs keep the short name.
 func Label(name string) string {
 	if name == Redislock {
 		return "bsm/redislock"
@@ -27,7 +27,8 @@ var libraries = []struct{ name, module string }{
 	{"go-redis", "github.com/redis/go-redis/v9"},
 }
 
-// Versions returns the versions of the peers' libraries in this program. It leaves out those that the build does not name.
+// Versions returns the versions of the peers' libraries in this program. It leaves out those that the build does not
+// name.
 func Versions() []Version {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

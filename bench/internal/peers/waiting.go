@@ -4,9 +4,16 @@ package peers
 func Contenders() []*Contestant {
 	return []*Contestant{
 		{Name: Redlock, Masters: QuorumMasters, Open: OpenRedlock, Setup: "redlock over five masters"},
-		{Name: RedlockNoHandOver, Masters: QuorumMasters, Open: openNoHandOver,
-			Setup: "the same WithoutHandOver"},
-		{Name: Redsync, Masters: QuorumMasters, Open: OpenRedsync(false), Setup: "redsync over five masters, 32 tries 50 to 250 ms apart as by default, and on"},
+		{
+			Name: RedlockNoHandOver, Masters: QuorumMasters, Open: openNoHandOver,
+			Setup: "the same WithoutHandOver",
+		},
+		{
+			Name:    Redsync,
+			Masters: QuorumMasters,
+			Open:    OpenRedsync(false),
+			Setup:   "redsync over five masters, 32 tries 50 to 250 ms apart as by default, and on",
+		},
 		{Name: Rueidislock, Masters: 1, Open: openRueidis, Setup: "rueidislock over one master"},
 	}
 }

@@ -48,7 +48,13 @@ func (p Plot) Draw(c *canvas) {
 	p.Y.from, p.Y.to = c.height-plotFoot, plotTop+16
 	for _, b := range p.Bands {
 		from, to := p.X.position(b.From), p.X.position(b.To)
-		c.add(`<rect class="band" x="%s" y="%s" width="%s" height="%s"/>`, Num(from), Num(p.Y.to), Num(to-from), Num(p.Y.from-p.Y.to))
+		c.add(
+			`<rect class="band" x="%s" y="%s" width="%s" height="%s"/>`,
+			Num(from),
+			Num(p.Y.to),
+			Num(to-from),
+			Num(p.Y.from-p.Y.to),
+		)
 		c.line("edge", from, p.Y.to, from, p.Y.from)
 		c.line("edge", to, p.Y.to, to, p.Y.from)
 		c.text((from+to)/2, p.Y.to+16, "middle", "ink", b.Label)

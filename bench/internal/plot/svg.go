@@ -22,8 +22,8 @@ const (
 	plotLeft, plotTop, plotRight, plotFoot = 70.0, 44.0, 650.0, 56.0
 )
 
-// pictureStyle is each picture's own: an SVG file stands alone. Colours are told apart with any colour vision (Okabe and
-// Ito), and lines by their dashes as well.
+// pictureStyle is each picture's own: an SVG file stands alone. Colors can be distinguished with any color vision (Okabe
+// and Ito), and lines by their dashes as well.
 const pictureStyle = `<style>
 .bg{fill:#fff}.ink{fill:#222}.soft{fill:#667}.grid{stroke:#d8dbe2;stroke-width:1}.axis{stroke:#889;stroke-width:1}
 .band{fill:#d55e00;fill-opacity:.13}.edge{stroke:#d55e00;stroke-width:1;stroke-dasharray:3 3}

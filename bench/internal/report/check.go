@@ -18,7 +18,8 @@ type verdict struct {
 const notMeasured = "not measured"
 
 // judge compares a report with the targets of the parts that were asked for. A figure of theirs that was not measured
-// falls short. In a smoke run ratios have slack, and absolute figures, and those that take longer to measure, are left out.
+// falls short. In a smoke run ratios have slack, and absolute figures, and those that take longer to measure, are left
+// out.
 func judge(r *Report, smoke bool) (all []verdict) {
 	for _, t := range allTargets() {
 		if t.part != "" && len(r.Setup.Parts) > 0 && !slices.Contains(r.Setup.Parts, t.part) {

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/load"
-	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/load"
+	"github.com/redlock-go/redlock/bench/internal/peers"
 )
 
 func TestCheckPassesOnTheTarget(t *testing.T) {

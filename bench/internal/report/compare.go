@@ -59,7 +59,8 @@ func (c change) verdict() string {
 	return "as before, within the noise"
 }
 
-// CompareFiles writes the changes between two reports. It returns an error if a figure got worse by more than the noise.
+// CompareFiles writes the changes between two reports. It returns an error if a figure got worse by more than the
+// noise.
 func CompareFiles(oldPath, newPath string, w io.Writer) error {
 	old, err := ReadReport(oldPath)
 	if err != nil {

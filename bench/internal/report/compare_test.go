@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/peers"
 )
 
 func withRounds(name string, micros ...float64) *Report {

@@ -10,8 +10,8 @@ import (
 // rivals are the contestants that the headline compares redlock with.
 var rivals = []string{peers.Redsync, peers.Redislock, peers.Rueidislock}
 
-// headline says who is how much faster: one sentence for each number of callers with names of their own, and one for each
-// shape of contention for one name.
+// headline says who is how much faster: one sentence for each number of callers with names of their own, and one for
+// each shape of contention for one name.
 func (r *Report) headline() (all []string) {
 	for _, callers := range loadsOf(r.Latency) {
 		ours := RowOf(r.Latency, callers, peers.Redlock)
@@ -34,7 +34,9 @@ func (r *Report) headline() (all []string) {
 		}
 		seen[row.Shape] = true
 		var clauses []string
-		for _, us := range []struct{ name, is string }{{peers.Redlock, "redlock is "}, {peers.RedlockNoHandOver, "without hand-over it is "}} {
+		for _, us := range []struct{ name, is string }{
+			{peers.Redlock, "redlock is "}, {peers.RedlockNoHandOver, "without hand-over it is "},
+		} {
 			if parts := r.contended(row.Shape, us.name); len(parts) > 0 {
 				clauses = append(clauses, us.is+strings.Join(parts, ", "))
 			}
@@ -56,8 +58,8 @@ func (r *Report) contended(s Shape, ours string) (parts []string) {
 	return parts
 }
 
-// compared says how much faster redlock is than a rival, by the ratio of their throughputs. Where the rounds disagree about
-// who is faster, it says that the difference is within the noise.
+// compared says how much faster redlock is than a rival, by the ratio of their throughputs. Where the rounds disagree
+// about who is faster, it says that the difference is within the noise.
 func compared(ratio spread, rival string, masters int) string {
 	who := peers.Label(rival)
 	if masters > 0 {

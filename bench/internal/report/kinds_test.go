@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
-	"github.com/stretchr/testify/assert"
 )
 
 // kindsReport is a kinds part of two kinds, the second twice as slow and not without failures.

@@ -71,7 +71,11 @@ func farManyCallers(of func(load.Figures) float64) func(*Report) (spread, bool) 
 	return farOver(256, of, func(third float64) float64 { return third })
 }
 
-func farOver(callers int, of func(load.Figures) float64, allowed func(third float64) float64) func(*Report) (spread, bool) {
+func farOver(
+	callers int,
+	of func(load.Figures) float64,
+	allowed func(third float64) float64,
+) func(*Report) (spread, bool) {
 	return func(r *Report) (spread, bool) {
 		w := r.wanProfile(FiveContinents)
 		row := w.Row(callers, peers.Redlock)
@@ -83,7 +87,10 @@ func farOver(callers int, of func(load.Figures) float64, allowed func(third floa
 }
 
 func (r *Report) faultNamed(scenario string) *Fault {
-	i := slices.IndexFunc(r.Faults, func(f *Fault) bool { return f.Scenario.Name == scenario && f.Contestant == peers.Redlock })
+	i := slices.IndexFunc(
+		r.Faults,
+		func(f *Fault) bool { return f.Scenario.Name == scenario && f.Contestant == peers.Redlock },
+	)
 	if i < 0 {
 		return nil
 	}

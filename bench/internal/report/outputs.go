@@ -23,7 +23,8 @@ type Outputs struct {
 	Save, HTML, Markdown, Pictures string
 }
 
-// Finish compares the report with the targets if Check is set, and writes it. It returns an error if a target was missed.
+// Finish compares the report with the targets if Check is set, and writes it. It returns an error if a target was
+// missed.
 func (o Outputs) Finish(r *Report, out io.Writer) error {
 	if o.Check {
 		r.Checks = judge(r, r.Setup.Smoke)

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
 // drawable is a report with something for every picture.

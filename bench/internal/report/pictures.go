@@ -40,8 +40,10 @@ func (r *Report) cdfPictures() (all []plot.Picture) {
 			p.Lines = append(p.Lines, line)
 		}
 		p.X.Fit(values...)
-		all = append(all, plot.Picture{Part: "latency", Name: fmt.Sprintf("latency-%d", callers), Draw: p.Draw,
-			Title: fmt.Sprintf("How long a pair takes, %d %s", callers, plural(callers, "caller"))})
+		all = append(all, plot.Picture{
+			Part: "latency", Name: fmt.Sprintf("latency-%d", callers), Draw: p.Draw,
+			Title: fmt.Sprintf("How long a pair takes, %d %s", callers, plural(callers, "caller")),
+		})
 	}
 	return all
 }
@@ -113,8 +115,10 @@ func (r *Report) costPictures() (all []plot.Picture) {
 			continue
 		}
 		p.Y.Fit(values...)
-		all = append(all, plot.Picture{Part: "latency", Name: fmt.Sprintf("cost-%d", callers), Draw: p.Draw,
-			Title: fmt.Sprintf("What more masters cost, %d %s", callers, plural(callers, "caller"))})
+		all = append(all, plot.Picture{
+			Part: "latency", Name: fmt.Sprintf("cost-%d", callers), Draw: p.Draw,
+			Title: fmt.Sprintf("What more masters cost, %d %s", callers, plural(callers, "caller")),
+		})
 	}
 	return all
 }

@@ -28,7 +28,8 @@ func (r *Row) values(of func(load.Figures) float64) []float64 {
 
 // ours reports whether the contestant of the row is redlock.
 func (r *Row) ours() bool {
-	return r.Contestant == peers.Redlock || strings.HasPrefix(r.Contestant, peers.Redlock+"-") || slices.ContainsFunc(peers.Kinds(), func(c *peers.Contestant) bool { return c.Name == r.Contestant })
+	return r.Contestant == peers.Redlock || strings.HasPrefix(r.Contestant, peers.Redlock+"-") ||
+		slices.ContainsFunc(peers.Kinds(), func(c *peers.Contestant) bool { return c.Name == r.Contestant })
 }
 
 func pairMicros(f load.Figures) float64 { return f.PairMicros }

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/peers"
 )
 
 func TestTablesShowMediansSpreadsAndRatios(t *testing.T) {

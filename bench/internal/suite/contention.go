@@ -22,8 +22,15 @@ func pickShapes(list string) (all []report.Shape, err error) {
 		p, g, _ := strings.Cut(strings.TrimSpace(text), "x")
 		processes, err1 := strconv.Atoi(p)
 		goroutines, err2 := strconv.Atoi(g)
-		if err1 != nil || err2 != nil || processes < 1 || goroutines < 1 || processes > mostProcesses || goroutines > mostGoroutines {
-			return nil, fmt.Errorf("-shapes %q: %q is not PROCESSESxGOROUTINES, such as 8x4, up to %dx%d", list, text, mostProcesses, mostGoroutines)
+		if err1 != nil || err2 != nil || processes < 1 || goroutines < 1 || processes > mostProcesses ||
+			goroutines > mostGoroutines {
+			return nil, fmt.Errorf(
+				"-shapes %q: %q is not PROCESSESxGOROUTINES, such as 8x4, up to %dx%d",
+				list,
+				text,
+				mostProcesses,
+				mostGoroutines,
+			)
 		}
 		all = append(all, report.Shape{Processes: processes, Goroutines: goroutines})
 	}
@@ -58,7 +65,14 @@ func contentionPart(ctx context.Context, s *session) error {
 					continue
 				}
 				s.progress.live("contention: %v on one name, %s", shape, c.Name)
-				job := job{Contestant: c.Name, URLs: s.masters.URLs, TTL: s.ttl, Goroutines: shape.Goroutines, Ramp: contentionRamp, Window: window}
+				job := job{
+					Contestant: c.Name,
+					URLs:       s.masters.URLs,
+					TTL:        s.ttl,
+					Goroutines: shape.Goroutines,
+					Ramp:       contentionRamp,
+					Window:     window,
+				}
 				if err := addContentionRound(ctx, at[shape.String()+c.Name], job); err != nil {
 					return fmt.Errorf("%v, %s: %w", shape, c.Name, err)
 				}

@@ -56,7 +56,12 @@ func faultsPart(ctx context.Context, s *session) error {
 
 func (s *settings) healthy() time.Duration { return s.rampOf(healthyFor, healthySmoke) }
 
-func (s *session) measureOneFault(ctx context.Context, sc fault, c *peers.Contestant, at int) (f *report.Fault, err error) {
+func (s *session) measureOneFault(
+	ctx context.Context,
+	sc fault,
+	c *peers.Contestant,
+	at int,
+) (f *report.Fault, err error) {
 	if err := s.masters.Flush(ctx); err != nil { // only this contestant's residue counts
 		return nil, err
 	}
@@ -69,7 +74,14 @@ func (s *session) measureOneFault(ctx context.Context, sc fault, c *peers.Contes
 	if sc.Name == "slow" { // the others' figures are without a proxy's time
 		urls[at] = (&url.URL{Scheme: "redis", Host: v.proxy.Addr()}).String()
 	}
-	f = &report.Fault{Scenario: sc.Scenario, Contestant: c.Name, Callers: faultCallers, Rate: s.rate, TTL: faultTTL, Guard: !s.smoke}
+	f = &report.Fault{
+		Scenario:   sc.Scenario,
+		Contestant: c.Name,
+		Callers:    faultCallers,
+		Rate:       s.rate,
+		TTL:        faultTTL,
+		Guard:      !s.smoke,
+	}
 	if err := ready(ctx, c, urls, peers.Options{TTL: f.TTL, Pool: f.Callers, NoGuard: !f.Guard}, s.progress); err != nil {
 		return nil, err
 	}
@@ -86,11 +98,24 @@ func (s *session) measureOneFault(ctx context.Context, sc fault, c *peers.Contes
 }
 
 // measureFault runs the load through the fault, and returns two seconds after the fault's end.
-func measureFault(ctx context.Context, f *report.Fault, sc fault, healthy time.Duration, p load.Pairer, v *faultTarget) error {
+func measureFault(
+	ctx context.Context,
+	f *report.Fault,
+	sc fault,
+	healthy time.Duration,
+	p load.Pairer,
+	v *faultTarget,
+) error {
 	t := &load.Timeline{Base: time.Now()}
 	var began, ended time.Time
 	faulty := make(chan error, 1)
-	l := load.Load{Callers: f.Callers, Rate: f.Rate, Window: healthy + f.Scenario.Lasts + loadAfter, Prefix: "fault:" + f.Contestant, OnPair: t.Note}
+	l := load.Load{
+		Callers: f.Callers,
+		Rate:    f.Rate,
+		Window:  healthy + f.Scenario.Lasts + loadAfter,
+		Prefix:  "fault:" + f.Contestant,
+		OnPair:  t.Note,
+	}
 	inflicting := false
 	l.OnOpen = func() error {
 		inflicting = true

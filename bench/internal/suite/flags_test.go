@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/peers"
-	"github.com/redlock-go/redlock/bench/internal/report"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/peers"
+	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
 func TestBadFlagsAreRefusedByName(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/redlock-go/redlock/bench/internal/report"
@@ -30,7 +31,10 @@ func latencyMasters(s *settings) (n int) {
 func latencyContestants(s *settings) []*peers.Contestant {
 	only := s.contestants
 	if only == "" && s.smoke {
-		only = strings.Join([]string{peers.Redlock, peers.RedlockSingle, peers.RedlockNine, peers.Redsync, peers.Redislock, peers.LowerBound}, ",")
+		only = strings.Join(
+			[]string{peers.Redlock, peers.RedlockSingle, peers.RedlockNine, peers.Redsync, peers.Redislock, peers.LowerBound},
+			",",
+		)
 	}
 	return peers.Filter(peers.All(), only)
 }
@@ -76,12 +80,20 @@ func (p latencyPlan) estimate(contestants int) time.Duration {
 
 // measureLatency has every contestant run a short slice in turn, round after round, each round in another order: so
 // whatever the machine does besides, it does to all of them.
-func measureLatency(ctx context.Context, plan latencyPlan, contestants []*peers.Contestant, p *progress) ([]*report.Row, error) {
+func measureLatency(
+	ctx context.Context,
+	plan latencyPlan,
+	contestants []*peers.Contestant,
+	p *progress,
+) ([]*report.Row, error) {
 	measured, at := []*measuredRow(nil), map[string]*measuredRow{}
 	key := func(callers int, c *peers.Contestant) string { return fmt.Sprint(callers, c.Name) }
 	for _, callers := range plan.callers {
 		for _, c := range contestants {
-			r := &measuredRow{row: &report.Row{Callers: callers, Contestant: c.Name, Masters: c.Masters}, pairs: load.NewHistogram()}
+			r := &measuredRow{
+				row:   &report.Row{Callers: callers, Contestant: c.Name, Masters: c.Masters},
+				pairs: load.NewHistogram(),
+			}
 			measured, at[key(callers, c)] = append(measured, r), r
 		}
 	}
@@ -140,7 +152,12 @@ const warmSlice = 500 * time.Millisecond
 func warmUp(ctx context.Context, plan latencyPlan, contestants []*peers.Contestant, p *progress) error {
 	for _, c := range contestants {
 		p.live("warming up %s", c.Name)
-		l := load.Load{Callers: slices.Max(plan.callers), Ramp: plan.ramp, Window: min(plan.slice, warmSlice), Prefix: "warm:" + c.Name}
+		l := load.Load{
+			Callers: slices.Max(plan.callers),
+			Ramp:    plan.ramp,
+			Window:  min(plan.slice, warmSlice),
+			Prefix:  "warm:" + c.Name,
+		}
 		if _, err := l.Run(ctx, c.Pairer); err != nil {
 			return fmt.Errorf("warming up %s: %w", c.Name, err)
 		}

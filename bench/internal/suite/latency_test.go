@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func silent() *progress { return &progress{w: io.Discard} }

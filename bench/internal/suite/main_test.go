@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/bench/internal/load"

@@ -31,11 +31,26 @@ type part struct {
 func allParts() []*part {
 	five := func(*settings) int { return peers.QuorumMasters }
 	return []*part{
-		{"latency", "lock + unlock of every contestant, on distinct names, for each number of callers and of masters", latencyMasters, latencyPart},
+		{
+			"latency",
+			"lock + unlock of every contestant, on distinct names, for each number of callers and of masters",
+			latencyMasters,
+			latencyPart,
+		},
 		{"kinds", "every kind of lock, and fencing, against the plain mutex", five, kindsPart},
-		{"wan", "lock, extend, unlock and hand-over over far links, against the round trip of the third nearest master", five, wanPart},
+		{
+			"wan",
+			"lock, extend, unlock and hand-over over far links, against the round trip of the third nearest master",
+			five,
+			wanPart,
+		},
 		{"contention", "goroutines and processes that want one name: throughput, waits, fairness", five, contentionPart},
-		{"faults", "a master frozen, killed and slow under a steady load: latency over time, what is left on the masters", five, faultsPart},
+		{
+			"faults",
+			"a master frozen, killed and slow under a steady load: latency over time, what is left on the masters",
+			five,
+			faultsPart,
+		},
 		{"scale", "many held locks with keepalive in one Locker: memory, CPU, renewals", five, scalePart},
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/masters"
 	"github.com/redlock-go/redlock/bench/internal/peers"
 	"github.com/redlock-go/redlock/bench/internal/report"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // tiny is a run on real masters in a few seconds.

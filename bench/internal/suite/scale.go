@@ -26,13 +26,21 @@ const (
 // scalePart takes many locks in one Locker and leaves them to it. The restart guard is off: it plays no part in keeping
 // locks, the masters came up empty for this run, and the run does not wait a minute for them to leave the window.
 func scalePart(ctx context.Context, s *session) (err error) {
-	r := &report.Scale{Locks: s.locks, TTL: s.rampOf(report.ScaleTTL, scaleSmokeTTL), Idle: s.rampOf(report.ScaleIdle, scaleSmokeIdle)}
+	r := &report.Scale{
+		Locks: s.locks,
+		TTL:   s.rampOf(report.ScaleTTL, scaleSmokeTTL),
+		Idle:  s.rampOf(report.ScaleIdle, scaleSmokeIdle),
+	}
 	s.progress.stage("scale: %d locks, TTL %v, about %v", r.Locks, r.TTL, (scaleLives*r.TTL + r.Idle/2).Round(time.Second))
 	if err := s.masters.Flush(ctx); err != nil {
 		return err
 	}
 	running := runtime.NumGoroutine()
-	locker, err := redlock.Open(s.masters.URLs[:peers.QuorumMasters], redlock.WithTTL(r.TTL), redlock.WithoutRestartGuard())
+	locker, err := redlock.Open(
+		s.masters.URLs[:peers.QuorumMasters],
+		redlock.WithTTL(r.TTL),
+		redlock.WithoutRestartGuard(),
+	)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,20 @@ func (s *settings) measure(ctx context.Context, p *progress) (r *report.Report, 
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	r = &report.Report{Setup: report.Setup{
-		Started: time.Now(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: machine.CPUName(),
-		Redis: m.Version, Libraries: peers.Versions(), Where: s.where(), Smoke: s.smoke, TTL: s.ttl, Rounds: s.rounds, Rate: s.rate, Pool: s.pool, Before: before,
+		Started:   time.Now(),
+		Go:        runtime.Version(),
+		System:    runtime.GOOS + "/" + runtime.GOARCH,
+		CPUs:      runtime.NumCPU(),
+		CPU:       machine.CPUName(),
+		Redis:     m.Version,
+		Libraries: peers.Versions(),
+		Where:     s.where(),
+		Smoke:     s.smoke,
+		TTL:       s.ttl,
+		Rounds:    s.rounds,
+		Rate:      s.rate,
+		Pool:      s.pool,
+		Before:    before,
 	}}
 	for _, part := range s.parts {
 		r.Setup.Parts = append(r.Setup.Parts, part.name)
@@ -117,7 +129,12 @@ func ready(ctx context.Context, c *peers.Contestant, urls []string, o peers.Opti
 }
 
 // readyAll opens the contestants for which there are enough masters. The function that it returns closes them.
-func (s *session) readyAll(ctx context.Context, all []*peers.Contestant, urls []string, o peers.Options) (open []*peers.Contestant, closeAll func() error, err error) {
+func (s *session) readyAll(
+	ctx context.Context,
+	all []*peers.Contestant,
+	urls []string,
+	o peers.Options,
+) (open []*peers.Contestant, closeAll func() error, err error) {
 	closeAll = func() error {
 		var errs []error
 		for _, c := range open {

@@ -69,7 +69,12 @@ func wanPart(ctx context.Context, s *session) (err error) {
 
 // measureFar measures one profile. The clients are new to it: what they learned of other links would be in their way.
 func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []string) (w *report.WAN, err error) {
-	all, closeAll, err := s.readyAll(ctx, wanContestants(s.settings), urls, peers.Options{TTL: s.ttl, Pool: wanCallers[len(wanCallers)-1]})
+	all, closeAll, err := s.readyAll(
+		ctx,
+		wanContestants(s.settings),
+		urls,
+		peers.Options{TTL: s.ttl, Pool: wanCallers[len(wanCallers)-1]},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +83,13 @@ func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []st
 		c.Pairer = load.ExtendingPairer{Acquirer: c.Pairer.(load.Acquirer)}
 	}
 	w = &report.WAN{Profile: p}
-	plan := latencyPlan{part: "wan, " + p.Name, rounds: min(s.rounds, s.roundsFor(wanRounds)), callers: wanCallers, slice: s.wanSlice(p), ramp: 3 * p.Third()}
+	plan := latencyPlan{
+		part:    "wan, " + p.Name,
+		rounds:  min(s.rounds, s.roundsFor(wanRounds)),
+		callers: wanCallers,
+		slice:   s.wanSlice(p),
+		ramp:    3 * p.Third(),
+	}
 	if err := warmUp(ctx, plan, all, s.progress); err != nil {
 		return nil, err
 	}
@@ -90,14 +101,26 @@ func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []st
 }
 
 // handOver has a few goroutines of two processes want one name over far links.
-func handOver(ctx context.Context, s *session, p report.WANProfile, urls []string) (rows []*report.ContentionRow, err error) {
+func handOver(
+	ctx context.Context,
+	s *session,
+	p report.WANProfile,
+	urls []string,
+) (rows []*report.ContentionRow, err error) {
 	for _, c := range wanContestants(s.settings) {
 		if c.Name == peers.RedsyncFailFast {
 			continue
 		}
 		s.progress.live("wan, %s: hand-over, %s", p.Name, c.Name)
 		row := &report.ContentionRow{Shape: report.Shape{Processes: 2, Goroutines: 4}, Contestant: c.Name, Masters: c.Masters}
-		job := job{Contestant: c.Name, URLs: urls, TTL: s.ttl, Window: s.rampOf(handOverTime, handOverSmoke), Ramp: 3 * p.Third(), Goroutines: row.Shape.Goroutines}
+		job := job{
+			Contestant: c.Name,
+			URLs:       urls,
+			TTL:        s.ttl,
+			Window:     s.rampOf(handOverTime, handOverSmoke),
+			Ramp:       3 * p.Third(),
+			Goroutines: row.Shape.Goroutines,
+		}
 		if err := addContentionRound(ctx, row, job); err != nil {
 			return nil, fmt.Errorf("%s, hand-over of %s: %w", p.Name, c.Name, err)
 		}

@@ -3,10 +3,11 @@ package suite
 import (
 	"testing"
 
-	"github.com/redlock-go/redlock/bench/internal/peers"
-	"github.com/redlock-go/redlock/bench/internal/report"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/bench/internal/peers"
+	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
 func TestAMajorityIsAsFarAsItsThirdMaster(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/peers"
 )
@@ -69,7 +70,13 @@ func runJob(text string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	ctx := context.Background()
-	if err := ready(ctx, c, j.URLs, peers.Options{TTL: j.TTL, Pool: j.Goroutines + 2, Waits: true}, &progress{w: io.Discard}); err != nil {
+	if err := ready(
+		ctx,
+		c,
+		j.URLs,
+		peers.Options{TTL: j.TTL, Pool: j.Goroutines + 2, Waits: true},
+		&progress{w: io.Discard},
+	); err != nil {
 		return err
 	}
 	first, err := c.Pairer.(load.Acquirer).Acquire(ctx, fmt.Sprintf("%s:%d", j.Name, os.Getpid())) // connections, scripts

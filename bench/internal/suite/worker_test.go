@@ -6,8 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
 // turnstile is a lock of one process: a channel of one place. Broken, it lets everybody in.

@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/redlock-go/redlock/bench/internal/load"
 	"github.com/redlock-go/redlock/bench/internal/report"
-	"golang.org/x/sync/errgroup"
 )
 
 // workers are the processes that contend for one name.

@@ -50,7 +50,10 @@ func Take(ctx context.Context, urls []string, prefix string) (*GivenMasters, err
 		return nil, err
 	}
 	defer inspector.Close()
-	if err := errors.Join(g.each(func(m int) error { return g.inspect(ctx, inspector, m) }), g.checkDuplicates()); err != nil {
+	if err := errors.Join(
+		g.each(func(m int) error { return g.inspect(ctx, inspector, m) }),
+		g.checkDuplicates(),
+	); err != nil {
 		return nil, err
 	}
 	return g, g.each(func(m int) error { return g.try(ctx, m) })
@@ -108,8 +111,17 @@ func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) 
 	g.infos[m] = info
 	switch {
 	case info["role"] != "master":
-		return fmt.Errorf("is a %s of %s:%s: give the address of a master, and of each once",
-			strings.Replace(info["role"], "slave", "replica", 1), cmp.Or(info["master_host"], "?"), cmp.Or(info["master_port"], "?"))
+		return fmt.Errorf(
+			"is a %s of %s:%s: give the address of a master, and of each once",
+			strings.Replace(
+				info["role"],
+				"slave",
+				"replica",
+				1,
+			),
+			cmp.Or(info["master_host"], "?"),
+			cmp.Or(info["master_port"], "?"),
+		)
 	case info["cluster_enabled"] == "1":
 		return errors.New("is a node of a Cluster, which keeps some names only: give masters that are no Cluster")
 	}
@@ -128,7 +140,14 @@ func (g *GivenMasters) checkDuplicates() error {
 	for m, info := range g.infos {
 		id := info["run_id"]
 		if first, twice := seen[id]; twice && id != "" {
-			errs = append(errs, fmt.Errorf("masters %s and %s are one and the same server: give each master once, as one cannot vote twice", g.Name(first), g.Name(m)))
+			errs = append(
+				errs,
+				fmt.Errorf(
+					"masters %s and %s are one and the same server: give each master once, as one cannot vote twice",
+					g.Name(first),
+					g.Name(m),
+				),
+			)
 			continue
 		}
 		seen[id] = m
@@ -141,7 +160,12 @@ func (g *GivenMasters) try(ctx context.Context, m int) error {
 	const ttl, patience = 2 * time.Second, 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l, err := redlock.Open(g.urls[m:m+1], redlock.WithTTL(ttl), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(ttl/4))
+	l, err := redlock.Open(
+		g.urls[m:m+1],
+		redlock.WithTTL(ttl),
+		redlock.WithoutRestartGuard(),
+		redlock.WithNodeTimeout(ttl/4),
+	)
 	if err != nil {
 		return err
 	}
@@ -184,8 +208,12 @@ func remedy(err error) string {
 	case has("x509:", "tls:"):
 		return "check its certificate; SSL_CERT_FILE may name that of an authority of your own"
 	case has("NOPERM", "ACL"):
-		return fmt.Sprintf("besides what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
-			"+client|setname +client|list +pubsub|channels +scan +info", PrefixBegin, PrefixBegin)
+		return fmt.Sprintf(
+			"besides what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
+				"+client|setname +client|list +pubsub|channels +scan +info",
+			PrefixBegin,
+			PrefixBegin,
+		)
 	case has("LOADING", "MASTERDOWN", "BUSY"):
 		return "try again when it is ready"
 	default:
@@ -213,11 +241,23 @@ func (g *GivenMasters) Close() error { return nil }
 
 // Notes returns remarks on the masters for the report.
 func (g *GivenMasters) Notes() []string {
-	notes := []string{fmt.Sprintf("the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
-		strings.Join(g.names(), ", "), g.prefix)}
+	notes := []string{
+		fmt.Sprintf(
+			"the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
+			strings.Join(g.names(), ", "),
+			g.prefix,
+		),
+	}
 	for m, info := range g.infos {
 		if policy := info["maxmemory_policy"]; info["maxmemory"] != "0" && policy != "" && policy != "noeviction" {
-			notes = append(notes, fmt.Sprintf("master %s may evict locks when its memory is full: its maxmemory-policy is %s, and should be noeviction", g.Name(m), policy))
+			notes = append(
+				notes,
+				fmt.Sprintf(
+					"master %s may evict locks when its memory is full: its maxmemory-policy is %s, and should be noeviction",
+					g.Name(m),
+					policy,
+				),
+			)
 		}
 	}
 	return notes

@@ -87,9 +87,16 @@ func (f freeName) judge(v *Verdict, free, majority span) (ran time.Duration) {
 		v.find(f.name, nil, "%q was wanted, a majority voted, and yet from %s to %s no client had it; allowed are %v",
 			f.name, moment(free.from), moment(free.to), f.Recovery)
 	case ran > f.allowed:
-		v.find(f.name, nil,
+		v.find(
+			f.name,
+			nil,
 			"%q was wanted, a majority voted, and yet from %s to %s no client had it, while a client that wanted it ran for %s; allowed are %v",
-			f.name, moment(free.from), moment(free.to), secs(ran), f.allowed)
+			f.name,
+			moment(free.from),
+			moment(free.to),
+			secs(ran),
+			f.allowed,
+		)
 	}
 	return ran
 }

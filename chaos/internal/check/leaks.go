@@ -31,7 +31,14 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			quit[lifeOf(e.ID())] = e
 			closed = max(closed, e.T)
 			if e.Goroutines > 0 {
-				v.find("", []history.Event{e}, "%s.%d closed its locker, and %d goroutines of it are left", e.Client, e.Life, e.Goroutines)
+				v.find(
+					"",
+					[]history.Event{e},
+					"%s.%d closed its locker, and %d goroutines of it are left",
+					e.Client,
+					e.Life,
+					e.Goroutines,
+				)
 			}
 		}
 	}
@@ -59,11 +66,22 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			final = seen[late]
 			fallthrough
 		case open(final):
-			v.find("", []history.Event{final}, "master %d has %d connections of clients and the subscriptions [%s], %s after all of them closed",
-				m, final.Connections, strings.Join(final.Channels, ", "), secs(final.T-back[m]))
+			v.find(
+				"",
+				[]history.Event{final},
+				"master %d has %d connections of clients and the subscriptions [%s], %s after all of them closed",
+				m,
+				final.Connections,
+				strings.Join(final.Channels, ", "),
+				secs(final.T-back[m]),
+			)
 		}
 	}
-	v.Looked = fmt.Sprintf("%d lives that closed their locker, connections and subscriptions at %d masters", len(quit), masters)
+	v.Looked = fmt.Sprintf(
+		"%d lives that closed their locker, connections and subscriptions at %d masters",
+		len(quit),
+		masters,
+	)
 	return v
 }
 

@@ -76,15 +76,48 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 		case got && took <= bound:
 			slowest = max(slowest, took)
 		case got:
-			v.find(w.name, []history.Event{e}, "%s acquired %q%s only %s after the storm, of which it was served for %s; allowed are %v",
-				w.client, w.name, as, secs(e.T-calm), secs(took), bound)
+			v.find(
+				w.name,
+				[]history.Event{e},
+				"%s acquired %q%s only %s after the storm, of which it was served for %s; allowed are %v",
+				w.client,
+				w.name,
+				as,
+				secs(e.T-calm),
+				secs(took),
+				bound,
+			)
 		case was:
-			v.find(w.name, []history.Event{no}, "%s did not acquire %q%s within %v after the storm: %s", w.client, w.name, as, bound, no.Err)
+			v.find(
+				w.name,
+				[]history.Event{no},
+				"%s did not acquire %q%s within %v after the storm: %s",
+				w.client,
+				w.name,
+				as,
+				bound,
+				no.Err,
+			)
 		default:
-			v.find(w.name, nil, "%s did not acquire %q%s within %v after the storm, and nothing says why", w.client, w.name, as, bound)
+			v.find(
+				w.name,
+				nil,
+				"%s did not acquire %q%s within %v after the storm, and nothing says why",
+				w.client,
+				w.name,
+				as,
+				bound,
+			)
 		}
 	}
-	v.Looked = fmt.Sprintf("%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s of it, setbacks included",
-		len(clients), len(names), len(wants), secs(slowest), bound, secs(inside(alive.away, calm, last)))
+	v.Looked = fmt.Sprintf(
+		"%d clients × %d names, %d wants in all, slowest %s of %v; the machine was away for %s of it, setbacks included",
+		len(clients),
+		len(names),
+		len(wants),
+		secs(slowest),
+		bound,
+		secs(inside(alive.away, calm, last)),
+	)
 	return v
 }

@@ -134,7 +134,9 @@ func TestCoverage(t *testing.T) {
 		"a fault that never came":    {storm(), []string{"a"}, []string{lockName}, []string{"pause"}, "never injected"},
 		"no extension": {
 			new(builder).phase(0, history.Storm).acquired(1, "a", 1, 900).phase(100, history.Calm),
-			[]string{"a"}, []string{lockName}, nil, "no lock was extended",
+			[]string{"a"},
+			[]string{lockName},
+			nil, "no lock was extended",
 		},
 		"held after the storm only": {
 			storm().acquired(200, "b", 1, 999), []string{"a", "b"}, []string{lockName}, nil, "b never held",

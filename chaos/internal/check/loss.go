@@ -27,8 +27,17 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 		if at <= o.until || over <= allowed {
 			return
 		}
-		v.find(o.acquired.Name, append([]history.Event{o.deadline}, by...), "%q: %s believed until %s, and "+what+" %s; its process ran for %v in between, allowed are %v",
-			o.acquired.Name, who(id), moment(o.until), moment(at), over.Round(time.Microsecond), allowed.Round(time.Microsecond))
+		v.find(
+			o.acquired.Name,
+			append([]history.Event{o.deadline}, by...),
+			"%q: %s believed until %s, and "+what+" %s; its process ran for %v in between, allowed are %v",
+			o.acquired.Name,
+			who(id),
+			moment(o.until),
+			moment(at),
+			over.Round(time.Microsecond),
+			allowed.Round(time.Microsecond),
+		)
 	}
 	for _, e := range events {
 		id := e.ID()
@@ -59,7 +68,13 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 			late(o, h.who, last, nil, "was not notified though its process ran until")
 		}
 	}
-	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)", held, notified, slowest.Round(time.Microsecond), slack)
+	v.Looked = fmt.Sprintf(
+		"%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)",
+		held,
+		notified,
+		slowest.Round(time.Microsecond),
+		slack,
+	)
 	v.Figures = []Figure{{"losses notified", notified}}
 	return v
 }

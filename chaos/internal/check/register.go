@@ -42,15 +42,27 @@ func Register(events []history.Event) Verdict {
 			proof = []history.Event{before, e}
 		}
 		if e.Fence < before.Fence {
-			v.find(e.Name, proof, "%q: the fenced register took a write with the token %d after one with %d", e.Name, e.Fence, before.Fence)
+			v.find(
+				e.Name,
+				proof,
+				"%q: the fenced register took a write with the token %d after one with %d",
+				e.Name,
+				e.Fence,
+				before.Fence,
+			)
 		}
 		if e.From != before.Value {
 			v.find(e.Name, proof, "%q: the fenced register had %d, and took %d, which was made of %d: an update is lost",
 				e.Name, before.Value, e.Value, e.From)
 		}
 	}
-	v.Looked = fmt.Sprintf("fenced register: %d writes taken, %d rejected; trusting register: %d of %d writes lost an update",
-		writes[history.Fenced], rejected, lost[history.Trusting], writes[history.Trusting])
+	v.Looked = fmt.Sprintf(
+		"fenced register: %d writes taken, %d rejected; trusting register: %d of %d writes lost an update",
+		writes[history.Fenced],
+		rejected,
+		lost[history.Trusting],
+		writes[history.Trusting],
+	)
 	v.Figures = []Figure{
 		{"writes that the fenced register took", writes[history.Fenced]},
 		{"writes that the fenced register rejected", rejected},

@@ -66,8 +66,12 @@ type lives struct {
 // clients; the targets of client faults are indices into it.
 func livesOf(events []history.Event, clients []string) lives {
 	l := lives{
-		stalls: map[life][]span{}, unserved: map[life][]span{}, parts: map[life][]span{}, frozen: map[string][]span{}, armed: map[string][]span{},
-		last: map[life]time.Duration{},
+		stalls:   map[life][]span{},
+		unserved: map[life][]span{},
+		parts:    map[life][]span{},
+		frozen:   map[string][]span{},
+		armed:    map[string][]span{},
+		last:     map[life]time.Duration{},
 	}
 	frozenSince, armedSince := map[string]time.Duration{}, map[string]time.Duration{}
 	for _, e := range events {
@@ -106,7 +110,15 @@ func (l lives) hitches() []span {
 	all := slices.Clone(l.stalls[harness])
 	for of, spans := range l.parts {
 		for _, s := range spans {
-			if inside(l.frozen[of.client], s.from, s.to)+inside(l.armed[of.client], s.from, s.to) == 0 { // else a fault has frozen it
+			if inside(
+				l.frozen[of.client],
+				s.from,
+				s.to,
+			)+inside(
+				l.armed[of.client],
+				s.from,
+				s.to,
+			) == 0 { // else a fault has frozen it
 				all = append(all, s)
 			}
 		}

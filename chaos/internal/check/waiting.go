@@ -51,17 +51,34 @@ func Waiting(events []history.Event, w Availability) Verdict {
 			v.find(a.asked.Name, proof, "%q: %s waited, and while it ran for %s others got the name %d times; allowed are %v",
 				a.asked.Name, who(a.asked.ID()), secs(starved), others, allowed)
 		case waited > allowed:
-			v.find(a.asked.Name, proof, "%q: %s waited for %s while a majority voted, and others got the name %d times; allowed are %v",
-				a.asked.Name, who(a.asked.ID()), secs(waited), others, allowed)
+			v.find(
+				a.asked.Name,
+				proof,
+				"%q: %s waited for %s while a majority voted, and others got the name %d times; allowed are %v",
+				a.asked.Name,
+				who(a.asked.ID()),
+				secs(waited),
+				others,
+				allowed,
+			)
 		}
 	}
 	idlest := w.checkFree(&v, events, all, voting, alive, ttls)
 	longest := w.longestJudged(all, voting, alive)
-	v.Looked = fmt.Sprintf("%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; "+
-		"no interval in which they count was longer than %s; %d times it had to come back; "+
-		"a wanted name was free for up to %s, allowed are %v and a TTL; the machine was away for %s, setbacks included",
-		judged, len(all), secs(slowest), largestBound, secs(longest), max(0, len(voting)-1), secs(idlest), w.Idle,
-		secs(inside(alive.away, 0, math.MaxInt64)))
+	v.Looked = fmt.Sprintf(
+		"%d of %d acquisitions waited while a majority voted, the slowest for %s, allowed are up to %v; "+
+			"no interval in which they count was longer than %s; %d times it had to come back; "+
+			"a wanted name was free for up to %s, allowed are %v and a TTL; the machine was away for %s, setbacks included",
+		judged,
+		len(all),
+		secs(slowest),
+		largestBound,
+		secs(longest),
+		max(0, len(voting)-1),
+		secs(idlest),
+		w.Idle,
+		secs(inside(alive.away, 0, math.MaxInt64)),
+	)
 	v.Figures = []Figure{
 		{"slowest wait while a majority voted, in milliseconds", int(slowest.Milliseconds())},
 		{"longest interval in which a wait counts, in milliseconds", int(longest.Milliseconds())},

@@ -313,7 +313,11 @@ func (t *trial) follow(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("the replica never was in step with its master: it says %v: %w", reply, errors.Join(err, ctx.Err()))
+			return fmt.Errorf(
+				"the replica never was in step with its master: it says %v: %w",
+				reply,
+				errors.Join(err, ctx.Err()),
+			)
 		}
 		pause(ctx, lookEvery)
 	}

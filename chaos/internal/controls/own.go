@@ -15,7 +15,15 @@ var ownLocks = []entry{
 	{
 		plan: plan{lock: "intents that no writer leaves", masters: 3, clients: 3, groups: []traffic.Group{
 			{Names: []string{"one"}, Mode: traffic.ReadersWriters, TTL: traffic.ShortTTL, Workers: 3, Hold: reading},
-			{Names: []string{"one"}, Mode: traffic.ReadersWriters, Writers: 1, TTL: traffic.ShortTTL, Workers: 1, Hold: moments, Rest: resting},
+			{
+				Names:   []string{"one"},
+				Mode:    traffic.ReadersWriters,
+				Writers: 1,
+				TTL:     traffic.ShortTTL,
+				Workers: 1,
+				Hold:    moments,
+				Rest:    resting,
+			},
 		}},
 		checker: "waiting", proof: &proof{masters: 3, lasts: 9 * time.Second},
 	},
@@ -27,22 +35,47 @@ var ownLocks = []entry{
 		checker: "residue", proof: &proof{masters: 3, rounds: 1},
 	},
 	{
-		plan:    plan{lock: "nothing closed", masters: 3, clients: 2, groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2},
+		plan: plan{
+			lock:    "nothing closed",
+			masters: 3,
+			clients: 2,
+			groups:  mutex(traffic.TTL, short),
+			lasts:   traffic.TTL / 2,
+		},
 		checker: "leaks",
 	},
 	{
-		plan:    plan{lock: "fence counted from one", masters: 3, clients: 2, groups: fenced(traffic.TTL, short), harm: allForget, rounds: 1},
-		checker: "fencing", proof: &proof{masters: 3, rounds: 1},
+		plan: plan{
+			lock:    "fence counted from one",
+			masters: 3,
+			clients: 2,
+			groups:  fenced(traffic.TTL, short),
+			harm:    allForget,
+			rounds:  1,
+		},
+		checker: "fencing",
+		proof:   &proof{masters: 3, rounds: 1},
 	},
 	{
 		plan: plan{lock: "loss told much too late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: []traffic.Group{
-			{Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1, Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}}},
+			{
+				Names:     []string{"one"},
+				TTL:       traffic.TTL,
+				Keepalive: true,
+				Workers:   1,
+				Hold:      traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}},
+			},
 		}},
 		checker: "loss notified", proof: &proof{masters: 3, rounds: 1},
 	},
 	// A holder that is late writes what the next one, who has the same token, does not know of.
 	{
-		plan:    plan{lock: "fence that does not count", masters: 3, clients: 3, groups: guarded(fenced(traffic.ShortTTL, sometimesLate))},
+		plan: plan{
+			lock:    "fence that does not count",
+			masters: 3,
+			clients: 3,
+			groups:  guarded(fenced(traffic.ShortTTL, sometimesLate)),
+		},
 		checker: "register",
 	},
 	{

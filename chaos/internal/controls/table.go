@@ -81,10 +81,26 @@ var owned = []traffic.Group{{
 var naiveLocks = []entry{
 	{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
 	{
-		plan:  plan{lock: "setnx", masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1},
+		plan: plan{
+			lock:    "setnx",
+			masters: 1,
+			clients: 2,
+			groups:  mutex(traffic.TTL, short),
+			harm:    dies(traffic.Holding),
+			rounds:  1,
+		},
 		proof: &proof{masters: 3, rounds: 1},
 	},
-	{plan: plan{lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between), rounds: 1}},
+	{
+		plan: plan{
+			lock:    naive.SetNXExpire,
+			masters: 1,
+			clients: 2,
+			groups:  mutex(traffic.TTL, short),
+			harm:    dies(traffic.Between),
+			rounds:  1,
+		},
+	},
 	// The clock of one is ahead by more than a TTL: to it every lock has ended.
 	{plan: plan{lock: "getset-clock", masters: 1, clients: 3, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL}},
 	// Everybody holds for 1.6 times the TTL. The second one comes in when the TTL of the first is over, and the first
@@ -92,8 +108,15 @@ var naiveLocks = []entry{
 	{plan: plan{lock: "set-px-del", masters: 1, clients: 3, groups: mutex(traffic.ShortTTL, overstay)}},
 	{
 		plan: plan{
-			lock: "failover", masters: 2, clients: 3, replica: true, harm: masterFails,
-			groups: mutex(traffic.ShortTTL, traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}}),
+			lock:    "failover",
+			masters: 2,
+			clients: 3,
+			replica: true,
+			harm:    masterFails,
+			groups: mutex(
+				traffic.ShortTTL,
+				traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}},
+			),
 		},
 		proof: &proof{masters: 3, rounds: 2},
 	},

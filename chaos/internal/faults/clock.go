@@ -53,6 +53,7 @@ type setBack struct {
 func (b *setBack) inject(ctx context.Context, master int) error {
 	return b.set(ctx, master, true, -Jump)
 }
+
 func (b *setBack) heal(ctx context.Context, master int) error { return b.set(ctx, master, false, Jump) }
 
 func (b *setBack) set(ctx context.Context, master int, to bool, d time.Duration) error {

@@ -36,5 +36,9 @@ func (l existsSetLocker) Lock(ctx context.Context, r locker.Request) (locker.Loc
 	if err != nil {
 		return nil, err
 	}
-	return &hold{token, begin.Add(r.TTL), func(ctx context.Context) error { return l.client.Del(ctx, r.Name()).Err() }}, nil
+	return &hold{
+		token,
+		begin.Add(r.TTL),
+		func(ctx context.Context) error { return l.client.Del(ctx, r.Name()).Err() },
+	}, nil
 }

@@ -19,8 +19,11 @@ import (
 // master granted just before it failed, and grants it a second time. A master that only seemed dead continues to grant
 // locks while the replica does so too. The fix was a majority of independent masters.
 var failover = Control{
-	Name: "failover", Doc: "SET NX PX and compared release, on a master with an asynchronous replica (the second URL)", Modes: mutex,
-	Checker: exclusion, How: "the master fails before its replica knows of the lock",
+	Name:    "failover",
+	Doc:     "SET NX PX and compared release, on a master with an asynchronous replica (the second URL)",
+	Modes:   mutex,
+	Checker: exclusion,
+	How:     "the master fails before its replica knows of the lock",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		if len(s.URLs) < 2 {
 			return nil, errors.New("failover takes two URLs: the master's and its replica's")

@@ -17,8 +17,11 @@ import (
 // other is left on a minority. The fix was a token for each hold: then a second release, or one on a master that never
 // had the hold, changes nothing. That is the reentrant lock of this project.
 var reentrantCount = Control{
-	Name: "reentrant-count", Doc: "reentrant lock with a count per owner on each of several masters", Modes: []string{history.ModeReentrant},
-	Checker: exclusion, How: "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, with their data kept (frozen ones only answer late, and rarely show it)",
+	Name:    "reentrant-count",
+	Doc:     "reentrant lock with a count per owner on each of several masters",
+	Modes:   []string{history.ModeReentrant},
+	Checker: exclusion,
+	How:     "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, with their data kept (frozen ones only answer late, and rarely show it)",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		l, err := openSeveral(s)
 		if err != nil {

@@ -16,8 +16,11 @@ import (
 // counts, so a holder that unlocks after its end removes another's hold. The fix was a hash with a field for each
 // reader, each with an end by the master's clock. That is the read/write lock of this project.
 var rwOneHash = Control{
-	Name: "rw-one-hash", Doc: "read/write lock of one hash with the clients' timestamps", Modes: readers,
-	Checker: exclusion, How: "a reader whose clock is slow by more than the TTL ends the others' locks; or a holder unlocks after its end",
+	Name:    "rw-one-hash",
+	Doc:     "read/write lock of one hash with the clients' timestamps",
+	Modes:   readers,
+	Checker: exclusion,
+	How:     "a reader whose clock is slow by more than the TTL ends the others' locks; or a holder unlocks after its end",
 	open: func(s locker.Settings) (locker.Locker, error) {
 		o, err := openOne(s)
 		return rwOneHashLocker{o}, err

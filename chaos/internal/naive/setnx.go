@@ -23,7 +23,11 @@ type setNXLocker struct{ one }
 
 func (l setNXLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
 	token := l.token()
-	err := wait(ctx, r, func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, r.Name(), token, 0).Result() })
+	err := wait(
+		ctx,
+		r,
+		func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, r.Name(), token, 0).Result() },
+	)
 	if err != nil {
 		return nil, err
 	}

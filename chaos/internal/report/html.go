@@ -168,7 +168,8 @@ func bars(all []bucket) (out []bar, answers int) {
 // pictureTime bounds the search for the picture of the model.
 const pictureTime = 10 * time.Second
 
-// Save writes the report into a folder: report.html, verdict.txt, and porcupine's picture of one name, linearizability.html.
+// Save writes the report into a folder: report.html, verdict.txt, and porcupine's picture of one name,
+// linearizability.html.
 func Save(folder string, run Run) error {
 	run.Folder = folder
 	var picture strings.Builder

@@ -156,7 +156,8 @@ func (x Index) nothing() bool {
 
 // open reports whether something has no verdict.
 func (x Index) open() bool {
-	return x.NoVerdict != "" || slices.ContainsFunc(x.Played, func(p Played) bool { return p.Pending || p.NoVerdict != "" }) ||
+	return x.NoVerdict != "" ||
+		slices.ContainsFunc(x.Played, func(p Played) bool { return p.Pending || p.NoVerdict != "" }) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return s.NoVerdict != "" })
 }
 

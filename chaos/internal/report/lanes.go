@@ -47,8 +47,8 @@ func grouped(all []attempt) []group {
 	return groups
 }
 
-// place adds a worker's attempts to the first lane of its client that is free in that time. Most clients need one lane for
-// each name, because their workers take turns.
+// place adds a worker's attempts to the first lane of its client that is free in that time. Most clients need one lane
+// for each name, because their workers take turns.
 func (g *group) place(client string, attempts []attempt) {
 	added := lane{Client: client, Attempts: attempts}
 	n := 1

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// pictureStyle gives porcupine's page the colors of the other pages, light and dark, and lets it scroll on a small screen.
+// pictureStyle gives porcupine's page the colors of the other pages, light and dark, and lets it scroll on a small
+// screen.
 const pictureStyle = `
 :root { color-scheme: light dark; --back: #ffffff; --text: #1c2430; --op: #bfe3f7; --point: #1c2430aa; --link: #0072b2; }
 @media (prefers-color-scheme: dark) {

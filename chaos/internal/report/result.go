@@ -14,7 +14,8 @@ type result struct {
 	text              string // for verdict.txt
 }
 
-// resultOf returns the result of a verdict. excuse says why the run does not fail if the check does not hold; "" if it fails.
+// resultOf returns the result of a verdict. excuse says why the run does not fail if the check does not hold; "" if it
+// fails.
 func resultOf(v check.Verdict, excuse string) result {
 	switch {
 	case len(v.Findings) > 0 && excuse != "":

@@ -1,5 +1,5 @@
-// Package report tells a person how a run ended: in a few lines of text, in a page with pictures, and in a table of what
-// is promised under which fault.
+// Package report tells a person how a run ended: in a few lines of text, in a page with pictures, and in a table of
+// what is promised under which fault.
 package report
 
 import (
@@ -62,8 +62,8 @@ type File struct {
 	What string
 }
 
-// Good reports whether everything held that is promised, what must be seen broken was, and every control was caught. A run
-// without verdicts is not good.
+// Good reports whether everything held that is promised, what must be seen broken was, and every control was caught. A
+// run without verdicts is not good.
 func (r Run) Good() bool {
 	return len(r.Verdicts) > 0 && len(r.Unseen) == 0 &&
 		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" }) &&

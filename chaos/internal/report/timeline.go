@@ -78,7 +78,13 @@ func since(events []history.Event) clock {
 
 func newTimeline(run Run) timeline {
 	c := since(run.Events)
-	t := timeline{Masters: []target{}, Clients: []target{}, Phases: []mark{}, Groups: []group{}, Marks: []mark{}} // no null in JSON
+	t := timeline{
+		Masters: []target{},
+		Clients: []target{},
+		Phases:  []mark{},
+		Groups:  []group{},
+		Marks:   []mark{},
+	} // no null in JSON
 	if n := len(run.Events); n > 0 {
 		t.End = c.ms(run.Events[n-1].T)
 	}
@@ -109,7 +115,14 @@ func newTimeline(run Run) timeline {
 	t.Groups = append(t.Groups, grouped(shown)...)
 	var left []string
 	if n := len(all) - len(shown); n > 0 {
-		left = append(left, fmt.Sprintf("%d of %d acquisitions are not drawn: of so many, only the first and those near findings are", n, len(all)))
+		left = append(
+			left,
+			fmt.Sprintf(
+				"%d of %d acquisitions are not drawn: of so many, only the first and those near findings are",
+				n,
+				len(all),
+			),
+		)
 	}
 	if n := t.cutLanes(); n > 0 {
 		left = append(left, fmt.Sprintf("%d lanes of names without findings are not drawn", n))

@@ -12,8 +12,14 @@ import (
 // clocks drift, and nothing that would need control of a master. It is none of All.
 func Acceptance() Scenario {
 	s := Scenario{
-		Name: "acceptance", About: "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
-		Groups: unharmed(), Clients: 3, Workers: 1, ClockRates: slightly, Mode: faults.Minority, Storm: 30 * time.Second,
+		Name:       "acceptance",
+		About:      "every kind of lock on masters of the user's; clients die, freeze and drift, and no master is harmed",
+		Groups:     unharmed(),
+		Clients:    3,
+		Workers:    1,
+		ClockRates: slightly,
+		Mode:       faults.Minority,
+		Storm:      30 * time.Second,
 	}
 	for _, t := range faults.Catalog() {
 		if t.On == faults.Clients {
@@ -26,7 +32,10 @@ func Acceptance() Scenario {
 // unharmed is all traffic but what is there to outlive the crash of a master, with rests: others use these masters, and
 // this machine must have time to run the processes that a loss concerns.
 func unharmed() []traffic.Group {
-	groups := slices.DeleteFunc(slices.Clone(traffic.Everything), func(g traffic.Group) bool { return g.TTL > traffic.TTL })
+	groups := slices.DeleteFunc(
+		slices.Clone(traffic.Everything),
+		func(g traffic.Group) bool { return g.TTL > traffic.TTL },
+	)
 	for i := range groups {
 		groups[i].Rest = rest
 	}

@@ -33,7 +33,14 @@ func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.MkdirAll(logs, 0o755)); err != nil {
 		return nil, err
 	}
-	st := &environment{Options: o, scenario: s, masters: m, prefix: m.Prefix(), dir: dir, registers: map[string]*register.Register{}}
+	st := &environment{
+		Options:   o,
+		scenario:  s,
+		masters:   m,
+		prefix:    m.Prefix(),
+		dir:       dir,
+		registers: map[string]*register.Register{},
+	}
 	if st.log, err = history.Create(filepath.Join(dir, "harness.jsonl"), history.NewClock()); err != nil {
 		return nil, err
 	}
@@ -53,8 +60,17 @@ func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error
 		Runner: o.Runner, Size: s.clients(), Dir: dir, Logs: logs, Log: st.log.Write,
 		Configure: func(client int) traffic.Config {
 			c := traffic.Config{
-				Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: m.URLs(), Window: s.Window(), Prefix: m.Prefix(), Groups: s.groups(), Workers: s.Workers,
-				Registers: addresses, Seed: o.Seed,
+				Lock: cmp.Or(
+					s.Lock,
+					traffic.Quorum,
+				),
+				URLs:      m.URLs(),
+				Window:    s.Window(),
+				Prefix:    m.Prefix(),
+				Groups:    s.groups(),
+				Workers:   s.Workers,
+				Registers: addresses,
+				Seed:      o.Seed,
 			}
 			if client >= s.Clients {
 				c.Lock = traffic.Redsync

@@ -102,8 +102,11 @@ func table(cell func(Scenario, Column) report.Cell) (string, error) {
 			continue
 		}
 		rows = append(rows, report.Row{
-			Fault: s.Fault + ": " + s.About, Exclusion: cell(s, Exclusion), Fencing: cell(s, Fencing), LossNotified: cell(s, LossNotified),
-			Liveness: cell(s, Liveness),
+			Fault:        s.Fault + ": " + s.About,
+			Exclusion:    cell(s, Exclusion),
+			Fencing:      cell(s, Fencing),
+			LossNotified: cell(s, LossNotified),
+			Liveness:     cell(s, Liveness),
 		})
 	}
 	var b bytes.Buffer
@@ -147,7 +150,12 @@ func split(file string) (before, table, after string, err error) {
 	before, rest, ok := strings.Cut(string(content), tableBegin)
 	table, after, ended := strings.Cut(rest, tableEnd)
 	if !ok || !ended {
-		return "", "", "", fmt.Errorf("%s has no place for the table: it wants the lines %q and %q", file, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
+		return "", "", "", fmt.Errorf(
+			"%s has no place for the table: it wants the lines %q and %q",
+			file,
+			strings.TrimSpace(tableBegin),
+			strings.TrimSpace(tableEnd),
+		)
 	}
 	return before + tableBegin, table, tableEnd + after, nil
 }

@@ -84,7 +84,9 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 		row          string // what it says then
 	}{
 		"kept, and seen broken": {
-			"only-cut-link", backend.Processes, []string{"exclusion"}, "exclusion under cut-link: declared to be \"kept\", and shown to be \"not promised (seen broken)\"",
+			"only-cut-link", backend.Processes,
+			[]string{"exclusion"},
+			"exclusion under cut-link: declared to be \"kept\", and shown to be \"not promised (seen broken)\"",
 			"not promised (seen broken) · `only-cut-link` | kept · `only-cut-link`",
 		},
 		"kept, and seen broken in virtual time": {"only-cut-link", scenarios.Simulation, []string{"exclusion"}, "only-cut-link on simulation", "seen broken"},

@@ -51,7 +51,10 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 // ours returns the events of the clients that use the lock under test. Other locks do not notify a holder of a loss.
 func (p *player) ours(events []history.Event) []history.Event {
 	foreign := p.fleet.Names()[p.scenario.Clients:]
-	return slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool { return slices.Contains(foreign, e.Client) })
+	return slices.DeleteFunc(
+		slices.Clone(events),
+		func(e history.Event) bool { return slices.Contains(foreign, e.Client) },
+	)
 }
 
 // extends reports whether some locks of the traffic are extended.

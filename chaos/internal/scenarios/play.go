@@ -47,7 +47,14 @@ type player struct {
 }
 
 // play plays the scenario and judges the history.
-func play(ctx context.Context, s Scenario, o Options, out *Outcome, masters masters, inspector backend.Inspector) ([]history.Event, error) {
+func play(
+	ctx context.Context,
+	s Scenario,
+	o Options,
+	out *Outcome,
+	masters masters,
+	inspector backend.Inspector,
+) ([]history.Event, error) {
 	st, err := newEnvironment(s, o, masters)
 	if err != nil {
 		return nil, err
@@ -103,8 +110,13 @@ func (p *player) prepare(out *Outcome) {
 // terms returns the terms of the plan for the available faults.
 func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
 	return faults.Terms{
-		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.Window() + 2*rounding, TTL: traffic.TTL,
-		Faults: available,
+		Mode:     s.Mode,
+		Duration: s.Storm,
+		Masters:  masters,
+		Clients:  clients,
+		Window:   s.Window() + 2*rounding,
+		TTL:      traffic.TTL,
+		Faults:   available,
 	}
 }
 
@@ -172,7 +184,11 @@ func (p *player) waitForVotes(ctx context.Context) error {
 			return nil
 		}
 		if !said {
-			p.Say("a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting", window, youngest)
+			p.Say(
+				"a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting",
+				window,
+				youngest,
+			)
 		}
 		if err := sleep(ctx, 200*time.Millisecond); err != nil {
 			return err
@@ -208,7 +224,13 @@ func (p *player) firstLock(ctx context.Context) error {
 // storm runs the nemesis against the traffic. When it returns without an error, every fault is healed.
 func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
-	p.Say("storm of %v: %d clients, %d groups of names, %d steps", storm, p.scenario.clients(), len(p.scenario.Groups), len(p.plan))
+	p.Say(
+		"storm of %v: %d clients, %d groups of names, %d steps",
+		storm,
+		p.scenario.clients(),
+		len(p.scenario.Groups),
+		len(p.plan),
+	)
 	p.phase(history.Storm)
 	begin := time.Now()
 	raging := make(chan error, 1)
@@ -262,7 +284,11 @@ func (p *player) ghosts(ctx context.Context) error {
 	slices.Sort(first.Targets)
 
 	p.phase(history.Ghosts)
-	p.Say("ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a majority is", ghostTTL, ghostFreeze)
+	p.Say(
+		"ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a majority is",
+		ghostTTL,
+		ghostFreeze,
+	)
 	thaw := time.Now().Add(ghostFreeze)
 	err := p.nemesis.Inject(ctx, first)
 	if err == nil {

@@ -88,8 +88,8 @@ func (o Outcome) Wrong() []string {
 	return wrong
 }
 
-// unseen returns the columns that the scenario says are broken, and that were not seen broken by the checker that the column
-// is named after. The other checkers may find something else.
+// unseen returns the columns that the scenario says are broken, and that were not seen broken by the checker that the
+// column is named after. The other checkers may find something else.
 func (o Outcome) unseen() (all []string) {
 	for _, c := range Columns() {
 		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !slices.Contains(o.foundIn(c), string(c)) {
@@ -144,7 +144,14 @@ func (s Scenario) excused() map[string]string {
 // Play plays the scenario and returns the verdicts. An error means that there is no verdict: the masters could not be
 // started, or ctx ended.
 func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
-	out := Outcome{Scenario: s, Backend: o.Backend, Seed: cmp.Or(o.ReplaySeed, o.Seed), Dir: o.Dir, Replay: o.Replay, where: o.Runner}
+	out := Outcome{
+		Scenario: s,
+		Backend:  o.Backend,
+		Seed:     cmp.Or(o.ReplaySeed, o.Seed),
+		Dir:      o.Dir,
+		Replay:   o.Replay,
+		where:    o.Runner,
+	}
 	if err := errors.Join(s.check(), o.check()); err != nil {
 		return out, err
 	}
@@ -165,11 +172,25 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 		return out, err
 	}
 	return out, errors.Join(err, report.Save(o.Dir, report.Run{
-		Title: s.Name, Backend: o.Backend, Seed: out.Seed, Replay: o.Replay, Began: began, Took: out.Took,
-		Events: events, Verdicts: out.Verdicts, Excused: s.excused(), Unseen: out.unseen(), Notes: append(out.notes(), masters.Notes()...), Folder: o.Dir,
-		Index: o.index(),
+		Title:    s.Name,
+		Backend:  o.Backend,
+		Seed:     out.Seed,
+		Replay:   o.Replay,
+		Began:    began,
+		Took:     out.Took,
+		Events:   events,
+		Verdicts: out.Verdicts,
+		Excused:  s.excused(),
+		Unseen:   out.unseen(),
+		Notes:    append(out.notes(), masters.Notes()...),
+		Folder:   o.Dir,
+		Index:    o.index(),
 		Files: []report.File{
-			{Path: "history.jsonl", What: "every event, a line each"}, {Path: "logs", What: "what masters and clients have logged"},
+			{
+				Path: "history.jsonl",
+				What: "every event, a line each",
+			},
+			{Path: "logs", What: "what masters and clients have logged"},
 		},
 	}))
 }
@@ -189,8 +210,18 @@ func (o Options) index() string {
 // Played returns the outcome's entry in the index of a run.
 func (o Outcome) Played() report.Played {
 	p := report.Played{
-		Name: o.Scenario.Name, Backend: o.Backend, Seed: o.Seed, Folder: o.Dir, Replay: o.Replay, Skipped: o.Skipped, NoVerdict: o.NoVerdict,
-		OnceMore: o.OnceMore, Took: o.Took, Excused: o.Scenario.excused(), Without: o.Without, Faults: o.Faults,
+		Name:      o.Scenario.Name,
+		Backend:   o.Backend,
+		Seed:      o.Seed,
+		Folder:    o.Dir,
+		Replay:    o.Replay,
+		Skipped:   o.Skipped,
+		NoVerdict: o.NoVerdict,
+		OnceMore:  o.OnceMore,
+		Took:      o.Took,
+		Excused:   o.Scenario.excused(),
+		Without:   o.Without,
+		Faults:    o.Faults,
 	}
 	for _, v := range o.Verdicts { // an index that is open for hours need not hold the proofs
 		v.Findings = slices.Clone(v.Findings)

@@ -108,7 +108,8 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		},
 		"seen broken by both": {promise(report.NotPromised), []check.Verdict{violated, model}, ""},
 		"fencing, seen broken by what a register took alone": {
-			scenarios.Promises{scenarios.Fencing: {Promise: report.NotPromised}}, []check.Verdict{held, register},
+			scenarios.Promises{scenarios.Fencing: {Promise: report.NotPromised}},
+			[]check.Verdict{held, register},
 			"fencing is said not to be promised, and was not seen broken",
 		},
 		"what no column promises must hold":    {promise(report.Open), []check.Verdict{residue}, "residue"},

@@ -93,7 +93,8 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 		}
 	}
 	late := slices.ContainsFunc(out.Faults, func(f simulation.Fault) bool {
-		return !f.Breaks && slices.Contains([]simulation.FaultKind{simulation.BlackHole, simulation.CutTo, simulation.CutFrom}, f.Kind)
+		return !f.Breaks &&
+			slices.Contains([]simulation.FaultKind{simulation.BlackHole, simulation.CutTo, simulation.CutFrom}, f.Kind)
 	})
 	out.Proxies = late && seed%2 == 0
 	return out
@@ -188,7 +189,13 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	for _, c := range simulation.Checkers() {
 		v := check.Verdict{Checker: string(c), Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
 		if seen, found := sum.Seen[c]; found {
-			text := fmt.Sprintf("in %d of %d schedules, first seen with seed %d: %s", seen.Schedules, sum.Schedules, seen.Seed, seen.First)
+			text := fmt.Sprintf(
+				"in %d of %d schedules, first seen with seed %d: %s",
+				seen.Schedules,
+				sum.Schedules,
+				seen.Seed,
+				seen.First,
+			)
 			v.Findings = []check.Finding{{Text: strings.ReplaceAll(text, "\n", ";")}}
 		}
 		all = append(all, v)
@@ -234,8 +241,17 @@ func (v Virtual) Text() string {
 	var b strings.Builder
 	sum := v.Summary
 	fmt.Fprintf(&b, "%s in virtual time: %s\n", v.Scenario.Name, v.Scenario.About)
-	fmt.Fprintf(&b, "%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that trust\n",
-		sum.Schedules, v.Seed, sum.Virtual.Round(time.Second), sum.Wall.Round(time.Millisecond), sum.Holds, sum.Commands, sum.LostUpdates)
+	fmt.Fprintf(
+		&b,
+		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that trust\n",
+		sum.Schedules,
+		v.Seed,
+		sum.Virtual.Round(time.Second),
+		sum.Wall.Round(time.Millisecond),
+		sum.Holds,
+		sum.Commands,
+		sum.LostUpdates,
+	)
 	for _, w := range v.Without {
 		fmt.Fprintln(&b, w)
 	}

@@ -65,7 +65,8 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 			defer far.end(j)
 			out, err := s.play(ctx, j, 0)
 			var before []string
-			if err != nil && ctx.Err() == nil && j.Backend != backend.Given { // given masters may have failed on their own: no second try
+			if err != nil && ctx.Err() == nil &&
+				j.Backend != backend.Given { // given masters may have failed on their own: no second try
 				s.Say("%s: no verdict: %v; once more", j.Name(), err)
 				before = out.despite()
 				why := fmt.Sprintf("%v; folder: %s", err, out.Dir)

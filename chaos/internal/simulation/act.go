@@ -91,7 +91,13 @@ func (w *worker) inner(outer *holding) *holding {
 	}
 	h := w.take(want, patient{most: patience})
 	if h == nil && w.thawed(w.host.Name()) == 0 && w.now() < outer.until() && outer.lock.Context().Err() == nil {
-		w.problem(ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer", want.Names[0], want.Owner)
+		w.problem(
+			ByLiveness,
+			w.who,
+			"%s was refused to %s though the owner holds it and all masters answer",
+			want.Names[0],
+			want.Owner,
+		)
 	}
 	return h
 }

@@ -23,7 +23,17 @@ const (
 
 // Checkers returns all of them.
 func Checkers() []Checker {
-	return []Checker{ByExclusion, ByFencing, ByRegister, ByLossNotified, ByLiveness, ByResidue, ByContract, ByLoad, ByHarness}
+	return []Checker{
+		ByExclusion,
+		ByFencing,
+		ByRegister,
+		ByLossNotified,
+		ByLiveness,
+		ByResidue,
+		ByContract,
+		ByLoad,
+		ByHarness,
+	}
 }
 
 // Problem is something that must not be, other than two holds that break a rule.

@@ -62,7 +62,8 @@ func (l labels) acquires(e simnet.Event) bool {
 func (l labels) reenters(e simnet.Event) (name, owner, token string) {
 	const kind = 6 // behind the script and three keys
 	what := l.of(e)
-	if len(e.Args) < kind+2 || e.Args[kind] != "reentrant" || !(strings.HasPrefix(what, "Acquires") || strings.HasPrefix(what, "Raises")) {
+	if len(e.Args) < kind+2 || e.Args[kind] != "reentrant" ||
+		!(strings.HasPrefix(what, "Acquires") || strings.HasPrefix(what, "Raises")) {
 		return "", "", ""
 	}
 	token = e.Args[kind+1]
@@ -80,7 +81,12 @@ func (l labels) describe(e simnet.Event) string {
 	if what := l.of(e); what != "" {
 		args = slices.Concat([]string{"<" + what + ">"}, args[min(3, len(args)):])
 	}
-	text := fmt.Sprintf("%s: %s -> %s", e.Host, strings.Join(args, " "), strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "))
+	text := fmt.Sprintf(
+		"%s: %s -> %s",
+		e.Host,
+		strings.Join(args, " "),
+		strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "),
+	)
 	text = random.ReplaceAllString(text, "$1…")
 	if len(text) > 240 {
 		text = text[:240] + "…"

@@ -49,8 +49,12 @@ const busy = 1000
 
 func newHistory() *history {
 	return &history{
-		start: time.Now(), thaws: make(map[string]time.Duration), asked: make(map[asker]int), hectic: make(chan struct{}), labels: make(labels),
-		busy: busy,
+		start:  time.Now(),
+		thaws:  make(map[string]time.Duration),
+		asked:  make(map[asker]int),
+		hectic: make(chan struct{}),
+		labels: make(labels),
+		busy:   busy,
 	}
 }
 
@@ -67,7 +71,10 @@ func (h *history) problem(by Checker, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problems = append(h.problems, Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}})
+	h.problems = append(
+		h.problems,
+		Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}},
+	)
 }
 
 // thaw notes that a client thaws.
@@ -110,7 +117,13 @@ func (h *history) command(e simnet.Event) {
 	}
 	who := asker{e.Host, e.Master}
 	if h.asked[who]++; h.asked[who] == h.busy {
-		h.problems = append(h.problems, Problem{By: ByLoad, Entry: Entry{At: h.now(), Where: who.String(), Text: fmt.Sprintf("asked %d times within a second", h.busy)}})
+		h.problems = append(
+			h.problems,
+			Problem{
+				By:    ByLoad,
+				Entry: Entry{At: h.now(), Where: who.String(), Text: fmt.Sprintf("asked %d times within a second", h.busy)},
+			},
+		)
 		select {
 		case <-h.hectic:
 		default:

@@ -41,7 +41,10 @@ func (r *Result) judge(waits []Wait) {
 func (r *Result) alive() {
 	for _, h := range r.Holds {
 		client := r.Schedule.clientOf(h.Who)
-		dead := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool { return f.Client == client && f.death(r.Schedule) })
+		dead := slices.ContainsFunc(
+			r.Schedule.Faults,
+			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
+		)
 		if h.Lost && !dead && h.Keepalive {
 			r.Problems = append(r.Problems, Problem{By: ByLiveness, Entry: Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf(
 				"lost %q in spite of its keepalive, though all masters answer (%s)", h.Name, h.End)}})
@@ -166,22 +169,25 @@ func (r *Result) carriedOn(v Violation) bool {
 			v.First.Asked <= f.At && f.At <= v.Second.From
 	})
 	return lost && v.First.owned(v.Second) && slices.ContainsFunc(r.Holds, func(h Hold) bool {
-		return h.Name == v.First.Name && h.owned(v.First) && h.Fence == v.Second.Fence && h.From <= v.First.From && h.To >= v.First.To
+		return h.Name == v.First.Name && h.owned(v.First) && h.Fence == v.Second.Fence && h.From <= v.First.From &&
+			h.To >= v.First.To
 	})
 }
 
 // cameBack: the first is a reader that got in beside an owner, whose token readers share, and the second is that
 // owner's. That takes masters that forget.
 func (r *Result) cameBack(v Violation) bool {
-	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence && slices.ContainsFunc(r.Holds, func(h Hold) bool {
-		return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
-	})
+	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence &&
+		slices.ContainsFunc(r.Holds, func(h Hold) bool {
+			return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
+		})
 }
 
 // tookOver: the second has the token of a hold that it stands beside, which was asked for before the first was there.
 // Where counters are lost, a token is as old as the question for it.
 func (r *Result) tookOver(v Violation) bool {
 	return r.Schedule.forgets() && slices.ContainsFunc(r.Holds, func(h Hold) bool {
-		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From && h.Asked < v.First.From
+		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From &&
+			h.Asked < v.First.From
 	})
 }

@@ -23,7 +23,12 @@ type microScenario struct {
 }
 
 // microScenarios come after the profiles: a seed draws one of both.
-var microScenarios = slices.Concat(microScenariosOfWaiting, microScenariosOfTurns, microScenariosOfMasters, microScenariosOfHolding)
+var microScenarios = slices.Concat(
+	microScenariosOfWaiting,
+	microScenariosOfTurns,
+	microScenariosOfMasters,
+	microScenariosOfHolding,
+)
 
 func microScenarioOf(s Schedule) *microScenario {
 	if i := slices.IndexFunc(microScenarios, func(d microScenario) bool { return d.name == s.Profile }); i >= 0 {

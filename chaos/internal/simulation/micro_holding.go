@@ -42,8 +42,15 @@ func (e *env) frozenThrough() {
 		}
 		time.Sleep(2 * time.Millisecond)
 		if later := h.until(); err == nil || h.lock.Context().Err() == nil || later > until+time.Microsecond {
-			e.problem(ByLossNotified, w.who, "%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
-				h.want.Names, stamp(later), stamp(until), err)
+			e.problem(
+				ByLossNotified,
+				w.who,
+				"%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
+				h.want.Names,
+				stamp(later),
+				stamp(until),
+				err,
+			)
 		}
 		h.believe("over")
 		h.stop()
@@ -157,7 +164,8 @@ func (e *env) attached() {
 	}
 	a.sure()
 	released := e.now()
-	if next := <-waited; next == nil || next.from < released-time.Millisecond || next.from-released > 3*third.client.Timeout {
+	if next := <-waited; next == nil || next.from < released-time.Millisecond ||
+		next.from-released > 3*third.client.Timeout {
 		e.problem(ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
 			name, stamp(released), next != nil)
 	} else {

@@ -183,7 +183,11 @@ func (e *env) youngMasters() {
 			other := e.worker(1 + i)
 			all = append(all, func() {
 				other.pause(context.Background(), within(other.rng, time.Second))
-				h := other.must(e.want(Mutex), e.schedule.Window+holder.client.TTL+4*time.Second, "the holder is gone, and the window past")
+				h := other.must(
+					e.want(Mutex),
+					e.schedule.Window+holder.client.TTL+4*time.Second,
+					"the holder is gone, and the window past",
+				)
 				if h != nil {
 					other.pause(context.Background(), 20*time.Millisecond) // so that it is seen beside the holder
 					h.sure()

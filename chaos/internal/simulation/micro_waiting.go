@@ -243,14 +243,18 @@ var trouble = []struct {
 	begin, end func(m *simnet.Master, name string)
 }{
 	{"no trouble", func(*simnet.Master, string) {}, func(*simnet.Master, string) {}},
-	{"a stale key",
+	{
+		"a stale key",
 		func(m *simnet.Master, name string) { m.Set(name, "somebody", time.Hour) },
-		func(m *simnet.Master, name string) { m.Redis().Del(name) }},
+		func(m *simnet.Master, name string) { m.Redis().Del(name) },
+	},
 	{"a frozen master", func(m *simnet.Master, _ string) { m.Freeze() }, func(m *simnet.Master, _ string) { m.Thaw() }},
 	{"a dead master", func(m *simnet.Master, _ string) { m.Stop() }, func(m *simnet.Master, _ string) { m.Start() }},
-	{"a master in a black hole",
+	{
+		"a master in a black hole",
 		func(m *simnet.Master, _ string) { m.BlackHole() },
-		func(m *simnet.Master, _ string) { m.Link.Heal() }},
+		func(m *simnet.Master, _ string) { m.Link.Heal() },
+	},
 }
 
 // news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt,

@@ -20,12 +20,16 @@ func Order(holds []Hold, lasting bool) []Violation {
 		for n, second := range group {
 			var worst *Hold
 			for i, first := range group {
-				if i != n && first.before(second, lasting) && first.outranks(second, lasting) && (worst == nil || first.Fence > worst.Fence) {
+				if i != n && first.before(second, lasting) && first.outranks(second, lasting) &&
+					(worst == nil || first.Fence > worst.Fence) {
 					worst = &group[i]
 				}
 			}
 			if worst != nil {
-				found = append(found, Violation{Rule: "fencing tokens out of order", First: *worst, Second: second, From: worst.From, To: second.From})
+				found = append(
+					found,
+					Violation{Rule: "fencing tokens out of order", First: *worst, Second: second, From: worst.From, To: second.From},
+				)
 			}
 		}
 	}
@@ -72,7 +76,11 @@ func Sharing(holds []Hold, excused func(first, second Hold) bool) []Violation {
 				beside := first.owned(second) && first.From <= second.Asked && second.From < min(first.To, second.To)
 				if beside && first.Fence != second.Fence && !excused(first, second) {
 					found = append(found, Violation{
-						Rule: "two fencing tokens of one owner", First: first, Second: second, From: second.From, To: min(first.To, second.To),
+						Rule:   "two fencing tokens of one owner",
+						First:  first,
+						Second: second,
+						From:   second.From,
+						To:     min(first.To, second.To),
 					})
 				}
 			}

@@ -64,8 +64,15 @@ func (w *worker) put(g Group, h *holding, seen int) {
 		return
 	case c.value == seen:
 	case g.Register == Checking:
-		w.problem(ByRegister, w.who, "wrote %d over %d in the register of %q that checks tokens, with token %d: an update is lost",
-			seen+1, c.value, h.want.Names[0], fence)
+		w.problem(
+			ByRegister,
+			w.who,
+			"wrote %d over %d in the register of %q that checks tokens, with token %d: an update is lost",
+			seen+1,
+			c.value,
+			h.want.Names[0],
+			fence,
+		)
 	default:
 		r.lost++
 	}

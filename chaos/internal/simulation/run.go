@@ -215,7 +215,8 @@ func (r *run) residue(when string) {
 					r.problem(ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
 				}
 			case strings.HasPrefix(key, intents) && !r.schedule.quiet() && left <= r.schedule.intentLife()*101/100:
-			case r.schedule.jumps() && left > 0: // what was over, and is not released then, is there again when the clock goes back
+				// What was over, and is not released then, is there again when the clock goes back.
+			case r.schedule.jumps() && left > 0:
 			default:
 				r.problem(ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
 			}

@@ -42,7 +42,10 @@ func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	for c := 1; c < len(s.Clients); c += 2 {
 		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
 		for m := range s.Masters {
-			all = append(all, Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)})
+			all = append(
+				all,
+				Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)},
+			)
 		}
 	}
 	return all
@@ -139,7 +142,13 @@ func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
 // farTwin at times cuts the first client off from the master that it has under one address.
 func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
-		f := Fault{Kind: []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)], Master: 1, Client: 0, At: at, Until: at + within(r, 3*time.Second)}
+		f := Fault{
+			Kind:   []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)],
+			Master: 1,
+			Client: 0,
+			At:     at,
+			Until:  at + within(r, 3*time.Second),
+		}
 		all = append(all, f)
 		at = f.Until
 	}

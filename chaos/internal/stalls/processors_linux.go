@@ -53,7 +53,9 @@ func (d *detector) processor(cpu int, begun func()) {
 		default:
 		}
 		if late := now - last - processorTick; late > away {
-			d.history.Write(history.Event{T: now, Kind: history.Starved, Client: d.client, Life: d.life, Processor: cpu, Stall: late})
+			d.history.Write(
+				history.Event{T: now, Kind: history.Starved, Client: d.client, Life: d.life, Processor: cpu, Stall: late},
+			)
 		}
 		last = now
 	}

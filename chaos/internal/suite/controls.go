@@ -50,7 +50,11 @@ func (c *command) onlyControls(ctx context.Context) (bool, error) {
 }
 
 // catchOnMasters runs controls on real masters, and enters the results into the index.
-func (c *command) catchOnMasters(ctx context.Context, locks []controls.Control, enter func([]report.Control)) (bool, error) {
+func (c *command) catchOnMasters(
+	ctx context.Context,
+	locks []controls.Control,
+	enter func([]report.Control),
+) (bool, error) {
 	if len(locks) == 0 {
 		return true, nil
 	}
@@ -96,11 +100,26 @@ func (c *command) catchInSimulation(ctx context.Context, all []simulation.Contro
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
 func (c *command) reportControl(one report.Control, where string) bool {
 	if one.Caught {
-		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n", one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
+		fmt.Fprintf(
+			c.out,
+			"control %-38s caught by %s after %v: %s\n",
+			one.Lock,
+			one.Checker,
+			one.After.Round(time.Second/10),
+			one.Text,
+		)
 		return true
 	}
 	c.wrong = true
-	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n", one.Lock, one.Checker, one.Text, one.Replay, where)
+	fmt.Fprintf(
+		c.out,
+		"control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
+		one.Lock,
+		one.Checker,
+		one.Text,
+		one.Replay,
+		where,
+	)
 	return false
 }
 
@@ -136,7 +155,16 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(c.out, "%-46s %d schedules in %v: %v of virtual time, %d holds, %d commands, %d violations\n", "simulation, from seed "+fmt.Sprint(c.flags.seed),
-		sum.Schedules, sum.Wall.Round(time.Second), sum.Virtual.Round(time.Second), sum.Holds, sum.Commands, len(sum.Found))
+	fmt.Fprintf(
+		c.out,
+		"%-46s %d schedules in %v: %v of virtual time, %d holds, %d commands, %d violations\n",
+		"simulation, from seed "+fmt.Sprint(c.flags.seed),
+		sum.Schedules,
+		sum.Wall.Round(time.Second),
+		sum.Virtual.Round(time.Second),
+		sum.Holds,
+		sum.Commands,
+		len(sum.Found),
+	)
 	return len(sum.Found) == 0, nil
 }

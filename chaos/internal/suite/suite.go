@@ -129,7 +129,12 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 func (c *command) options() (scenarios.Options, error) {
 	runner, err := processes()
 	return scenarios.Options{
-		Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile), Say: c.say, Runner: runner,
+		Masters: c.flags.masters,
+		Seed:    c.flags.seed,
+		Dir:     c.dir,
+		Index:   filepath.Join(c.dir, report.IndexFile),
+		Say:     c.say,
+		Runner:  runner,
 	}, err
 }
 

@@ -75,7 +75,9 @@ func (c *Containers) Start(name, dir string, log *os.File) (Running, error) {
 // CanFreeze returns nil, or why containers cannot be stopped here.
 func (c *Containers) CanFreeze() error {
 	if runtime.GOOS != "linux" {
-		return errors.New("containers of clients share the network and the clock of a Linux machine, and this is " + runtime.GOOS)
+		return errors.New(
+			"containers of clients share the network and the clock of a Linux machine, and this is " + runtime.GOOS,
+		)
 	}
 	_, err := exec.LookPath("docker")
 	return err
@@ -105,7 +107,8 @@ func (c *container) Thaw() error { return docker("kill", "--signal", "CONT", c.n
 
 // gone reports whether the error of a docker command says that the container does not run.
 func gone(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "No such container") || strings.Contains(err.Error(), "is not running"))
+	return err != nil &&
+		(strings.Contains(err.Error(), "No such container") || strings.Contains(err.Error(), "is not running"))
 }
 
 func docker(args ...string) error {

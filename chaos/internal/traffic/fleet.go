@@ -97,7 +97,8 @@ func (f *Fleet) launch(client int, c Config) (*proc, error) {
 			if !p.began { // it could not begin: there was no lock yet
 				kind = history.Broken
 			}
-			err := fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name()) //nolint:errorlint // it may be nil
+			//nolint:errorlint // p.err may be nil
+			err := fmt.Errorf("client %s.%d ended by itself: %v; see %s", p.name, life, p.err, stderr.Name())
 			f.log(p, kind, err)
 		}
 	}()

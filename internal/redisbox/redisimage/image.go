@@ -89,7 +89,12 @@ func HasClock(ctx context.Context, image string) error {
 	case found.Config != nil && found.Config.Labels[clockLabel] == "true":
 		return nil
 	case image != Local:
-		return fmt.Errorf("the image %s has no library for a clock of its own: %s, made here, has it (%s=%[2]s)", image, Local, Env)
+		return fmt.Errorf(
+			"the image %s has no library for a clock of its own: %s, made here, has it (%s=%[2]s)",
+			image,
+			Local,
+			Env,
+		)
 	default:
 		return fmt.Errorf("the image %s was made on a machine without gcc, so its clock cannot be moved: install gcc and "+
 			"libc6-dev, remove the image, make it again", image)
