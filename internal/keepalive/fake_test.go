@@ -1,6 +1,7 @@
 package keepalive_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,8 +24,8 @@ type fakeLock struct {
 	entry    keepalive.Entry
 	ttl      time.Duration
 	until    time.Time
-	fixed    bool // no keepalive, or at its maximum hold
-	suspends time.Duration
+	fixed    bool                  // no keepalive, or at its maximum hold
+	suspends atomic.Int64          // a time.Duration that Wake takes off until
 	result   func(*fakeLock) error // of an extension; nil: the extension does not end
 
 	renewed []time.Time
@@ -35,7 +36,7 @@ type fakeLock struct {
 func (l *fakeLock) TTL() time.Duration { return l.ttl }
 func (l *fakeLock) Renewable() bool    { return !l.fixed }
 func (l *fakeLock) Until() time.Time   { return l.until }
-func (l *fakeLock) Wake()              { l.until, l.suspends = l.until.Add(-l.suspends), 0 }
+func (l *fakeLock) Wake()              { l.until = l.until.Add(-time.Duration(l.suspends.Swap(0))) }
 func (l *fakeLock) ExpiresWithin(lead time.Duration) bool {
 	return !time.Now().Before(l.until.Add(-lead))
 }
@@ -75,7 +76,7 @@ func added(t testing.TB, s *keepalive.Schedule, result func(*fakeLock) error) *f
 // suspender is a clock that reports suspensions.
 type suspender struct {
 	clock.Clock
-	total time.Duration
+	total atomic.Int64 // a time.Duration
 }
 
-func (s *suspender) Suspended() time.Duration { return s.total }
+func (s *suspender) Suspended() time.Duration { return time.Duration(s.total.Load()) }

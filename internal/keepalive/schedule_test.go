@@ -23,6 +23,12 @@ func inBubble(t *testing.T, test func(t *testing.T, s *keepalive.Schedule)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newSchedule(t, noSuspender{clock.System}, nil)) })
 }
 
+// sleep sleeps, and then waits until no other goroutine of the bubble runs.
+func sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // noSuspender hides that a clock is a Suspender.
 type noSuspender struct{ clock.Clock }
 
@@ -36,7 +42,7 @@ func TestALockIsRenewedEveryThirdOfItsTTL(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		last := time.Now()
 		l := added(t, s, extends)
-		time.Sleep(10 * ttl)
+		sleep(10 * ttl)
 		assert.InDelta(t, 30, len(l.renewed), 3)
 		for _, at := range l.renewed {
 			assertAbout(t, last, at, ttl/3)
@@ -54,7 +60,7 @@ func TestTheRenewalsOfLocksAreSpread(t *testing.T) {
 		for range 1000 {
 			locks = append(locks, added(t, s, extends))
 		}
-		time.Sleep(ttl / 2)
+		sleep(ttl / 2)
 		for _, l := range locks {
 			require.Len(t, l.renewed, 1)
 			times[l.renewed[0]] = true
@@ -68,7 +74,7 @@ func TestAFailedRenewalIsRepeatedSooner(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		last := time.Now()
 		l := added(t, s, func(*fakeLock) error { return errTest })
-		time.Sleep(ttl / 2)
+		sleep(ttl / 2)
 		require.GreaterOrEqual(t, len(l.renewed), 2)
 		assertAbout(t, last, l.renewed[0], ttl/3)
 		assertAbout(t, l.renewed[0], l.renewed[1], ttl/12)
@@ -80,7 +86,7 @@ func TestALockThatEndsSoonIsRenewedInTime(t *testing.T) {
 		began := time.Now()
 		l := &fakeLock{schedule: s, ttl: ttl, until: began.Add(ttl / 10), result: extends}
 		require.True(t, s.Add(&l.entry, l))
-		time.Sleep(ttl / 10)
+		sleep(ttl / 10)
 		require.NotEmpty(t, l.renewed)
 		assertAbout(t, began, l.renewed[0], ttl/20)
 	})
@@ -89,7 +95,7 @@ func TestALockThatEndsSoonIsRenewedInTime(t *testing.T) {
 func TestARenewalInProgressIsNotRepeated(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		l := added(t, s, nil)
-		time.Sleep(ttl)
+		sleep(ttl)
 		assert.Len(t, l.renewed, 1)
 		assert.Len(t, l.expired, 1)
 	})
@@ -102,11 +108,11 @@ func TestALockExpiresBeforeItsUntil(t *testing.T) {
 				l := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl), fixed: fixed}
 				l.result = func(*fakeLock) error { return errTest }
 				require.True(t, s.Add(&l.entry, l))
-				time.Sleep(2 * ttl)
+				sleep(2 * ttl)
 				assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
 				assert.Equal(t, fixed, len(l.renewed) == 0)
 				s.Renewed(&l.entry, nil)
-				time.Sleep(ttl)
+				sleep(ttl)
 				assert.Len(t, l.expired, 1, "a renewal that ends later changes nothing")
 			})
 		})
@@ -119,7 +125,7 @@ func TestALockThatBecomesFixedIsNotRenewed(t *testing.T) {
 			l.fixed = true
 			return extends(l)
 		})
-		time.Sleep(2 * ttl)
+		sleep(2 * ttl)
 		assert.Len(t, l.renewed, 1)
 		assert.Equal(t, []time.Time{l.until.Add(-lead)}, l.expired)
 	})
@@ -132,7 +138,7 @@ func TestARemovedLockIsNeitherRenewedNorExpired(t *testing.T) {
 		s.Remove(&removed.entry)
 		s.Remove(&never.entry)
 		s.Renewed(&removed.entry, nil)
-		time.Sleep(2 * ttl)
+		sleep(2 * ttl)
 		assert.Empty(t, removed.renewed)
 		assert.Empty(t, removed.expired)
 		assert.NotEmpty(t, scheduled.renewed)
@@ -145,7 +151,7 @@ func TestALingeringLockIsClearedAtItsUntil(t *testing.T) {
 		s.Remove(&l.entry)
 		require.True(t, s.Linger(&l.entry))
 		s.Renewed(&l.entry, nil)
-		time.Sleep(2 * ttl)
+		sleep(2 * ttl)
 		assert.Equal(t, []time.Time{l.until}, l.cleared)
 		assert.Empty(t, l.renewed)
 		assert.Empty(t, l.expired)
@@ -159,7 +165,7 @@ func TestALingeringLockThatIsRemovedIsNotCleared(t *testing.T) {
 		s.Remove(&l.entry)
 		require.True(t, s.Linger(&l.entry))
 		s.Remove(&l.entry)
-		time.Sleep(2 * ttl)
+		sleep(2 * ttl)
 		assert.Empty(t, l.cleared)
 	})
 }
@@ -177,7 +183,7 @@ func TestCloseReturnsAllLocks(t *testing.T) {
 		assert.False(t, s.Linger(&removed.entry))
 		s.Remove(&held.entry)
 		s.Renewed(&held.entry, nil)
-		time.Sleep(2 * ttl)
+		sleep(2 * ttl)
 		assert.Empty(t, held.renewed)
 		assert.Empty(t, lingering.cleared)
 	})
@@ -208,13 +214,14 @@ func TestASuspensionMovesDueTimesEarlier(t *testing.T) {
 				require.True(t, s.Add(&lost.entry, lost))
 				s.Remove(&lost.entry)
 				require.True(t, s.Linger(&lost.entry))
-				time.Sleep(time.Second / 2)
+				sleep(time.Second / 2)
 
-				c.total = tt.suspended
-				held.suspends, lost.suspends = c.total, c.total
-				time.Sleep(time.Second)
+				c.total.Store(int64(tt.suspended))
+				held.suspends.Store(int64(tt.suspended))
+				lost.suspends.Store(int64(tt.suspended))
+				sleep(time.Second)
 				assert.Equal(t, !tt.renewed, len(held.expired) == 1, "noticed within a second")
-				time.Sleep(time.Minute / 2)
+				sleep(time.Minute / 2)
 				assert.Equal(t, tt.renewed, len(held.renewed) == 1)
 				assert.Empty(t, lost.cleared, "its Until does not move")
 			})

@@ -51,7 +51,7 @@ func (c *crashPoint) freezeAt(point string) {
 	if c.reached(point) {
 		self, err := os.FindProcess(os.Getpid())
 		if err == nil {
-			err = freeze(self)
+			err = signalStop(self)
 		}
 		if err != nil {
 			panic("traffic: the client cannot freeze itself: " + err.Error())

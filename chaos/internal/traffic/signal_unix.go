@@ -13,11 +13,14 @@ func canFreeze() error { return nil }
 // freeze stops the process and, where the system shows it, returns only once every thread has stopped: the kernel
 // delivers the signal after the call that sends it has returned.
 func freeze(p *os.Process) error {
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
+	if err := signalStop(p); err != nil {
 		return err
 	}
 	return waitStopped(p.Pid)
 }
+
+// signalStop asks the kernel to stop the process. A process that stops itself cannot wait for that.
+func signalStop(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
 
 func thaw(p *os.Process) error { return p.Signal(syscall.SIGCONT) }
 
