@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// acts are what a worker does with each kind of lock that it got.
+// acts maps each kind of lock to what a worker does while it holds one.
 var acts = map[Kind]func(*worker, *holding){
 	Mutex:     (*worker).sit,
 	Several:   (*worker).sit,
@@ -14,7 +14,7 @@ var acts = map[Kind]func(*worker, *holding){
 	Reentrant: (*worker).reenter,
 }
 
-// draw settles what to ask for.
+// draw chooses the next lock to ask for.
 func (w *worker) draw() Want {
 	names := w.schedule.Names
 	if w.schedule.Move > 0 {
@@ -38,18 +38,18 @@ func (w *worker) draw() Want {
 			want.Names = append(want.Names, names[i])
 		}
 	case Reentrant:
-		want.Owner = []string{"owner1", "owner2"}[w.rng.IntN(2)] // the same at every client
+		want.Owner = []string{"owner1", "owner2"}[w.rng.IntN(2)] // all clients use the same owners
 	}
 	return want
 }
 
-// sit holds, and unlocks.
+// sit holds the lock, then unlocks it.
 func (w *worker) sit(h *holding) {
 	w.stay(h, w.meant())
 	h.end()
 }
 
-// write downgrades at times.
+// write holds a writer's lock and downgrades it in half of the cases.
 func (w *worker) write(h *holding) {
 	meant := w.meant()
 	if w.rng.IntN(2) == 0 {
@@ -61,7 +61,7 @@ func (w *worker) write(h *holding) {
 	h.end()
 }
 
-// reenter locks again while it holds, and unlocks in whatever order.
+// reenter takes up to two nested holds for the owner of outer, and unlocks all holds in random order.
 func (w *worker) reenter(outer *holding) {
 	holds := []*holding{outer}
 	w.stay(outer, w.meant())
@@ -81,7 +81,8 @@ func (w *worker) reenter(outer *holding) {
 	}
 }
 
-// inner takes another hold of the owner's. It never stands behind a stranger.
+// inner takes a nested hold for the owner of outer. Other owners cannot make it wait, so it must succeed in a quiet
+// schedule for as long as outer is valid.
 func (w *worker) inner(outer *holding) *holding {
 	want := outer.want
 	want.Fencing = w.rng.Float64() < w.schedule.Fencing
@@ -114,11 +115,11 @@ func (w *worker) meant() time.Duration {
 	return 0
 }
 
-// stay holds for as long as was meant, and extends in between at times.
+// stay holds the lock for the duration meant. Sometimes it extends the lock halfway.
 func (w *worker) stay(h *holding, meant time.Duration) {
 	ctx := h.lock.Context()
 	if !w.client.Greedy && w.rng.IntN(4) == 0 {
-		ctx = context.Background() // one that does not look
+		ctx = context.Background() // ignores the loss of the lock
 	}
 	if !w.client.Greedy && meant > 10*time.Millisecond && w.rng.IntN(3) == 0 {
 		w.pause(ctx, meant/2)

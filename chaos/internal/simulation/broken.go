@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// Broken opens the lock of this module, broken from outside.
+// Broken opens this module's lock and breaks it from outside.
 func Broken(lock broken.Lock) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
 		wrapping := lock.Wrap()
@@ -19,7 +19,7 @@ func Broken(lock broken.Lock) Open {
 	}
 }
 
-// brokenProduct is a product that is broken from outside.
+// brokenProduct is a product whose locks are broken from outside.
 type brokenProduct struct {
 	*product
 	wrapping *broken.Wrapping

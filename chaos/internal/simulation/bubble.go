@@ -7,15 +7,15 @@ import (
 	"testing/synctest"
 )
 
-// InBubble runs a schedule in a bubble of its own, in any program: package synctest wants a testing.T, and is content
-// with one that belongs to no test. What the world has to complain about is a problem of the Result.
+// InBubble runs a schedule in its own synctest bubble, in any program. Package synctest requires a testing.T; a zero T
+// suffices. Failures that the simulated network reports become problems of the Result.
 func InBubble(s Schedule, open Open) (r *Result) {
 	w := &witness{}
 	ended := make(chan struct{})
-	go func() { // of its own, since a T may end its goroutine
+	go func() { // a T may end its goroutine
 		defer close(ended)
 		defer func() {
-			if p := recover(); p != nil { // a deadlock, above all
+			if p := recover(); p != nil { // most likely a deadlock
 				r = &Result{Schedule: s}
 				w.Errorf("panic: %v", p)
 			}
@@ -32,7 +32,7 @@ func InBubble(s Schedule, open Open) (r *Result) {
 	return r
 }
 
-// witness is a T that takes note of what fails.
+// witness is a testing.T that records failures.
 type witness struct {
 	*testing.T
 	mu   sync.Mutex

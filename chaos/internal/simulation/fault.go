@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// FaultKind is what a fault does.
+// FaultKind says what a fault does.
 type FaultKind string
 
-// The faults of servers, and of a client: Freeze.
+// The faults of servers. Freeze is also a fault of clients.
 const (
 	Freeze      FaultKind = "frozen"
 	Crash       FaultKind = "crashed, empty when it restarts"
@@ -21,7 +21,7 @@ const (
 	Wipe        FaultKind = "forgot everything, without a restart"
 )
 
-// Further faults of servers, which only scenarios have.
+// Further faults of servers, used only by scenarios.
 const (
 	CrashKept   FaultKind = "crashed, with all that it had when it restarts"
 	CrashTail   FaultKind = "crashed, without its last second when it restarts"
@@ -32,11 +32,11 @@ const (
 	ResetWrites FaultKind = "resetting connections at their first command"
 )
 
-// Kill ends a client's process at a Moment, or at once. Another life of the client begins at the end of the fault.
+// Kill ends a client's process, at once or at a Moment. The client gets a new life when the fault ends.
 const Kill FaultKind = "killed"
 
-// Jump sets a clock: of a master by which its keys expire, of a client its time of day. Pace makes one run at Rate, and
-// in the end as it ran before, from what it shows then.
+// Jump sets a clock: the one by which a master's keys expire, or a client's time of day. Pace makes a clock run at
+// Rate. Afterwards the clock runs at its old rate, from the time that it shows then.
 const (
 	Jump FaultKind = "clock set"
 	Pace FaultKind = "clock running"
@@ -50,34 +50,36 @@ const (
 	Delay     FaultKind = "slow"
 	Loss      FaultKind = "losing segments"
 	Reset     FaultKind = "connections reset"
-	Trickle   FaultKind = "trickling" // only scenarios have it
+	Trickle   FaultKind = "trickling" // used only by scenarios
 )
 
-// Fault befalls a master, a client, or the path between the two, from At until Until after the beginning of the run.
+// Fault is one harm to a master, a client, or the path between the two. It lasts from At to Until, counted from the
+// start of the run.
 type Fault struct {
 	Kind           FaultKind
-	Name           string // what a scenario calls it
+	Name           string // its name in the scenario
 	At, Until      time.Duration
-	Master, Client int // -1: none
+	Master, Client int // -1 for none
 	Delay, Jitter  time.Duration
 	Loss           float64
 	Reply          string
-	Step           time.Duration // of a Jump
-	// Back: a Delay befalls the answers only.
+	Step           time.Duration // how far a Jump sets the clock
+	// Back restricts a Delay to the replies.
 	Back bool
-	// Breaks: what a path did not let through is lost with its connections when it is open again. Else it arrives late.
+	// Breaks says that what a path has held back is lost, with its connections, when the path opens again. Otherwise it
+	// arrives late.
 	Breaks bool
-	// Every is how soon it happens again, until Until; 0: it happens once.
+	// Every is the period with which the fault repeats until Until. 0 means that it happens once.
 	Every time.Duration
-	// Rate is that of Pace.
+	// Rate is the rate at which Pace makes a clock run.
 	Rate float64
-	// Peer is whom a master follows.
+	// Peer is the master that a replica follows.
 	Peer int
-	// Moment is when it befalls a client: the next such moment after At. "" is at once.
+	// Moment delays a fault of a client to its first such moment after At. "" means at once.
 	Moment Moment
 }
 
-// split sorts kinds into those of servers and those of paths: a master can suffer one of each at once.
+// split sorts kinds into those of servers and those of paths. A master can suffer one of each at the same time.
 func split(kinds []FaultKind) (server, path []FaultKind) {
 	for _, k := range kinds {
 		switch k {
@@ -98,31 +100,32 @@ var replies = []string{
 	"NOPERM this user has no permissions to run the command",
 }
 
-// writes are the commands that such an answer concerns.
+// writes are the commands to which a Reply fault applies.
 var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "ZADD", "ZREM", "PEXPIREAT"}
 
-// What a master refuses that is out of memory, and what a replica does: of the commands that the scripts send.
+// takeMemory are the scripts' commands that a master refuses when it is out of memory, change those that a replica
+// refuses.
 var (
 	takeMemory = []string{"SET", "ZADD"}
 	change     = []string{"SET", "DEL", "PEXPIRE", "PEXPIREAT", "ZADD", "ZREM", "ZREMRANGEBYSCORE"}
 )
 
-// What a trickling path passes on at a time: see package proxy.
+// A trickling path passes on pieces of so many bytes, with a gap after each, as in package proxy.
 const (
 	piecesUp, gapUp     = 16, 2 * time.Millisecond
 	piecesDown, gapDown = 4, 5 * time.Millisecond
 )
 
-// tail is what a CrashTail loses.
+// tail is how much of its latest history a CrashTail loses.
 const tail = time.Second
 
-// What the keys begin with in which the masters count fencing tokens, and those with the intents of waiting writers.
+// counters and intents are the prefixes of the keys with the fence counters and with the intents of waiting writers.
 const (
 	counters = "redlock:fence:"
 	intents  = "redlock:intents:"
 )
 
-// draw settles how long and how bad the fault is.
+// draw chooses how long the fault lasts and how severe it is.
 func (f *Fault) draw(r *rand.Rand, ttl time.Duration, mild bool) {
 	f.Until = f.At + within(r, ttl)
 	switch f.Kind {
@@ -189,14 +192,14 @@ func (f Fault) String() string {
 	return text
 }
 
-// harmless: a client's time of day is set, on which nothing may depend but the least fencing token, or its clock runs
-// at another rate, for which the lock has a budget.
+// harmless reports whether the fault only affects a client's clock. A change of the time of day may influence nothing
+// but the smallest fencing token. For a different rate the lock has a drift budget.
 func (f Fault) harmless() bool { return (f.Kind == Jump || f.Kind == Pace) && f.Client >= 0 }
 
-// death: a client stops for good.
+// death reports whether the fault stops a client for good.
 func (f Fault) death(s Schedule) bool { return f.Kind == Freeze && f.Client >= 0 && f.Until >= s.Storm }
 
-// where names what the fault befalls.
+// where returns a name for what the fault harms.
 func (f Fault) where() string {
 	switch {
 	case f.Client < 0:

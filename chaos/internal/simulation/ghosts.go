@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// ghostTTL is that of the locks taken behind frozen masters, ghostFreeze how long these are frozen: a client might
-	// take its key for expired. See package scenarios.
+	// ghostTTL is the TTL of the locks that are acquired while masters are frozen. The masters stay frozen for
+	// ghostFreeze, long enough for a client to assume that its key has expired. Package scenarios does the same on real
+	// masters.
 	ghostTTL    = 4 * time.Second
 	ghostFreeze = ghostTTL + time.Second
 	ghostsEach  = 3
 	refusals    = time.Second
 )
 
-// ghosts has locks taken and released behind the back of masters that are frozen, and others refused behind that of a
-// majority, and thaws them. What was placed there must be gone soon.
+// ghosts freezes a minority of the masters while every client acquires and releases locks, then one master more while
+// every client is refused locks. After the thaw, late deliveries may leave ghosts, which must be gone soon.
 func (r *run) ghosts() {
 	frozen := rand.New(rand.NewPCG(r.schedule.Seed, 0x67)).Perm(r.schedule.Masters)[:r.schedule.Masters/2+1]
 	r.note("fault", "ghosts: masters %v freeze, the last of them later", frozen)
@@ -37,7 +38,8 @@ func (r *run) ghosts() {
 	r.residue("after the ghosts")
 }
 
-// behind has every client lock names of its own, and reports whoever could not, or could though it must not.
+// behind has every client lock its own names. It reports a problem if a lock fails although held is true, or succeeds
+// although held is false.
 func (r *run) behind(what string, patience time.Duration, held bool) {
 	var all sync.WaitGroup
 	for i, l := range r.lockers {

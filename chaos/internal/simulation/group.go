@@ -6,34 +6,36 @@ import (
 	"time"
 )
 
-// Group is names, and how workers of every client use them: what a scenario calls its traffic.
+// Group is a set of names and the way in which workers of every client use them. A scenario calls it traffic.
 type Group struct {
 	Names []string
-	// Own: every client has names of its own, made of these.
+	// Own gives every client its own names, derived from Names.
 	Own bool
-	// Kind is what is locked. Of Reader the share Writers are writers, and Downgrades of those go on as readers.
+	// Kind is the kind of the locks. With Reader, the share Writers of the locks are writers' locks, of which the share
+	// Downgrades is downgraded.
 	Kind                Kind
 	Writers, Downgrades float64
-	// Shared: a reentrant lock is owned by its client, in all its lives; else by the worker. Depth is how many holds are
-	// nested.
+	// Shared makes the client, through all its lives, the owner of a reentrant lock. Otherwise the worker is the owner.
+	// Depth is the number of nested holds.
 	Shared bool
 	Depth  int
 	TTL    time.Duration
-	// Careless: who holds goes on although the lock was lost.
+	// Careless makes holders continue after they have lost the lock.
 	Keepalive, Careless, Fencing bool
-	// Workers is how many of each client contend; 0 is one.
+	// Workers is the number of workers of each client. 0 means one.
 	Workers int
-	// Stay is how long a lock is held, and with Chance it is Rare. Rest is the pause before the next one.
+	// Stay is how long a lock is held. With probability Chance, Rare applies instead. Rest is the pause before the next
+	// lock.
 	Stay, Rare Span
 	Chance     float64
 	Rest       Span
-	// Patience is how long most wait for a lock.
+	// Patience is how long most workers wait for a lock.
 	Patience time.Duration
-	// Register is what the lock protects, none if "".
+	// Register is what the lock protects, or "" for nothing.
 	Register Register
 }
 
-// Span is a range of durations, without Below.
+// Span is a range of durations: from Least up to, but not including, Below.
 type Span struct{ Least, Below time.Duration }
 
 func (s Span) draw(r *rand.Rand) time.Duration {
@@ -43,12 +45,13 @@ func (s Span) draw(r *rand.Rand) time.Duration {
 	return s.Least + time.Duration(r.Int64N(int64(s.Below-s.Least)))
 }
 
-// impatience is how long some wait, and retryPause what comes after a refusal: as in package traffic.
+// impatience is how long some workers wait, and retryPause the pause after a failure. Package traffic uses the same
+// values.
 var impatience = Span{20 * time.Millisecond, 500 * time.Millisecond}
 
 const retryPause = 20 * time.Millisecond
 
-// names are the group's, as a client locks them.
+// names returns the group's names as a client locks them.
 func (g Group) names(client string) []string {
 	names := make([]string, len(g.Names))
 	for i, n := range g.Names {
@@ -60,7 +63,7 @@ func (g Group) names(client string) []string {
 	return names
 }
 
-// contend locks, holds and unlocks what a group is about until the storm is over.
+// contend locks, holds and unlocks the group's names until the storm is over.
 func (w *worker) contend(g Group) {
 	for !w.isOver() {
 		want, p := w.wants(g)
@@ -73,7 +76,7 @@ func (w *worker) contend(g Group) {
 	}
 }
 
-// wants draws what to ask for, and for how long.
+// wants draws the next lock to ask for and how long to wait for it.
 func (w *worker) wants(g Group) (Want, patient) {
 	names := g.names(w.client.Name)
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -108,7 +111,8 @@ func (w *worker) meantFor(g Group) time.Duration {
 	return g.Stay.draw(w.rng)
 }
 
-// section is what is done with a lock: read what it protects, hold it, look at it once more, write, unlock.
+// section is the critical section: it reads the register, holds the lock, writes the register if the lock is still
+// held, and unlocks.
 func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 	downgrades := h.kind == Writer && w.rng.Float64() < g.Downgrades
 	if downgrades {
@@ -140,7 +144,7 @@ func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 	h.end()
 }
 
-// last is a moment that may be the last one of the worker's client.
+// last freezes or kills the worker's client if m is its crash point.
 func (w *worker) last(m Moment) {
 	if !w.life.reached(m) {
 		return
@@ -154,7 +158,7 @@ func (w *worker) last(m Moment) {
 	w.host.AwaitThaw()
 }
 
-// soon is a moment that may be the last one, in the midst of what comes next.
+// soon kills the worker's client within 100 µs, in the middle of its next call, if m is its crash point.
 func (w *worker) soon(m Moment) {
 	if w.life.reached(m) {
 		w.note(w.host.Name(), "soon killed, %s", m)

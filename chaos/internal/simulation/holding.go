@@ -10,20 +10,20 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// holding is a lock that a worker has, and what the worker may believe of it.
+// holding is a lock that a worker holds, with what the worker may assume about it.
 type holding struct {
 	*worker
 	want        Want
 	lock        Lock
-	kind        Kind // a downgrade changes it
+	kind        Kind // Reader after a downgrade
 	asked, from time.Duration
 	stop        func() bool
 
 	mu    sync.Mutex
-	ended time.Duration // when the lock's context ended; negative: not yet
+	ended time.Duration // when the lock's context ended; negative before that
 }
 
-// begin is when a worker gets a lock.
+// begin returns the holding of a lock that a worker has just acquired, and watches the lock's context.
 func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
 	h := &holding{worker: w, want: want, lock: lock, kind: want.Kind, asked: asked, from: w.now(), ended: -1}
 	h.stop = context.AfterFunc(lock.Context(), func() {
@@ -35,11 +35,11 @@ func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
 	return h
 }
 
-// until is when the lock ends, in true time.
+// until returns when the lock's validity ends, in true time.
 func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Until()).Sub(h.start) }
 
-// believe records what the worker could believe until now, when this happens. Being told of a loss ends nothing: nobody
-// else may have the lock before Until. The end of the Locker does.
+// believe records the hold that the event happens ends now. The hold ends earlier if its Until has passed or its Locker
+// has closed. A notification of loss does not end it, since no other client may hold the lock before Until.
 func (h *holding) believe(happens string) {
 	held := Hold{
 		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),
@@ -80,7 +80,7 @@ func (h *holding) extend() {
 	h.host.AwaitThaw()
 }
 
-// downgrade makes a reader of a writer: from the call on it is one, whatever comes of it.
+// downgrade turns a writer into a reader. The holder counts as a reader from the call on, whatever the result.
 func (h *holding) downgrade() {
 	h.believe("downgraded")
 	h.kind, h.from = Reader, h.now()
@@ -92,14 +92,14 @@ func (h *holding) downgrade() {
 	h.host.AwaitThaw()
 }
 
-// end unlocks.
+// end unlocks the lock and records its hold. Sometimes the context of Unlock is already canceled.
 func (h *holding) end() {
 	defer h.stop()
 	h.believe("unlocked")
 	ctx, cancel := context.WithTimeout(context.Background(), within(h.rng, time.Second))
 	defer cancel()
 	if h.rng.IntN(4) == 0 {
-		cancel() // Unlock works all the same
+		cancel() // Unlock must work with a canceled context
 	}
 	h.soon(Releasing)
 	done := h.timed("Unlock", h.client.Timeout+patience)
@@ -111,7 +111,7 @@ func (h *holding) end() {
 	h.host.AwaitThaw()
 }
 
-// toldInTime checks that the end of a lock's context is no later than its deadline, unless the host was frozen then.
+// toldInTime checks that the lock's context has ended by its deadline, unless the host was frozen then.
 func (h *holding) toldInTime() {
 	deadline := max(h.until(), h.thawed(h.host.Name()))
 	if late := h.now() - deadline; late > time.Millisecond && !h.host.Frozen() {

@@ -78,7 +78,7 @@ func (f Fault) onPath(l *simnet.Link) {
 	}
 }
 
-// injectClient injects the fault into a client.
+// injectClient injects a fault of a client.
 func (f Fault) injectClient(r *run) {
 	l := r.lives[f.Client]
 	switch {
@@ -129,7 +129,7 @@ func (f Fault) heal(r *run) {
 	}
 }
 
-// healClient heals the fault of a client.
+// healClient heals a fault of a client.
 func (f Fault) healClient(r *run) {
 	switch l := r.lives[f.Client]; f.Kind {
 	case Freeze:

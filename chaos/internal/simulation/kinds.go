@@ -17,16 +17,17 @@ const (
 	Several   Kind = "mutex of several"
 )
 
-// Want is what somebody asks a Locker for.
+// Want is a request for a lock.
 type Want struct {
 	Kind    Kind
-	Names   []string // one, but for Several
-	Owner   string   // of a Reentrant lock
+	Names   []string // one name, unless Kind is Several
+	Owner   string   // the owner of a Reentrant lock
 	Fencing bool
-	Try     bool // in one round, or not at all
-	// MaxHold is how long it is held at most, 0: no such bound.
+	Try     bool // one round, without waiting
+	// MaxHold is the longest time that the lock may be held. 0 means no limit.
 	MaxHold time.Duration
-	// TTL is what it is locked with, and Keepalive whether it is extended; 0: both are the client's.
+	// TTL is the TTL of the lock, and Keepalive reports whether it is extended automatically. If TTL is 0, the client's
+	// settings apply to both.
 	TTL       time.Duration
 	Keepalive bool
 }
@@ -34,12 +35,12 @@ type Want struct {
 // Locker is the lock under test, on one host.
 type Locker interface {
 	Lock(ctx context.Context, want Want) (Lock, error)
-	// Attach makes a handle on a mutex that was taken elsewhere.
+	// Attach returns a handle on a mutex that was acquired elsewhere.
 	Attach(ctx context.Context, name, token string) (Lock, error)
 	Close() error
 }
 
-// Lock is what it hands out.
+// Lock is a lock that a Locker returned.
 type Lock interface {
 	Token() string
 	Fence() uint64

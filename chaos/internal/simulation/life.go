@@ -16,7 +16,7 @@ const (
 	Acquiring Moment = "asking for a lock"
 	Holding   Moment = "holding a lock"
 	Releasing Moment = "giving a lock back"
-	Writing   Moment = "about to write what a lock protects" // it freezes then; at the others it is killed
+	Writing   Moment = "about to write what a lock protects" // the client freezes then; at the others it is killed
 )
 
 // A life is one process of a client, from its start until it is killed.
@@ -26,10 +26,10 @@ type life struct {
 	workers sync.WaitGroup
 
 	mu     sync.Mutex
-	moment Moment // the crash point; AtOnce: none
+	moment Moment // the crash point, AtOnce for none
 }
 
-// begin starts a life of a client.
+// begin starts a new life of a client.
 func (r *run) begin(client int) error {
 	c := r.schedule.Clients[client]
 	name := c.Name
@@ -90,7 +90,7 @@ func (r *run) drainKilled() {
 		r.thaw(l.host.Name())
 		l.host.Drain()
 		r.await(l.host.Name(), &l.workers, r.schedule.MaxTTL()+patience)
-		_ = l.locker.Close() // it has no network, and cannot confirm anything
+		_ = l.locker.Close() // it has no network, so it cannot confirm its releases
 	}
 }
 

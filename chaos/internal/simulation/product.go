@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Product opens the lock of this module, with opts on top of what the schedule says.
+// Product opens this module's lock, with opts in addition to what the schedule says.
 func Product(opts ...redlock.Option) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
 		p, err := open(w, h, s, c, opts)
@@ -49,7 +49,7 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 	return p, nil
 }
 
-// address is where the client finds a master.
+// address returns the URL at which the client reaches a master.
 func address(w *simnet.Net, s Schedule, c Client, master int) string {
 	if c.Twin && master == s.Masters-1 {
 		const other = "10.0.1.1:6379"
@@ -64,14 +64,14 @@ type product struct {
 	handed atomic.Int64
 }
 
-// acquired counts the locks that no master was asked for.
+// acquired counts the locks that were acquired without asking any master.
 func (p *product) acquired(_ string, _ time.Duration, rounds int) {
 	if rounds == 0 {
 		p.handed.Add(1)
 	}
 }
 
-// HandedOver is how many locks one holder had straight from another.
+// HandedOver returns the number of locks that one holder passed to the next.
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
 
 func (p *product) Lock(ctx context.Context, want Want) (Lock, error) {
@@ -107,7 +107,7 @@ func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) 
 	return l, err
 }
 
-// way is the method that takes what is wanted.
+// way returns the method that acquires the wanted lock.
 func (p *product) way(want Want) func(context.Context, ...redlock.LockOption) (*redlock.Lock, error) {
 	type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
 	choose := func(lock, try method) method {

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// drift is how far a clock's speed is off, at most: two clocks differ by less than the drift budget of one percent.
+// drift is the largest error of a clock's rate. Two clocks diverge by less than the drift budget of one percent.
 const drift = 0.004
 
-// A profile says which faults, clients and locks a schedule draws.
+// A profile determines which faults, clients and locks a schedule may have.
 type profile struct {
 	name     string
 	ttl      [2]time.Duration
 	storm    [2]time.Duration
-	kinds    []FaultKind // that befall masters
-	links    []FaultKind // that befall the way from one client to one master
-	minority bool        // never more than a minority of the masters are hurt at once
+	kinds    []FaultKind // of masters
+	links    []FaultKind // of the path from one client to one master
+	minority bool        // at most a minority of the masters has faults
 	freezes  bool        // clients freeze
-	calm     bool        // links are slow at most
-	// What only this profile has; each may be left out.
-	masters int                                    // how many, if not any number
-	move    time.Duration                          // how soon the workers turn to other names
-	locks   []Kind                                 // what it is about, which comes often
-	steps   bool                                   // the clients' times of day are set
-	proxies bool                                   // half of its schedules have proxies before the masters
-	fencing float64                                // the least share of locks with a fencing token
-	client  func(r *rand.Rand, i int, c *Client)   // what is special about its clients
-	storms  func(r *rand.Rand, s Schedule) []Fault // what happens besides
+	calm     bool        // paths are only slightly slow
+	// The remaining fields are optional.
+	masters int                                    // number of masters; 0 for any
+	move    time.Duration                          // period after which the workers move to other names
+	locks   []Kind                                 // kinds that are drawn more often
+	steps   bool                                   // the clients' time of day is set
+	proxies bool                                   // half of its schedules put proxies before the masters
+	fencing float64                                // least share of locks with a fencing token
+	client  func(r *rand.Rand, i int, c *Client)   // changes a client
+	storms  func(r *rand.Rand, s Schedule) []Fault // returns additional faults
 }
 
 var (
@@ -105,8 +105,8 @@ func Draw(seed uint64) Schedule {
 	return s
 }
 
-// crowd lets the workers of a client stand in line for plain locks that none of them holds for long, so that one hands
-// them to the next.
+// crowd makes several workers of a client wait for plain locks that are held only briefly, so that one hands them to
+// the next.
 func (s *Schedule) crowd() {
 	s.Fencing = 0
 	s.Kinds = append(s.Kinds, Mutex, Mutex, Mutex, Mutex)
@@ -128,7 +128,7 @@ func (s *Schedule) turns() {
 	}
 }
 
-// mix draws how often the workers choose each kind.
+// mix draws the kinds of locks. A kind that occurs repeatedly is chosen more often.
 func (p profile) mix(r *rand.Rand) []Kind {
 	all := slices.Clone(p.locks)
 	for _, k := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
@@ -159,11 +159,12 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 	return c
 }
 
-// skew sets the clients' clocks apart, as far as the order of fencing tokens allows where masters lose their counters:
-// by less than half the restart window, with what one attempt takes and what the clocks gain on each other meanwhile.
-// Where nobody notices that counters are lost, there is no window, and the clocks must agree.
+// skew sets the clients' clocks apart, as far as the order of fencing tokens allows if masters lose their counters. The
+// limit is half of what remains of the restart window after one attempt and the clocks' gain on each other. Where the
+// loss of counters goes unnoticed, no window applies, and the clocks must agree.
 //
-// With steps the clocks are set again and again, as far as that goes; anywhere, where no master loses its counters.
+// With steps, the clocks are also set to new values within that limit during the storm. Where no master loses its
+// counters, the values may differ by more.
 func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	const gain = 300 * time.Millisecond
 	most := s.Window
@@ -183,7 +184,8 @@ func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	}
 }
 
-// step draws when a client's time of day is set, and to what: up to most ahead or behind.
+// step draws when a client's time of day is set, and to which value: up to most ahead or behind, or an hour if no
+// master loses its counters.
 func (s *Schedule) step(r *rand.Rand, client int, most time.Duration) {
 	if !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Crash || f.Kind == Restart }) {
 		most = time.Hour
@@ -196,7 +198,7 @@ func (s *Schedule) step(r *rand.Rand, client int, most time.Duration) {
 	}
 }
 
-// faults draws one lane of faults for each thing that can be hurt; within a lane they don't overlap.
+// faults draws one sequence of faults for each thing that can be hurt. Faults of one sequence do not overlap.
 func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
 	var all []Fault
 	ttl := s.MaxTTL()

@@ -2,22 +2,24 @@ package simulation
 
 import "sync"
 
-// Register says what a group's locks protect: a counter for each name, which holders read and write back one higher.
+// Register is a kind of register that a group's locks protect. It has a counter for each name, which holders read and
+// then write back incremented by one.
 type Register string
 
 // The registers.
 const (
-	// Trusting takes what it is given: a holder whose lock was over hurts it, and that is only counted.
+	// Trusting accepts every write. A holder that has lost its lock can make it lose an update; the simulation only
+	// counts that.
 	Trusting Register = "trusting"
-	// Checking refuses a fencing token that is smaller than one that it has seen.
+	// Checking refuses a write with a fencing token smaller than the largest that it has seen.
 	Checking Register = "checking"
 )
 
-// registers are the counters of a run. Reading and writing takes no time.
+// registers are the registers of a run. Reading and writing them takes no time.
 type registers struct {
 	mu   sync.Mutex
 	all  map[string]*counter
-	lost int // updates that a trusting one lost
+	lost int // updates lost by Trusting registers
 }
 
 type counter struct {
@@ -25,7 +27,7 @@ type counter struct {
 	fence uint64
 }
 
-// of returns a group's register of a name. The caller holds mu.
+// of returns the group's counter for a name. The caller holds mu.
 func (r *registers) of(g Group, name string) *counter {
 	if r.all == nil {
 		r.all = make(map[string]*counter)
@@ -37,7 +39,7 @@ func (r *registers) of(g Group, name string) *counter {
 	return r.all[key]
 }
 
-// read returns the value that is protected.
+// read returns the counter's value, and records the fencing token of the reader.
 func (w *worker) read(g Group, h *holding) int {
 	if g.Register == "" {
 		return 0
@@ -50,7 +52,7 @@ func (w *worker) read(g Group, h *holding) int {
 	return c.value
 }
 
-// put writes the next value, of one that was read.
+// put increments the counter from the value seen. It reports a problem if a Checking register thereby loses an update.
 func (w *worker) put(g Group, h *holding, seen int) {
 	if g.Register == "" {
 		return
@@ -60,7 +62,7 @@ func (w *worker) put(g Group, h *holding, seen int) {
 	defer r.mu.Unlock()
 	c := r.of(g, h.want.Names[0])
 	switch fence := h.lock.Fence(); {
-	case g.Register == Checking && fence < c.fence: // stale, and refused
+	case g.Register == Checking && fence < c.fence: // a stale holder, refused
 		return
 	case c.value == seen:
 	case g.Register == Checking:

@@ -1,15 +1,15 @@
 // Package simulation runs the real lock, with the real client and the real scripts, against simulated masters in
 // virtual time, under a schedule of faults that it draws from a seed. Workers mix all kinds of locks on the same names.
-// The run is judged: no two holders exclude each other, fencing tokens are in order, losses are notified in time, no
-// keys are left except counters with a TTL, no client waits for a free lock, and after the faults every client can lock
-// again.
+// Checkers judge the run: two locks that exclude each other are never held at the same time, fencing tokens are in
+// order, losses are notified in time, no keys are left except counters with a TTL, no client waits long for a free
+// lock, and after the faults every client can lock again.
 //
 //	go test ./chaos/internal/simulation                                             some schedules, from a random seed on
 //	go test ./chaos/internal/simulation -run TestSchedules -schedules=5000 -seed=1
 //
-// A seed fixes the schedule: masters, clients, clocks, faults, and what the workers mean to do. It does not fix the
-// order in which goroutines run that are ready at the same instant, nor what the lock draws for itself (tokens,
-// jitter); so a rare violation may take several runs of its seed to show again.
+// A seed determines the schedule: masters, clients, clocks, faults, and what the workers intend to do. It does not
+// determine the order in which goroutines run that are ready at the same instant, nor what the lock draws for itself
+// (tokens, jitter). A rare violation may therefore take several runs of its seed to show again.
 package simulation
 
 import (
@@ -22,15 +22,15 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// Open makes the Locker of a client.
+// Open opens the Locker of a client.
 type Open func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error)
 
 const (
-	// cost is what one command takes a master.
+	// cost is the time that a master takes for one command.
 	cost = 20 * time.Microsecond
 	// patience is how long, beyond its context or its masters' deadlines, a call may take before it counts as stuck.
 	patience = 3 * time.Second
-	// tidy is how soon after the end nothing may be left on any master.
+	// tidy is how long after the end of all traffic keys may remain on the masters.
 	tidy = 2 * time.Second
 )
 
@@ -96,7 +96,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		}
 	}
 	r.world.Heal()
-	if !fine { // nobody could wait for the end: a simulated hour would take real ones
+	if !fine { // a simulated hour of so many commands would take hours
 		for _, m := range r.world.Masters() {
 			m.Crash()
 		}
@@ -171,7 +171,7 @@ func (r *run) sleep(then time.Duration) bool {
 	}
 }
 
-// rest waits until the workers of all lives that last have ended.
+// rest waits until the workers of the present lives have ended.
 func (r *run) rest() bool {
 	var all sync.WaitGroup
 	for _, l := range r.lives {
@@ -180,7 +180,7 @@ func (r *run) rest() bool {
 	return r.await("workers", &all, r.schedule.MaxTTL()+r.schedule.Window+10*time.Second)
 }
 
-// await waits for g, and reports who is stuck.
+// await waits for g. It reports a problem if that takes longer than most.
 func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
 	done := make(chan struct{})
 	go func() {
@@ -196,14 +196,14 @@ func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
 	}
 }
 
-// residue checks that nothing is left on any master but what ends by itself: counters of fencing tokens, and intents of
-// waiting writers that could not be taken back.
+// residue checks that no master has keys that do not expire by themselves. Counters of fencing tokens may remain, and
+// so may intents that could not be withdrawn. No subscription may remain.
 func (r *run) residue(when string) {
 	time.Sleep(tidy)
-	if r.schedule.returns() { // what comes back ends by itself
+	if r.schedule.returns() { // restored keys expire by themselves
 		time.Sleep(r.schedule.MaxTTL() + r.schedule.MaxTTL()/100)
 	}
-	if r.schedule.Proxies { // what was held up by a fault may come as late again, and is undone then
+	if r.schedule.Proxies { // a request that a fault held up may arrive this late; it is undone then
 		time.Sleep(r.schedule.Storm + time.Second)
 	}
 	for i, m := range r.world.Masters() {
@@ -215,7 +215,8 @@ func (r *run) residue(when string) {
 					r.problem(ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
 				}
 			case strings.HasPrefix(key, intents) && !r.schedule.quiet() && left <= r.schedule.intentLife()*101/100:
-				// What was over, and is not released then, is there again when the clock goes back.
+				// A key that had expired, and was not released for that reason, exists again when the clock is set
+				// back.
 			case r.schedule.jumps() && left > 0:
 			default:
 				r.problem(ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
@@ -227,7 +228,7 @@ func (r *run) residue(when string) {
 	}
 }
 
-// content is what a key holds: a mutex's token, or the entries of another kind.
+// content returns what a key holds: a mutex's token, or the entries of another kind.
 func content(m *simnet.Master, key string) []string {
 	if entries, err := m.Redis().ZMembers(key); err == nil {
 		return entries
@@ -235,7 +236,7 @@ func content(m *simnet.Master, key string) []string {
 	return []string{m.Get(key)}
 }
 
-// liveness has every client take every kind of lock, all at once.
+// liveness has every client acquire every kind of lock, all clients at the same time.
 func (r *run) liveness() {
 	bound := r.schedule.Window + r.schedule.MaxTTL() + 10*time.Second
 	names := r.schedule.Names
@@ -254,7 +255,7 @@ func (r *run) liveness() {
 				r.works(who, l, want, bound)
 			}
 			for _, name := range names {
-				if len(r.schedule.Groups) > 0 { // as on real masters: everybody takes every name
+				if len(r.schedule.Groups) > 0 { // every client acquires every name, as on real masters
 					r.works(who, l, Want{Kind: Mutex, Names: []string{name}}, bound)
 				}
 			}
@@ -263,7 +264,7 @@ func (r *run) liveness() {
 	r.await("liveness", &all, time.Duration(5+len(names))*bound+patience)
 }
 
-// works checks that a lock can be taken and given back.
+// works checks that a lock can be acquired and released.
 func (r *run) works(who string, l Locker, want Want, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
@@ -277,7 +278,7 @@ func (r *run) works(who string, l Locker, want Want, bound time.Duration) {
 	}
 }
 
-// close closes all lockers, and checks that they let go of everything.
+// close closes all lockers, and checks that they return in time and leave no connection.
 func (r *run) close() {
 	var all sync.WaitGroup
 	for i, l := range r.lockers {

@@ -8,29 +8,32 @@ import (
 	"time"
 )
 
-// Schedule is one run: who contends for what, and what befalls them when. A seed fixes it.
+// Schedule describes one run: the clients, the locks for which they contend, and the faults. A seed determines it.
 type Schedule struct {
 	Seed    uint64
 	Profile string
 	Masters int
 	Names   []string
-	// Move is how soon the workers turn from one name to the next; 0: they choose from all the time.
+	// Move is the period after which the workers move from one name to the next. 0 means that they always choose from
+	// all names.
 	Move time.Duration
-	// Kinds are what the workers choose from; one that stands here twice they choose twice as often.
+	// Kinds are the kinds of locks from which the workers choose. They choose a kind twice as often if it is listed
+	// twice.
 	Kinds []Kind
 	// Fencing is the share of locks with a fencing token.
 	Fencing float64
 	Clients []Client
-	// Groups are what the workers do where the schedule plays a scenario, which is its profile; else there are none.
+	// Groups describe what the workers do if the schedule plays a scenario, which Profile then names. Otherwise there
+	// are none.
 	Groups []Group `json:",omitempty"`
-	// Rates are the speeds of the masters' clocks; the clients have theirs.
+	// Rates are the rates of the masters' clocks. Those of the clients are in Clients.
 	Rates []float64
-	// Window is the restart window of all clients: it covers the largest TTL.
+	// Window is the restart window of all clients. It exceeds the largest TTL.
 	Window time.Duration
-	// Proxies: clients reach the masters through proxies, which deliver what was written to them, however late, even if
-	// the connection has ended.
+	// Proxies puts proxies between clients and masters. They deliver whatever was written to them, however late, even
+	// if the connection has ended.
 	Proxies bool
-	// Ghosts: in the end, locks are taken and refused behind masters that are frozen.
+	// Ghosts ends the run with locks that are acquired and refused while masters are frozen.
 	Ghosts bool `json:",omitempty"`
 	// Storm is how long the faults and the contention last.
 	Storm  time.Duration
@@ -42,24 +45,24 @@ type Client struct {
 	Name      string
 	TTL       time.Duration
 	Keepalive bool
-	// Timeout is what one master may take for one operation.
+	// Timeout is the node timeout.
 	Timeout time.Duration
 	Workers int
-	// Hasty is the share of locks that a worker tries only, and Wait how long it waits for the others, at most.
+	// Hasty is the share of locks for which a worker only tries. Wait is the longest time that it waits for the others.
 	Hasty float64
 	Wait  time.Duration
-	// Stay is how long a worker means to hold a lock, at most. Greedy: always as long.
+	// Stay is the longest time that a worker intends to hold a lock. With Greedy it always intends that time.
 	Stay   time.Duration
 	Greedy bool
-	// Twin: what it takes for the last master is the first one, under another address.
+	// Twin makes the client's last master an alias of the first one.
 	Twin bool
-	// Own: half of its locks are on a name that nobody else wants.
+	// Own makes half of the client's locks use a name that no other client wants.
 	Own bool
-	// InTurn: each of its workers asks for one name after the other, and no two begin with the same.
+	// InTurn makes each worker ask for one name after the other. No two workers begin with the same name.
 	InTurn bool `json:",omitempty"`
-	// Rest is how long a worker pauses between two locks, at most.
+	// Rest is the longest pause of a worker between two locks.
 	Rest time.Duration
-	// Rate is the speed of the host's clock, and Skew how far it is ahead.
+	// Rate is the rate of the host's clock, and Skew how far the clock is ahead.
 	Rate               float64
 	Skew               time.Duration
 	RetryMin, RetryMax time.Duration
@@ -74,11 +77,12 @@ func (s Schedule) MaxTTL() time.Duration {
 	return most
 }
 
-// intentLife is how long the intent of a client's writer keeps readers out that cannot take it back: until the writer
-// would look again, which it does once a second if its retry bounds do not have it look more often.
+// intentLife returns how long the intent of a client's writer keeps readers out if the writer cannot withdraw it. A
+// waiting writer renews its intent when it probes, which it does at least once a second, and more often if its retry
+// bounds demand it.
 func (c Client) intentLife() time.Duration { return min(c.RetryMax, time.Second) + 3*c.Timeout }
 
-// intentLife is the longest of all clients.
+// intentLife returns the largest intentLife of all clients.
 func (s Schedule) intentLife() time.Duration {
 	var most time.Duration
 	for _, c := range s.Clients {
@@ -87,19 +91,19 @@ func (s Schedule) intentLife() time.Duration {
 	return most
 }
 
-// clientOf returns the client by whom a worker works.
+// clientOf returns the index of a worker's client.
 func (s Schedule) clientOf(who string) (index int) {
 	name, _, _ := strings.Cut(who, ".")
 	return slices.IndexFunc(s.Clients, func(c Client) bool { return c.Name == name })
 }
 
-// quiet: nothing befalls anybody but that clients stop for good.
+// quiet reports whether the only faults are that clients stop for good, or that their clocks differ.
 func (s Schedule) quiet() bool {
 	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() })
 }
 
-// fair: nothing befalls anybody for which a client that lives may lose a lock. Scripts are forgotten at most, and no
-// way to a master and back takes longer than the clients wait for it.
+// fair reports whether no fault can make a living client lose a lock. Masters forget at most their scripts, and every
+// round trip is shorter than the clients' node timeouts.
 func (s Schedule) fair() bool {
 	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		slow := slices.ContainsFunc(s.Clients, func(c Client) bool { return 2*(f.Delay+f.Jitter) >= c.Timeout })
@@ -107,13 +111,14 @@ func (s Schedule) fair() bool {
 	})
 }
 
-// has reports whether something of these kinds befalls a master, or the way to it.
+// has reports whether a master, or the path to one, has a fault of one of these kinds.
 func (s Schedule) has(kinds ...FaultKind) bool {
 	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && slices.Contains(kinds, f.Kind) })
 }
 
-// excludes: nothing befalls the masters that breaks exclusion without fencing, as the README says: that a clock jumps,
-// or runs too fast, by which keys expire, or that keys are lost without a restart. No clock of a client is an excuse.
+// excludes reports whether no fault breaks exclusion without fencing. The README lists those that do: the clock by
+// which keys expire jumps or runs too fast, or keys are lost without a restart. Faults of a client's clock never break
+// it.
 func (s Schedule) excludes() bool {
 	fast := slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		return f.Kind == Pace && !f.harmless() && math.Abs(f.Rate-1) > budget
@@ -124,14 +129,14 @@ func (s Schedule) excludes() bool {
 // budget is the drift budget of the lock, per second.
 const budget = 0.01
 
-// jumps: a clock jumps by which keys expire.
+// jumps reports whether a clock jumps by which keys expire.
 func (s Schedule) jumps() bool { return s.has(Jump) }
 
-// forgets: counters of fencing tokens get lost without anybody noticing.
+// forgets reports whether fence counters are lost unnoticed.
 func (s Schedule) forgets() bool { return s.has(Evict, Wipe, Follow) }
 
-// returns: what was released may be there again, or was never released because its holder was killed. It ends with its
-// TTL.
+// returns reports whether a released key may exist again, or may never have been released because its holder was
+// killed. Such a key expires by its TTL.
 func (s Schedule) returns() bool { return s.has(Kill, CrashTail, Follow) }
 
 func (s Schedule) String() string {

@@ -39,8 +39,8 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }
 
-// TestClientsTurnBetweenNames: some Lockers wait for two names in turn, and ask again by themselves after more than the
-// second for which a writer leaves its intent.
+// TestClientsTurnBetweenNames checks that some Lockers wait for two names in turn, and that some retry only after more
+// than the second for which a writer leaves its intent.
 func TestClientsTurnBetweenNames(t *testing.T) {
 	t.Parallel()
 	var inTurn, intents int
@@ -68,7 +68,7 @@ func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
 	for seed := range uint64(300) {
 		s := simulation.Draw(seed)
 		if s.Profile == "rolling restarts" || s.Profile == "total loss" {
-			continue // waves may meet
+			continue // waves may overlap
 		}
 		s.Faults = slices.DeleteFunc(s.Faults, func(f simulation.Fault) bool { return f.Kind == simulation.Jump && f.Client >= 0 }) // at any time
 		busy := make(map[string]time.Duration)
@@ -96,7 +96,7 @@ func TestAMinorityIsNeverMore(t *testing.T) {
 		hurt := make(map[int]bool)
 		for _, f := range s.Faults {
 			if f.Client >= 0 {
-				continue // not the master is hurt, but one way to it
+				continue // this hurts one path, not the master
 			}
 			hurt[f.Master] = true
 			seen = true
@@ -106,8 +106,8 @@ func TestAMinorityIsNeverMore(t *testing.T) {
 	assert.True(t, seen)
 }
 
-// TestClocksDifferAsFarAsTheyMay: fencing tokens are in order while two clocks are less than a restart window apart;
-// while no counter is lost, whatever they are; and if one is lost and nobody notices, not at all.
+// TestClocksDifferAsFarAsTheyMay checks the limits within which fencing tokens stay in order. Two clocks differ by less
+// than a restart window if counters are lost, by any amount if none is lost, and not at all if one is lost unnoticed.
 func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 	t.Parallel()
 	apart := 0
@@ -134,13 +134,14 @@ func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 	assert.Greater(t, apart, 500)
 }
 
-// A client's clock is as fast as it was when the fault is over, and stays as far behind as it fell.
+// TestAClientsClockRunsAsTheFaultSays checks that a client's clock returns to its old rate after the fault and keeps
+// the difference that it has accumulated.
 func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
 	for name, tt := range map[string]struct {
 		rate  float64
-		after map[time.Duration]time.Duration // when it shows that
+		after map[time.Duration]time.Duration // when the clock shows the key
 	}{
 		"right before": {1, map[time.Duration]time.Duration{second: second, 3 * second / 2: 2 * second, 2 * second: 3 * second, 3 * second: 4 * second}},
 		"fast before":  {2, map[time.Duration]time.Duration{2 * second: second, 3 * second: 3 * second, 5 * second: 4 * second}},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// waves restarts some masters, empty, at about the same time, and again.
+// waves restarts some masters at about the same time, empty, and repeats that.
 func waves(r *rand.Rand, s Schedule) (all []Fault) {
 	ttl := s.MaxTTL()
 	for at := within(r, 2*ttl); at < s.Storm; at += within(r, 4*ttl) {
@@ -14,7 +14,8 @@ func waves(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// losses has all masters lose everything at once, and again when they have been up for a while.
+// losses makes all masters lose everything at about the same time, and repeats that after they have been up for a
+// while.
 func losses(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
 		all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
@@ -31,13 +32,13 @@ func wave(r *rand.Rand, s Schedule, at time.Duration, n int, while time.Duration
 	return all
 }
 
-// greedy holds for as long as it may, and tries again soon.
+// greedy makes a client hold each lock until it expires and retry soon.
 func greedy(_ *rand.Rand, _ int, c *Client) {
 	c.Greedy, c.Keepalive = true, false
 	c.RetryMin, c.RetryMax = 5*time.Millisecond, 50*time.Millisecond
 }
 
-// distance slows every second client's way to all masters.
+// distance slows the paths of every second client to all masters.
 func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	for c := 1; c < len(s.Clients); c += 2 {
 		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
@@ -51,8 +52,8 @@ func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// mortal makes the first client die, most likely while it holds a lock. Its TTL is short: other clients, whose TTL is
-// longer, must not keep its locks alive.
+// mortal prepares the first client to die, most likely while it holds a lock. Its TTL is short, since other clients,
+// whose TTL is longer, must not keep its locks alive.
 func mortal(r *rand.Rand, i int, c *Client) {
 	c.Stay = c.TTL / 4
 	if i == 0 {
@@ -65,9 +66,9 @@ func death(r *rand.Rand, s Schedule) []Fault {
 	return []Fault{{Kind: Freeze, Master: -1, Client: 0, At: within(r, s.Storm/2), Until: s.Storm}}
 }
 
-// partisan: see parties. The clocks of the first third are far ahead, so that the masters they reach count from
-// elsewhere; the others have much to say on their slow way, so that what is decided without it waits there, and is
-// dropped.
+// partisan prepares a client for its part in parties. The clocks of the first third are far ahead, so that the counters
+// of the masters that they reach are far ahead too. The others send many requests over their slow paths, so that
+// requests that a round no longer needs wait there and are dropped.
 func partisan(_ *rand.Rand, i int, c *Client) {
 	c.Timeout, c.Stay, c.Hasty = 2500*time.Millisecond, time.Millisecond, 0.8
 	switch i % 3 {
@@ -80,11 +81,12 @@ func partisan(_ *rand.Rand, i int, c *Client) {
 	}
 }
 
-// parties sets the clients apart. A third reaches one master only; a third has that one and another nearby, and a slow
-// way to the third; a third has that other one nearby, and is far from the rest. So the masters count differently, and
-// while an attempt of the last is under way, others come and go. Every while the masters change their parts.
+// parties gives the clients different views of three masters. One third of the clients reaches only the first master.
+// Another third has the first two nearby and a slow path to the third. The last third has the second nearby and slow
+// paths to the others. The masters' counters therefore differ, and other clients come and go during each attempt of the
+// last third. The masters swap their parts once per Move.
 func parties(r *rand.Rand, s Schedule) (all []Fault) {
-	for at := s.Move / 2; at < s.Storm; at += s.Move { // first everybody connects
+	for at := s.Move / 2; at < s.Storm; at += s.Move { // at first all clients connect
 		begin := Fault{Kind: Delay, At: at, Until: min(s.Storm, at+s.Move-1)}
 		delay := func(f Fault, least, most time.Duration) {
 			f.Delay = between(r, [2]time.Duration{least, most})
@@ -113,7 +115,7 @@ func parties(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// loyal makes a client hold its locks for long with keepalive.
+// loyal makes a client hold its locks for a long time with keepalive.
 func loyal(r *rand.Rand, i int, c *Client) {
 	c.Keepalive, c.Stay, c.RetryMin, c.RetryMax = true, 2*c.TTL, 10*time.Millisecond, 100*time.Millisecond
 	if i == 0 {
@@ -139,7 +141,7 @@ func islands(r *rand.Rand, s Schedule) (all []Fault) {
 // twin gives the first client one master under two addresses.
 func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
 
-// farTwin at times cuts the first client off from the master that it has under one address.
+// farTwin cuts the first client off, from time to time, from the one master that it has under a single address.
 func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
 		f := Fault{
@@ -155,7 +157,7 @@ func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	return all
 }
 
-// settled makes a client hold some locks for long that no other client wants.
+// settled makes a client hold some locks for a long time under a name that no other client wants.
 func settled(_ *rand.Rand, _ int, c *Client) {
 	c.Keepalive, c.Own, c.Greedy, c.Stay = true, true, true, 3*c.TTL
 }

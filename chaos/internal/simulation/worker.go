@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// worker locks, holds and unlocks until the storm is over.
+// worker acquires, holds and releases locks until the storm is over.
 type worker struct {
 	*run
 	life   *life
@@ -20,8 +20,8 @@ type worker struct {
 	host   *simnet.Host
 	locker Locker
 	client Client
-	n      int // which of the client's workers it is
-	asked  int // how often it asked for a lock
+	n      int // index among the client's workers
+	asked  int // number of locks it asked for in turn
 	rng    *rand.Rand
 }
 
@@ -45,7 +45,7 @@ func (w *worker) work() {
 	}
 }
 
-// problem is not for those who were killed: what is left of them proves nothing.
+// problem drops the findings of killed clients, whose goroutines prove nothing.
 func (w *worker) problem(by Checker, where, format string, args ...any) {
 	if !w.host.Dead() {
 		w.run.problem(by, where, format, args...)
@@ -61,7 +61,7 @@ func (w *worker) isOver() bool {
 	}
 }
 
-// pause waits for d on the host's clock, or until the storm is over, or ctx ends.
+// pause waits for d on the host's clock, until the storm is over, or until ctx ends.
 func (w *worker) pause(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,10 +78,10 @@ func (w *worker) pause(ctx context.Context, d time.Duration) {
 	w.host.AwaitThaw()
 }
 
-// patient is how a worker waits for a lock.
+// patient says how a worker waits for a lock.
 type patient struct {
 	most   time.Duration
-	cancel time.Duration // canceled, not timed out, after this; 0: not
+	cancel time.Duration // when to cancel the wait, 0 for never
 }
 
 func (w *worker) wait() patient {
@@ -92,11 +92,11 @@ func (w *worker) wait() patient {
 	return p
 }
 
-// take asks for what is wanted. It returns nil if that cannot be had.
+// take asks for a lock. It returns nil if the worker does not get it.
 func (w *worker) take(want Want, p patient) *holding {
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
-	if want.TTL > 0 { // of a group: it may wait for long, and does so for as long as the storm lasts
+	if want.TTL > 0 { // the wait of a group may be long, but ends with the storm
 		defer context.AfterFunc(w.storm, cancel)()
 	}
 	if p.cancel > 0 {
@@ -131,7 +131,8 @@ func (w *worker) take(want Want, p patient) *holding {
 	return w.begin(want, l, asked)
 }
 
-// timed returns a function to call when op has ended, which must be within most, frozen hosts aside.
+// timed returns a function that the caller must call when op has ended. It reports a problem if op took longer than
+// most, not counting the time for which the host was frozen.
 func (w *worker) timed(op string, most time.Duration) func() {
 	start := w.now()
 	return func() {
