@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A microScenario is a short run about one rule that a storm does not show: how the waiters share a lock, how soon a
-// waiter gets it, what is left on a master for a while. Its bounds follow from the documents. Everything else is judged
-// as in a storm.
+// A microScenario is a short run that verifies one rule that a storm does not show, such as how waiters share a lock,
+// how soon a waiter gets it, or what remains on a master for a while. Its bounds follow from the documents. Everything
+// else is judged as in a storm.
 type microScenario struct {
 	name string
 	// draw changes the schedule for this micro-scenario.
@@ -22,7 +22,7 @@ type microScenario struct {
 	play func(e *env)
 }
 
-// microScenarios come after the profiles: a seed draws one of both.
+// microScenarios are numbered after the profiles. A seed draws one profile or one micro-scenario.
 var microScenarios = slices.Concat(
 	microScenariosOfWaiting,
 	microScenariosOfTurns,
@@ -66,7 +66,7 @@ type env struct {
 	actor int
 }
 
-// worker is one more worker of a client.
+// worker returns a new worker of a client.
 func (e *env) worker(client int) *worker {
 	e.actor++
 	return newWorker(e.run, client, e.actor-1)
@@ -102,7 +102,7 @@ func (h *holding) unlock() error {
 	return h.lock.Unlock(ctx)
 }
 
-// sure unlocks. It reports a problem if the unlock fails.
+// sure unlocks the lock. It reports a problem if that fails.
 func (h *holding) sure() {
 	if err := h.unlock(); err != nil {
 		h.problem(ByContract, h.who, "cannot unlock %q: %v", h.want.Names, err)

@@ -11,13 +11,13 @@ import (
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
-// TestMicroScenariosCatchWhatTheyAreAbout: each microScenario of turns finds the mistake that it is about, in our own
-// lock with a script rewritten.
+// TestMicroScenariosCatchWhatTheyAreAbout rewrites a script of our own lock and checks that the micro-scenario for that
+// rule finds the mistake.
 func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		microScenario string
-		scripts       string // the beginnings of their names, separated by spaces
+		scripts       string // prefixes of their names, separated by spaces
 		old, new      string
 		crime         string
 	}{

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// microScenariosOfHolding are about what a holder has.
+// microScenariosOfHolding verify what a holder may rely on.
 var microScenariosOfHolding = []microScenario{
 	{name: "frozen through the deadline", draw: nothing, play: (*env).frozenThrough},
 	{name: "given up", draw: nothing, play: (*env).givenUp},
@@ -18,8 +18,9 @@ var microScenariosOfHolding = []microScenario{
 	{name: "longest hold", draw: awake, play: (*env).longestHold},
 }
 
-// frozenThrough: a lock that was told lost, or whose deadline has passed, is over, also when an extension that was in
-// time is heard of then: in the last millisecond, in which it is told; or when a process thaws.
+// frozenThrough checks that a lock is over once its loss was notified or its deadline has passed, even if the replies
+// to an extension that was sent in time arrive then. They arrive in the last millisecond, in which the loss is
+// notified, or when a frozen process thaws.
 func (e *env) frozenThrough() {
 	const way = 20 * time.Millisecond
 	for _, m := range e.world.Masters() {
@@ -59,7 +60,7 @@ func (e *env) frozenThrough() {
 	}
 }
 
-// sleepThrough freezes the host while the answers to what is asked are under way, until the deadline has passed.
+// sleepThrough freezes the host while the replies to ask are in flight, until the deadline has passed.
 func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error {
 	time.Sleep(until - 100*time.Millisecond - w.now())
 	answer := make(chan error, 1)
@@ -73,7 +74,7 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 	return <-answer
 }
 
-// givenUp: what a caller wanted who has had its answer is not asked of a master that was not asked by then.
+// givenUp checks that a client sends no request to a further master after its caller has received the answer.
 func (e *env) givenUp() {
 	w, other := e.worker(0), e.worker(1)
 	taken := other.must(e.want(Mutex), 2*time.Second, "nobody holds it")
@@ -85,7 +86,7 @@ func (e *env) givenUp() {
 		for _, m := range down {
 			m.Freeze()
 		}
-		// This one is on the way to the frozen masters, and the next one stands behind it.
+		// This request is in flight to the frozen masters, and the next one queues behind it.
 		h := w.must(Want{Kind: Mutex, Names: []string{"before"}, Try: true}, time.Second, "a majority answers")
 		if h == nil {
 			return
@@ -107,7 +108,7 @@ func (e *env) givenUp() {
 	taken.sure()
 }
 
-// unasked: no master was asked for one of the names by that client since then.
+// unasked reports a problem if the client asked a master for one of the names after the given time.
 func (h *history) unasked(client string, names []string, since time.Duration) {
 	h.mu.Lock()
 	commands := h.commands
@@ -120,7 +121,8 @@ func (h *history) unasked(client string, names []string, since time.Duration) {
 	}
 }
 
-// attached: a handle on a lock of another process, which stops, extends and unlocks it, and nobody comes between.
+// attached checks a handle on a lock of another process. While that process is frozen, the handle extends and unlocks
+// the lock, and no other client gets it in between.
 func (e *env) attached() {
 	first, second, third := e.worker(0), e.worker(1), e.worker(1)
 	ctx := context.Background()
@@ -147,13 +149,13 @@ func (e *env) attached() {
 	}
 	a := second.begin(e.want(Mutex), l, e.now())
 	first.host.Freeze()
-	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the budget, and as much for what the clocks gained
+	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the drift budget, and as much for what clocks gained
 	if !first.client.Keepalive && a.until() > h.until()+drifts {
 		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
 	}
 	waited := make(chan *holding)
 	go func() { waited <- third.take(e.want(Mutex), patient{most: 10 * third.client.TTL}) }()
-	for range 4 { // longer than the first TTL lasts
+	for range 4 { // exceeds the first TTL
 		time.Sleep(first.client.TTL / 3)
 		if err := l.Extend(ctx); err != nil {
 			e.problem(ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
@@ -174,14 +176,14 @@ func (e *env) attached() {
 	h.stop()
 	e.thaw(first.client.Name)
 	first.host.Thaw()
-	time.Sleep(first.client.Timeout) // it finds its lock over
+	time.Sleep(first.client.Timeout) // the first client notices that its lock is over
 	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
 		e.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
 	}
 }
 
-// depth: the holds that an owner has, at however many processes, while nothing is in flight; with a minority of the
-// masters gone, too.
+// depth checks that Depth counts an owner's holds at all processes while no request is in flight, even if a minority of
+// the masters is down.
 func (e *env) depth() {
 	want := e.want(Reentrant)
 	var held []*holding
@@ -236,7 +238,8 @@ func awake(_ *rand.Rand, s *Schedule) {
 	}
 }
 
-// longestHold: a lock with a maximum is kept alive until then, and not longer, and is another's at once.
+// longestHold checks that keepalive extends a lock with a maximum until then and no longer, and that another client
+// gets it at once.
 func (e *env) longestHold() {
 	w, other := e.worker(0), e.worker(1)
 	for _, kind := range []Kind{Mutex, Writer, Reentrant} {
@@ -249,13 +252,13 @@ func (e *env) longestHold() {
 		if want.MaxHold = 0; want.Owner != "" {
 			want.Owner = "owner2"
 		}
-		// It counts from when the masters were asked, which is between the call and its return.
+		// MaxHold counts from when the masters were asked, which is between the call and its return.
 		soonest, latest := h.asked+h.want.MaxHold, h.from+h.want.MaxHold
 		waited := make(chan *holding)
 		go func() { waited <- other.take(want, patient{most: 5 * w.client.TTL}) }()
 		w.pause(h.lock.Context(), 4*w.client.TTL)
 		end := e.now()
-		exact := 2*time.Millisecond + h.want.MaxHold/200 // it is told a millisecond before, by a clock that drifts
+		exact := 2*time.Millisecond + h.want.MaxHold/200 // the loss is notified 1 ms early, by a clock that drifts
 		if end < soonest-exact || end > latest+exact || !causeIs(h.lock.Context(), redlock.ErrLost) {
 			e.problem(ByLossNotified, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
 				kind, h.want.MaxHold, stamp(h.asked), stamp(h.from), stamp(end), context.Cause(h.lock.Context()))

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// microScenariosOfMasters are about masters that lose what they knew, or refuse.
+// microScenariosOfMasters verify what happens when masters lose their data or refuse requests.
 var microScenariosOfMasters = []microScenario{
 	{name: "majority lost", draw: keepers, play: (*env).majorityLost},
 	{name: "counters lost under a lock", draw: aheadOfTime, play: (*env).countersLost},
@@ -27,12 +27,12 @@ func keepers(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// majorityLost: a lock that a majority has forgotten is told lost by the next extension. What is left of it stays until
-// its holder calls Unlock, or its Until comes; then nothing of it stays on any master: neither on the minority, nor
-// where that extension has put it back.
+// majorityLost checks that the next extension reports the loss of a lock that a majority has forgotten. Its remaining
+// keys linger until its holder calls Unlock or its Until comes. After that no key remains on any master: neither on the
+// minority, nor where the extension has restored it.
 func (e *env) majorityLost() {
 	w := e.worker(0)
-	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that all else is drawn as before
+	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that a seed keeps its other draws
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
 		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "nobody holds it")
 		if h == nil {
@@ -47,11 +47,12 @@ func (e *env) majorityLost() {
 				m.Wipe()
 			}
 		}
-		kept := e.left() // by the minority
+		kept := e.left() // what the minority still has
 		lost := e.now()
-		bound := 2 * w.client.Timeout // an extension that finds its connections broken, and another
+		bound := 2 * w.client.Timeout // one extension that finds its connections broken, and another
 		if w.client.Keepalive {
-			// It comes every third of the TTL, a tenth sooner or later; after a failure in a quarter of that.
+			// Keepalive extends every third of the TTL, a tenth sooner or later; after a failure it retries in a
+			// quarter of that.
 			bound += w.client.TTL * (11 + 3) / 30
 			w.pause(h.lock.Context(), w.client.TTL)
 		} else {
@@ -73,22 +74,22 @@ func (e *env) majorityLost() {
 		} else if err := h.unlock(); !errors.Is(err, redlock.ErrLost) {
 			e.problem(ByLossNotified, w.who, "Unlock of a lost %v says: %v", kind, err)
 		}
-		time.Sleep(2 * w.client.Timeout) // the release
+		time.Sleep(2 * w.client.Timeout) // for the release
 		for _, key := range e.left() {
 			e.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
 		}
 	}
 }
 
-// aheadOfTime: the first client's time of day is hours ahead.
+// aheadOfTime sets the first client's time of day hours ahead.
 func aheadOfTime(r *rand.Rand, s *Schedule) {
 	s.Names = []string{"a", "b"}
 	s.Clients[0].Skew = between(r, [2]time.Duration{time.Hour, 3 * time.Hour})
 	s.Clients[0].Keepalive = r.IntN(2) == 0
 }
 
-// countersLost: an extension writes the fencing token back where the count is gone, so that the next one is larger,
-// whatever that client's time of day is.
+// countersLost checks that an extension restores the fence counter where it is lost, so that the next token is larger,
+// although the next client's time of day is hours behind.
 func (e *env) countersLost() {
 	ahead, next := e.worker(0), e.worker(1)
 	for _, kind := range []Kind{Mutex, Writer, Reentrant, Several} {
@@ -107,7 +108,7 @@ func (e *env) countersLost() {
 		} else {
 			h.extend()
 		}
-		time.Sleep(ahead.client.Timeout) // all have it, not just a majority
+		time.Sleep(ahead.client.Timeout) // so that all masters have it, not just a majority
 		h.sure()
 		if want.Owner != "" {
 			want.Owner = "owner2"
@@ -119,7 +120,7 @@ func (e *env) countersLost() {
 	next.countersOlder()
 }
 
-// countersOlder: masters that come back have forgotten the last writer's count, and have that of the one before.
+// countersOlder has masters come back with an older state: they have the count of the last writer but one.
 func (w *worker) countersOlder() {
 	want := Want{Kind: Writer, Names: []string{"older"}, Fencing: true}
 	images := make([]simnet.Image, w.schedule.Masters)
@@ -127,7 +128,7 @@ func (w *worker) countersOlder() {
 		if h := w.must(want, bound, "nobody holds it"); h != nil {
 			h.sure()
 		}
-		time.Sleep(w.client.Timeout) // all have counted it
+		time.Sleep(w.client.Timeout) // so that all masters have counted it
 	}
 	take(2 * time.Second)
 	for i, m := range w.world.Masters() {
@@ -142,8 +143,8 @@ func (w *worker) countersOlder() {
 	take(w.schedule.Window + 2*time.Second)
 }
 
-// shortLived: the restart window is as short as it may be, and the second in which an uptime is not exact is much of
-// it. The first client holds, the others want the lock.
+// shortLived makes the restart window as short as possible, so that an uptime's error of up to a second is a large part
+// of it. The first client holds the lock, and the others want it.
 func shortLived(r *rand.Rand, s *Schedule) {
 	ttl := between(r, [2]time.Duration{1200 * time.Millisecond, 3 * time.Second}).Round(100 * time.Millisecond)
 	for i := range 3 {
@@ -156,13 +157,13 @@ func shortLived(r *rand.Rand, s *Schedule) {
 	}
 }
 
-// youngMasters: masters that have lost a lock do not vote before it has ended: for a client that has never seen them
-// before as little as for one that knew them before they restarted, and however long they say then that they have been
-// up.
+// youngMasters checks that masters that have lost a lock do not vote before its TTL has passed. This holds for clients
+// that see the masters for the first time and for clients that knew them before the restart, and for any uptime that
+// the masters then report.
 func (e *env) youngMasters() {
-	for _, boasted := range []string{"", "86400"} { // at first the others have not seen the masters
+	for _, boasted := range []string{"", "86400"} { // at first, the other clients have not seen the masters
 		holder := e.worker(0)
-		// A master that starts late in a second soon says that it has been up for one.
+		// A master that starts late in a second soon reports an uptime of one second.
 		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
 		h := holder.must(e.want(Mutex), e.schedule.Window+2*time.Second, "nobody holds it")
@@ -189,7 +190,7 @@ func (e *env) youngMasters() {
 					"the holder is gone, and the window past",
 				)
 				if h != nil {
-					other.pause(context.Background(), 20*time.Millisecond) // so that it is seen beside the holder
+					other.pause(context.Background(), 20*time.Millisecond) // for the checker to see an overlap
 					h.sure()
 				}
 			})
@@ -198,7 +199,7 @@ func (e *env) youngMasters() {
 	}
 }
 
-// refusedReleases: a release that a master refuses is sent again until it takes it.
+// refusedReleases checks that a client sends a release again until the master that refused it accepts it.
 func (e *env) refusedReleases() {
 	w := e.worker(0)
 	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant} {
@@ -215,7 +216,7 @@ func (e *env) refusedReleases() {
 		for _, m := range which {
 			m.Recover()
 		}
-		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again after a second at most
+		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again at least once a second
 		for _, key := range e.left() {
 			e.problem(ByResidue, w.who,
 				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)

@@ -11,7 +11,7 @@ import (
 
 var repeats = flag.Int("repeats", 5, "how often each microScenario is played")
 
-// TestMicroScenarios plays every microScenario with several seeds.
+// TestMicroScenarios plays every micro-scenario with several seeds.
 func TestMicroScenarios(t *testing.T) {
 	t.Parallel()
 	for _, name := range simulation.MicroScenarios() {

@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// microScenariosOfTurns are about what a Locker owes each of several names, and a writer that waits while it waits for
-// long.
+// microScenariosOfTurns verify that a Locker serves each of several names, and how a waiting writer keeps readers out.
 var microScenariosOfTurns = []microScenario{
 	{name: "two names in turn", draw: drowsyOnTwo, play: (*env).namesInTurn},
 	{name: "a dead writer's intent", draw: farBounds, play: (*env).deadWriter},
 }
 
-// drowsyOnTwo clients hardly ask again by themselves, and want two names.
+// drowsyOnTwo is drowsy with two names.
 func drowsyOnTwo(r *rand.Rand, s *Schedule) {
 	drowsy(r, s)
 	s.Names = []string{"a", "b"}
 }
 
-// namesInTurn: a Locker hears every release of a name that it waits for, also when it waited for the name before, and
-// has waited for another all the time.
+// namesInTurn checks that a Locker receives every release message of a name for which it waits, even if it waited for
+// that name before and has waited for another name ever since.
 func (e *env) namesInTurn() {
 	holders, waiters := e.worker(0), []*worker{e.worker(1), e.worker(1)}
 	kinds := []Kind{Mutex, Writer, Reentrant}
@@ -37,12 +36,12 @@ func (e *env) namesInTurn() {
 		go func() { got <- w.take(want, patient{most: 30 * time.Second}) }()
 		return got
 	}
-	// release ends a hold, and checks how soon the waiter has the name.
+	// release ends a hold and checks how soon the waiter gets the name.
 	release := func(h *holding, w *worker, got <-chan *holding, what string) bool {
 		released := e.now()
 		h.sure()
 		next := <-got
-		// One attempt, and a look at what is in the way if it meets the release.
+		// One attempt, and a probe of the blocker if that attempt crosses the release.
 		if bound := 3 * w.client.Timeout; next == nil || next.from-released > bound {
 			e.problem(ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
 		}
@@ -69,7 +68,7 @@ func (e *env) namesInTurn() {
 			if !release(h, waiters[1], got, "while its client waits for another name") {
 				return
 			}
-			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile the waiter is not subscribed to it
+			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile, the waiter is not subscribed to it
 			if long.lock.Context().Err() != nil {
 				e.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
 			}
@@ -81,7 +80,8 @@ func (e *env) namesInTurn() {
 	}
 }
 
-// farBounds: a writer's retry bounds are above the time for which it leaves its intent, or far below.
+// farBounds makes a writer's retry bounds either much shorter or longer than a second. A waiting writer with long
+// bounds renews its intent once a second.
 func farBounds(r *rand.Rand, s *Schedule) {
 	for i := range s.Clients {
 		s.Clients[i].Keepalive = true
@@ -93,8 +93,8 @@ func farBounds(r *rand.Rand, s *Schedule) {
 	s.Clients[0].RetryMin, s.Clients[0].RetryMax = 10*time.Millisecond, 50*time.Millisecond
 }
 
-// deadWriter: a writer, or another exclusive waiter, keeps new readers out as long as it lives. After its death it
-// keeps them out for no longer than the TTL of its intent, whatever its retry bounds are.
+// deadWriter checks that an exclusive waiter keeps new readers out for as long as it lives, and after its death for no
+// longer than the TTL of its intent, whatever its retry bounds are.
 func (e *env) deadWriter() {
 	first, second, writer := e.worker(0), e.worker(0), e.worker(1)
 	h := first.must(e.want(Reader), 2*time.Second, "nobody holds it")
@@ -104,7 +104,7 @@ func (e *env) deadWriter() {
 	wrote := make(chan *holding, 1)
 	kind := []Kind{Writer, Writer, Mutex, Reentrant, Several}[e.rng.IntN(5)]
 	go func() { wrote <- writer.take(e.want(kind), patient{most: time.Minute}) }()
-	time.Sleep(2 * writer.client.Timeout) // its first attempt, and its look at what is in the way
+	time.Sleep(2 * writer.client.Timeout) // its first attempt and its probe
 
 	came := make(chan *holding, 1)
 	go func() { came <- second.take(e.want(Reader), patient{most: time.Minute}) }()

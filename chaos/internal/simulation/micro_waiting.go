@@ -9,14 +9,15 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// microScenariosOfWaiting are about who gets a lock that several want, and how soon.
+// microScenariosOfWaiting verify which waiter gets a lock, and how soon.
 var microScenariosOfWaiting = []microScenario{
 	{name: "shares", draw: rivals, play: (*env).shares},
 	{name: "readers without a gap", draw: readers, play: (*env).writerBetween},
 	{name: "news of a release", draw: drowsy, play: (*env).news},
 }
 
-// rivals ask for one name again as soon as they have released it, a few milliseconds from the masters.
+// rivals puts one to three workers of each client a few milliseconds from the masters. They ask for one name again as
+// soon as they have released it.
 func rivals(r *rand.Rand, s *Schedule) {
 	for i := range s.Clients {
 		s.Clients[i].Workers = 1 + r.IntN(3)
@@ -28,22 +29,22 @@ func rivals(r *rand.Rand, s *Schedule) {
 	s.Storm = 3 * time.Second
 }
 
-// tenure is what one process had from the masters at once, through however many holders: it has one token.
+// tenure is a cohort: the holds that one process takes in succession under one token.
 type tenure struct {
 	client     int
-	first      time.Duration // when its first holder had it
-	last, over time.Duration // when its last one had it, and unlocked it
-	shown      bool          // a holder asked for the token
+	first      time.Duration // when its first hold began
+	last, over time.Duration // when its last hold began, and when it ended
+	shown      bool          // whether a holder asked for the token
 }
 
-// tenures are those of a microScenario, by token.
+// tenures are the cohorts of a micro-scenario, by token.
 type tenures struct {
 	mu  sync.Mutex
 	all map[string]*tenure
 }
 
-// add notes a hold that has been unlocked, and whether its token had been shown before to somebody who does not have it
-// now.
+// add records a hold that has been unlocked. It reports whether an earlier holder of the same cohort had asked for the
+// token.
 func (ts *tenures) add(client int, h *holding, token string, shown bool) (foreign bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -59,7 +60,7 @@ func (ts *tenures) add(client int, h *holding, token string, shown bool) (foreig
 	return foreign
 }
 
-// sorted are the tenures in the order in which they began.
+// sorted returns the cohorts in the order in which they began.
 func (ts *tenures) sorted() []*tenure {
 	var all []*tenure
 	for _, t := range ts.all {
@@ -69,8 +70,9 @@ func (ts *tenures) sorted() []*tenure {
 	return all
 }
 
-// shares: a process that releases a name leaves it to those who wait elsewhere, so that each gets its turn; what it
-// hands over within itself has an end (see redlock.WithoutHandOver), and is never a lock whose token was asked for.
+// shares checks that a process that releases a name leaves it to waiters of other processes, so that each gets its
+// turn. Hand-over within a process ends in time (see redlock.WithoutHandOver), and a lock whose token was asked for is
+// never handed over.
 func (e *env) shares() {
 	var trip time.Duration
 	for _, f := range e.schedule.Faults {
@@ -88,7 +90,8 @@ func (e *env) shares() {
 	together(all...)
 
 	ttl := e.schedule.MaxTTL()
-	// 4 times what the masters took: a scout and then the others, each behind what was on its way over the connection.
+	// The budget of a cohort is 4 times what the acquire took. That is at most 4 round trips: one for the first node
+	// and one for the others, each behind a request in flight on its connection.
 	slice := min(ttl/8, max(50*time.Millisecond, 4*4*trip))
 	shares := make([]int, len(e.schedule.Clients))
 	for _, t := range had.sorted() {
@@ -103,7 +106,7 @@ func (e *env) shares() {
 	e.fair(Reentrant, e.owners())
 }
 
-// fair: each of two clients had its turn, though both always wanted the name.
+// fair checks that each of two clients got its turn, though both always wanted the name.
 func (e *env) fair(kind Kind, shares []int) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
@@ -114,7 +117,7 @@ func (e *env) fair(kind Kind, shares []int) {
 	}
 }
 
-// owners has an owner of each client take the name again and again, and returns how often each had it.
+// owners has an owner of each client acquire the name repeatedly. It returns how often each owner held it.
 func (e *env) owners() []int {
 	shares := make([]int, len(e.schedule.Clients))
 	until := e.now() + time.Second
@@ -139,7 +142,7 @@ func (e *env) owners() []int {
 	return shares
 }
 
-// grab takes the name again and again, and holds it for a moment.
+// grab acquires the name repeatedly and holds it for a moment.
 func (w *worker) grab(e *env, had *tenures, client int) {
 	for w.now() < e.schedule.Storm {
 		h := w.must(e.want(Mutex), time.Minute, "nobody holds it for long")
@@ -151,7 +154,7 @@ func (w *worker) grab(e *env, had *tenures, client int) {
 			h.lock.Token()
 		}
 		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
-		token := e.leaseToken(e.schedule.Names[0]) // Lock.Token would keep the lock from being handed over
+		token := e.leaseToken(e.schedule.Names[0]) // Lock.Token would prevent the hand-over
 		h.sure()
 		if had.add(client, h, token, shown) {
 			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
@@ -159,7 +162,7 @@ func (w *worker) grab(e *env, had *tenures, client int) {
 	}
 }
 
-// leaseToken is the token that most of the masters hold a mutex with.
+// leaseToken returns the token that most of the masters have for a mutex.
 func (e *env) leaseToken(name string) (token string) {
 	votes := make(map[string]int)
 	for _, m := range e.world.Masters() {
@@ -171,8 +174,8 @@ func (e *env) leaseToken(name string) (token string) {
 	return token
 }
 
-// readers hold a name for a while; three of each of two clients, so that it is never free of them. The third client
-// writes.
+// readers gives each client three workers. Those of the first two clients hold the name as readers, so that it is never
+// free; the third client writes.
 func readers(r *rand.Rand, s *Schedule) {
 	s.Clients = append(s.Clients, s.Clients[1])
 	s.Clients[2].Name = "client3"
@@ -182,13 +185,14 @@ func readers(r *rand.Rand, s *Schedule) {
 		c.Workers, c.Keepalive = 3, r.IntN(2) == 0
 		c.Stay = between(r, [2]time.Duration{200 * time.Millisecond, 400 * time.Millisecond})
 		if long {
-			c.Stay += 2 * time.Second // the writer renews its intent meanwhile
+			c.Stay += 2 * time.Second // so long that the writer renews its intent
 		}
-		c.RetryMin, c.RetryMax = 2*time.Second, 4*time.Second // nobody comes by for asking often
+		c.RetryMin, c.RetryMax = 2*time.Second, 4*time.Second // so that no client gets the lock by asking often
 	}
 }
 
-// writerBetween: a waiting writer keeps new readers out, so that it gets the lock when those have gone that are in.
+// writerBetween checks that a waiting writer keeps new readers out, so that it gets the lock when the present readers
+// have gone.
 func (e *env) writerBetween() {
 	var all []func()
 	over := make(chan struct{})
@@ -216,7 +220,7 @@ func (e *env) writerBetween() {
 	all = append(all, func() {
 		defer close(over)
 		w := e.worker(2)
-		// The first attempt, the look that leaves the intent, and the attempt when the last reader has gone.
+		// The first attempt, the probe that leaves the intent, and the attempt when the last reader has gone.
 		bound := most + 3*w.client.Timeout
 		for range 3 {
 			w.pause(context.Background(), 2*most)
@@ -230,14 +234,14 @@ func (e *env) writerBetween() {
 	together(all...)
 }
 
-// drowsy clients hardly ask again by themselves.
+// drowsy gives clients long retry bounds, so that they depend on release messages.
 func drowsy(_ *rand.Rand, s *Schedule) {
 	for i := range s.Clients {
 		s.Clients[i].RetryMin, s.Clients[i].RetryMax = 2*time.Second, 4*time.Second
 	}
 }
 
-// trouble is what may befall one master, whichever, while a lock is released.
+// trouble lists what may happen to one master while a lock is released.
 var trouble = []struct {
 	what       string
 	begin, end func(m *simnet.Master, name string)
@@ -257,8 +261,8 @@ var trouble = []struct {
 	},
 }
 
-// news: who waits hears of a release from a majority, and has the lock without waiting for its own next attempt,
-// whichever one master is in trouble: also the one that contenders ask first.
+// news checks that a waiter learns of a release from a majority and gets the lock without waiting for its own next
+// attempt, whichever master is in trouble. It may be the first node.
 func (e *env) news() {
 	holder, waiter := e.worker(0), e.worker(1)
 	kinds := []Kind{Mutex, Writer, Reentrant}
@@ -281,7 +285,7 @@ func (e *env) news() {
 			released := e.now()
 			h.sure()
 			next := <-got
-			// A scout that is silent, one look at what is in the way of a stale one, and the attempt itself.
+			// A silent first node, one probe of a blocker that is a stale key, and the attempt itself.
 			bound := 3 * waiter.client.Timeout
 			switch {
 			case next == nil:
@@ -295,7 +299,7 @@ func (e *env) news() {
 				next.sure()
 			}
 			tr.end(m, want.Names[0])
-			time.Sleep(e.schedule.Window + 2*time.Second) // what restarted may vote again
+			time.Sleep(e.schedule.Window + 2*time.Second) // a restarted server may vote again
 		}
 	}
 }
