@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// wrapper hands out locks that are broken.
+// wrapper is a Locker that replaces each lock it acquires.
 type wrapper struct {
 	simulation.Locker
 	lock func(simulation.Lock) simulation.Lock
@@ -27,7 +27,7 @@ func (w wrapper) Lock(ctx context.Context, want simulation.Want) (simulation.Loc
 	return wrapped, nil
 }
 
-// changer asks for something else than was wanted.
+// changer is a Locker that changes each request.
 type changer struct {
 	simulation.Locker
 	instead func(*simulation.Want)
@@ -38,12 +38,12 @@ func (c changer) Lock(ctx context.Context, want simulation.Want) (simulation.Loc
 	return c.Locker.Lock(ctx, want)
 }
 
-// forgetful keeps what it was to release.
+// forgetful is a lock whose Unlock does nothing.
 type forgetful struct{ simulation.Lock }
 
 func (forgetful) Unlock(context.Context) error { return nil }
 
-// untidy says that it released.
+// untidy is a lock whose Unlock ends its context but leaves its keys.
 type untidy struct {
 	simulation.Lock
 	mu     sync.Mutex
@@ -73,7 +73,7 @@ func (s slow) Unlock(ctx context.Context) error {
 	return s.Lock.Unlock(ctx)
 }
 
-// tardy tells of a loss when it is too late.
+// tardy is a lock that reports its loss late.
 type tardy struct {
 	simulation.Lock
 	ctx context.Context
@@ -90,7 +90,7 @@ func late(l simulation.Lock) simulation.Lock {
 
 func (t tardy) Context() context.Context { return t.ctx }
 
-// poller tries again almost at once, as often as it takes.
+// poller retries every 100 µs, up to 3000 times.
 type poller struct{ simulation.Locker }
 
 func (p poller) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {

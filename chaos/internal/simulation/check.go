@@ -7,23 +7,25 @@ import (
 	"time"
 )
 
-// Hold is one holder's belief about one name, in true time since the beginning of the run.
+// Hold is the interval in which one holder could rely on its lock of one name. Times are true times since the start of
+// the run.
 type Hold struct {
 	Name string
 	Who  string
 	Kind Kind
-	// Owner is whose a reentrant lock is.
+	// Owner is the owner of a reentrant lock.
 	Owner string
-	// Fence is the fencing token, 0 without; Token the lock's own.
+	// Fence is the fencing token, or 0 without fencing. Token is the lock's token.
 	Fence uint64
 	Token string
-	// TTL is what it was locked with, and Keepalive whether it is extended.
+	// TTL is the TTL of the lock. Keepalive reports whether the lock is extended automatically.
 	TTL       time.Duration
 	Keepalive bool
-	// Asked is when Lock was called and From when it returned. To is the earliest of: Unlock was called, the Locker
-	// closed, Lock.Until came, and of a writer: Downgrade was called. From then on it is a hold of a reader.
+	// Asked is when Lock was called and From when it returned. To is when the hold ended: at the call of Unlock, when
+	// the Locker closed, or at Lock.Until, whichever came first. For a writer it may also be the call of Downgrade; the
+	// rest is another Hold, of a reader.
 	Asked, From, To time.Duration
-	// End says which it was, and Lost whether the holder had no say in it.
+	// End says what ended the hold. Lost reports whether it ended against the holder's will.
 	End  string
 	Lost bool
 }
@@ -40,17 +42,17 @@ func (h Hold) String() string {
 	return text
 }
 
-// shared: the two may hold a name together.
+// shared reports whether both may hold a name at the same time.
 func (h Hold) shared(other Hold) bool {
 	return h.Kind == other.Kind && (h.Kind == Reader || h.owned(other))
 }
 
-// owned: the two are one owner's.
+// owned reports whether both belong to the same owner of a reentrant lock.
 func (h Hold) owned(other Hold) bool {
 	return h.Kind == Reentrant && other.Kind == Reentrant && h.Owner == other.Owner
 }
 
-// Violation is two holds that break a rule.
+// Violation is a pair of holds that break a rule.
 type Violation struct {
 	Rule          string
 	First, Second Hold
@@ -64,16 +66,16 @@ func (v Violation) String() string {
 
 const twoHolders = "two holders"
 
-// Exclusion returns every hold that began while another of the same name lasted beside which it must not be. A hold
-// that ended before it began (a paused client may learn of its lock too late) is none, and one may begin in the instant
-// in which another ends.
+// Exclusion returns every hold that began during another hold of the same name with which it must not overlap. It
+// ignores a hold that ended before it began, as happens when a paused client receives its lock too late. A hold may
+// begin in the instant in which another ends.
 func Exclusion(holds []Hold) []Violation {
 	sorted := slices.Clone(holds)
 	slices.SortStableFunc(sorted, func(a, b Hold) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 	var found []Violation
-	var present []Hold // that last when the one at hand begins, or longer than any before
+	var present []Hold // earlier holds that have not ended when h begins
 	for _, h := range sorted {
 		if h.To <= h.From {
 			continue

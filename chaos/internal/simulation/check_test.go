@@ -48,7 +48,7 @@ func TestExclusion(t *testing.T) {
 	}
 }
 
-// as makes a hold one of another kind.
+// as changes the kind and the owner of a hold.
 func as(kind simulation.Kind, owner string, h simulation.Hold) simulation.Hold {
 	h.Kind, h.Owner = kind, owner
 	return h

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// Checker is what judges one promise.
+// Checker names the part of the judgment that verifies one promise.
 type Checker string
 
-// The checkers.
+// The checkers, each with the promise that it verifies.
 const (
-	ByExclusion    Checker = "exclusion"     // no two believe in a lock at once that must not
-	ByFencing      Checker = "fencing"       // tokens grow, and an owner has one
-	ByRegister     Checker = "register"      // what checks fencing tokens loses no update
-	ByLossNotified Checker = "loss notified" // a lock's context ends no later than its deadline, and a lock that is gone is not kept
-	ByLiveness     Checker = "liveness"      // who waits gets it, who keeps it alive has it, and no call gets stuck
-	ByResidue      Checker = "residue"       // nothing is left on any master, nor a connection to it
-	ByContract     Checker = "contract"      // calls return what they say
-	ByLoad         Checker = "load"          // nobody asks all the time
+	ByExclusion    Checker = "exclusion"     // two locks that exclude each other are never held at once
+	ByFencing      Checker = "fencing"       // fencing tokens grow, and nested holds of one owner share one
+	ByRegister     Checker = "register"      // a register that checks fencing tokens loses no update
+	ByLossNotified Checker = "loss notified" // a context ends by its lock's deadline, and a lost lock is not kept
+	ByLiveness     Checker = "liveness"      // waiters get the lock, keepalive keeps it, and no call gets stuck
+	ByResidue      Checker = "residue"       // no key and no connection is left on any master
+	ByContract     Checker = "contract"      // calls do what their documentation says
+	ByLoad         Checker = "load"          // no client asks all the time
 	ByHarness      Checker = "harness"       // the schedule could be run
 )
 
-// Checkers returns all of them.
+// Checkers returns all checkers.
 func Checkers() []Checker {
 	return []Checker{
 		ByExclusion,
@@ -36,7 +36,7 @@ func Checkers() []Checker {
 	}
 }
 
-// Problem is something that must not be, other than two holds that break a rule.
+// Problem is a finding other than a pair of holds that break a rule.
 type Problem struct {
 	Entry
 	By Checker
@@ -46,7 +46,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("PROBLEM (%s): %s %s: %s", p.By, stamp(p.At), p.Where, p.Text)
 }
 
-// By is the checker that found the violation.
+// By returns the checker that found the violation.
 func (v Violation) By() Checker {
 	if v.Rule == twoHolders {
 		return ByExclusion
@@ -54,7 +54,7 @@ func (v Violation) By() Checker {
 	return ByFencing
 }
 
-// By returns the checkers that found something, the most telling first.
+// By returns the checkers that found something: those of violations first, then those of problems.
 func (r *Result) By() (all []Checker) {
 	add := func(c Checker) {
 		if !slices.Contains(all, c) {

@@ -11,16 +11,17 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// labels are what the scripts say of themselves, by their SHA-1.
+// labels maps the SHA-1 of each script to a short description, taken from a comment in the script.
 type labels map[string]string
 
-// block is a comment that stands by itself.
+// block matches a comment of a script that fills whole lines. It captures the first line.
 var block = regexp.MustCompile(`(?m)^-- (.*)\n(?:--.*\n)*`)
 
-// read are the scripts that were looked at: every master of every run gets the same ones.
-var read sync.Map // text to [2]string: digest and label
+// read caches the label of each script, since every master of every run receives the same scripts.
+var read sync.Map // script text → [2]string{digest, label}
 
-// learn takes note of a script's text: what it does stands behind what it shares with others.
+// learn records the label of a script: the start of its last comment block. Helper functions that scripts share, and
+// their comments, come first.
 func (l labels) learn(e simnet.Event) {
 	if len(e.Args) < 2 || !strings.EqualFold(e.Args[0], "EVAL") {
 		return
@@ -39,7 +40,7 @@ func (l labels) learn(e simnet.Event) {
 	l[script[0]] = script[1]
 }
 
-// of is what a command runs; "" if it is no script.
+// of returns the label of the script that a command runs, or "" if it runs none.
 func (l labels) of(e simnet.Event) string {
 	switch {
 	case len(e.Args) < 2:
@@ -52,15 +53,15 @@ func (l labels) of(e simnet.Event) string {
 	return ""
 }
 
-// acquires: the command asks for a lock.
+// acquires reports whether the command tries to acquire a lock.
 func (l labels) acquires(e simnet.Event) bool {
 	return strings.EqualFold(e.Args[0], "SET") || strings.HasPrefix(l.of(e), "Acquires")
 }
 
-// reenters returns what a command is about that takes a hold of a reentrant lock, or settles its fencing token; nothing
-// of any other command.
+// reenters returns name, owner and token of a command that acquires a hold of a reentrant lock or settles its fencing
+// token. For other commands it returns empty strings.
 func (l labels) reenters(e simnet.Event) (name, owner, token string) {
-	const kind = 6 // behind the script and three keys
+	const kind = 6 // index of the kind: it follows the script, the number of keys and three keys
 	what := l.of(e)
 	if len(e.Args) < kind+2 || e.Args[kind] != "reentrant" ||
 		!(strings.HasPrefix(what, "Acquires") || strings.HasPrefix(what, "Raises")) {
@@ -75,7 +76,7 @@ func digest(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text)
 
 var random = regexp.MustCompile(`([0-9a-f]{8})[0-9a-f]{24,}`)
 
-// describe words a command and its answer, shortened.
+// describe returns one line for a command and its reply, shortened.
 func (l labels) describe(e simnet.Event) string {
 	args := slices.Clone(e.Args)
 	if what := l.of(e); what != "" {

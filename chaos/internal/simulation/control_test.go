@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// TestControlsAreCaught: the same simulation, on our own lock broken from outside, finds what comes of it.
+// TestControlsAreCaught checks that the simulation finds the fault of each control: our own lock, broken from outside.
 func TestControlsAreCaught(t *testing.T) {
 	t.Parallel()
 	for _, c := range simulation.Controls() {
@@ -23,7 +23,7 @@ func TestControlsAreCaught(t *testing.T) {
 	}
 }
 
-// TestBrokenKindsAreCaught: every kind of lock has its own rule, and a lock that breaks it.
+// TestBrokenKindsAreCaught breaks the rule of each kind of lock and checks that the simulation notices.
 func TestBrokenKindsAreCaught(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -60,7 +60,7 @@ func TestBrokenKindsAreCaught(t *testing.T) {
 	}
 }
 
-// TestBrokenLocksAreCaught: every judge of the simulation has a lock that it finds guilty.
+// TestBrokenLocksAreCaught checks that each remaining check finds a lock that breaks its promise.
 func TestBrokenLocksAreCaught(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -85,7 +85,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// TestALockThatAsksAllTheTimeIsCaught: so is one that polls.
+// TestALockThatAsksAllTheTimeIsCaught checks that a polling lock is found.
 func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
 	t.Parallel()
 	open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client) (simulation.Locker, error) {
@@ -95,7 +95,7 @@ func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
 	caught(t, open, "calm", 5, "within a second")
 }
 
-// caught runs schedules, of one profile or of all, until the crime is found.
+// caught runs schedules of one profile, or of all, until a verdict contains crime.
 func caught(t *testing.T, open simulation.Open, profile string, within int, crime string) {
 	t.Helper()
 	ran := 0
@@ -113,8 +113,8 @@ func caught(t *testing.T, open simulation.Open, profile string, within int, crim
 	t.Errorf("%d schedules went by without %q: the simulation would not notice", within, crime)
 }
 
-// TestOverlapsWhereExclusionIsNotPromised: what is not promised under a fault happens under it, and what is promised
-// beside it does not.
+// TestOverlapsWhereExclusionIsNotPromised checks that two holders overlap under faults for which exclusion is not
+// promised, and that all other promises still hold.
 func TestOverlapsWhereExclusionIsNotPromised(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string]string{"the masters' clocks jump": "clock jumps", "all masters forget": "all forgotten"} {

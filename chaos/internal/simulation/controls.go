@@ -9,19 +9,20 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 )
 
-// Control is the lock of this module, broken from outside, and the checker that must notice.
+// Control is this module's lock, broken from outside, with the checker that must notice.
 type Control struct {
 	Name string
 	By   Checker
-	// Says is what the verdict must say besides, "" for anything: some checkers look at more than one thing.
+	// Says is a text that the verdict must contain, since some checkers verify several things. "" accepts any verdict.
 	Says string
-	// Profile is the one in which it shows, "" for all; Within is how many schedules it may take, from seed 1 on.
+	// Profile is the profile whose schedules expose the fault, "" for all. Within is the maximum number of schedules,
+	// counted from seed 1.
 	Profile string
 	Within  int
 	Open    Open
 }
 
-// Controls returns all controls. One that is not caught has shown that a checker does not check.
+// Controls returns all controls. A control that is not caught shows that a checker does not work.
 func Controls() []Control {
 	const everywhere = ""
 	var all []Control
@@ -67,13 +68,13 @@ func Controls() []Control {
 	return all
 }
 
-// Caught reports whether the checker named beforehand has noticed.
+// Caught reports whether the control's checker has noticed the fault.
 func (c Control) Caught(r *Result) bool {
 	return slices.Contains(r.By(), c.By) && strings.Contains(r.Verdict(), c.Says)
 }
 
-// Catch runs the schedules until the checker has noticed. It returns how many it took, and what was found; nil if
-// nothing was.
+// Catch runs schedules until the checker notices the fault. It returns the number of schedules and the result that
+// shows the fault, or nil if none did.
 func (c Control) Catch(ctx context.Context) (schedules int, found *Result) {
 	for n, s := range c.Schedules() {
 		if ctx.Err() != nil {
@@ -86,7 +87,7 @@ func (c Control) Catch(ctx context.Context) (schedules int, found *Result) {
 	return c.Within, nil
 }
 
-// Schedules are those in which the control must be caught, in this order, counted from 1.
+// Schedules returns the schedules in which the control must be caught, in order and numbered from 1.
 func (c Control) Schedules() iter.Seq2[int, Schedule] {
 	return func(yield func(int, Schedule) bool) {
 		for seed, n := uint64(1), 1; n <= c.Within; seed++ {

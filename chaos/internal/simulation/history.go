@@ -14,10 +14,10 @@ type Entry struct {
 	Where string
 	Text  string
 
-	command int // which command it stands for, counted from 1; that is worded only when it is shown
+	command int // number of the command that the line shows, from 1, or 0; its text is made only when it is shown
 }
 
-// history is what happened in one run.
+// history records what happens in one run.
 type history struct {
 	start time.Time
 
@@ -28,14 +28,14 @@ type history struct {
 	commands []simnet.Event
 	labels   labels
 	problems []Problem
-	thaws    map[string]time.Duration // when each client thawed last
-	second   time.Duration            // of the present second:
-	asked    map[asker]int            // how often each client asked one master for a lock
-	busy     int                      // how often it may be, a second
-	hectic   chan struct{}            // closed when that was too often
+	thaws    map[string]time.Duration // when each client last thawed
+	second   time.Duration            // start of the current second
+	asked    map[asker]int            // acquires in that second
+	busy     int                      // limit for each asker
+	hectic   chan struct{}            // closed when an asker reaches the limit
 }
 
-// asker is a client at a master.
+// asker is a pair of a client and a master.
 type asker struct {
 	host   string
 	master int
@@ -43,8 +43,8 @@ type asker struct {
 
 func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a.master) }
 
-// busy is how many acquires a second one client may send to one master, for each group of workers. Its lines wait for
-// at least 10 ms between two attempts, unless a lock was released.
+// busy is the maximum number of acquires that one client may send to one master in a second, for each group of workers.
+// Its waiters pause for at least 10 ms between two attempts, unless a lock was released.
 const busy = 1000
 
 func newHistory() *history {
@@ -66,7 +66,7 @@ func (h *history) note(where, format string, args ...any) {
 	h.entries = append(h.entries, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
-// problem notes something that must not happen, other than two holders.
+// problem records a finding other than two holders.
 func (h *history) problem(by Checker, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
@@ -77,14 +77,14 @@ func (h *history) problem(by Checker, where, format string, args ...any) {
 	)
 }
 
-// thaw notes that a client thaws.
+// thaw records that a client thaws.
 func (h *history) thaw(client string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.thaws[client] = h.now()
 }
 
-// thawed returns when the client thawed last; 0 if it never froze.
+// thawed returns when the client last thawed, or 0 if it never froze.
 func (h *history) thawed(client string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Wait is one call of Lock that waits for as long as it may.
+// Wait is one call of Lock, which waits until its context ends.
 type Wait struct {
 	Who      string
 	Names    []string
@@ -14,7 +14,7 @@ type Wait struct {
 	From, To time.Duration
 }
 
-// Idle returns the longest time, of those beyond most, for which somebody waited for names of which nobody held any.
+// Idle returns the longest interval, if any exceeds most, in which a call waited for names that all were free.
 func Idle(waits []Wait, holds []Hold, most time.Duration) (longest Wait, found bool) {
 	sorted := slices.Clone(holds)
 	slices.SortStableFunc(sorted, func(a, b Hold) int { return cmp.Compare(a.From, b.From) })

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// judge looks for what must not be in what happened.
+// judge runs all checkers over what was recorded.
 func (r *Result) judge(waits []Wait) {
 	if overlaps := Exclusion(r.Holds); r.Schedule.excludes() {
 		r.Violations = overlaps
@@ -27,7 +27,7 @@ func (r *Result) judge(waits []Wait) {
 	})...)
 	r.kept()
 	if microScenarioOf(r.Schedule) != nil {
-		return // what befalls whom is no fault of the schedule there, and judged by the microScenario
+		return // a micro-scenario injects faults that its schedule does not list, and judges liveness itself
 	}
 	if r.Schedule.quiet() {
 		r.idle(waits)
@@ -37,7 +37,7 @@ func (r *Result) judge(waits []Wait) {
 	}
 }
 
-// alive: where nothing goes wrong, nobody loses a lock that is kept alive.
+// alive reports every lock with keepalive that a living client lost, though no fault could cause a loss.
 func (r *Result) alive() {
 	for _, h := range r.Holds {
 		client := r.Schedule.clientOf(h.Who)
@@ -52,8 +52,8 @@ func (r *Result) alive() {
 	}
 }
 
-// kept: a lock that all masters have forgotten is told lost at its next extension, and not kept from then on because
-// they learned it again. An extension that was under way gives it one more TTL.
+// kept reports locks that outlived a wipe of all masters. Such a lock is lost at its next extension, even if later
+// requests of the holder restore its keys. An extension that was in flight gives it one more TTL.
 func (r *Result) kept() {
 	wiped := make(map[time.Duration]int)
 	for _, f := range r.Schedule.Faults {
@@ -71,10 +71,10 @@ func (r *Result) kept() {
 	}
 }
 
-// attempts are the calls that asked a master for a hold of a reentrant lock, by what the masters saw.
+// attempts returns the calls that asked a master for a hold of a reentrant lock, as the masters saw them.
 func (r *Result) attempts() []Attempt {
 	var all []Attempt
-	seat := make(map[string]int) // by token
+	seat := make(map[string]int) // index into all, by token
 	for _, e := range r.commands {
 		name, owner, token := r.labels.reenters(e)
 		if token == "" {
@@ -92,10 +92,10 @@ func (r *Result) attempts() []Attempt {
 	return all
 }
 
-// untold: no majority of the masters could tell the second hold which fencing token the first has. That takes a fault,
-// or a client that takes one master for two and so is told by one fewer. Anybody may have felt it: another of the
-// owner's calls, on its way for longer than usual, counts one more, and what such a client settles on is told to the
-// others.
+// untold reports whether no majority of the masters could tell the second hold the first hold's fencing token. That
+// takes a fault, or a client that takes one master for two and so learns the token from one fewer. The fault may have
+// affected any client: another call of the owner, delayed by it, raises the counter once more, and the token that such
+// a call settles on is passed on to the owner's other calls.
 func (r *Result) untold(first, second Hold) bool {
 	s := r.Schedule
 	felt := func(f Fault, asked time.Duration) bool {
@@ -119,8 +119,8 @@ func (r *Result) untold(first, second Hold) bool {
 	return troubled && len(knew) <= s.Masters/2
 }
 
-// linger is how long a fault is felt when it has ended: connections are made anew, and who seems to have restarted may
-// not vote.
+// linger returns how long a fault has effects after its end: clients must connect again, and a server that seems to
+// have restarted does not vote within the restart window.
 func (s Schedule) linger(f Fault) time.Duration {
 	switch f.Kind {
 	case Crash, CrashKept, CrashTail, Restart, Follow, Jump, Pace:
@@ -130,16 +130,16 @@ func (s Schedule) linger(f Fault) time.Duration {
 	}
 }
 
-// idle: where nothing goes wrong, whoever waits for what nobody holds gets it, or another does. A client that dies
-// keeps others out for its own TTL at most, however many others renew, and as a waiting writer for as long as its
-// intent lives.
+// idle reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies keeps
+// others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
+// readers out for as long as its intent lives.
 func (r *Result) idle(waits []Wait) {
 	deadly := func(f Fault) bool { return f.death(r.Schedule) }
 	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, deadly)
 	var most time.Duration
 	for _, c := range r.Schedule.Clients {
 		retry := c.RetryMax
-		if messages { // nobody depends on asking again
+		if messages { // release messages arrive, so long retry bounds do not matter
 			retry = min(retry, time.Second)
 		}
 		most = max(most, retry+500*time.Millisecond)
@@ -161,8 +161,9 @@ func (r *Result) idle(waits []Wait) {
 	}
 }
 
-// carriedOn: the second hold has the smaller token of another hold that its owner had before the first, and still has.
-// Where the masters that knew the larger one were lost since it was asked for, that one's extensions carry it on.
+// carriedOn reports whether the second hold has the smaller token of an older hold, which its owner acquired before the
+// first hold and kept. If the masters that knew the larger token were lost meanwhile, the extensions of the older hold
+// carry the smaller token on.
 func (r *Result) carriedOn(v Violation) bool {
 	lost := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool {
 		return (f.Kind == Crash || f.Kind == CrashTail || f.Kind == Restart) &&
@@ -174,8 +175,8 @@ func (r *Result) carriedOn(v Violation) bool {
 	})
 }
 
-// cameBack: the first is a reader that got in beside an owner, whose token readers share, and the second is that
-// owner's. That takes masters that forget.
+// cameBack reports whether the first hold is a reader that shares the token of an owner's hold, which overlapped, and
+// the second hold is that owner's. That happens only if masters forget keys.
 func (r *Result) cameBack(v Violation) bool {
 	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence &&
 		slices.ContainsFunc(r.Holds, func(h Hold) bool {
@@ -183,8 +184,8 @@ func (r *Result) cameBack(v Violation) bool {
 		})
 }
 
-// tookOver: the second has the token of a hold that it stands beside, which was asked for before the first was there.
-// Where counters are lost, a token is as old as the question for it.
+// tookOver reports whether the second hold has the token of an overlapping hold that was asked for before the first
+// hold began. Where counters are lost, a token is only as recent as the call that asked for it.
 func (r *Result) tookOver(v Violation) bool {
 	return r.Schedule.forgets() && slices.ContainsFunc(r.Holds, func(h Hold) bool {
 		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From &&

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An owner that comes back with its token, after a reader that got in beside it and shares that token, harms no store.
-// Nothing else may have a token again.
+// TestWhoMayComeBackWithAToken checks the only case in which an earlier token may return: an owner's, after a reader
+// that overlapped with the owner's hold and shares its token. A store that checks tokens suffers no harm.
 func TestWhoMayComeBackWithAToken(t *testing.T) {
 	t.Parallel()
 	hold := func(kind Kind, owner string, fence uint64, from, to int) Hold {
@@ -37,8 +37,8 @@ func TestWhoMayComeBackWithAToken(t *testing.T) {
 	}
 }
 
-// Where counters are lost, who comes beside a hold that was asked for before another's has the token of that one. Where
-// they are not, it had found the other's count.
+// TestWhoTakesOverAToken checks that a hold may have the token of an overlapping hold that was asked for before another
+// holder came, but only if counters are lost. Otherwise it would have found the other holder's count.
 func TestWhoTakesOverAToken(t *testing.T) {
 	t.Parallel()
 	hold := func(kind Kind, owner string, fence uint64, asked, from int) Hold {
@@ -69,7 +69,8 @@ func TestWhoTakesOverAToken(t *testing.T) {
 	}
 }
 
-// Two fencing tokens of one owner are excused by a fault at the time, and by nothing else.
+// TestWhatKeepsATokenFromBeingTold checks that a fault at the time, and nothing else, excuses two fencing tokens of one
+// owner.
 func TestWhatKeepsATokenFromBeingTold(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
@@ -99,7 +100,8 @@ func TestWhatKeepsATokenFromBeingTold(t *testing.T) {
 	}
 }
 
-// An older hold's smaller token may be carried on where a larger one was lost with a master since.
+// TestWhichTokenIsCarriedOn checks that an older hold's smaller token may be carried on only if a master was lost after
+// the larger token was asked for.
 func TestWhichTokenIsCarriedOn(t *testing.T) {
 	t.Parallel()
 	hold := func(fence uint64, asked, to time.Duration) Hold {
@@ -123,8 +125,8 @@ func TestWhichTokenIsCarriedOn(t *testing.T) {
 	}
 }
 
-// A client that takes one master for two is told by one fewer; where all have masters enough, and nothing goes wrong,
-// each is told.
+// TestWhoTakesOneMasterForTwoMayNotBeTold checks that a client that takes one master for two may miss a token, since
+// one master fewer reports it. Without such a client and without faults no token may be missed.
 func TestWhoTakesOneMasterForTwoMayNotBeTold(t *testing.T) {
 	t.Parallel()
 	clients := []Client{{Name: "client1"}, {Name: "client2"}}

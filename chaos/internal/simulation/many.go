@@ -15,50 +15,50 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Summary is what many schedules came to.
+// Summary adds up the results of many schedules.
 type Summary struct {
 	Schedules int
 	Found     []Finding
-	// Holds and Commands are how often a lock was had, and how many commands the masters executed.
+	// Holds is the number of locks held, and Commands the number of commands that the masters executed.
 	Holds, Commands int64
-	// HandedOver is how often a lock was had straight from another holder.
+	// HandedOver is the number of locks that one holder passed to the next.
 	HandedOver int64
-	// Virtual is how long it all took in the bubbles' time, and Wall in ours.
+	// Virtual is the duration in the bubbles' time, summed over all schedules. Wall is the real duration.
 	Virtual, Wall time.Duration
-	// Profiles are how many schedules each profile had.
+	// Profiles is the number of schedules of each profile.
 	Profiles map[string]int
-	// Overlaps are how often two held a lock at once where the faults break exclusion.
+	// Overlaps is the number of pairs of holders at the same time where the faults break exclusion.
 	Overlaps int
-	// LostUpdates are those that registers without fencing tokens lost.
+	// LostUpdates is the number of updates that registers without fencing tokens lost.
 	LostUpdates int
-	// Seen is what each checker found.
+	// Seen is what each checker found, including what is excused.
 	Seen map[Checker]Sighting
-	// Wanted is how many schedules each name was in, and Held how often it was had. Planned is how often they have each
-	// fault that a scenario names, and Injected how often it was injected.
+	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
+	// the schedules contain each fault that a scenario names, and Injected how often it was injected.
 	Wanted, Held      map[string]int
 	Planned, Injected map[string]int
 }
 
-// Finding is a schedule in which something was found that must not be.
+// Finding is a schedule in which a checker found something.
 type Finding struct {
 	Seed uint64
 	By   []Checker
-	// Report is what happened when it was found.
+	// Report describes the run in which it was found.
 	Report string
-	// Again is how many of Runs further runs of the same schedule showed it too.
+	// Again is the number of the Runs further runs of the same schedule that showed it too.
 	Again, Runs int
-	// Minimal is the smallest schedule that still showed it, in Shrunk of Runs runs.
+	// Minimal is the smallest schedule that still showed it. Shrunk is the number of the Runs runs of Minimal that did.
 	Minimal Schedule
 	Shrunk  int
 }
 
 const (
-	again     = 10               // how often a finding is run again
-	shrinking = 30 * time.Second // how long it is made smaller
-	enough    = 5                // how many findings are
+	again     = 10               // number of further runs of a finding
+	shrinking = 30 * time.Second // limit for shrinking a finding
+	enough    = 5                // number of findings that are run again and shrunk
 )
 
-// Many runs n schedules drawn from a seed on, see [Batch.Run].
+// Many runs n schedules with consecutive seeds, starting at from. See [Batch.Run].
 func Many(ctx context.Context, from uint64, n int, say func(format string, args ...any)) (Summary, error) {
 	sum, err := Batch{From: from, N: n, Draw: Draw, Open: Product(), Say: say}.Run(ctx)
 	if err == nil && sum.Schedules >= 100 && sum.HandedOver == 0 {
@@ -67,26 +67,26 @@ func Many(ctx context.Context, from uint64, n int, say func(format string, args 
 	return sum, err
 }
 
-// Batch is many schedules.
+// Batch is a set of schedules with consecutive seeds.
 type Batch struct {
-	// From is the first seed, N how many there are, and Draw makes a schedule of a seed.
+	// From is the first seed and N the number of schedules. Draw makes the schedule of a seed.
 	From uint64
 	N    int
 	Draw func(seed uint64) Schedule
-	// Open makes the Lockers.
+	// Open opens the Lockers.
 	Open Open
-	// Excused are the checkers that may find something: it is counted, and that is all.
+	// Excused reports whether the findings of a checker are only counted.
 	Excused func(Checker) bool
-	// Unshrunk: a finding is not run again, nor shrunk.
+	// Unshrunk says that findings are neither run again nor shrunk.
 	Unshrunk bool
-	// Say tells a person from time to time how far it is.
+	// Say receives a progress message from time to time.
 	Say func(format string, args ...any)
 }
 
-// Run runs as many schedules at a time as there are processors. A finding is run again, and shrunk, when all have run.
-// On an error (ctx ended) the summary is of what had run.
+// Run runs the schedules, as many at a time as there are processors, then runs the first findings again and shrinks
+// them. If ctx ends, Run returns an error and the summary of the schedules that have run.
 func (b Batch) Run(ctx context.Context) (Summary, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // short lives, little of it kept
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // most allocations live only as long as their schedule
 	redis.SetLogger(silent{})
 	start := time.Now()
 	sum := Summary{
@@ -146,9 +146,10 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 
 func (b Batch) excused(c Checker) bool { return b.Excused != nil && b.Excused(c) }
 
-// Sighting is what a checker found in many schedules, excused or not.
+// Sighting is what one checker found in many schedules, excused or not.
 type Sighting struct {
-	// Schedules are in how many it found something, and First what it was in one of them, whose seed is Seed.
+	// Schedules is the number of schedules in which it found something. First describes its finding in one of them,
+	// whose seed is Seed.
 	Schedules int
 	First     string
 	Seed      uint64
@@ -199,7 +200,7 @@ func (s *Summary) add(r *Result, excused func(Checker) bool) {
 	}
 }
 
-// look runs a finding again, and makes it smaller.
+// look runs a finding again and shrinks its schedule.
 func (f *Finding) look(ctx context.Context, s Schedule, open Open) {
 	f.Runs = again
 	f.Again, _ = Shows(ctx, s, open, f.By[0], again)
@@ -212,7 +213,7 @@ func (f *Finding) look(ctx context.Context, s Schedule, open Open) {
 	f.Shrunk, _ = Shows(ctx, f.Minimal, open, f.By[0], again)
 }
 
-// String is the finding for a person: how often it shows, the smallest schedule, and what happened.
+// String describes the finding: how often it shows, the smallest schedule, and the report.
 func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, found by %v; it showed in %d of %d further runs\n", f.Seed, f.By, f.Again, f.Runs)

@@ -28,23 +28,23 @@ func TestManyStopsWithItsContext(t *testing.T) {
 	assert.Zero(t, sum.Schedules)
 }
 
-// TestAViolationIsShrunk: of a storm of restarts fewer are left. How few is chance, as a violation does not show each
-// time.
+// TestAViolationIsShrunk checks that Shrink removes faults from a storm of restarts. How many remain is chance, since a
+// violation does not show in every run.
 func TestAViolationIsShrunk(t *testing.T) {
 	t.Parallel()
 	control := controlNamed(t, "restart guard off")
 	for _, s := range control.Schedules() {
-		if len(s.Faults) < 4 || len(s.Faults) > 12 { // there is something to leave out, and it does not take long
+		if len(s.Faults) < 4 || len(s.Faults) > 12 { // enough to leave something out, and few enough to be quick
 			continue
 		}
 		early := func(f simulation.Fault) bool { return f.Kind == simulation.Crash && f.Until < s.Storm/2 }
-		if !slices.ContainsFunc(s.Faults, early) { // or what matters may come late, and the storm cannot be shorter
+		if !slices.ContainsFunc(s.Faults, early) { // otherwise the storm may not get shorter
 			continue
 		}
 		if often, _ := simulation.Shows(t.Context(), s, control.Open, control.By, 4); often < 3 {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // it takes seconds, on a machine that is not busy
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // it takes seconds on an idle machine
 		defer cancel()
 		small := simulation.Shrink(ctx, s, control.Open, control.By, 5)
 		t.Logf("from %v\nto %v%s", s, small, small.JSON())

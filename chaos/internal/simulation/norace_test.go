@@ -2,5 +2,5 @@
 
 package simulation_test
 
-// ordinary is how many schedules run by default.
+// ordinary is the default number of schedules.
 const ordinary = 88

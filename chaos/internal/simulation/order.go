@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// Order returns every hold whose fencing token is not what it must be after that of an earlier one of the same name:
-// larger, or for a reader and for the same owner not smaller. The earlier one is compared with where it is the latest.
+// Order returns every hold whose fencing token is too small after that of an earlier hold of the same name. It must be
+// larger, or for a reader and for the same owner not smaller. Each hold is paired with the earlier one that has the
+// largest token.
 //
-// One is before another if its Lock had returned when the other was asked for; or, where the two exclude each other, if
-// it was over when the other began, though they may have been asked for in any order. The latter is more than
-// Lock.Fence promises, and holds as long as locks exclude each other and no master forgets its counters without anybody
-// noticing: lasting. So does the order of readers among themselves: of two of them nothing is promised.
+// One hold is earlier than another if its Lock had returned when the other was asked for. If lasting is true, a hold
+// that was over when the other began is also earlier, provided that the two exclude each other. Lock.Fence does not
+// promise that, but it is true as long as locks exclude each other and no master loses its counters unnoticed. The same
+// applies to the order of two readers, of which Lock.Fence promises nothing.
 func Order(holds []Hold, lasting bool) []Violation {
 	var found []Violation
 	for _, group := range fenced(holds) {
@@ -40,7 +41,7 @@ func (h Hold) before(second Hold, lasting bool) bool {
 	return h.From <= second.Asked || (lasting && !h.shared(second) && h.To <= second.From && second.From < second.To)
 }
 
-// outranks: the fencing token of the first does not let the second have the one it has.
+// outranks reports whether h's fencing token rules out the token of second, a later hold.
 func (h Hold) outranks(second Hold, lasting bool) bool {
 	if h.Kind == Reader && second.Kind == Reader && !lasting {
 		return false
@@ -51,23 +52,23 @@ func (h Hold) outranks(second Hold, lasting bool) bool {
 	return h.Fence >= second.Fence
 }
 
-// Attempt is one call for a hold of a reentrant lock, whatever became of it: From is when the first master heard of it,
-// and To when the last one was asked for the hold or told its fencing token.
+// Attempt is one call for a hold of a reentrant lock, whatever its result. From is when the first master received it.
+// To is when the last request to acquire the hold, or to raise a counter to its fencing token, reached a master.
 type Attempt struct {
 	Name, Owner, Token string
 	From, To           time.Duration
 }
 
-// Alone reports whether no other attempt of the owner on the name was under way while the hold was taken.
-// Docs/fencing.md promises the holds that come later its fencing token only then.
+// Alone reports whether no other attempt of the owner on the name was in flight while the hold was acquired. Only then
+// does docs/fencing.md promise that later holds get its fencing token.
 func Alone(h Hold, attempts []Attempt) bool {
 	return !slices.ContainsFunc(attempts, func(a Attempt) bool {
 		return a.Name == h.Name && a.Owner == h.Owner && a.Token != h.Token && a.From <= h.From && a.To >= h.Asked
 	})
 }
 
-// Sharing returns every hold of an owner that was asked for while the owner had another, and lasted beside it, but has
-// not the same fencing token. excused says for which there is a reason.
+// Sharing returns every hold of an owner that was asked for while the owner had another, and overlapped with it, but
+// has a different fencing token. It omits pairs for which excused returns true.
 func Sharing(holds []Hold, excused func(first, second Hold) bool) []Violation {
 	var found []Violation
 	for _, group := range fenced(holds) {
@@ -89,7 +90,7 @@ func Sharing(holds []Hold, excused func(first, second Hold) bool) []Violation {
 	return found
 }
 
-// fenced are the holds that have a fencing token, by name, in the order they began.
+// fenced returns the holds that have a fencing token, grouped by name and sorted by when they began.
 func fenced(holds []Hold) [][]Hold {
 	byName := make(map[string][]Hold)
 	for _, h := range holds {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-// fenced gives a hold a fencing token, and says when it was asked for.
+// fenced sets a hold's fencing token and when it was asked for.
 func fenced(fence uint64, asked float64, h simulation.Hold) simulation.Hold {
 	h.Fence, h.Asked = fence, time.Duration(asked*float64(time.Second))
 	return h
@@ -26,7 +26,7 @@ func TestOrder(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		first, second     simulation.Hold
-		strictly, lasting bool // wrong by when they were asked for; by when they were held
+		strictly, lasting bool // a violation without and with lasting
 	}{
 		"larger":                       {fenced(1, 0, mutex("x", 1, 2)), fenced(2, 1.5, mutex("y", 3, 4)), false, false},
 		"the same":                     {fenced(2, 0, mutex("x", 1, 2)), fenced(2, 1.5, mutex("y", 3, 4)), true, true},
@@ -134,7 +134,7 @@ func TestIdle(t *testing.T) {
 		wait  simulation.Wait
 		holds []simulation.Hold
 		from  int
-		to    int // 0: not too long
+		to    int // 0 if the wait is not too long
 	}{
 		"held all the time":             {wait(1, 9, "a"), []simulation.Hold{held("a", "x", 0, 5), held("a", "y", 6, 9)}, 0, 0},
 		"free for a moment":             {wait(1, 9, "a"), []simulation.Hold{held("a", "x", 0, 5), held("a", "y", 7, 9)}, 0, 0},

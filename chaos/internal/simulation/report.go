@@ -10,24 +10,27 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// Result is what became of a schedule.
+// Result is the outcome of a schedule.
 type Result struct {
 	Schedule   Schedule
 	Holds      []Hold
 	Violations []Violation
-	// Overlaps are two holders where the schedule's faults break exclusion: they are no violations.
+	// Overlaps are the pairs of holders at the same time in a schedule whose faults break exclusion. They are no
+	// violations.
 	Overlaps []Violation
-	// Problems are what else went wrong: a waiter that starved, a key left behind, a loss told late.
+	// Problems are the other findings, such as a waiter that starved, a key left behind, or a late notification of a
+	// loss.
 	Problems []Problem
-	// Excused are the holds that do not share their owner's fencing token for a reason.
+	// Excused is the number of holds that have a reason not to share their owner's fencing token.
 	Excused int
-	// HandedOver are the holds that one holder had straight from another, without the masters.
+	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
-	// LostUpdates are those that a register without fencing tokens lost.
+	// LostUpdates is the number of updates that registers without fencing tokens lost.
 	LostUpdates int
 	// Injected is how often each fault that a scenario names was injected.
 	Injected map[string]int
-	// Took is how long the run lasted, in the bubble's time, and Commands how many the masters executed.
+	// Took is the duration of the run in the bubble's time. Commands is the number of commands that the masters
+	// executed.
 	Took     time.Duration
 	Commands int
 
@@ -37,7 +40,7 @@ type Result struct {
 	start    time.Time
 }
 
-// OK reports whether everything held.
+// OK reports whether no checker found anything.
 func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) == 0 }
 
 func (h *history) result(s Schedule) *Result {
@@ -51,7 +54,7 @@ func (h *history) result(s Schedule) *Result {
 	return r
 }
 
-// Report tells a person what went wrong: the seed, how to repeat it, and what happened around the first violation.
+// Report describes what went wrong: the seed, how to repeat the run, and what happened around the first violation.
 func (r *Result) Report() string {
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
@@ -72,7 +75,7 @@ func (r *Result) Report() string {
 	return b.String()
 }
 
-// again is the command that runs the schedule again.
+// again returns the command that runs the schedule again.
 func (s Schedule) again() string {
 	if len(s.Groups) > 0 {
 		return fmt.Sprintf("go run ./chaos -scenario %s -backend simulation -schedules 1 -seed %d", s.Profile, s.Seed)
@@ -80,7 +83,7 @@ func (s Schedule) again() string {
 	return fmt.Sprintf("go test ./chaos/internal/simulation -run TestSchedules -schedules=1 -seed=%d", s.Seed)
 }
 
-// Verdict is what went wrong, in a few lines.
+// Verdict lists the first violations and problems.
 func (r *Result) Verdict() string {
 	var b strings.Builder
 	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
@@ -88,7 +91,7 @@ func (r *Result) Verdict() string {
 	return b.String()
 }
 
-// few writes the first five of all.
+// few writes the first five elements, and the number of the others.
 func few[T any](b *strings.Builder, all []T, text func(T) string) {
 	const enough = 5
 	for i, one := range all {
@@ -100,10 +103,10 @@ func few[T any](b *strings.Builder, all []T, text func(T) string) {
 	}
 }
 
-// most is how many lines of a timeline are shown: its last ones.
+// most is the maximum number of lines of a timeline. It keeps the last ones.
 const most = 250
 
-// focus returns the part of the timeline that matters.
+// focus returns the part of the timeline that leads to the first finding.
 func (r *Result) focus() (from, to time.Duration, names []string) {
 	before := r.Schedule.MaxTTL() + r.Schedule.Window
 	switch {
@@ -116,7 +119,7 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 	return 0, r.Took, r.Schedule.Names
 }
 
-// Timeline renders what happened from from to to: weather, holders, and every command about one of names.
+// Timeline renders what happened between from and to: faults, holders, and every command about one of names.
 func (r *Result) Timeline(from, to time.Duration, names []string) string {
 	lines := slices.Clone(r.entries)
 	for i, e := range r.commands {

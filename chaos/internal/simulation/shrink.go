@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Shows runs a schedule as often as told, and returns how often the checker found something, with the last such result.
+// Shows runs a schedule the given number of times. It returns how often the checker found something, and the last such
+// result.
 func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (times int, last *Result) {
 	for range runs {
 		if ctx.Err() != nil {
@@ -24,11 +25,11 @@ func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (ti
 	return times, last
 }
 
-// Shrink makes a schedule smaller for as long as the checker still finds something in two of so many runs (one would be
-// too few: the smallest schedule would hardly ever show it again): without half of the faults, one client, one name and
-// so on, until nothing can be left out any more or ctx ends.
+// Shrink makes a schedule smaller for as long as the checker finds something in two of the given number of runs. One
+// would be too few, since the smallest schedule would then hardly ever show it again. It leaves out half of the faults,
+// a client, a name and so on, until nothing more can be left out or ctx ends.
 //
-// A microScenario is small, and needs all that it has.
+// A micro-scenario is small and needs all that it has, so Shrink returns it unchanged.
 func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Schedule {
 	if microScenarioOf(s) != nil {
 		return s
@@ -42,7 +43,7 @@ func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Sc
 					break
 				}
 				if twice(ctx, t, open, by, runs) {
-					s, smaller = t, true // and what was behind i is there now
+					s, smaller = t, true // the next proposal is now the i-th
 				} else {
 					i++
 				}
@@ -52,7 +53,8 @@ func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Sc
 	return s
 }
 
-// twice reports whether the checker finds something in two of so many runs, as many at a time as there are processors.
+// twice reports whether the checker finds something in two of the given number of runs. As many runs as there are
+// processors run at a time.
 func twice(ctx context.Context, s Schedule, open Open, by Checker, runs int) bool {
 	var found, left atomic.Int64
 	left.Store(int64(runs))
@@ -69,11 +71,11 @@ func twice(ctx context.Context, s Schedule, open Open, by Checker, runs int) boo
 	return found.Load() >= 2
 }
 
-// simpler are the ways to make a schedule smaller. Each is asked for its i-th proposal, until there is none.
+// simpler are the ways to make a schedule smaller. Shrink asks each for its i-th proposal until there is none.
 var simpler = []func(s Schedule, i int) (Schedule, bool){
 	shorter, withoutClient,
 	func(s Schedule, i int) (_ Schedule, ok bool) {
-		if len(s.Names) > 1 && s.Move == 0 { // else there must be one for every time
+		if len(s.Names) > 1 && s.Move == 0 { // with Move, each period needs its name
 			s.Names, ok = fewer(s.Names, i)
 		}
 		return s, ok
@@ -97,7 +99,7 @@ var simpler = []func(s Schedule, i int) (Schedule, bool){
 	fewerWorkers, fewerMasters, plainer,
 }
 
-// fewer is a list without something of it: first one half of it only, or the other, then without one.
+// fewer returns a list with some elements left out: first one half, then the other, then each single element.
 func fewer[T any](all []T, i int) ([]T, bool) {
 	n := len(all)
 	switch {
@@ -157,7 +159,7 @@ func fewerMasters(s Schedule, i int) (Schedule, bool) {
 	return s, true
 }
 
-// plainer sets all clocks right, or has no fencing token.
+// plainer sets all clocks right, or turns fencing off.
 func plainer(s Schedule, i int) (Schedule, bool) {
 	right := true
 	for n := range s.Rates {
@@ -179,23 +181,23 @@ func plainer(s Schedule, i int) (Schedule, bool) {
 	return s, i == 1 && had > 0
 }
 
-// clone is a copy of which nothing is shared.
+// clone returns a deep copy.
 func (s Schedule) clone() Schedule {
 	s.Names, s.Kinds, s.Rates = slices.Clone(s.Names), slices.Clone(s.Kinds), slices.Clone(s.Rates)
 	s.Clients, s.Groups, s.Faults = slices.Clone(s.Clients), slices.Clone(s.Groups), slices.Clone(s.Faults)
 	return s
 }
 
-// JSON is the schedule as Parse takes it, for a test that pins it.
+// JSON returns the schedule in the form that Parse reads, for a test that pins it.
 func (s Schedule) JSON() string {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic("simulation: " + err.Error()) // there is nothing in it that JSON has not
+		panic("simulation: " + err.Error()) // every value has a JSON form
 	}
 	return string(text)
 }
 
-// Parse reads what JSON wrote.
+// Parse reads the output of JSON.
 func Parse(text []byte) (s Schedule, err error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("this is no schedule: %w", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// What Shrink keeps is chance; what it tries is not: half of the storm and of the faults, each fault, client and name
-// out, and one worker, two masters, and all that is odd about clocks.
+// TestWhatShrinkTriesToLeaveOut checks the proposals of Shrink, since its result depends on chance. They halve the
+// storm and the faults, leave out each fault, client and name, one worker and two masters, and set the clocks right.
 func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := Schedule{
@@ -38,7 +38,7 @@ func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	}
 }
 
-// proposals are all that is tried of a schedule first.
+// proposals returns the first proposals for a schedule.
 func proposals(s Schedule) (all []Schedule) {
 	for _, less := range simpler {
 		for i := 0; ; i++ {

@@ -26,7 +26,7 @@ var (
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	debug.SetGCPercent(400) // every script makes an interpreter
+	debug.SetGCPercent(400) // every script starts an interpreter
 	goleak.VerifyTestMain(m)
 }
 
@@ -34,7 +34,7 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// run runs one schedule in a bubble of its own.
+// run runs one schedule in its own bubble.
 func run(t *testing.T, s simulation.Schedule, open simulation.Open) (r *simulation.Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,11 +44,11 @@ func run(t *testing.T, s simulation.Schedule, open simulation.Open) (r *simulati
 	return r
 }
 
-// totals are what all schedules together did.
+// totals add up what all schedules did.
 type totals struct{ done, holds, handed, commands, took atomic.Int64 }
 
-// TestSchedules: whatever the schedule, no two holders at once, no loss told late, nothing left behind, and everybody
-// locks again when all is well.
+// TestSchedules runs random schedules. Each must keep every promise: no two holders at the same time, no late
+// notification of a loss, no keys left behind, and locks for all clients after the faults.
 func TestSchedules(t *testing.T) {
 	first := *seed
 	if first == 0 {
@@ -86,7 +86,7 @@ func (s *totals) add(r *simulation.Result) {
 	s.took.Add(int64(r.Took))
 }
 
-// progress tells a waiting person every few seconds how far the schedules are.
+// progress prints every few seconds how many schedules have run.
 func progress(s *totals, start time.Time) (stop func()) {
 	ticker := time.NewTicker(5 * time.Second)
 	over := make(chan struct{})
