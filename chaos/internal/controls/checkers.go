@@ -11,20 +11,20 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// checker is how a trial is judged, in the way and within the bounds in which a scenario is.
+// checker says how a trial is judged: in the same way and within the same bounds as a scenario.
 type checker struct {
 	judge func(t *trial, events []history.Event) check.Verdict
-	// before is what is done before it has anything to say, once the harm is over; nil: it may speak at any time.
+	// before prepares the verdict once the harm is over. If it is nil, the checker can judge at any time.
 	before func(ctx context.Context, t *trial) error
-	// timely: it bounds how long masters that serve may keep a client waiting. They serve no client while the harness is
-	// stalled, as all that passes between them and the clients passes through it.
+	// timely says that the checker bounds how long serving masters may keep a client waiting. All traffic between
+	// masters and clients passes through the harness, so a stall of the harness looks like a slow master.
 	timely bool
 }
 
-// still is how long the harness may stand still in a trial that such a checker judges.
+// still is the longest stall of the harness that a timely checker tolerates.
 const still = time.Second
 
-// modelTime bounds how long the model is asked.
+// modelTime bounds the search for a linearization.
 const modelTime = 5 * time.Second
 
 var checkers = map[string]checker{
@@ -66,11 +66,12 @@ var checkers = map[string]checker{
 	},
 }
 
-// overtime is how much longer they may wait for it: time in which the machine is away does not count, and must not make
-// them give up.
+// overtime extends the clients' patience in calm. Stalls of the machine are not held against the lock, and must not
+// make clients give up.
 const overtime = 6 * time.Second
 
-// calm ends all traffic, and everybody wants each name once: what a dead holder has left must not be in the way.
+// calm ends all traffic, then has every client acquire each name once. The residue of a dead holder must not prevent
+// that.
 func calm(ctx context.Context, t *trial) error {
 	if err := t.stop(ctx); err != nil {
 		return err
@@ -82,7 +83,7 @@ func calm(ctx context.Context, t *trial) error {
 	return t.fleet.All(ctx, recovery+overtime+stopTimeout, func(int) traffic.Command { return pass })
 }
 
-// settle ends all traffic, and looks at what the masters hold then.
+// settle ends all traffic and records the keys that remain on the masters.
 func settle(ctx context.Context, t *trial) error {
 	if err := t.stop(ctx); err != nil {
 		return err
@@ -96,7 +97,7 @@ func settle(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// leave ends all traffic and all clients, and looks at who is still connected to the masters then.
+// leave ends all traffic and all clients, and records the connections that remain on the masters.
 func leave(ctx context.Context, t *trial) error {
 	if err := t.stop(ctx); err != nil {
 		return err

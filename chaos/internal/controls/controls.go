@@ -25,10 +25,10 @@ import (
 // Control is a lock that is broken on purpose, and the checker that must catch it.
 type Control struct{ Lock, Checker string }
 
-// Folder is what its folder is called.
+// Folder returns the name of the control's folder.
 func (c Control) Folder() string { return strings.ReplaceAll(c.Lock, " ", "-") }
 
-// Naive returns the locks that were once published, in the order of [naive.All].
+// Naive returns the controls of the locks in package naive, in the order of [naive.All].
 func Naive() []Control {
 	var all []Control
 	for _, c := range naive.All {
@@ -37,7 +37,7 @@ func Naive() []Control {
 	return all
 }
 
-// Own returns the locks of our own that are broken from outside.
+// Own returns the controls of our own locks that are broken from outside.
 func Own() []Control {
 	var all []Control
 	for _, e := range ownLocks {
@@ -46,32 +46,32 @@ func Own() []Control {
 	return all
 }
 
-// Options are what the controls run with.
+// Options say what to run the controls with.
 type Options struct {
-	// Dir is a folder for histories and logs. Every lock gets a folder of its name in it, which must not exist, and
-	// another one if it is tried twice.
+	// Dir is a folder for histories and logs. Each trial creates its own folder in it, which must not exist yet, and
+	// another one if it is repeated.
 	Dir string
-	// Runner is where the clients run.
+	// Runner starts the clients.
 	Runner traffic.Runner
-	// Seed decides what the clients draw, and which masters are harmed first.
+	// Seed determines what the clients draw, and which masters are harmed first.
 	Seed uint64
-	// Say prints the progress for a person. Several goroutines call it.
+	// Say prints progress. Several goroutines may call it at the same time.
 	Say func(format string, args ...any)
-	// Locks are those to try.
+	// Locks are the controls to run.
 	Locks []Control
-	// Backend is where the masters come from, by name. The zero value is [backend.Processes].
+	// Backend is the name of the backend that runs the masters. The default is [backend.Processes].
 	Backend string
 }
 
 const (
-	// atOnce is how many trials run side by side: most of them wait most of the time.
+	// atOnce is how many trials run at the same time. Most of them wait most of the time.
 	atOnce = 6
-	// bound is how long the traffic of one trial lasts at most.
+	// bound is the maximum duration of a trial's traffic.
 	bound = 30 * time.Second
 )
 
-// Run tries broken locks, several at a time, and returns for each, in their order, whether its checker caught it. An
-// error means that some of them did not run properly, so that there is no telling; those that did are returned.
+// Run runs the controls, several at a time, and returns their results in the order of o.Locks. If some could not be run
+// properly, it returns an error and the results of the others.
 func Run(ctx context.Context, o Options) ([]report.Control, error) {
 	begin := time.Now()
 	all, err := o.run(ctx, find)
@@ -79,7 +79,7 @@ func Run(ctx context.Context, o Options) ([]report.Control, error) {
 	return all, err
 }
 
-// find returns how a lock is made to show its flaw.
+// find returns the entry that exposes a lock's flaw.
 func find(lock string) (entry, bool) {
 	all := slices.Concat(naiveLocks, ownLocks)
 	i := slices.IndexFunc(all, func(e entry) bool { return e.lock == lock })
@@ -98,7 +98,7 @@ func (o Options) run(ctx context.Context, find func(lock string) (entry, bool)) 
 	errs := make([]error, 2*len(locks))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for _, long := range []bool{true, false} { // trials with an end take longest, and begin first
+	for _, long := range []bool{true, false} { // trials with a fixed end take longest, so they start first
 		for i, c := range locks {
 			e, ok := find(c.Lock)
 			if !ok {
@@ -128,7 +128,7 @@ func (o Options) run(ctx context.Context, find func(lock string) (entry, bool)) 
 			}
 		}
 	}
-	_ = group.Wait() // the errors are gathered one by one
+	_ = group.Wait() // errs has the errors
 	var out []report.Control
 	for i, r := range all {
 		if errs[2*i] == nil && errs[2*i+1] == nil {
@@ -138,8 +138,9 @@ func (o Options) run(ctx context.Context, find func(lock string) (entry, bool)) 
 	return out, errors.Join(errs...)
 }
 
-// try runs one trial and says how it went. One that does not run properly shows nothing, and is run once more, as the
-// harness may have stumbled; but not if the lock under test was caught in it, which must not be lost.
+// try runs one trial and prints its result. It repeats a trial that did not run properly, since the harness may have
+// failed. It does not repeat one that has found something in the lock under test, because that finding must not get
+// lost.
 func (o Options) try(ctx context.Context, c Control, p plan) (*check.Verdict, error) {
 	begin := time.Now()
 	v, err := run(ctx, o, c, p)
@@ -169,7 +170,7 @@ func (o Options) try(ctx context.Context, c Control, p plan) (*check.Verdict, er
 	return &v, nil
 }
 
-// outcome is what a checker said of a broken lock, and of the lock under test in its place.
+// outcome pairs the verdict on a broken lock with the verdict on the lock under test in its place.
 type outcome struct {
 	Control
 	broken *check.Verdict
@@ -180,7 +181,7 @@ type outcome struct {
 func (r outcome) report() report.Control {
 	c := report.Control{Lock: r.Lock, Checker: r.Checker, After: r.took}
 	switch {
-	case r.sound != nil && !r.sound.Held(): // whatever was caught, it need not have been the flaw
+	case r.sound != nil && !r.sound.Held(): // so the checker need not have caught the flaw
 		c.Text = "the same traffic and harm show this in the lock under test: " + r.sound.Findings[0].Text
 	case len(r.broken.Findings) == 0:
 		c.Text = "nothing found: " + r.broken.Looked

@@ -57,7 +57,8 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 	assert.Contains(t, all[2].Text, "the same traffic and harm with the lock under test: nothing found")
 }
 
-// Every checker of real runs that is proved on our own lock catches it when it is broken, and not otherwise.
+// TestOurOwnLockWithoutARuleIsCaught checks that each control of our own lock is caught by its checker, and that the
+// lock under test is not.
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -91,7 +92,8 @@ func TestEveryBrokenLockIsOneOfOurs(t *testing.T) {
 	}
 }
 
-// What catches every lock would catch nothing.
+// TestALockThatIsNotBrokenIsNotCaught checks that the controls find nothing in the lock under test. A control that
+// catches every lock proves nothing.
 func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -109,7 +111,8 @@ func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 	}
 }
 
-// A control whose last look comes too late to see anything shows nothing.
+// TestWhatHasEndedByItselfWasNotReleased checks that a control fails if its last inspection comes only after the
+// residue has expired.
 func TestWhatHasEndedByItselfWasNotReleased(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -117,7 +120,8 @@ func TestWhatHasEndedByItselfWasNotReleased(t *testing.T) {
 	require.ErrorContains(t, err, "what was left has ended by itself")
 }
 
-// Nobody gets a lock through proxies that stand still, whose lock it may be.
+// TestAHarnessThatStandsStillShowsNothingAboutWaits checks that a stall of the harness spoils a verdict on waits, since
+// no client gets a lock through stalled proxies.
 func TestAHarnessThatStandsStillShowsNothingAboutWaits(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -127,7 +131,8 @@ func TestAHarnessThatStandsStillShowsNothingAboutWaits(t *testing.T) {
 	assert.DirExists(t, filepath.Join(o.Dir, "intents-that-no-writer-leaves-again"))
 }
 
-// What the checkers of the end would say before it is no finding: the harness may have stumbled.
+// TestALockUnderTestThatDidNotComeToItsEndIsTriedOnceMore checks that a checker of the end finds nothing in a trial
+// that stopped early, since the harness may have failed.
 func TestALockUnderTestThatDidNotComeToItsEndIsTriedOnceMore(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -195,7 +200,8 @@ func TestAClientOfTheLockUnderTestThatFailsIsNoReasonToTryAgain(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(o.Dir, "reentrant-count-"+traffic.Quorum+"-again"))
 }
 
-// Clients that took a slow master for a dead one get no lock from a replica that follows.
+// TestAMasterFailsUnderALockThoughNobodyCouldGetOne checks that the failover control recovers when all clients have
+// turned to the replica, which grants no lock while it follows the master.
 func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
@@ -211,7 +217,7 @@ func TestAMasterFailsUnderALockThoughNobodyCouldGetOne(t *testing.T) {
 func TestAnInterruptedControlIsAnError(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a dead holder's lock is not late by then
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // ends before a dead holder's lock counts as late
 	defer cancel()
 	_, err := controls.Only(ctx, options(t), "setnx")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -259,7 +265,8 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 	}
 }
 
-// Residue is seen at the end, and only there, whichever client gets a lock in the meantime.
+// TestAVerdictOnTheEndNeedsOne checks that a checker of the end needs a trial that was done in full, even if clients
+// got locks meanwhile.
 func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
 	t.Parallel()
 	events := []history.Event{{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject}}
@@ -269,7 +276,8 @@ func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
 	require.ErrorContains(t, controls.Proper("leaks", events[:1], false, false), "not done in full")
 }
 
-// A checker that finds the same in the lock under test has caught the harm, or the lock under test: it is no control.
+// TestCaughtMeansThatTheLockUnderTestIsNot checks that a control counts as caught only if the checker finds nothing in
+// the lock under test. Otherwise it may have caught the harm.
 func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
 	t.Parallel()
 	bad := &check.Verdict{Findings: []check.Finding{{Text: "two at once"}}}
@@ -292,7 +300,8 @@ func TestCaughtMeansThatTheLockUnderTestIsNot(t *testing.T) {
 	}
 }
 
-// Files are read one after another while they grow: what came after the reading began is not known of all.
+// TestALookAtAGrowingHistoryEndsBeforeIt checks that later events are cut off. Files are read one after another while
+// they grow, so later events may be incomplete.
 func TestALookAtAGrowingHistoryEndsBeforeIt(t *testing.T) {
 	t.Parallel()
 	events := []history.Event{{T: 1}, {T: 2}, {T: 3}}

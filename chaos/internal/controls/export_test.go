@@ -14,13 +14,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// named returns the control of that name.
+// named returns the control of a lock.
 func named(name string) Control {
 	all := slices.Concat(Naive(), Own())
 	return all[slices.IndexFunc(all, func(c Control) bool { return c.Lock == name })]
 }
 
-// Only runs some of the controls.
+// Only runs the controls of the named locks.
 func Only(ctx context.Context, o Options, names ...string) ([]report.Control, error) {
 	for _, name := range names {
 		o.Locks = append(o.Locks, named(name))
@@ -28,8 +28,7 @@ func Only(ctx context.Context, o Options, names ...string) ([]report.Control, er
 	return Run(ctx, o)
 }
 
-// Instead runs one round of the control of a broken lock, or a moment of its traffic, with the lock under test in its
-// place, as if that were broken.
+// Instead runs a control with the lock under test in place of the broken lock, for one round or a short time.
 func Instead(ctx context.Context, o Options, name string) ([]report.Control, error) {
 	o.Locks = []Control{named(name)}
 	return o.run(ctx, func(lock string) (entry, bool) {
@@ -48,10 +47,10 @@ func Instead(ctx context.Context, o Options, name string) ([]report.Control, err
 	})
 }
 
-// AfterAStall has the master of the failover control fail once, after a stall that has had all clients turn to the
-// replica. It returns what happened.
+// AfterAStall runs the failover control for one failure, after a stall that has made all clients turn to the replica.
+// It returns the history.
 func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
-	c := Control{"failover", "fencing"} // which finds nothing where no client asks for a token, and ends no control early
+	c := Control{"failover", "fencing"} // fencing finds nothing without fencing tokens, so it ends no trial early
 	e, _ := find(c.Lock)
 	o.Backend = backend.Processes
 	p := e.plan
@@ -60,7 +59,7 @@ func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
 		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Freeze(ctx, master)); err != nil {
 			return err
 		}
-		pause(ctx, 2*time.Second) // longer than they wait for a master
+		pause(ctx, 2*time.Second) // exceeds the clients' timeout for a master
 		if err := errors.Join(t.masters.Thaw(ctx, master), t.follow(ctx)); err != nil {
 			return err
 		}
@@ -81,8 +80,7 @@ func Entries() []string {
 	return names
 }
 
-// Fading has the lock under test leave nothing, where what it could leave has ended when somebody looks for the last
-// time.
+// Fading runs a control on the lock under test with a TTL so short that any residue has expired by the last inspection.
 func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
 	o.Backend = backend.Processes
 	c := named("no release after failure")
@@ -92,7 +90,7 @@ func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.try(ctx, c, p)
 }
 
-// Stumbling has the harness fail before the lock under test has come to where its checker has something to say.
+// Stumbling runs a control on the lock under test, with harm that fails before the checker can judge.
 func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
 	o.Backend = backend.Processes
 	c := named("nothing closed")
@@ -103,7 +101,7 @@ func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.try(ctx, c, p)
 }
 
-// Standing has a lock caught by a checker of waits, by a harness that says that it stood still meanwhile.
+// Standing runs a control that a timely checker must catch, in a harness that reports a stall.
 func Standing(ctx context.Context, o Options) (*check.Verdict, error) {
 	o.Backend = backend.Processes
 	c := named("intents that no writer leaves")
@@ -117,7 +115,7 @@ func Standing(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.try(ctx, c, p)
 }
 
-// Proper judges a made-up trial whose harm was to be done in one round; with leaks, one without any.
+// Proper checks a made-up history of a trial with one round of harm, or for leaks of a trial without harm.
 func Proper(checker string, events []history.Event, found, over bool) error {
 	t := &trial{plan: plan{harm: masterFails, rounds: 1}, by: checkers[checker]}
 	if checker == "leaks" {
@@ -130,12 +128,12 @@ func Proper(checker string, events []history.Event, found, over bool) error {
 	return t.proper(events, v, over)
 }
 
-// Outcome is the control of a made-up pair of verdicts.
+// Outcome returns the report of a made-up pair of verdicts.
 func Outcome(naiveSaid, soundSaid *check.Verdict) report.Control {
 	return outcome{broken: naiveSaid, sound: soundSaid}.report()
 }
 
-// Until is what happened up to a moment.
+// Until returns the events up to a moment.
 func Until(moment time.Duration, events []history.Event) []history.Event {
 	return until(moment, events)
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// harm does what makes a flaw show, for as many rounds as the plan says, or until ctx ends. It returns an error if it
-// could not be done.
+// harm exposes a flaw. It runs for as many rounds as the plan says, or until ctx ends. It returns an error if it could
+// not do so.
 type harm func(ctx context.Context, t *trial) error
 
 const (
-	// recovery is how soon after a client died every other one must have had each name: a dead holder's lock must
-	// expire, and a waiter must wake up.
+	// recovery is how soon after the death of a client every other client must have acquired each name. A dead holder's
+	// lock must expire, and a waiter must wake up.
 	recovery    = traffic.TTL + 2*time.Second
 	stopTimeout = 10 * time.Second
 	goneTimeout = 10 * time.Second
 )
 
-// dies has a client die by its own hand at a moment of its traffic, and come back.
+// dies makes a client kill itself at a moment of its traffic, and starts it again.
 func dies(moment string) harm {
 	return func(ctx context.Context, t *trial) error {
 		const victim = 0
@@ -47,11 +47,12 @@ func dies(moment string) harm {
 	}
 }
 
-// masterFails kills the first master while a client holds a lock of it, once in each round. Its replica, if it
-// has one, has not been in contact with it for longer than a TTL by then, so what it knows of the lock has ended.
+// masterFails kills the first master while a client holds a lock on it, once in each round. If the master has a
+// replica, the two have been disconnected for longer than a TTL by then, so that whatever the replica knows of the lock
+// has expired.
 //
-// A round in which no client gets a lock does not count, and another one begins: on a busy machine a client may have
-// taken a slow master for a dead one, and have turned to the replica, which gives no lock while it follows.
+// A round in which no client gets a lock does not count, and another one begins. On a busy machine a client may take a
+// slow master for a dead one and turn to the replica, which grants no lock while it follows.
 func masterFails(ctx context.Context, t *trial) error {
 	down := false
 	for n, tries := 0, 0; t.goesOn(ctx, n); tries++ {
@@ -80,16 +81,16 @@ func masterFails(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// promptly is how soon somebody gets a lock of masters that serve, the restart window included.
+// promptly is how soon a client must get a lock from serving masters, including the restart window.
 const promptly = 5 * time.Second
 
-// heldApart returns true when a client holds a lock of the master that the replica does not know. It returns false if
-// no client gets one.
+// heldApart waits until a client holds a lock on the master that the replica does not know. It returns false if no
+// client gets one.
 func (t *trial) heldApart(ctx context.Context) (bool, error) {
 	if held, err := t.soonHeld(ctx); !held || err != nil {
 		return false, err
 	}
-	if t.replica { // it loses its master from sight, and keeps what it has
+	if t.replica { // the replica loses its connection and keeps its data
 		if _, err := t.masters.Do(ctx, replica, "REPLICAOF", "127.0.0.1", "1"); err != nil {
 			return false, err
 		}
@@ -99,7 +100,7 @@ func (t *trial) heldApart(ctx context.Context) (bool, error) {
 	return t.soonHeld(ctx)
 }
 
-// soonHeld reports whether somebody gets a lock promptly.
+// soonHeld reports whether a client gets a lock promptly.
 func (t *trial) soonHeld(ctx context.Context) (bool, error) {
 	soon, cancel := context.WithTimeout(ctx, promptly)
 	defer cancel()
@@ -110,7 +111,7 @@ func (t *trial) soonHeld(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// beginAnew ends all clients, and starts them once more, on masters that all serve.
+// beginAnew ends all clients and starts them again, with all masters up.
 func (t *trial) beginAnew(ctx context.Context, down bool) error {
 	if err := errors.Join(t.stop(ctx), t.fleet.Quit(ctx)); err != nil {
 		return err
@@ -124,19 +125,20 @@ func (t *trial) beginAnew(ctx context.Context, down bool) error {
 	return t.begin(ctx)
 }
 
-// granting is how long masters may take to grant a lock, and less than a naive client waits for those that say nothing:
-// for so long after its question an acquisition is granted, and has not returned.
+// granting is the time that masters have to grant a lock. It is less than the time for which a naive client waits for
+// silent masters. So when it has passed after the request, the masters have granted the lock and the call has not
+// returned.
 const granting = 50 * time.Millisecond
 
-// cutByTurns has an owner take a hold while two of five masters miss all commands, and another one within it while two
-// others do. Two majorities have one master in common: where each master counts the holds that it received, those that
-// received only one have none left when the inner hold is given back. The stranger who asks then may not get in.
+// cutByTurns has an owner acquire a hold while two of five masters receive no commands, and a nested hold while two
+// others receive none. The two majorities share one master. If each master counts the holds that it has received, those
+// with only one have none left when the nested hold is released. A stranger who asks then must not get the lock.
 //
-// Every round begins with an owner that holds nothing, on masters that have forgotten the last one.
+// Every round begins with an owner that holds nothing, on masters whose keys of the previous round have expired.
 func cutByTurns(ctx context.Context, t *trial) error {
 	const owner, stranger = 0, 1
 	rng := rand.New(rand.NewPCG(t.Seed, 0x637574))
-	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote
+	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote by then
 		return err
 	}
 	for n := 0; t.goesOn(ctx, n); n++ {
@@ -172,10 +174,10 @@ func cutByTurns(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// refuse has all clients ask for a name without success while all masters but one miss all commands. What is placed on
-// that one outlasts the last look, if it is not released.
+// refuse has every client ask for a name in vain, while all masters but one receive no commands. The key on the
+// remaining master, if it is not released, exists until after the last inspection.
 func refuse(ctx context.Context, t *trial) error {
-	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote
+	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote by then
 		return err
 	}
 	silent := t.some(t.plan.masters - 1)
@@ -200,12 +202,12 @@ func refuse(ctx context.Context, t *trial) error {
 	})
 }
 
-// counted is how many holders there must have been before masters forget, so that counters that start again are
-// smaller.
+// counted is the number of holders before the masters lose their data. It must be large enough for restarted counters
+// to be smaller.
 const counted = 10
 
-// allForget kills all masters at once, and starts them empty. It returns when they have granted locks again for a
-// while.
+// allForget kills all masters at the same time and starts them empty. It returns after they have granted locks again
+// for half a TTL.
 func allForget(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolders(ctx, t.now(), counted); err != nil {
@@ -232,8 +234,8 @@ func allForget(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// cutOff has a majority of the masters miss all commands while a client holds a lock, so that it can no longer extend
-// it, until a client is notified of a loss.
+// cutOff keeps all commands from a majority of the masters while a client holds a lock, until a client is notified of a
+// loss.
 func cutOff(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolder(ctx, t.now()); err != nil {
@@ -254,24 +256,24 @@ func cutOff(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// some draws so many masters.
+// some draws n masters.
 func (t *trial) some(n int) []int {
 	return rand.New(rand.NewPCG(t.Seed, 0x736f6d65)).Perm(t.plan.masters)[:n]
 }
 
-// pass has one client take the name once, for a moment, waiting until a hold has ended.
+// pass has one client acquire the name once, and release it at once.
 func (t *trial) pass(ctx context.Context, client int) error {
 	g := t.groups[0]
 	return t.fleet.All(ctx, g.TTL+stopTimeout, func(i int) traffic.Command {
 		c := traffic.Command{Do: traffic.Pass, Phase: history.Storm, Mode: g.Mode, TTL: g.TTL, Patience: g.TTL}
 		if i == client {
-			c.Names = t.names() // the others are asked for nothing
+			c.Names = t.names() // the other clients get no names
 		}
 		return c
 	})
 }
 
-// lose puts the network of some masters into a condition in which commands are lost, or heals it.
+// lose puts the network of some masters into the condition c, in which commands are lost, or heals it.
 func (t *trial) lose(ctx context.Context, masters []int, c proxy.Condition) error {
 	kind := history.Inject
 	if c == proxy.Fine {
@@ -285,10 +287,10 @@ func (t *trial) lose(ctx context.Context, masters []int, c proxy.Condition) erro
 	return errors.Join(errs...)
 }
 
-// The pair of a plan with a replica.
+// master and replica are the indexes of the pair in a plan with a replica.
 const master, replica = 0, 1
 
-// begin starts all clients, on masters of which none has failed.
+// begin starts all clients. All masters must be up.
 func (t *trial) begin(ctx context.Context) error {
 	if t.replica {
 		if err := t.follow(ctx); err != nil {
@@ -298,7 +300,7 @@ func (t *trial) begin(ctx context.Context) error {
 	return t.fleet.StartAll(ctx)
 }
 
-// follow makes the one master the replica of the other, and returns when it is in step.
+// follow makes replica follow master and waits until it is connected.
 func (t *trial) follow(ctx context.Context) error {
 	host, port, err := t.masters.Peer(master)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// until returns what happened up to a moment before the history was read. Of what came later, the files that were read
-// first have less than the others: a lock could be seen to be taken, and not to be given back before.
+// until returns the events up to the moment at which the reading of the history began. Later events are incomplete: the
+// files that were read first lack them, so that a lock could seem to be acquired before its release.
 func until(moment time.Duration, events []history.Event) []history.Event {
 	n := slices.IndexFunc(events, func(e history.Event) bool { return e.T > moment })
 	if n < 0 {
@@ -20,8 +20,8 @@ func until(moment time.Duration, events []history.Event) []history.Event {
 	return events[:n]
 }
 
-// proper returns nil if the verdict is worth something: the harness worked, locks were held, and where nothing was
-// found it is not for want of harm.
+// proper returns nil if the verdict is meaningful: the harness worked, locks were held, and if nothing was found, the
+// harm was done.
 func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error {
 	for _, of := range []check.Verdict{check.Broken(events), check.Clients(events), check.WellFormed(events)} {
 		if !of.Held() {
@@ -48,7 +48,7 @@ func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error
 		return nil
 	case harm < 0:
 		return errors.Join(fmt.Errorf("no harm was done within %v", bound), t.ended)
-	case t.by.before == nil && acquired < harm: // what is done before the others speak shows more
+	case t.by.before == nil && acquired < harm: // the other checkers judge after another step, which shows more
 		return errors.New("no client got a lock once the harm was done")
 	}
 	return nil

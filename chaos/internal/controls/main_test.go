@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// asClient makes this test binary a client process of the harness.
+// asClient is the environment variable that makes this test binary a client process of the harness.
 const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
 const toxiproxy = "github.com/Shopify/toxiproxy/v2"

@@ -7,11 +7,10 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// ownLocks are how our own lock is made to show what breaks it (see package broken). Those that take longest come
-// first.
+// ownLocks are the entries of our own broken locks (see package broken), those that take longest first.
 var ownLocks = []entry{
-	// Readers are never gone all at once. Without an intent in their way a writer waits for longer than anybody may.
-	// (Writers rest: with intents, those who never do keep readers out.)
+	// The name is never free of readers. Without an intent, a writer waits for longer than the checker allows. Writers
+	// rest, since the intents of writers that never rest would keep readers out.
 	{
 		plan: plan{lock: "intents that no writer leaves", masters: 3, clients: 3, groups: []traffic.Group{
 			{Names: []string{"one"}, Mode: traffic.ReadersWriters, TTL: traffic.ShortTTL, Workers: 3, Hold: reading},
@@ -68,7 +67,7 @@ var ownLocks = []entry{
 		}},
 		checker: "loss notified", proof: &proof{masters: 3, rounds: 1},
 	},
-	// A holder that is late writes what the next one, who has the same token, does not know of.
+	// A late holder overwrites the value of the next holder, which has the same fencing token.
 	{
 		plan: plan{
 			lock:    "fence that does not count",
@@ -84,13 +83,13 @@ var ownLocks = []entry{
 	},
 }
 
-// outlasting is a TTL of what is still there when somebody looks for the last time, if it is not released.
+// outlasting is a TTL with which a key that was not released still exists at the last inspection.
 const outlasting = 5 * time.Second
 
 var (
 	reading = traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 4, Below: 3 * traffic.ShortTTL / 4}}
 	resting = traffic.Span{Least: traffic.ShortTTL, Below: 3 * traffic.ShortTTL}
-	// sometimesLate holders unlock in time, or after the next holder has begun.
+	// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
 	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
 )
 
@@ -100,7 +99,7 @@ func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	return g
 }
 
-// guarded is a group whose holders write to a register that checks fencing tokens.
+// guarded makes holders write to a register that checks fencing tokens.
 func guarded(groups []traffic.Group) []traffic.Group {
 	groups[0].Register = history.Fenced
 	return groups

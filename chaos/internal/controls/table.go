@@ -8,37 +8,37 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// plan is one trial: a lock, its masters, the traffic, and the harm.
+// plan describes one trial: a lock, its masters, the traffic, and the harm.
 type plan struct {
 	lock    string
 	masters int
 	clients int
 	groups  []traffic.Group
-	// longest is the longest TTL that anybody asks for, if it is longer than those of the groups.
+	// longest is the longest TTL that a client asks for, if it exceeds those of the groups.
 	longest time.Duration
-	// ahead is how far the clock of the first client is ahead.
+	// ahead is how far the first client's clock is ahead.
 	ahead time.Duration
-	// replica: the second master follows the first one, until a client promotes it.
+	// replica makes the second master follow the first one until a client promotes it.
 	replica bool
-	// harm is what is done to masters or clients; nil: contention is enough.
+	// harm is the harm to masters or clients. It is nil if contention suffices.
 	harm harm
-	// rounds is how often harm is done, 0: until it has shown.
+	// rounds is the number of rounds of harm. 0 means until the flaw has shown.
 	rounds int
-	// lasts is how long there is traffic where no harm is done, 0: until the flaw has shown.
+	// lasts is the duration of the traffic if there is no harm. 0 means until the flaw has shown.
 	lasts time.Duration
-	// again: it was run before, and not properly.
+	// again says that this is the second run, after one that did not run properly.
 	again bool
 }
 
-// ends reports whether the plan has an end of its own.
+// ends reports whether the plan has a fixed end.
 func (p plan) ends() bool { return p.rounds > 0 || p.lasts > 0 }
 
-// entry is how a broken lock is made to show its flaw.
+// entry says how to expose the flaw of a broken lock.
 type entry struct {
 	plan
-	// checker is who must catch it; "" for a naive lock, which says so itself.
+	// checker must catch the lock. It is "" for a naive lock, which names its checker itself.
 	checker string
-	// proof is how the lock under test gets the same; nil: the harm is none that could be mistaken for a flaw.
+	// proof gives the lock under test the same traffic and harm. It is nil if the harm cannot be mistaken for a flaw.
 	proof *proof
 }
 
@@ -47,7 +47,7 @@ type proof struct {
 	lasts           time.Duration
 }
 
-// sound is the same traffic and harm with the lock under test.
+// sound returns the plan with the lock under test.
 func (e entry) sound() plan {
 	p := e.plan
 	p.lock, p.masters, p.rounds, p.lasts, p.replica = traffic.Quorum, e.proof.masters, e.proof.rounds, e.proof.lasts, false
@@ -60,7 +60,8 @@ var (
 	overstay = traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.ShortTTL / 5}}
 )
 
-// mutex is one contended name. Its holders hold for as long as they want, because a naive lock never reports a loss.
+// mutex returns traffic on one contended name. Its holders hold for as long as they want, because a naive lock never
+// reports a loss.
 func mutex(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	return []traffic.Group{{Names: []string{"one"}, TTL: ttl, Hold: hold, Careless: true, Workers: 2}}
 }
@@ -71,13 +72,13 @@ func readers(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	return g
 }
 
-// owned is one name that all workers of a client may hold together.
+// owned is traffic on one name that all workers of a client may hold together.
 var owned = []traffic.Group{{
 	Names: []string{"one"}, Mode: history.ModeReentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
 	Hold: traffic.Hold{Usual: traffic.Span{Least: 3 * traffic.TTL / 2}},
 }}
 
-// naiveLocks are how those of package naive are made to show theirs.
+// naiveLocks are the entries of the locks in package naive.
 var naiveLocks = []entry{
 	{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
 	{
@@ -101,9 +102,9 @@ var naiveLocks = []entry{
 			rounds:  1,
 		},
 	},
-	// The clock of one is ahead by more than a TTL: to it every lock has ended.
+	// One client's clock is ahead by more than a TTL, so that every lock seems to have expired.
 	{plan: plan{lock: "getset-clock", masters: 1, clients: 3, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL}},
-	// Everybody holds for 1.6 times the TTL. The second one comes in when the TTL of the first is over, and the first
+	// Every client holds for 1.6 times the TTL. A second one gets in when the TTL of the first is over, and the first
 	// one's unlock lets a third one in.
 	{plan: plan{lock: "set-px-del", masters: 1, clients: 3, groups: mutex(traffic.ShortTTL, overstay)}},
 	{
@@ -120,9 +121,9 @@ var naiveLocks = []entry{
 		},
 		proof: &proof{masters: 3, rounds: 2},
 	},
-	// A reader that leaves takes the key of all readers with it.
+	// A reader that leaves deletes the key of all readers.
 	{plan: plan{lock: "rw-two-keys", masters: 1, clients: 3, groups: readers(traffic.TTL, short)}},
-	// One that leaves after its TTL takes another one off the count.
+	// A reader that leaves after its TTL removes another holder from the count.
 	{plan: plan{lock: "rw-one-hash", masters: 1, clients: 3, groups: readers(traffic.ShortTTL, overstay)}},
 	{
 		plan:  plan{lock: "reentrant-count", masters: 5, clients: 2, groups: owned, harm: cutByTurns},

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// lookEvery is how often the harness looks whether somebody holds, judgeEvery how often the checker does its work.
+	// lookEvery is how often the harness reads the history to find a holder, judgeEvery how often the checker judges.
 	lookEvery  = 10 * time.Millisecond
 	judgeEvery = 300 * time.Millisecond
 )
 
-// trial is one lock under its traffic and harm, and one checker that watches.
+// trial is one run of a plan, judged by one checker.
 type trial struct {
 	plan
 	Options
@@ -34,15 +34,15 @@ type trial struct {
 	masters *backend.Backend
 	fleet   *traffic.Fleet
 	log     *history.Writer
-	// registers are the addresses of those that the traffic asks for.
+	// registers are the addresses of the registers that the traffic needs, by kind.
 	registers map[string]string
-	// fades is when what the harm may have left on the masters ends by itself.
+	// fades is when the residue of the harm expires by itself.
 	fades time.Duration
-	// ended is what the harm said when it ended, or what it was doing when the time was up.
+	// ended is the error with which play ended. If the time was up, it says what play was waiting for.
 	ended error
 }
 
-// dir is the folder of a trial.
+// dir returns the folder of a trial.
 func (p plan) dir(o Options, c Control) string {
 	name := c.Folder()
 	if p.lock != c.Lock {
@@ -54,7 +54,7 @@ func (p plan) dir(o Options, c Control) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// run returns what the checker has to say, of the whole history.
+// run runs a trial and returns the checker's verdict on the whole history.
 func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, err error) {
 	t := &trial{plan: p, Options: o, by: checkers[c.Checker], prefix: c.Lock + ":", dir: p.dir(o, c)}
 	logs := filepath.Join(t.dir, "logs")
@@ -95,7 +95,7 @@ func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, er
 	} else if over || t.by.before == nil {
 		v = t.by.judge(t, events)
 	}
-	if t.lock != c.Lock { // the lock under test: a client of it that panics is no stumble of the harness
+	if t.lock != c.Lock { // a client of the lock under test that panics is a finding, not a failure of the harness
 		v.Findings = append(v.Findings, check.Clients(events).Findings...)
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, er
 	return v, t.proper(events, v, over)
 }
 
-// window is the restart window of the lock under test: it covers its TTL, and the drift.
+// window returns the restart window of the lock under test. It covers the TTL and the drift.
 func (t *trial) window() time.Duration {
 	ttl := max(traffic.TTL, t.groups[0].TTL, t.longest)
 	return ttl + ttl/100 + 2*time.Millisecond
@@ -152,7 +152,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 			if inTime.Err() == nil {
 				return t.ended == nil, t.ended
 			}
-			return false, ctx.Err() // it was cut short
+			return false, ctx.Err() // interrupted
 		case <-inTime.Done():
 			return false, ctx.Err()
 		case <-tick.C:
@@ -163,7 +163,7 @@ func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	}
 }
 
-// play does the harm or lets the traffic run, and then takes the steps that the checker needs.
+// play does the harm, or lets the traffic run, and then takes the checker's preparatory step.
 func (t *trial) play(ctx context.Context) error {
 	if t.harm != nil {
 		if err := t.harm(ctx, t); err != nil {
@@ -181,7 +181,7 @@ func (t *trial) play(ctx context.Context) error {
 	return t.by.before(ctx, t)
 }
 
-// peek reports whether the checker finds something in what has happened so far.
+// peek reports whether the checker finds something in the events so far.
 func (t *trial) peek() (bool, error) {
 	if t.by.before != nil {
 		return false, nil
@@ -194,12 +194,12 @@ func (t *trial) peek() (bool, error) {
 	return len(t.by.judge(t, until(now, events)).Findings) > 0, nil
 }
 
-// awaitHolder returns when somebody has got a lock after a moment.
+// awaitHolder waits until a client has acquired a lock after the given time.
 func (t *trial) awaitHolder(ctx context.Context, after time.Duration) error {
 	return t.awaitHolders(ctx, after, 1)
 }
 
-// awaitHolders returns when that has happened so often.
+// awaitHolders waits until clients have acquired locks that often after the given time.
 func (t *trial) awaitHolders(ctx context.Context, after time.Duration, times int) error {
 	return t.await(ctx, "got a lock", func(events []history.Event) bool {
 		n := 0
@@ -214,7 +214,7 @@ func (t *trial) awaitHolders(ctx context.Context, after time.Duration, times int
 
 func (t *trial) now() time.Duration { return t.log.Clock().Now() }
 
-// await returns when the history shows that somebody did it.
+// await waits until the history satisfies shows. did says in an error what no client did.
 func (t *trial) await(ctx context.Context, did string, shows func([]history.Event) bool) error {
 	for ctx.Err() == nil {
 		events, err := history.ReadDir(t.dir)
@@ -226,12 +226,12 @@ func (t *trial) await(ctx context.Context, did string, shows func([]history.Even
 	return fmt.Errorf("no client %s: %w", did, ctx.Err())
 }
 
-// goesOn reports whether round n is to be done.
+// goesOn reports whether round n should begin.
 func (t *trial) goesOn(ctx context.Context, n int) bool {
 	return ctx.Err() == nil && (t.rounds == 0 || n < t.rounds)
 }
 
-// stop ends the traffic; nothing is held or wanted any more when it returns.
+// stop ends the traffic. When it returns, no client holds or wants a lock.
 func (t *trial) stop(ctx context.Context) error {
 	return t.fleet.All(ctx, stopTimeout, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} })
 }
@@ -240,14 +240,14 @@ func (t *trial) note(kind history.Kind, fault string, on faults.Side, targets ..
 	t.log.Write(history.Event{Kind: kind, Fault: fault, On: string(on), Targets: targets})
 }
 
-// phase begins a part of the trial.
+// phase starts a phase of the trial and returns its start.
 func (t *trial) phase(name string) time.Duration {
 	now := t.now()
 	t.log.Write(history.Event{T: now, Kind: history.Phase, Phase: name})
 	return now
 }
 
-// look writes down what is left on the masters, for as long as it may take until nothing is.
+// look records repeatedly what is left on the masters, until the grace period that begins at since is over.
 func (t *trial) look(ctx context.Context, what history.Kind, since time.Duration) error {
 	inspector, err := t.masters.NewInspector()
 	if err != nil {
