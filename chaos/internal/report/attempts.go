@@ -10,16 +10,16 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// attempt is one acquisition and what became of it.
+// attempt is one acquisition and its outcome.
 type attempt struct {
 	Asked   float64      `json:"a"`
 	Answer  float64      `json:"b"`
-	Held    [][2]float64 `json:"h,omitempty"` // the stretches in which it was believed in
-	Modes   []string     `json:"m,omitempty"` // what as, a mode for each
+	Held    [][2]float64 `json:"h,omitempty"` // intervals in which the client relied on it
+	Modes   []string     `json:"m,omitempty"` // the mode in each of these intervals
 	Outcome string       `json:"o"`
-	Lost    float64      `json:"l,omitempty"` // when it was told of the loss
+	Lost    float64      `json:"l,omitempty"` // when the client was notified of the loss
 	Who     string       `json:"w"`
-	Facts   string       `json:"f,omitempty"` // what else is known, a line each
+	Facts   string       `json:"f,omitempty"` // further facts, one per line
 	Votes   []string     `json:"v,omitempty"`
 	Bad     bool         `json:"x,omitempty"`
 
@@ -28,11 +28,11 @@ type attempt struct {
 	life  string
 }
 
-// attemptsOf returns every acquisition of a history, in the order in which they were asked for.
+// attemptsOf returns all acquisitions of a history in the order in which the clients asked.
 func attemptsOf(events []history.Event, c clock, bad map[history.ID]bool) []attempt {
 	var all []attempt
 	at := map[history.ID]int{}
-	end := map[string]float64{} // when each life wrote its last line
+	end := map[string]float64{} // time of the last event of each life
 	for _, e := range events {
 		id := e.ID()
 		of := fmt.Sprintf("%s.%d", e.Client, e.Life)
@@ -65,12 +65,12 @@ func attemptsOf(events []history.Event, c clock, bad map[history.ID]bool) []atte
 	return all
 }
 
-// acquisition says whose an event is.
+// acquisition names the acquisition to which an event belongs.
 func acquisition(e history.Event) string {
 	return fmt.Sprintf("%s.%d, worker %d, acquisition %d", e.Client, e.Life, e.Worker, e.Op)
 }
 
-// hear adds to an attempt what an event says of it.
+// hear adds the outcome and the votes of an event to the attempt.
 func (a *attempt) hear(e history.Event, c clock) {
 	switch e.Kind {
 	case history.Acquired:
@@ -87,7 +87,7 @@ func (a *attempt) hear(e history.Event, c clock) {
 		case a.Lost == 0:
 			a.Outcome = "unlocked"
 		}
-	default: // tells no outcome
+	default: // no outcome
 	}
 	for _, v := range e.Votes {
 		text := fmt.Sprintf("%d %s", v.Master, v.Verdict)

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// operations are what one client did.
+// operations counts the operations of one client.
 type operations struct {
 	Client                                                      string
 	Lives, Asked, Acquired, Refused, Unanswered, Lost, Released int
@@ -42,7 +42,7 @@ func countOperations(events []history.Event) []operations {
 			if e.Err != "" {
 				o.Unconfirmed++
 			}
-		default: // no operation of a client's
+		default: // not an operation of a client
 		}
 	}
 	var all []operations
@@ -66,21 +66,21 @@ func countOperations(events []history.Event) []operations {
 	return all
 }
 
-// faults is what one fault did to its targets. A target counts by itself.
+// faults sums up one fault over all its targets. Injecting it into two targets counts as two.
 type faults struct {
 	Fault, On                  string
 	Injected, Recovered, Stays int
-	Longest                    time.Duration // from the injection to the target's first answer
+	Longest                    time.Duration // longest time from the injection to the target's first reply
 }
 
-// band is one fault at one target, from its injection until the target answered again.
+// band is one fault at one target, from its injection until the target replies again.
 type band struct {
 	on     string
 	target int
 	fault  string
 	from   time.Duration
 	to     time.Duration
-	open   bool // it never answered again
+	open   bool // the target never replied again
 }
 
 func bands(events []history.Event) []band {
@@ -138,7 +138,7 @@ func countFaults(all []band) []faults {
 	return out
 }
 
-// bucket counts the waits that are at most as long as To and longer than the bucket before allows.
+// bucket counts the waits that are no longer than To and longer than the bound of the previous bucket.
 type bucket struct {
 	To                time.Duration
 	Acquired, Refused int
@@ -146,7 +146,7 @@ type bucket struct {
 
 func (b bucket) Label() string { return fmt.Sprint(b.To) }
 
-// waits sorts the waits for answers into buckets, each two or two and a half times as long as the one before.
+// waits sorts the waits for replies into buckets. Each bound is 2 or 2.5 times the previous one.
 func waits(events []history.Event) []bucket {
 	var all []bucket
 	for d := time.Millisecond; d <= 100*time.Second; d *= 10 {
@@ -173,11 +173,11 @@ func waits(events []history.Event) []bucket {
 			} else {
 				all[i].Refused++
 			}
-		default: // no answer
+		default: // no reply
 		}
 	}
 	return all[:used+1]
 }
 
-// Total is how many waits there are.
+// Total returns the number of waits.
 func (b bucket) Total() int { return b.Acquired + b.Refused }

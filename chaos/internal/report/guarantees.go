@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Promise says how far a promise goes under a fault.
+// Promise says to what extent a promise holds under a fault.
 type Promise string
 
 const (
-	// Kept without condition.
+	// Kept means that it holds unconditionally.
 	Kept Promise = "kept"
-	// KeptGiven an assumption, which the cell names.
+	// KeptGiven means that it holds under an assumption, which the cell names.
 	KeptGiven Promise = "kept, given "
-	// Open means that it may be kept or not.
+	// Open means that it may or may not hold.
 	Open Promise = "not promised"
-	// NotPromised means that it was seen broken.
+	// NotPromised means that it was seen to break.
 	NotPromised Promise = "not promised (seen broken)"
-	// Untried means that no scenario shows it.
+	// Untried means that no scenario tests it.
 	Untried Promise = "not tried"
 )
 
@@ -28,20 +28,20 @@ var allPromises = []Promise{Kept, KeptGiven, Open, NotPromised, Untried}
 // Cell is one promise under one fault.
 type Cell struct {
 	Promise Promise
-	// Given is the assumption, for KeptGiven alone.
+	// Given is the assumption. Only a KeptGiven cell has one.
 	Given string
-	// Scenario shows it.
+	// Scenario is the name of the scenario that tests it.
 	Scenario string
 }
 
-// Row is what is promised under one fault.
+// Row has the promises under one fault.
 type Row struct {
 	Fault                                      string
 	Exclusion, Fencing, LossNotified, Liveness Cell
 }
 
-// Guarantees writes the table as markdown. It returns an error, and writes nothing, if a cell makes no sense: if no
-// scenario shows it, or if its assumption is missing.
+// Guarantees writes the table as Markdown. If a cell has no scenario that tests it, or lacks its assumption, it returns
+// an error and writes nothing.
 func Guarantees(w io.Writer, table []Row) error {
 	var b strings.Builder
 	b.WriteString("| fault | exclusion | fencing | loss notified | liveness |\n|---|---|---|---|---|\n")

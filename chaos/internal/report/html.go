@@ -20,10 +20,10 @@ import (
 //go:embed page.html page.css page.js index.html index.css
 var assets embed.FS
 
-// shownFindings is how many findings of one checker the page shows; the history has all.
+// shownFindings is the number of findings of one checker that the page shows. The history has all of them.
 const shownFindings = 20
 
-// promises say what it means if a checker holds.
+// promises say what each checker verifies.
 var promises = map[string]string{
 	"exclusion":       "No two holders of a name believed in it at once, unless they may share it.",
 	"linearizability": "One single lock that never fails could have given the same answers.",
@@ -40,7 +40,7 @@ var promises = map[string]string{
 	"harness":         "The harness itself did not fail.",
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Run
 	Good     bool
@@ -55,7 +55,7 @@ type page struct {
 	CSS      template.CSS
 	JS       template.JS
 	JSON     template.JS
-	Begin    string // where the page's time begins, on the clock of the history
+	Begin    string // start of the run, by the clock of the history
 	Duration string
 }
 
@@ -71,18 +71,18 @@ type finding struct {
 	Text, Name string
 	Events     []string
 	Drawn      bool
-	From, To   float64 // what to draw
-	At         float64 // when it shows
-	Who        string  // whose acquisitions are part of it, as a list in JSON
+	From, To   float64 // the interval to draw
+	At         float64 // when the finding shows
+	Who        string  // the acquisitions that it concerns, as a JSON list
 }
 
-// bar is a bucket, as high as it is drawn.
+// bar is a bucket with the heights of its two parts.
 type bar struct {
 	bucket
 	AcquiredHeight, RefusedHeight float64
 }
 
-// HTML writes one page that needs nothing beside itself: it opens from disk, and loads nothing.
+// HTML writes a self-contained page: it opens from disk and loads no other file.
 func HTML(w io.Writer, run Run) error {
 	data := newTimeline(run)
 	text, err := json.Marshal(data)
@@ -97,7 +97,7 @@ func HTML(w io.Writer, run Run) error {
 	}
 	p := page{
 		Run: run, Good: run.Good(), Data: data, Faults: countFaults(bands(run.Events)), Counts: countOperations(run.Events),
-		CSS: template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // ours; json.Marshal leaves no "<" in it
+		CSS: template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // our own; json.Marshal escapes "<"
 		Duration: run.Took.Round(time.Second).String(),
 	}
 	p.Waits, p.Answers = bars(waits(run.Events))
@@ -124,13 +124,13 @@ func newRow(v check.Verdict, excuse string, c clock) row {
 		low, high := time.Duration(math.MaxInt64), time.Duration(0)
 		var part []string
 		for _, e := range f.Events {
-			if e.Client == "" { // of masters there is nothing to see in lanes
+			if e.Client == "" { // lanes show no masters
 				shown.Events = append(shown.Events, event(e, c))
 				continue
 			}
 			part = append(part, acquisition(e))
 			shown.Events = append(shown.Events, event(e, c))
-			if e.Kind != history.Invoked { // a long wait would hide what came of it
+			if e.Kind != history.Invoked { // otherwise a long wait would hide its outcome
 				low, high = min(low, e.T), max(high, e.T)
 			}
 		}
@@ -139,7 +139,7 @@ func newRow(v check.Verdict, excuse string, c clock) row {
 			shown.Drawn, shown.From, shown.To = true, max(0, c.ms(low-pad)), c.ms(high+pad)
 			at, _ := moment(f)
 			shown.At = c.ms(at)
-			who, _ := json.Marshal(part) // strings always become JSON
+			who, _ := json.Marshal(part) // strings always have a JSON form
 			shown.Who = string(who)
 		}
 		if r.First == nil {
@@ -165,11 +165,11 @@ func bars(all []bucket) (out []bar, answers int) {
 	return out, answers
 }
 
-// pictureTime bounds the search for the picture of the model.
+// pictureTime bounds the search for porcupine's picture.
 const pictureTime = 10 * time.Second
 
-// Save writes the report into a folder: report.html, verdict.txt, and porcupine's picture of one name,
-// linearizability.html.
+// Save writes the report into a folder: report.html, verdict.txt, and linearizability.html with porcupine's picture of
+// one name.
 func Save(folder string, run Run) error {
 	run.Folder = folder
 	var picture strings.Builder

@@ -27,8 +27,8 @@ func page(t *testing.T, run report.Run) string {
 	return b.String()
 }
 
-// parsed reads the page as a browser would not have to mend it: every element is closed. It returns the text, and the
-// values of the attributes that can refer to something.
+// parsed parses the page and checks that every element is closed. It returns the text, and the values of the attributes
+// that can refer to a file.
 func parsed(t *testing.T, page string) (text string, refers []string) {
 	t.Helper()
 	bare := regexp.MustCompile(`(?s)(<(?:script|style)[^>]*>).*?(</(?:script|style)>)`).ReplaceAllString(page, "$1$2")
@@ -61,7 +61,7 @@ func parsed(t *testing.T, page string) (text string, refers []string) {
 	return b.String(), refers
 }
 
-// drawn is what the page's script gets to draw.
+// drawn is the data that the page's script draws.
 type drawn struct {
 	Groups []struct {
 		Name  string
@@ -142,7 +142,7 @@ func TestThePageRefersToNothingOutside(t *testing.T) {
 	got := page(t, judged(madeUp(3000, true)))
 	_, refers := parsed(t, got)
 	assert.Equal(t, []string{"history.jsonl", "logs/"}, refers)
-	got = strings.ReplaceAll(got, "'http://www.w3.org/2000/svg'", "") // the name of a vocabulary, which nobody loads
+	got = strings.ReplaceAll(got, "'http://www.w3.org/2000/svg'", "") // the name of a vocabulary, which is not loaded
 	for _, outside := range []string{"http:", "https:", "//cdn", "@import", "fetch(", "XMLHttpRequest", "<link", "<iframe"} {
 		assert.NotContains(t, got, outside)
 	}

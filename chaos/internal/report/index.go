@@ -9,51 +9,51 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Index is all that one command ran, as far as it has come.
+// Index describes all runs of one command so far.
 type Index struct {
-	// Replay is the one command that runs all of it again.
+	// Replay is the command that repeats all of them.
 	Replay string
 	Seed   uint64
-	// Commit is what was run, "" if that is not known.
+	// Commit is the commit that was tested, or "" if it is unknown.
 	Commit string
 	Began  time.Time
 	Took   time.Duration
-	// Ended: it has come to its end. Until then the page tells what there is so far.
+	// Ended says that the command has ended. Until then the page shows the results so far.
 	Ended bool
-	// NoVerdict says why there is none, "" if there is one.
+	// NoVerdict says why there is no verdict, or "" if there is one.
 	NoVerdict string
 	Played    []Played
-	// Naive, Own and Virtual are the locks that are broken on purpose: those that were once published, our own on real
-	// masters, and our own in the simulation.
+	// Naive, Own and Virtual are the locks that are broken on purpose: published ones, our own on real masters, and our
+	// own in the simulation.
 	Naive, Own, Virtual []Control
 	Simulated           []Simulated
 }
 
-// Played is a scenario that was played, or will be.
+// Played is a scenario on one backend. It has been played or is still to be played.
 type Played struct {
 	Name, Backend string
 	Seed          uint64
-	// Folder has its report, below that of the index.
+	// Folder is the folder of its report, relative to the index.
 	Folder string
-	// Replay plays it again.
+	// Replay is the command that repeats it.
 	Replay string
-	// Pending: nobody knows yet. Skipped and NoVerdict say why nobody ever will.
+	// Pending says that there is no result yet. Skipped and NoVerdict say why there will be none.
 	Pending            bool
 	Skipped, NoVerdict string
 	Took               time.Duration
 	Verdicts           []check.Verdict
 	Excused            map[string]string // see Run
-	// OnceMore says why this was the second attempt, "" if it was the first.
+	// OnceMore says why it was played a second time, or "" if it was not.
 	OnceMore string
-	// Wrong is what is not as promised, Without the faults that could not be had.
+	// Wrong lists the promises that were not kept. Without lists the faults that were not available.
 	Wrong, Without []string
-	// Faults is how many were injected, each target by itself.
+	// Faults is the number of injections, counted for each target.
 	Faults int
 }
 
-// Simulated are schedules in virtual time.
+// Simulated describes schedules in virtual time.
 type Simulated struct {
-	// From is the first seed, Planned how many schedules there were to be, and Schedules how many there were.
+	// From is the first seed, Planned the intended number of schedules, and Schedules the number that ran.
 	From               uint64
 	Planned, Schedules int
 	Wall, Virtual      time.Duration
@@ -61,22 +61,22 @@ type Simulated struct {
 	Commands           int64
 	Profiles           map[string]int
 	Violations         []Violation
-	// NoVerdict says why the schedules show nothing, "" if they do.
+	// NoVerdict says why the schedules prove nothing, or "" if they do.
 	NoVerdict string
 }
 
-// Violation is a schedule that showed what must not be.
+// Violation is a schedule in which a checker found something.
 type Violation struct {
 	Seed     uint64
 	By, Text string
-	// File has all of it, beside the index; Replay runs the schedule again.
+	// File is the path of the full report, relative to the index. Replay is the command that repeats the schedule.
 	File, Replay string
 }
 
-// Injected is how many faults a history has, each target by itself.
+// Injected returns the number of injections in a history, counted for each target.
 func Injected(events []history.Event) int { return len(bands(events)) }
 
-// Result is a word for how it went, and Class how that looks.
+// Result returns the result in a few words.
 func (p Played) Result() string {
 	switch {
 	case p.Pending:
@@ -92,7 +92,7 @@ func (p Played) Result() string {
 	}
 }
 
-// Class is one of good, bad, open and none.
+// Class returns the style of the result: good, bad, open or none.
 func (p Played) Class() string {
 	switch {
 	case p.Pending || p.Skipped != "":
@@ -106,7 +106,7 @@ func (p Played) Class() string {
 	}
 }
 
-// Lost is how many updates the register lost that trusts whoever comes, of how many; "" if it was not written to.
+// Lost returns how many of how many updates the register lost that accepts every write, or "" if no update was written.
 func (p Played) Lost() string {
 	var lost, of int
 	for _, v := range p.Verdicts {
@@ -125,7 +125,7 @@ func (p Played) Lost() string {
 	return fmt.Sprintf("%d of %d", lost, of)
 }
 
-// cell is what one checker said of one scenario.
+// cell shows the verdict of one checker on one scenario.
 type cell struct{ Class, Sign, Title string }
 
 func (p Played) cell(checker string) cell {
@@ -142,26 +142,26 @@ func (p Played) cell(checker string) cell {
 	return cell{r.Class, r.Sign, title}
 }
 
-// controls are all of them.
+// controls returns all controls.
 func (x Index) controls() []Control { return slices.Concat(x.Naive, x.Own, x.Virtual) }
 
-// Good reports whether all of it is done, as promised, and every control was caught.
+// Good reports whether everything has run, all promises were kept, and every control was caught.
 func (x Index) Good() bool { return x.Ended && !x.open() && !x.nothing() && !x.bad() }
 
-// nothing reports whether nothing was run.
+// nothing reports whether no scenario, control or schedule has run.
 func (x Index) nothing() bool {
 	return !slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "good" || p.Class() == "bad" }) &&
 		len(x.controls())+len(x.Simulated) == 0
 }
 
-// open reports whether something has no verdict.
+// open reports whether anything lacks a verdict.
 func (x Index) open() bool {
 	return x.NoVerdict != "" ||
 		slices.ContainsFunc(x.Played, func(p Played) bool { return p.Pending || p.NoVerdict != "" }) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return s.NoVerdict != "" })
 }
 
-// bad reports whether something has failed, whatever is still to come.
+// bad reports whether anything has failed so far.
 func (x Index) bad() bool {
 	missed := func(c Control) bool { return !c.Caught }
 	return slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "bad" }) ||

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// indexPage is what the template shows.
+// indexPage is the data of the template.
 type indexPage struct {
 	Index
 	Class, Stamp string
@@ -24,13 +24,13 @@ type indexPage struct {
 	CSS          template.CSS
 }
 
-// Columns is how many the table of scenarios has.
+// Columns returns the number of columns of the table of scenarios.
 func (p indexPage) Columns() int { return len(p.Checkers) + 6 }
 
 type indexRow struct {
 	Played
 	Cells  []cell
-	Linked bool // its report is there
+	Linked bool // whether its report exists
 }
 
 type controls struct {
@@ -39,7 +39,7 @@ type controls struct {
 	Caught       int
 }
 
-// order is how the checkers' columns stand: what the lock promises first.
+// order is the order of the checkers' columns. The promises of the lock come first.
 var order = []string{
 	"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "residue", "leaks", "coverage", "well-formed", "clients", "harness",
 }
@@ -47,7 +47,7 @@ var order = []string{
 // IndexFile is the name of the index in the folder of a run.
 const IndexFile = "index.html"
 
-// SaveIndex writes the index into the folder. Whoever reads it meanwhile sees the old one or the new one.
+// SaveIndex writes the index into the folder atomically. A concurrent reader gets the old page or the new one.
 func SaveIndex(folder string, x Index) error {
 	var b strings.Builder
 	if err := IndexHTML(&b, folder, x); err != nil {
@@ -60,7 +60,7 @@ func SaveIndex(folder string, x Index) error {
 	return os.Rename(path+".new", path)
 }
 
-// IndexHTML writes one page that needs nothing beside itself, but links to the reports that there are in the folder.
+// IndexHTML writes a self-contained page with links to the reports that exist in the folder.
 func IndexHTML(w io.Writer, folder string, x Index) error {
 	css, err := assets.ReadFile("page.css")
 	if err != nil {
@@ -103,7 +103,7 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 	return t.Execute(w, p)
 }
 
-// checkers are those that were asked.
+// checkers returns the checkers that gave a verdict.
 func (x Index) checkers() []string {
 	asked := map[string]bool{}
 	for _, p := range x.Played {
@@ -131,7 +131,7 @@ func (x Index) stamp() (class, text string) {
 	}
 }
 
-// summary is what a reader wants to know first.
+// summary returns the most important results.
 func (x Index) summary() []string {
 	var all []string
 	if x.NoVerdict != "" {
@@ -179,7 +179,7 @@ func (x Index) summary() []string {
 	return all
 }
 
-// appendText appends a sentence, if there is one.
+// appendText appends text unless it is "".
 func appendText(all []string, text string) []string {
 	if text == "" {
 		return all
@@ -194,7 +194,7 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// took is a duration as a person reads it.
+// took formats a duration for the page.
 func took(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -208,7 +208,7 @@ func took(d time.Duration) string {
 	}
 }
 
-// count is a large number as a person reads it.
+// count formats a large number for the page.
 func count(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var b strings.Builder

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
-// suite is all that a run can have: of everything one that went well and one that did not, if bad is set.
+// suite returns an index with everything that it can have. If bad is set, one of each has failed.
 func suite(bad bool) report.Index {
 	verdicts := func(change func(v *check.Verdict)) []check.Verdict {
 		var all []check.Verdict

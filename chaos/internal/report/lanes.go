@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// grouped sorts attempts into lanes: names with findings first, and then by how much happened.
+// grouped sorts attempts into lanes. Names with findings come first, then names with many attempts.
 func grouped(all []attempt) []group {
 	type key struct {
 		name, client string
@@ -47,7 +47,7 @@ func grouped(all []attempt) []group {
 	return groups
 }
 
-// place adds a worker's attempts to the first lane of its client that is free in that time. Most clients need one lane
+// place adds a worker's attempts to the first lane of its client that is free at that time. Most clients need one lane
 // for each name, because their workers take turns.
 func (g *group) place(client string, attempts []attempt) {
 	added := lane{Client: client, Attempts: attempts}
@@ -71,7 +71,7 @@ func (g *group) place(client string, attempts []attempt) {
 	g.Lanes = append(g.Lanes, added)
 }
 
-// end returns the time of the last thing that the lane shows.
+// end returns the time of the last event that the lane shows.
 func (l lane) end() float64 {
 	var last float64
 	for _, a := range l.Attempts {
@@ -80,7 +80,7 @@ func (l lane) end() float64 {
 	return last
 }
 
-// end returns the time of the last thing that is known of the attempt.
+// end returns the last time that is known of the attempt.
 func (a attempt) end() float64 {
 	last := max(a.Answer, a.Lost)
 	for _, h := range a.Held {
@@ -89,8 +89,8 @@ func (a attempt) end() float64 {
 	return last
 }
 
-// shorten removes from the names that the page shows the words that all of them begin with, and returns these words. A
-// word ends with a colon.
+// shorten removes a common prefix, whole words that end with a colon, from the names that the page shows. It returns
+// the prefix.
 func shorten(groups []group) (prefix string) {
 	if len(groups) < 2 {
 		return ""

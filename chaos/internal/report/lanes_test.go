@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
-// held returns the events of a worker that holds a name from one time to another.
+// held returns the events of a worker that holds a name during the given time.
 func held(name, client string, worker int, from, to time.Duration) []history.Event {
 	e := history.Event{Client: client, Worker: worker, Op: 1, Name: name}
 	at := func(kind history.Kind, t time.Duration) history.Event {

@@ -10,7 +10,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
-// madeUp is a history of about n events, of all kinds of locks, with faults. Broken, now and then two hold at once.
+// madeUp returns a history of about n events with all kinds of locks and with faults. If broken is set, two clients
+// sometimes hold a lock at the same time.
 func madeUp(n int, broken bool) []history.Event {
 	r := rand.New(rand.NewPCG(7, 7))
 	const begin = 1000 * time.Second
@@ -107,7 +108,7 @@ func madeUp(n int, broken bool) []history.Event {
 	return events
 }
 
-// judged is a run with the verdicts of its events.
+// judged returns a run of events with their verdicts.
 func judged(events []history.Event) report.Run {
 	clients := []string{"c0", "c1", "c2"}
 	return report.Run{

@@ -1,4 +1,4 @@
-// Package report tells a person how a run ended: in a few lines of text, in a page with pictures, and in a table of
+// Package report describes the result of a run: in a few lines of text, on a page with a timeline, and in a table of
 // what is promised under which fault.
 package report
 
@@ -10,60 +10,61 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Run is one run, as a report tells it.
+// Run is one run to report.
 type Run struct {
-	// Title is what ran: the scenario.
+	// Title is the name of the scenario.
 	Title string
-	// Backend is where the masters came from.
+	// Backend is the name of the backend that ran the masters.
 	Backend string
-	// Seed is the one that Replay has.
+	// Seed is the seed of the run.
 	Seed uint64
-	// Replay is the one command that runs the same again.
+	// Replay is the command that repeats the run.
 	Replay string
 	Began  time.Time
 	Took   time.Duration
-	// Events are the whole history, in order of time.
+	// Events are the whole history in order of time.
 	Events   []history.Event
 	Verdicts []check.Verdict
-	// Excused are the checkers whose findings are no fault of the lock, and why: what they look at is not promised here.
+	// Excused maps the checkers whose findings do not count against the lock to the reason: this run does not promise
+	// what they verify.
 	Excused map[string]string
-	// Unseen are the promises that the scenario says are broken, and that were not seen broken.
+	// Unseen lists the promises that the scenario expects to be broken, and that no checker saw broken.
 	Unseen   []string
 	Controls []Control
-	// Notes are what a reader should know beside.
+	// Notes are further remarks for the reader.
 	Notes []string
-	// Folder is where Files are, "" if nothing is kept.
+	// Folder is the folder of Files, or "" if none are kept.
 	Folder string
 	Files  []File
-	// Index is the page of all runs of the command, relative to Folder; "" if there is none.
+	// Index is the path of the index page, relative to Folder, or "" if there is none.
 	Index string
 }
 
-// Control is what a checker said of a lock that is broken on purpose.
+// Control is the result of a control: a lock that is broken on purpose.
 type Control struct {
-	// Lock is the lock, and Checker who was to catch it.
+	// Lock is the lock, and Checker the checker that must catch it.
 	Lock, Checker string
-	// Caught: it did.
+	// Caught reports whether the checker caught it.
 	Caught bool
-	// Text is what it found, or why that is not what it was to find.
+	// Text is the finding, or the reason why the control does not count as caught.
 	Text string
-	// After is how long that took, and Schedules in how many, where it was simulated.
+	// After is how long that took. Schedules is the number of schedules that it took in the simulation.
 	After     time.Duration
 	Schedules int
-	// Replay tries it again.
+	// Replay is the command that repeats the control.
 	Replay string
 }
 
-// File is a file of the run, beside the report.
+// File is a further file of the run.
 type File struct {
-	// Path is relative to the report.
+	// Path is the path relative to the report.
 	Path string
-	// What says what is in it.
+	// What describes the content.
 	What string
 }
 
-// Good reports whether everything held that is promised, what must be seen broken was, and every control was caught. A
-// run without verdicts is not good.
+// Good reports whether all promises were kept, all expected violations were seen, and every control was caught. A run
+// without verdicts is not good.
 func (r Run) Good() bool {
 	return len(r.Verdicts) > 0 && len(r.Unseen) == 0 &&
 		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" }) &&

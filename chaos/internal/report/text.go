@@ -8,10 +8,10 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// mostFindings is how many findings of one checker the text shows; the history has all.
+// mostFindings is the number of findings of one checker that the text shows. The history has all of them.
 const mostFindings = 5
 
-// Text writes the verdict of every checker, what the controls came to, and how to run the same again.
+// Text writes the verdict of every checker, the results of the controls, and the command that repeats the run.
 func Text(w io.Writer, run Run) error {
 	var b strings.Builder
 	c := since(run.Events)
@@ -71,7 +71,7 @@ func caught(c Control) string {
 	return "NOT CAUGHT"
 }
 
-// event is an event in one line, in times since the run began.
+// event returns one line for an event, with times since the start of the run.
 func event(e history.Event, c clock) string {
 	text := fmt.Sprintf("%.6f %s", (e.T - c.begin).Seconds(), e.Kind)
 	if e.Client != "" {

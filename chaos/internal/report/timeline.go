@@ -11,26 +11,26 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// What the page draws at most. What is more is left out, and the page says so.
+// These constants bound what the page draws. The page says what it omits.
 const (
 	mostAttempts = 8000
 	mostLanes    = 240
-	nearby       = 2 * time.Second // of a finding: attempts that are never left out, as long as there is room
+	nearby       = 2 * time.Second // distance from a finding within which attempts are preferred
 )
 
-// timeline is what the page's script draws. Times are milliseconds since the run began.
+// timeline is the data that the page's script draws. Times are in milliseconds since the start of the run.
 type timeline struct {
 	End     float64  `json:"end"`
 	Masters []target `json:"masters"`
 	Clients []target `json:"clients"`
 	Phases  []mark   `json:"phases"`
 	Groups  []group  `json:"groups"`
-	Marks   []mark   `json:"marks"`  // where findings are
-	Prefix  string   `json:"prefix"` // what all names begin with, and the page leaves out
-	Left    string   `json:"left"`   // what was left out, in words
+	Marks   []mark   `json:"marks"`  // the findings
+	Prefix  string   `json:"prefix"` // common prefix of all names, which the page omits
+	Left    string   `json:"left"`   // what the page omits, in words
 }
 
-// target is a master or a client, and the faults it had.
+// target is a master or a client with its faults.
 type target struct {
 	Label string      `json:"label"`
 	Bands []faultBand `json:"bands"`
@@ -43,14 +43,14 @@ type faultBand struct {
 	Open  bool    `json:"open,omitempty"`
 }
 
-// mark is a moment, and of which name it is, if of one.
+// mark is a moment to mark, for one name or for all if Name is "".
 type mark struct {
 	T    float64 `json:"t"`
 	Name string  `json:"name"`
 	Text string  `json:"text"`
 }
 
-// group is a name, with the lanes of the clients that wanted it.
+// group is a name with the lanes of the clients that wanted it.
 type group struct {
 	Name  string `json:"name"`
 	Short string `json:"short"` // the name as the page shows it
@@ -132,7 +132,7 @@ func newTimeline(run Run) timeline {
 	return t
 }
 
-// moment is when a finding shows: when its last holder came, or else at its last event.
+// moment returns when a finding shows: when its last holder acquired the lock, or otherwise at its last event.
 func moment(f check.Finding) (time.Duration, bool) {
 	var last, acquired time.Duration
 	for _, e := range f.Events {
@@ -144,7 +144,7 @@ func moment(f check.Finding) (time.Duration, bool) {
 	return cmp.Or(acquired, last), len(f.Events) > 0
 }
 
-// targets lists the masters and the clients that the history knows, with their faults.
+// targets returns the masters and the clients that occur in the history, with their faults.
 func targets(events []history.Event, c clock) (masters, clients []target) {
 	lists := map[string]*[]target{"masters": &masters, "clients": &clients}
 	grow := func(list *[]target, n int, letter string) {
@@ -172,7 +172,8 @@ func targets(events []history.Event, c clock) (masters, clients []target) {
 	return masters, clients
 }
 
-// choose returns the attempts to draw, in their order: those of findings and around them, and the first of the others.
+// choose returns the attempts to draw, in their order. It prefers those of findings, then those near findings, then the
+// earliest.
 func choose(all []attempt, moments []float64) []attempt {
 	if len(all) <= mostAttempts {
 		return all
@@ -203,7 +204,7 @@ func choose(all []attempt, moments []float64) []attempt {
 	return shown
 }
 
-// cutLanes leaves out whole names at the end, and returns how many lanes they had.
+// cutLanes omits whole names at the end, and returns how many lanes they had.
 func (t *timeline) cutLanes() (left int) {
 	n := 0
 	for i, g := range t.Groups {
