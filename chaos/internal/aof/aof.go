@@ -1,6 +1,6 @@
-// Package aof loses what a crashed master had not yet on its disk. A process that is killed loses nothing that it
-// wrote, because the kernel has it; a machine that loses power does. So the loss is cut out of the append-only file
-// before the master is started again.
+// Package aof removes from an append-only file what a crashed machine would have lost. A killed process loses nothing
+// that it has written, because the kernel has it; a machine that loses power does. So the harness cuts the file before
+// it starts the master again.
 package aof
 
 import (
@@ -9,32 +9,31 @@ import (
 	"strings"
 )
 
-// Loss is what a crash takes of an append-only file.
+// Loss says what a crash loses.
 type Loss string
 
 const (
-	// Nothing is lost: every write was synced before it was answered.
+	// Nothing is lost, because every write was synced before its reply.
 	Nothing Loss = "nothing"
-	// Tail loses what was written in the last second in which anything was, and half a record before it ends.
+	// Tail loses the last second of writes. The file ends inside a record.
 	Tail Loss = "tail"
-	// Everything is lost: the disk is new.
+	// Everything is lost, as with a new disk.
 	Everything Loss = "everything"
 )
 
-// Dir is the folder of the append-only files of a master, in its own.
+// Dir is the name of the folder with a master's append-only files, inside the master's own folder.
 const Dir = "appendonlydir"
 
-// Args are the redis-server flags that keep an append-only file with the given appendfsync, such that [Cut] can lose of
-// it.
+// Args returns redis-server flags for an append-only file that [Cut] can shorten, with the given appendfsync.
 func Args(fsync string) []string {
 	return []string{
 		"--appendonly", "yes", "--appendfsync", fsync, "--appenddirname", Dir, "--aof-load-truncated", "yes",
-		"--aof-timestamp-enabled", "yes", // where the last second begins
-		"--auto-aof-rewrite-percentage", "0", // what was written stays where it can be cut
+		"--aof-timestamp-enabled", "yes", // shows where the last second begins
+		"--auto-aof-rewrite-percentage", "0", // keeps all writes in the incremental file
 	}
 }
 
-// Cut returns what is left of a file in [Dir] after a loss.
+// Cut returns the remaining content of a file in [Dir] after a loss.
 func Cut(name string, content []byte, loss Loss) []byte {
 	incremental := strings.HasSuffix(name, ".incr.aof")
 	switch {
@@ -49,7 +48,7 @@ func Cut(name string, content []byte, loss Loss) []byte {
 	}
 }
 
-// withoutBase leaves the base file out of a manifest, so that its master begins with nothing.
+// withoutBase removes the base file from a manifest, so that the master starts empty.
 func withoutBase(manifest []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(manifest) {
@@ -60,17 +59,17 @@ func withoutBase(manifest []byte) []byte {
 	return kept
 }
 
-// torn is how much of the first lost record is left: a disk does not stop between two records.
+// torn is the number of bytes of the first lost record that remain. A disk need not stop between two records.
 const torn = 7
 
-// tornAt returns where a file ends that has lost its last second: after the last timestamp, inside the record that
-// follows it. A file without any is kept.
+// tornAt returns the length of the file after the loss of its last second. The file then ends after the last timestamp,
+// inside the next record. A file without timestamps keeps its length.
 func tornAt(content []byte) int {
 	cut := len(content)
 	for at := 0; at < len(content); {
 		next, stamp := record(content, at)
 		if next <= at {
-			break // torn already
+			break // already torn
 		}
 		if stamp {
 			cut = min(next+torn, len(content))
@@ -80,7 +79,7 @@ func tornAt(content []byte) int {
 	return cut
 }
 
-// record returns where the record at a position ends, and whether it is a timestamp; 0 if it has no end.
+// record returns where the record at a position ends, or 0 if it is incomplete, and whether it is a timestamp.
 func record(content []byte, at int) (next int, stamp bool) {
 	head, next := line(content, at)
 	switch {
@@ -109,7 +108,7 @@ func record(content []byte, at int) (next int, stamp bool) {
 	return next, false
 }
 
-// line returns the line at a position, and where the next one begins; 0 if it does not end.
+// line returns the line at a position and where the next one begins, or 0 if the line is incomplete.
 func line(content []byte, at int) (text string, next int) {
 	i := bytes.Index(content[at:], []byte("\r\n"))
 	if i < 0 {

@@ -1,5 +1,5 @@
-// Package locker is the interface between the traffic and any lock: the one under test, one that is broken on
-// purpose, or another project's.
+// Package locker defines the interface between the traffic and any lock: the lock under test, one that is broken on
+// purpose, or one of another project.
 package locker
 
 import (
@@ -12,46 +12,46 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// ErrHeld means that somebody else holds the lock.
+// ErrHeld means that another client holds the lock.
 var ErrHeld = errors.New("held by another")
 
-// Request is what a caller wants.
+// Request describes the lock that a caller wants.
 type Request struct {
-	// Mode is one of the modes of package history; "" is a mutex.
+	// Mode is one of the modes of package history. "" means a mutex.
 	Mode string
-	// Names are what to lock: one, unless the mode is several.
+	// Names are the names to lock. There is only one unless the mode is several.
 	Names []string
-	// Owner is whose a reentrant lock is.
+	// Owner is the owner of a reentrant lock.
 	Owner string
-	// TTL is what to lock with.
+	// TTL is the TTL of the lock.
 	TTL time.Duration
-	// Keepalive: the lock extends itself while it is held, if it can.
+	// Keepalive asks for automatic extension while the lock is held, if the Locker supports it.
 	Keepalive bool
-	// Fencing: the lock comes with a fencing token, if it can.
+	// Fencing asks for a fencing token, if the Locker supports it.
 	Fencing bool
-	// Try: ask once instead of waiting until the context ends.
+	// Try asks for a single attempt instead of waiting until the context ends.
 	Try bool
 }
 
-// Name is the first of the names, of most requests the only one.
+// Name returns the first name. Most requests have only one.
 func (r Request) Name() string { return r.Names[0] }
 
 // Reads reports whether the request is for a reader's lock.
 func (r Request) Reads() bool { return r.Mode == history.ModeReader }
 
-// Locker gives locks.
+// Locker acquires locks.
 type Locker interface {
-	// Lock returns a held lock, or an error and none.
+	// Lock returns either a held lock or an error.
 	Lock(ctx context.Context, r Request) (Lock, error)
-	// Close ends everything that the Locker has.
+	// Close releases all resources of the Locker.
 	Close() error
 }
 
-// Lock is a held one. The methods mean what those of [github.com/redlock-go/redlock.Lock] mean.
+// Lock is a held lock. Its methods mean the same as those of [github.com/redlock-go/redlock.Lock].
 type Lock interface {
 	Token() string
 	Fence() uint64
-	// Until is a time of the clock in [Settings].
+	// Until returns a time of the clock in [Settings].
 	Until() time.Time
 	Context() context.Context
 	Err() error
@@ -59,23 +59,23 @@ type Lock interface {
 	Unlock(ctx context.Context) error
 }
 
-// Settings are what any Locker is opened with.
+// Settings are the settings for opening any Locker.
 type Settings struct {
-	// URLs are the masters. A lock on one master uses the first.
+	// URLs are the addresses of the masters. A lock on a single master uses the first.
 	URLs []string
 	// Owner is the readable part of tokens.
 	Owner string
 	// Window is the restart window of the masters.
 	Window time.Duration
-	// Clock is the client's, which may be wrong.
+	// Clock is the client's clock, which may be wrong.
 	Clock clock.Clock
-	// Timeout is how long a naive lock waits for one master of several; 0 is a tenth of a second.
+	// Timeout is how long a naive lock on several masters waits for each of them. 0 means a tenth of a second.
 	Timeout time.Duration
-	// Between, if not nil, is called between the two steps of a lock that takes two where it should take one.
+	// Between, if not nil, is called between the two steps of a lock that needs two steps where one would be correct.
 	Between func()
 }
 
-// Modes returns an error unless mode is one of those that a lock has.
+// Modes returns an error unless mode is one of the modes that the lock has.
 func Modes(lock, mode string, has ...string) error {
 	for _, m := range has {
 		if m == mode {

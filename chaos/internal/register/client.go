@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// ErrRejected means that the register has seen a larger fencing token. Nothing was written.
+// ErrRejected means that the register has seen a larger fencing token. The write had no effect.
 var ErrRejected = errors.New("rejected")
 
-// Client asks a register. It is safe for concurrent use; one question is asked at a time.
+// Client is a client of a register. It is safe for concurrent use, and sends one question at a time.
 //
-// It sets no deadline. The register is part of the harness and always answers, while a process that was frozen in the
-// middle of a question would take its own absence for the register's, and ask twice.
+// Client sets no deadline. The register is part of the harness and always answers. With a deadline, a process that was
+// frozen in the middle of a question would mistake its own pause for a failure of the register, and ask twice.
 type Client struct {
 	mu      sync.Mutex
 	conn    net.Conn
@@ -41,7 +41,8 @@ func (c *Client) Read(q Question) (int64, error) {
 	return a.Value, err
 }
 
-// Write makes q.Value the counter of q.Name; q.From is the value that it was made of. ErrRejected: it was refused.
+// Write sets the counter of q.Name to q.Value, which was computed from q.From. It returns ErrRejected if the register
+// refuses the write.
 func (c *Client) Write(q Question) error {
 	q.Do = write
 	a, err := c.ask(q)

@@ -1,15 +1,15 @@
-// Package register is the resource that the locks of a run are to protect: one counter per name, behind a TCP socket.
-// Whoever holds the lock reads the counter, and writes one more at the end. If two were in at once, a write is lost,
-// and the history shows it: a [history.Written] whose From is not the value written before it.
+// Package register provides the resource that the locks of a run protect: one counter per name, behind a TCP socket. A
+// holder reads the counter, and writes it back incremented by one at the end. If two clients hold the lock at the same
+// time, an update is lost, and the history shows it: a [history.Written] whose From is not the value written before it.
 //
-// There are two versions. [history.Trusting] takes every write. [history.Fenced] refuses a write whose fencing
-// token is smaller than the largest that anybody has presented for the name, in a read or in a write. Reads count,
-// since one who has read will write what it made of that: a stale write between the two must not come through.
+// There are two kinds. [history.Trusting] accepts every write. [history.Fenced] refuses a write whose fencing token is
+// smaller than the largest token presented for the name in any read or write. Reads count, because a client that has
+// read will write a value computed from what it read, which would overwrite a stale write in between.
 //
 // # Protocol
 //
-// One JSON object per line, and one line of answer to each, in order. A question is a [Question]; the answer is an
-// [Answer].
+// Each line is one JSON object. The register answers each question with one line, in order. A question is a [Question],
+// and the answer is an [Answer].
 //
 //	{"do":"read","name":"a","fence":33,"client":"c0","worker":1,"op":7}         {"value":5}
 //	{"do":"write","name":"a","fence":33,"from":5,"value":6,"client":"c0",...}   {"value":6}
@@ -27,21 +27,21 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Question is what a client asks.
+// Question is a request to the register.
 type Question struct {
-	// Do is read or write.
+	// Do is "read" or "write".
 	Do string `json:"do"`
-	// Name is which counter.
+	// Name is the name of the counter.
 	Name string `json:"name"`
-	// Mode, Fence and the four below say by what right: what kind of lock, its fencing token (0 for none), and which
-	// acquisition it belongs to.
+	// Mode is the kind of the lock and Fence its fencing token, 0 for none. The four fields after them identify the
+	// acquisition.
 	Mode   string `json:"mode,omitempty"`
 	Fence  uint64 `json:"fence,omitempty"`
 	Client string `json:"client"`
 	Life   int    `json:"life,omitempty"`
 	Worker int    `json:"worker,omitempty"`
 	Op     int    `json:"op,omitempty"`
-	// From is the value that a write was made of, Value the new one.
+	// From is the value from which a write was computed, and Value the new value.
 	From  int64 `json:"from,omitempty"`
 	Value int64 `json:"value,omitempty"`
 }
@@ -51,17 +51,17 @@ const (
 	write = "write"
 )
 
-// Answer is what the register says.
+// Answer is the register's reply.
 type Answer struct {
-	// Value is what the counter is now.
+	// Value is the current value of the counter.
 	Value int64 `json:"value"`
-	// Rejected says why a write was refused.
+	// Rejected says why a write was refused, "" if it was not.
 	Rejected string `json:"rejected,omitempty"`
-	// Wrong says why the question was none.
+	// Wrong says why the question was invalid, "" if it was not.
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// Register is a running one.
+// Register is a running register.
 type Register struct {
 	kind     string
 	history  *history.Writer
@@ -70,15 +70,15 @@ type Register struct {
 	serving  sync.WaitGroup
 	mu       sync.Mutex
 	counters map[string]*counter
-	conns    map[net.Conn]bool // nil when closed
+	conns    map[net.Conn]bool // nil after Close
 }
 
 type counter struct {
 	value int64
-	fence uint64 // the largest seen
+	fence uint64 // largest token seen
 }
 
-// Start runs a register of the kind [history.Trusting] or [history.Fenced] on loopback, which writes its history to
+// Start starts a register on loopback, of the kind [history.Trusting] or [history.Fenced]. It writes its history to
 // file.
 func Start(kind, file string) (*Register, error) {
 	if kind != history.Trusting && kind != history.Fenced {
@@ -97,10 +97,10 @@ func Start(kind, file string) (*Register, error) {
 	return r, nil
 }
 
-// Addr is where it listens, for [Dial].
+// Addr returns the address for [Dial].
 func (r *Register) Addr() string { return r.listener.Addr().String() }
 
-// Close ends it, and returns when nothing of it runs any more.
+// Close stops the register, and returns when all its goroutines have ended.
 func (r *Register) Close() error {
 	err := r.listener.Close()
 	r.mu.Lock()
@@ -117,7 +117,7 @@ func (r *Register) accept() {
 	for {
 		c, err := r.listener.Accept()
 		if err != nil {
-			return // closed
+			return // the register is closed
 		}
 		r.mu.Lock()
 		if r.conns == nil {
@@ -130,7 +130,7 @@ func (r *Register) accept() {
 	}
 }
 
-// serve answers one connection until it ends.
+// serve answers the questions of one connection until it ends.
 func (r *Register) serve(c net.Conn) {
 	defer func() {
 		c.Close()
@@ -148,12 +148,12 @@ func (r *Register) serve(c net.Conn) {
 			a = r.answer(q)
 		}
 		if answers.Encode(a) != nil {
-			return // it was killed; what it wrote is written
+			return // the client was killed; its earlier writes are in the history
 		}
 	}
 }
 
-// answer does what it is asked, and writes it down before anything else can be done.
+// answer executes a question and records it, before it allows another one.
 func (r *Register) answer(q Question) Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()

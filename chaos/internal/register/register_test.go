@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// start runs a register, and returns a way to close it and read its history.
+// start starts a register. It returns a function that closes the register and returns its history.
 func start(t *testing.T, kind string) (*register.Register, func() []history.Event) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,7 +51,7 @@ func holder(client string, fence uint64) register.Question {
 	return register.Question{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: history.ModeMutex, Fence: fence}
 }
 
-// lost is how many writes were made of a value that was no longer there.
+// lost returns the number of writes that were computed from an outdated value.
 func lost(events []history.Event) int {
 	n := 0
 	value := map[string]int64{}
@@ -66,7 +66,7 @@ func lost(events []history.Event) int {
 	return n
 }
 
-// stale is the story of a holder that was paused: it reads, another comes, reads and writes, and it writes after all.
+// stale plays a holder that pauses: it reads, another holder reads and writes, and then it writes.
 func stale(t *testing.T, r *register.Register) error {
 	t.Helper()
 	paused, next := dial(t, r), dial(t, r)
