@@ -40,7 +40,7 @@ func pickShapes(list string) (all []report.Shape, err error) {
 const (
 	contentionTime, contentionSmoke = 8 * time.Second, time.Second
 	contentionRamp                  = 300 * time.Millisecond
-	contentionRounds                = 3 // at most: a round is long
+	contentionRounds                = 3 // maximum, since a round is long
 )
 
 func contentionPart(ctx context.Context, s *session) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// A fault is done to one master in the middle of a steady load.
+// A fault hurts one master in the middle of a steady load.
 type fault struct {
 	report.Scenario
 	inject func(ctx context.Context, v *faultTarget) error
@@ -41,7 +41,7 @@ func allFaults() []fault {
 			inject:   func(_ context.Context, v *faultTarget) error { v.proxy.Set(delay.Link{RTT: slowTrip}); return nil },
 			heal:     func(_ context.Context, v *faultTarget) error { v.proxy.Set(delay.Link{}); return nil },
 		},
-		// Last, because a master that has come back may not vote for a while.
+		// This fault comes last, because a restarted master may not vote for a while.
 		{
 			Scenario: report.Scenario{Name: "killed", What: "killed, and 3s later back, empty", Lasts: 3 * time.Second},
 			inject:   func(_ context.Context, v *faultTarget) error { return v.host.Kill() },

@@ -15,11 +15,11 @@ import (
 
 const (
 	faultCallers = 16
-	faultTTL     = 30 * time.Second // so long that no leftover ends by itself while we look
+	faultTTL     = 30 * time.Second // so long that no residue expires before it is counted
 	healthyFor   = 3 * time.Second
 	healthySmoke = 1500 * time.Millisecond
 	faultRamp    = 500 * time.Millisecond
-	loadAfter    = 1700 * time.Millisecond // from the fault's end to the load's
+	loadAfter    = 1700 * time.Millisecond // from the end of the fault to the end of the load
 )
 
 func faultContestants(s *settings) []*peers.Contestant {
@@ -33,7 +33,7 @@ func faultContestants(s *settings) []*peers.Contestant {
 	return all
 }
 
-// faultsPart has one master after the other fail under the load of one contestant after the other.
+// faultsPart measures every fault under the load of every contestant. Each fault hits another master.
 func faultsPart(ctx context.Context, s *session) error {
 	if len(s.masters.Hosts) < peers.QuorumMasters {
 		s.progress.stage("faults: left out, since no fault is done to masters that are not this run's own")
@@ -71,7 +71,7 @@ func (s *session) measureOneFault(
 	}
 	defer func() { err = errors.Join(err, v.proxy.Close()) }()
 	urls := append([]string(nil), s.masters.URLs[:peers.QuorumMasters]...)
-	if sc.Name == "slow" { // the others' figures are without a proxy's time
+	if sc.Name == "slow" { // the other faults are measured without the delay of a proxy
 		urls[at] = (&url.URL{Scheme: "redis", Host: v.proxy.Addr()}).String()
 	}
 	f = &report.Fault{
@@ -97,7 +97,8 @@ func (s *session) measureOneFault(
 	return f, err
 }
 
-// measureFault runs the load through the fault, and returns two seconds after the fault's end.
+// measureFault runs the load before, during and after the fault. It returns at least report.LeftoverDelay after the
+// fault's end.
 func measureFault(
 	ctx context.Context,
 	f *report.Fault,
@@ -149,7 +150,7 @@ func measureFault(
 	return nil
 }
 
-// run injects the fault into v after a while, heals it, and notes when. It heals also if ctx ends meanwhile.
+// run waits for after, injects the fault into v, heals it, and records both times. It also heals the fault if ctx ends.
 func (sc fault) run(ctx context.Context, after time.Duration, v *faultTarget, began, ended *time.Time) error {
 	if err := load.Sleep(ctx, after); err != nil {
 		return err

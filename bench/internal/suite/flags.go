@@ -14,17 +14,17 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// settings are what the command line asks for.
+// settings are the values of the command line.
 type settings struct {
-	parts       []*part // which run
+	parts       []*part // the parts to run
 	smoke       bool
-	compare     []string // two files, or none
-	read        string   // a report to read in place of measuring one
+	compare     []string // two files to compare, or none
+	read        string   // a report to read instead of measuring
 	files       report.Outputs
-	masters     []string // the user's; none: the run starts its own
+	masters     []string // given masters; if there are none, the run starts its own
 	containers  bool
 	rounds      int
-	slice       time.Duration // 0: what the part thinks right
+	slice       time.Duration // 0 for each part's default
 	callers     []int
 	rate        float64
 	ttl         time.Duration
@@ -42,12 +42,12 @@ const (
 	fullRounds, smokeRounds = 5, 3
 	defaultCallers          = "1,8,64,512"
 	smokeCallers            = "1,64,512"
-	defaultTTL              = 8 * time.Second // redsync's own default; it gives each master a twentieth of it
-	most                    = 4096            // callers: as many connections as a peer makes to each master
+	defaultTTL              = 8 * time.Second // redsync's own default; redsync gives each master a twentieth of it
+	most                    = 4096            // maximum of callers; a peer has as many connections
 	smokeLocks              = 3_000
 )
 
-// parse reads the command line. The error is flag.ErrHelp where help was asked for.
+// parse parses the command line. If help was requested, the error is flag.ErrHelp.
 func parse(args []string, out io.Writer) (*settings, error) {
 	s := &settings{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -116,7 +116,7 @@ func parse(args []string, out io.Writer) (*settings, error) {
 	return s, s.checkContestants()
 }
 
-// parseAnywhere lets flags and words stand in any order.
+// parseAnywhere parses flags and words in any order.
 func parseAnywhere(f *flag.FlagSet, args []string) (words []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -139,7 +139,7 @@ func (s *settings) choose(given, full, smoke string) string {
 	return full
 }
 
-// applyDefaults sets what was left out, and returns an error for values that make no sense.
+// applyDefaults sets omitted values, and returns an error for invalid ones.
 func (s *settings) applyDefaults() error {
 	if s.rounds == 0 {
 		s.rounds = fullRounds
@@ -187,7 +187,7 @@ func (s *settings) checkContestants() error {
 	return err
 }
 
-// sliceOf is how long a contestant runs in a round.
+// sliceOf returns how long a contestant runs in a round.
 func (s *settings) sliceOf(full, smoke time.Duration) time.Duration {
 	switch {
 	case s.slice > 0:
@@ -198,7 +198,7 @@ func (s *settings) sliceOf(full, smoke time.Duration) time.Duration {
 	return full
 }
 
-// roundsFor is how many rounds a part has at most whose rounds are long.
+// roundsFor returns the maximum number of rounds of a part whose rounds are long.
 func (s *settings) roundsFor(full int) int {
 	if s.smoke {
 		return 1
@@ -206,7 +206,7 @@ func (s *settings) roundsFor(full int) int {
 	return full
 }
 
-// rampOf is how long it runs before anything counts.
+// rampOf returns the smoke or the full value of a duration.
 func (s *settings) rampOf(full, smoke time.Duration) time.Duration {
 	if s.smoke {
 		return smoke

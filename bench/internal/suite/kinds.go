@@ -10,7 +10,7 @@ import (
 
 const kindSlice, kindSmoke = 300 * time.Millisecond, 60 * time.Millisecond
 
-// kindsPart measures the kinds as the latency part does the contestants.
+// kindsPart measures the kinds of locks in the same way as the latency part measures the contestants.
 func kindsPart(ctx context.Context, s *session) (err error) {
 	plan := latencyPlan{
 		part: "kinds", rounds: s.rounds, callers: []int{1, 64},
@@ -30,7 +30,7 @@ func kindsPart(ctx context.Context, s *session) (err error) {
 	return err
 }
 
-// kindsOnly is the list of contestants where it names kinds: the plain mutex is always among them, to compare with.
+// kindsOnly returns the list of contestants if it names kinds. It always includes the plain mutex, for comparison.
 func (s *settings) kindsOnly() string {
 	if picked := peers.Filter(peers.Kinds(), s.contestants); s.contestants == "" || len(picked) == 0 {
 		return ""

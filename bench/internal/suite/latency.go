@@ -27,7 +27,7 @@ func latencyMasters(s *settings) (n int) {
 	return n
 }
 
-// latencyContestants are those that were asked for; a smoke run leaves out what no ratio is taken from.
+// latencyContestants returns the requested contestants. A smoke run omits those that no ratio needs.
 func latencyContestants(s *settings) []*peers.Contestant {
 	only := s.contestants
 	if only == "" && s.smoke {
@@ -64,7 +64,7 @@ func latencyPart(ctx context.Context, s *session) (err error) {
 	return errors.Join(err, stop())
 }
 
-// latencyPlan is how the latency part is measured.
+// latencyPlan says how to measure the latency.
 type latencyPlan struct {
 	part    string
 	rounds  int
@@ -78,8 +78,8 @@ func (p latencyPlan) estimate(contestants int) time.Duration {
 	return time.Duration(p.rounds*len(p.callers)*contestants) * (p.slice + p.ramp + 2*load.SettleTime)
 }
 
-// measureLatency has every contestant run a short slice in turn, round after round, each round in another order: so
-// whatever the machine does besides, it does to all of them.
+// measureLatency runs every contestant for a short slice in each round. The order differs from round to round, so that
+// other load on the machine affects all contestants alike.
 func measureLatency(
 	ctx context.Context,
 	plan latencyPlan,
@@ -118,14 +118,14 @@ func measureLatency(
 	return rows, nil
 }
 
-// A measuredRow is a row of the report while its rounds are measured.
+// A measuredRow is a row of the report together with the measurements of its rounds so far.
 type measuredRow struct {
 	row   *report.Row
-	pairs *hdrhistogram.Histogram // durations of the pairs of all rounds
+	pairs *hdrhistogram.Histogram // pair durations in all rounds
 }
 
-// addRound measures a round. It measures a second time if no pair was completed, because a machine that stands still
-// for a moment should not end a long run.
+// addRound measures a round. It repeats the round once if no pair was completed, because a short stall of the machine
+// should not end a long run.
 func (r *measuredRow) addRound(ctx context.Context, plan latencyPlan, c *peers.Contestant) error {
 	l := load.Load{Callers: r.row.Callers, Rate: plan.rate, Ramp: plan.ramp, Window: plan.slice, Prefix: "bench:" + c.Name}
 	s, err := l.Run(ctx, c.Pairer)
@@ -148,7 +148,8 @@ func (r *measuredRow) addRound(ctx context.Context, plan latencyPlan, c *peers.C
 
 const warmSlice = 500 * time.Millisecond
 
-// warmUp has every contestant open its connections, and everybody's code paths run, before anything is measured.
+// warmUp runs every contestant for a short time before the measurement, so that its connections are open and all code
+// has run.
 func warmUp(ctx context.Context, plan latencyPlan, contestants []*peers.Contestant, p *progress) error {
 	for _, c := range contestants {
 		p.live("warming up %s", c.Name)

@@ -75,7 +75,7 @@ func TestASliceThatFailsNamesContestantAndCallers(t *testing.T) {
 	})
 }
 
-// aging is masters that may vote at a given age.
+// aging simulates masters that may vote from a certain time on.
 type aging struct{ until time.Time }
 
 func (a aging) Nodes(context.Context) ([]redlock.NodeStatus, error) {

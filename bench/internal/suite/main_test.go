@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
-// The contention part starts this program again, which in a test is the test's.
+// TestMain runs a worker if the contention part has started this test binary as one.
 func TestMain(m *testing.M) {
 	if isWorker() {
 		os.Exit(runAsWorker(os.Stdout, os.Stderr))
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 
 const ms = time.Millisecond
 
-// fakePairer locks for a known time, and fails as fail says.
+// fakePairer takes a fixed time for each lock, and fails as fail says.
 type fakePairer struct {
 	lock time.Duration
 	fail func(pair int) error

@@ -13,7 +13,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// A session is one run: what was asked for, on what, and what came out.
+// A session is one run: its settings, its masters, and its report.
 type session struct {
 	*settings
 	masters  *masters.Set
@@ -21,10 +21,10 @@ type session struct {
 	progress *progress
 }
 
-// A part of the benchmark.
+// A part is one part of the benchmark.
 type part struct {
 	name, what string
-	masters    func(*settings) int // how many it wants
+	masters    func(*settings) int // number of masters
 	run        func(context.Context, *session) error
 }
 
@@ -55,7 +55,7 @@ func allParts() []*part {
 	}
 }
 
-// pickParts returns the parts named, all for none, in the order in which they run.
+// pickParts returns the named parts, or all if none is named, in the order in which they run.
 func pickParts(words []string) ([]*part, error) {
 	all := allParts()
 	for _, w := range words {

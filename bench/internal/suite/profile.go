@@ -7,7 +7,7 @@ import (
 	"runtime/pprof"
 )
 
-// profile starts the profiles that were asked for. The function it returns ends and writes them.
+// profile starts the requested profiles. The returned function stops and writes them.
 func profile(s *settings) (stop func() error, err error) {
 	var cpu *os.File
 	if s.cpuProfile != "" {
@@ -19,7 +19,7 @@ func profile(s *settings) (stop func() error, err error) {
 		}
 	}
 	if s.memProfile != "" {
-		runtime.MemProfileRate = 4096 // finer than the default of 512 KB, and still cheap
+		runtime.MemProfileRate = 4096 // finer than the default of 512 KB, but still cheap
 	}
 	return func() error {
 		var all []error

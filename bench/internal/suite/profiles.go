@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// resend is how long TCP waits at the least before it sends a lost segment again, on Linux, on top of the round trip.
+// resend is the minimum time, in addition to the round trip, after which Linux sends a lost TCP segment again.
 const resend = 200 * time.Millisecond
 
 func allProfiles() []report.WANProfile {
@@ -44,12 +44,12 @@ func profileNames() (all []string) {
 	return all
 }
 
-// pickProfiles returns those in a list, all for an empty one.
+// pickProfiles returns the profiles in a list, or all if it is empty.
 func pickProfiles(list string) ([]report.WANProfile, error) {
 	return pickNamed("-profiles", list, allProfiles(), func(p report.WANProfile) string { return p.Name })
 }
 
-// pickNamed returns the things in a list of names by commas, all for an empty one, in their own order.
+// pickNamed returns the elements that a comma-separated list names, or all if it is empty, in the order of all.
 func pickNamed[T any](flag, list string, all []T, name func(T) string) ([]T, error) {
 	if list == "" {
 		return all, nil

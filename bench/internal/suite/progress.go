@@ -10,8 +10,7 @@ import (
 
 const clearLine = "\r\x1b[K"
 
-// progress shows a person the progress: in one line that changes where it is a terminal, in a line for every
-// stage elsewhere.
+// progress prints the progress. On a terminal it updates one line; elsewhere it prints a line for every stage.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -21,18 +20,18 @@ func newProgress(f *os.File) *progress {
 	return &progress{w: f, terminal: term.IsTerminal(int(f.Fd()))}
 }
 
-// live says what is being done now, to a terminal only.
+// live shows the current step on a terminal, and nothing elsewhere.
 func (p *progress) live(format string, args ...any) {
 	if p.terminal {
 		fmt.Fprint(p.w, clearLine+fmt.Sprintf(format, args...))
 	}
 }
 
-// stage says what begins.
+// stage announces a new stage.
 func (p *progress) stage(format string, args ...any) {
 	p.clear()
 	fmt.Fprintf(p.w, "bench: "+format+"\n", args...)
 }
 
-// clear takes the live line away.
+// clear removes the live line.
 func (p *progress) clear() { p.live("") }

@@ -21,7 +21,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// tiny is a run on real masters in a few seconds.
+// tiny returns settings for a run on real masters that takes a few seconds.
 func tiny(t *testing.T, args ...string) *settings {
 	t.Helper()
 	s, err := parse(append([]string{"-smoke", "-ttl", "4s", "-rounds", "2", "-slice", "40ms", "-callers", "1,8", "-locks", "500"}, args...), io.Discard)
@@ -118,7 +118,7 @@ func TestFaultsAndScaleOnRealMasters(t *testing.T) {
 	assert.Positive(t, r.Scale.Extensions, "they are kept alive")
 }
 
-// leaky forgets one key on one master: the control for residue.
+// leaky is a Pairer that leaves one key on one master, as a control for residue.
 type leaky struct {
 	load.Pairer
 	forget func(ctx context.Context) error

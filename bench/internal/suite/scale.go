@@ -19,12 +19,13 @@ const (
 	scaleSmokeTTL  = 4 * time.Second
 	scaleSmokeIdle = 2 * time.Second
 	scaleCallers   = 64
-	scaleLives     = 2 // TTLs after which none may be lost
+	scaleLives     = 2 // number of TTLs for which no lock may be lost
 	scaleWarm      = 256
 )
 
-// scalePart takes many locks in one Locker and leaves them to it. The restart guard is off: it plays no part in keeping
-// locks, the masters came up empty for this run, and the run does not wait a minute for them to leave the window.
+// scalePart acquires many locks in one Locker and leaves them to its keepalive. The restart guard is off. It plays no
+// part in keeping locks, the masters were empty when this run started, and the run should not wait a minute for the
+// restart window to pass.
 func scalePart(ctx context.Context, s *session) (err error) {
 	r := &report.Scale{
 		Locks: s.locks,
@@ -69,8 +70,8 @@ func scalePart(ctx context.Context, s *session) (err error) {
 	return nil
 }
 
-// measureIdle notes what the held locks cost while no caller asks for anything. running is the number of goroutines
-// from before the Locker was opened.
+// measureIdle measures what the held locks cost while no caller does anything. running is the number of goroutines
+// before the Locker was opened.
 func measureIdle(ctx context.Context, r *report.Scale, s *session, running int) error {
 	extended, err := s.masters.ScriptCalls(ctx)
 	if err != nil {
@@ -91,7 +92,7 @@ func measureIdle(ctx context.Context, r *report.Scale, s *session, running int) 
 	return err
 }
 
-// takeAll fills locks with locks of names of their own.
+// takeAll fills locks with locks on distinct names.
 func takeAll(ctx context.Context, locker *redlock.Locker, prefix string, locks []*redlock.Lock) error {
 	var all sync.WaitGroup
 	errs := make([]error, scaleCallers)
@@ -115,7 +116,8 @@ func countLost(locks []*redlock.Lock) (n int) {
 	return n
 }
 
-// heap is what lives on it. Two collections, because the first one only begins to free what finalizers and pools keep.
+// heap returns the size of the live heap. It collects twice, because the first collection only begins to free what
+// finalizers and pools keep.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

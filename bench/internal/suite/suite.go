@@ -1,4 +1,5 @@
-// Package suite is the program: it reads the command line, runs the parts of the benchmark, and writes the report.
+// Package suite implements the program. It parses the command line, runs the parts of the benchmark, and writes the
+// report.
 package suite
 
 import (
@@ -18,13 +19,13 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// Exit statuses.
+// These are the exit statuses.
 const (
 	exitFailed = 1
 	exitUsage  = 2
 )
 
-// Main runs the program with these arguments, and returns its exit status.
+// Main runs the program with the given arguments and returns its exit status.
 func Main(args []string, stdout io.Writer, stderr *os.File) int {
 	if isWorker() {
 		return runAsWorker(stdout, stderr)
@@ -46,7 +47,7 @@ func Main(args []string, stdout io.Writer, stderr *os.File) int {
 	return 0
 }
 
-// run does what s asks for and writes the report.
+// run runs what s asks for and writes the report.
 func run(ctx context.Context, s *settings, out io.Writer, p *progress) error {
 	if len(s.compare) > 0 {
 		return report.CompareFiles(s.compare[0], s.compare[1], out)
@@ -104,7 +105,7 @@ func (s *settings) measure(ctx context.Context, p *progress) (r *report.Report, 
 	return r, nil
 }
 
-// where says where the masters run.
+// where returns a description of where the masters run.
 func (s *settings) where() string {
 	switch {
 	case len(s.masters) > 0:

@@ -8,19 +8,19 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// A voter knows whether its masters may vote.
+// A voter reports whether its masters may vote.
 type voter interface {
 	Nodes(ctx context.Context) ([]redlock.NodeStatus, error)
 }
 
 const (
-	voteSlack   = 15 * time.Second // on top of the restart window, for a busy machine
+	voteSlack   = 15 * time.Second // in addition to the restart window, for a busy machine
 	votePollMin = 20 * time.Millisecond
-	votePollMax = time.Second // so that the progress moves
+	votePollMax = time.Second // so that the progress is updated
 )
 
-// awaitVotes waits until every master may vote: they have just been started, and the restart guard does not count the
-// votes of a master that has been up for less than the restart window.
+// awaitVotes waits until every master may vote. The masters have just been started, and the restart guard does not
+// count the votes of a master whose uptime is shorter than the restart window.
 func awaitVotes(ctx context.Context, v voter, window time.Duration, p *progress) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, window+voteSlack,
 		fmt.Errorf("not every master may vote after %v", window+voteSlack))

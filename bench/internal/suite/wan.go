@@ -14,10 +14,10 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/report"
 )
 
-// wanCallers are one caller without contention, and many that share the connections.
+// wanCallers are the numbers of callers: one without contention, and many that share the connections.
 var wanCallers = []int{1, 256}
 
-// wanContestants are those that were asked for; in a smoke run only ours, for which the targets are.
+// wanContestants returns the requested contestants. A smoke run measures only redlock, to which the targets apply.
 func wanContestants(s *settings) []*peers.Contestant {
 	only := s.contestants
 	if only == "" && s.smoke {
@@ -31,15 +31,15 @@ func wanContestants(s *settings) []*peers.Contestant {
 }
 
 const (
-	wanTrips      = 25 // pairs of a lone caller in a slice, at least
+	wanTrips      = 25 // minimum number of pairs of a single caller in a slice
 	wanLeastSlice = 500 * time.Millisecond
 	wanSmokeTrips = 8
-	wanRounds     = 3 // at most: far masters take their time
+	wanRounds     = 3 // maximum, since far masters are slow
 	handOverTime  = 4 * time.Second
 	handOverSmoke = 1500 * time.Millisecond
 )
 
-// wanSlice is long enough for some pairs of a caller: each locks, extends and unlocks.
+// wanSlice returns a slice long enough for some pairs of one caller, which locks, extends and unlocks.
 func (s *settings) wanSlice(p report.WANProfile) time.Duration {
 	trips := wanTrips
 	if s.smoke {
@@ -67,7 +67,8 @@ func wanPart(ctx context.Context, s *session) (err error) {
 	return nil
 }
 
-// measureFar measures one profile. The clients are new to it: what they learned of other links would be in their way.
+// measureFar measures one profile with new clients, since what a client has learned about other links would distort the
+// result.
 func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []string) (w *report.WAN, err error) {
 	all, closeAll, err := s.readyAll(
 		ctx,
@@ -100,7 +101,7 @@ func (s *session) measureFar(ctx context.Context, p report.WANProfile, urls []st
 	return w, err
 }
 
-// handOver has a few goroutines of two processes want one name over far links.
+// handOver measures how a few goroutines of two processes share one name over far links.
 func handOver(
 	ctx context.Context,
 	s *session,

@@ -19,38 +19,39 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/peers"
 )
 
-// workerVariable holds the job of a process that bench starts to contend for a name.
+// workerVariable is the environment variable with the job of a worker, a process that bench starts to contend for a
+// name.
 const workerVariable = "REDLOCK_BENCH_JOB"
 
-// A job is what a worker does.
+// A job says what a worker does.
 type job struct {
 	Contestant string
 	URLs       []string
 	TTL        time.Duration
 	Name       string
 	Goroutines int
-	Ramp       time.Duration // before anything counts
+	Ramp       time.Duration // time before the measurement
 	Window     time.Duration
 }
 
 // results are the acquisitions and waits of one worker's goroutines.
 type results struct {
-	Got      []int64 // acquisitions of each goroutine, in the window
+	Got      []int64 // acquisitions of each goroutine within the window
 	Waits    *hdrhistogram.Snapshot
 	Longest  time.Duration
 	Elapsed  time.Duration
-	Overlaps int64 // moments at which two goroutines of this process held the name
+	Overlaps int64 // number of times that two goroutines of this process held the name together
 	Failed   int64
 	Failure  string
 }
 
-// A worker prints readyLine when it is ready, and begins when its parent writes a line.
+// readyLine is what a worker prints when it is ready. It begins when its parent writes a line.
 const readyLine = "ready"
 
 // isWorker reports whether this process was started as a worker.
 func isWorker() bool { return os.Getenv(workerVariable) != "" }
 
-// runAsWorker does the job of this process, and returns its exit status.
+// runAsWorker does the job of this process and returns its exit status.
 func runAsWorker(stdout, stderr io.Writer) int {
 	if err := runJob(os.Getenv(workerVariable), os.Stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, "bench worker:", err)
@@ -59,7 +60,7 @@ func runAsWorker(stdout, stderr io.Writer) int {
 	return 0
 }
 
-// runJob prints a line when it is ready, waits for a line on in, does the job, and writes the results.
+// runJob does a job. It prints readyLine when it is ready, waits for a line on in, and writes the results.
 func runJob(text string, in io.Reader, out io.Writer) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -79,7 +80,7 @@ func runJob(text string, in io.Reader, out io.Writer) error {
 	); err != nil {
 		return err
 	}
-	first, err := c.Pairer.(load.Acquirer).Acquire(ctx, fmt.Sprintf("%s:%d", j.Name, os.Getpid())) // connections, scripts
+	first, err := c.Pairer.(load.Acquirer).Acquire(ctx, fmt.Sprintf("%s:%d", j.Name, os.Getpid())) // warms up
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -96,8 +97,8 @@ func runJob(text string, in io.Reader, out io.Writer) error {
 
 const contendDrain = 5 * time.Second // for the last unlocks
 
-// contend has every goroutine acquire and release the name until the window is over. A wait that the end cuts short
-// counts with the time that it has lasted: a goroutine that got nothing must show in the results.
+// contend has every goroutine acquire and release the name until the window is over. A wait that the end of the window
+// interrupts counts with its duration so far, because a goroutine that got nothing must show in the results.
 func (j job) contend(ctx context.Context, t load.Acquirer) results {
 	begin := time.Now().Add(j.Ramp)
 	end := begin.Add(j.Window)
@@ -131,7 +132,7 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 					if inside.Add(1) > 1 {
 						overlaps.Add(1)
 					}
-					runtime.Gosched() // another caller that is let in enters now
+					runtime.Gosched() // gives another holder the chance to enter now
 					inside.Add(-1)
 					err = g.Unlock(unlocking)
 					if now.After(begin) && now.Before(end) {
@@ -145,7 +146,7 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 				if err != nil {
 					failed++
 					failure = err
-					_ = load.Sleep(waiting, time.Millisecond) // a failure must not become a busy loop
+					_ = load.Sleep(waiting, time.Millisecond) // so that failures cause no busy loop
 				}
 				if asked = time.Now(); !asked.Before(end) {
 					break

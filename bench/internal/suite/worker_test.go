@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/load"
 )
 
-// turnstile is a lock of one process: a channel of one place. Broken, it lets everybody in.
+// turnstile is a lock within one process: a channel with capacity 1. If broken, it lets every caller in.
 type turnstile struct {
 	place  chan struct{}
 	broken bool
@@ -58,12 +58,12 @@ func TestContendCountsTurnsAndWaits(t *testing.T) {
 	})
 }
 
-// Who waits from the beginning to the end has got nothing, and must show.
+// TestAWaitThatTheEndCutsShortCounts checks that a goroutine that waits for the whole window shows in the results.
 func TestAWaitThatTheEndCutsShortCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &turnstile{place: make(chan struct{}, 1)}
-		s.place <- struct{}{} // another caller never releases it
+		s.place <- struct{}{} // another caller holds it and never releases it
 		r := roundOf([]results{job{Goroutines: 2, Window: time.Second}.contend(t.Context(), s)})
 		assert.Zero(t, r.Acquired)
 		assert.InDelta(t, 1e6, r.Waits.Longest, 1000)
@@ -71,7 +71,7 @@ func TestAWaitThatTheEndCutsShortCounts(t *testing.T) {
 	})
 }
 
-// The control: a lock that lets everybody in.
+// TestTwoAtOnceAreSeen is the control for overlaps. Its lock lets every caller in.
 func TestTwoAtOnceAreSeen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -32,12 +32,12 @@ type worker struct {
 	stderr strings.Builder
 }
 
-const workersTimeout = 30 * time.Second // on top of the restart window, the ramp and the window
+const workersTimeout = 30 * time.Second // in addition to the restart window, the ramp and the window
 
-var nextName atomic.Int64 // each wants a name of its own
+var nextName atomic.Int64 // numbers the names, one for each round
 
-// addContentionRound starts the worker processes of the row's shape, lets them contend for one name, and adds what they
-// got to the row as one round.
+// addContentionRound starts worker processes of the row's shape, lets them contend for one name, and adds their results
+// to the row as one round.
 func addContentionRound(ctx context.Context, r *report.ContentionRow, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, j.TTL+j.Ramp+j.Window+workersTimeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *workers) start(ctx context.Context, j job) error {
 	return nil
 }
 
-// collect waits until all workers are ready, lets them begin at once, and returns their results.
+// collect waits until all workers are ready, starts them together, and returns their results.
 func (c *workers) collect() ([]results, error) {
 	for _, w := range c.all {
 		if line, err := w.stdout.ReadString('\n'); err != nil || strings.TrimSpace(line) != readyLine {
@@ -115,7 +115,7 @@ func (c *workers) stop() {
 	for _, w := range c.all {
 		w.stdin.Close()
 		gone := time.AfterFunc(contendDrain, func() { _ = w.cmd.Process.Kill() })
-		_ = w.cmd.Wait() // what it says has been read, or is missed
+		_ = w.cmd.Wait() // its output has been read, or is reported missing
 		gone.Stop()
 	}
 }
