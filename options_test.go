@@ -44,7 +44,7 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL", "millisecond"}},
 		{"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)), []string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"}},
 		{"TTL below a node timeout of one's own", three, with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second)), []string{"TTL 1s", "node timeout (2s)"}},
-		{"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)), []string{"1m0s", "30s", "the largest TTL that anybody uses", "WithRestartWindow"}},
+		{"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)), []string{"1m0s", "30s", "the largest TTL that any client uses", "WithRestartWindow"}},
 		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
 		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
 		{"node timeout negative", three, with(redlock.WithNodeTimeout(-1)), []string{"node timeout -1ns"}},
