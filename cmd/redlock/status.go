@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +20,7 @@ The exit status is 69 if no majority of the masters may vote, or answers.`
 
 func statusCommand() *cobra.Command {
 	var m masters
-	var asJSON bool
+	var asJSON, watching bool
 	cmd := &cobra.Command{
 		Use:               "status [flags] [NAME...]",
 		Short:             "Show who holds what; without a name, the masters",
@@ -35,6 +37,9 @@ func statusCommand() *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if watching && asJSON {
+				return usage("--watch shows a table, --json prints once: use one of them")
+			}
 			locker, stop, err := m.open(cmd)
 			if err != nil {
 				return err
@@ -42,11 +47,14 @@ func statusCommand() *cobra.Command {
 			defer stop()
 			ctx, cancel := untilSignal()
 			defer cancel()
-			show := showMasters
+			show := func(ctx context.Context, to io.Writer) error { return showMasters(ctx, to, locker, asJSON) }
 			if len(names) > 0 {
-				show = showLocks
+				show = func(ctx context.Context, to io.Writer) error { return showLocks(ctx, to, locker, names, asJSON) }
 			}
-			err = show(ctx, cmd, locker, names, asJSON)
+			if watching {
+				return watch(ctx, os.Stdout, show)
+			}
+			err = show(ctx, cmd.OutOrStdout())
 			if interrupted := context.Cause(ctx); interrupted != nil {
 				return interrupted
 			}
@@ -55,6 +63,7 @@ func statusCommand() *cobra.Command {
 	}
 	m.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&watching, "watch", false, "refresh the table every two seconds, on a terminal")
 	return cmd
 }
 
@@ -74,16 +83,16 @@ func untilSignal() (context.Context, context.CancelFunc) {
 	return ctx, func() { close(done) }
 }
 
-func showMasters(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, _ []string, asJSON bool) error {
+func showMasters(ctx context.Context, to io.Writer, locker *redlock.Locker, asJSON bool) error {
 	nodes, err := locker.Nodes(ctx)
 	if err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
 		return failure(err)
 	}
 	report := reportMasters(nodes)
 	if asJSON {
-		printJSON(cmd, report)
+		printJSON(to, report)
 	} else {
-		report.print(cmd.OutOrStdout(), nodes)
+		report.print(to, nodes)
 	}
 	if err != nil {
 		return &exit{exitNoQuorum, errors.New("no majority of the masters may vote: nothing can be locked now")}
@@ -91,7 +100,7 @@ func showMasters(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker
 	return nil
 }
 
-func showLocks(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, names []string, asJSON bool) error {
+func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names []string, asJSON bool) error {
 	var report locksReport
 	var failed error
 	for _, name := range names {
@@ -106,9 +115,9 @@ func showLocks(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, 
 		report.Locks = append(report.Locks, reportLock(holding, err))
 	}
 	if asJSON {
-		printJSON(cmd, report)
+		printJSON(to, report)
 	} else {
-		report.print(cmd.OutOrStdout())
+		report.print(to)
 	}
 	if failed != nil {
 		return &exit{exitNoQuorum, errors.New(noMajority + ": see redlock status")}
@@ -116,8 +125,8 @@ func showLocks(ctx context.Context, cmd *cobra.Command, locker *redlock.Locker, 
 	return nil
 }
 
-func printJSON(cmd *cobra.Command, v any) {
-	enc := json.NewEncoder(cmd.OutOrStdout())
+func printJSON(to io.Writer, v any) {
+	enc := json.NewEncoder(to)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // an error means a closed pipe without a reader

@@ -44,6 +44,8 @@ func TestWrongUsage(t *testing.T) {
 		"no masters for status":    {"status", "REDLOCK_MASTERS"},
 		"two masters":              {"status --masters redis://127.0.0.1:1,redis://127.0.0.1:2", "2"},
 		"one master twice":         {"status --masters redis://h:1,redis://h:2,redis://h:1", "h:1"},
+		"watch without a terminal": {"status --watch --masters " + urls, "needs a terminal"},
+		"watch and JSON":           {"status --watch --json --masters " + urls, "one of them"},
 		"unknown scheme":           {"status --masters http://h:1", "http"},
 		"masters twice over":       {"run --embedded --masters " + urls + " x -- true", "--embedded"},
 		"even dev":                 {"dev --nodes 4", "--nodes 4"},

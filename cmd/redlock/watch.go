@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// watchEvery is the time between two refreshes.
+const watchEvery = 2 * time.Second
+
+// watch fills the terminal with what show writes, again every two seconds, until ctx ends. An error of show is printed
+// below its text and ends nothing, except one about the usage, which watch returns. After a signal the result is nil.
+func watch(ctx context.Context, to *os.File, show func(context.Context, io.Writer) error) error {
+	fd := int(to.Fd())
+	if !term.IsTerminal(fd) {
+		return usage("--watch needs a terminal: leave it out to print once")
+	}
+	defer interpretEscapes(to)()
+	for next := time.After(0); ; next = time.After(watchEvery) {
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return nil
+		}
+		var text bytes.Buffer
+		err := show(ctx, &text)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if code, message := outcome(err); code == exitUsage {
+			return err
+		} else if message != "" {
+			text.WriteString(message + "\n")
+		}
+		columns, rows, err := term.GetSize(fd)
+		if err != nil || columns == 0 || rows == 0 { // it does not know
+			columns, rows = 80, 24
+		}
+		title := fmt.Sprintf("%s, refreshed every %v, Ctrl-C ends", time.Now().Format(time.TimeOnly), watchEvery)
+		_, _ = to.WriteString(frame(title+"\n\n"+text.String(), columns, rows))
+	}
+}
+
+const (
+	cursorHome     = "\x1b[H"
+	eraseToLineEnd = "\x1b[K"
+	eraseToEnd     = "\x1b[J"
+)
+
+// frame returns what replaces the contents of a terminal by text. It overwrites line by line, which does not flicker.
+// It wraps long lines, and cuts off the rows that would scroll the terminal.
+func frame(text string, columns, rows int) string {
+	var lines []string
+	for l := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		rest := []rune(l)
+		for ; len(rest) > columns; rest = rest[columns:] {
+			lines = append(lines, string(rest[:columns]))
+		}
+		lines = append(lines, string(rest))
+	}
+	if len(lines) >= rows {
+		lines = append(lines[:max(rows-2, 0)], "…")
+	}
+	return cursorHome + strings.Join(lines, eraseToLineEnd+"\n") + eraseToLineEnd + "\n" + eraseToEnd
+}
