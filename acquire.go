@@ -3,10 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // Lock acquires the lock on name, and waits for it until ctx ends. Callers of one Locker get it in the order in which
@@ -72,52 +70,4 @@ func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
 		return nil, err
 	}
 	return cfg, l.checkSlots(t, cfg)
-}
-
-// checkSlots returns an error if a Cluster among the masters keeps the target's keys in several slots.
-func (l *Locker) checkSlots(t kind.Target, cfg *config) error {
-	if l.cluster == "" {
-		return nil
-	}
-	return t.CheckSlots(l.cluster, cfg.fencing)
-}
-
-// noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Then the
-// name has no fence, and no holder but a mutex without a fencing token.
-func (l *Locker) noSiblingKeys(name string) bool {
-	return l.cluster != "" && kind.CheckSlots(l.cluster, []string{name}) != nil
-}
-
-func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
-	return &kind.Claim{
-		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing,
-		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.scripts,
-	}
-}
-
-func (l *Locker) isEnding() bool {
-	select {
-	case <-l.ending:
-		return true
-	default:
-		return false
-	}
-}
-
-// terms are a lease's durations.
-func (c *config) terms() quorum.Terms {
-	return quorum.Terms{
-		TTL:     c.ttl,
-		Drift:   c.driftOf(),
-		Timeout: c.timeout(),
-		Window:  c.window(),
-		MaxHold: c.maxHold,
-		Fencing: c.fencing,
-	}
-}
-
-func hash(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return h.Sum64()
 }

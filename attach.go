@@ -65,7 +65,7 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
 	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Import(c.Ops(), cfg.terms(), census.Maybe, until, 0)
+	lease := l.quorum.Import(c.Ops(), c.Terms, census.Maybe, until, 0)
 	lock := newLock(ctx, l, c, cfg, lease)
 	if !lock.schedule() {
 		return nil, ErrClosed

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
@@ -163,7 +164,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 		firstNode = a.locker.quorum.FirstNode(hash(a.target.Names[0]))
 	}
 	a.count++
-	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), a.cfg.terms(), firstNode, a.faults)
+	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), c.Terms, firstNode, a.faults)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.firstDenied = errors.As(err, &denied) && denied.Alone
@@ -235,4 +236,18 @@ func (a *attempts) gaveUp(ctx context.Context) error {
 		why = append(why, a.last)
 	}
 	return failed("lock", a.target.Names, why...)
+}
+
+// hash maps a name to the node that contenders ask first.
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
+	return &kind.Claim{
+		Target: t, Token: token, Intent: intent, Terms: cfg.terms(),
+		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.scripts,
+	}
 }

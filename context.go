@@ -2,9 +2,6 @@ package redlock
 
 import "context"
 
-// lockKey is the key under which a context carries its Lock.
-type lockKey struct{}
-
 // WithContext returns a copy of ctx that also ends when the lock does, for work that is bound to both: a request and
 // the lock it runs under. It keeps ctx's values and deadline. [context.Cause] reports which of the two ended it: ctx's
 // cause, or an error that matches [ErrLost], [ErrReleased] or [ErrClosed]. [FromContext] returns the lock.

@@ -1,11 +1,53 @@
 package redlock
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/quorum"
 )
+
+// passOn hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and returns when a
+// majority has confirmed the release.
+func (l *Lock) passOn() error {
+	if l.handOver() {
+		return nil
+	}
+	done := make(chan error, 1)
+	silent := l.hold.KeepSilent(queuedLock{l}, l.cfg.clock.Now())
+	l.transition(change{event: eventGiveBack, silent: silent, done: func(err error) { done <- err }})
+	err := <-done // arrives at the nodes' deadline at the latest
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, quorum.ErrGone):
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	case errors.Is(err, ErrNoQuorum):
+		return failed("unlock", l.names(), errors.New("the release continues in the background"), err)
+	default:
+		return err
+	}
+}
+
+// handOver hands the lease of an unlocked lock to the next waiter of this Locker, which calls handedOver. It
+// reports whether it did. It does not if Token was called before Unlock: the caller may still use the token.
+func (l *Lock) handOver() bool {
+	l.mu.Lock()
+	exposed := l.tokenExposed
+	l.mu.Unlock()
+	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
+}
+
+// handedOver records that successor has the lease now; nil if the Locker was closed meanwhile.
+func (l *Lock) handedOver(successor *Lock) {
+	l.mu.Lock()
+	l.successor = successor
+	l.mu.Unlock()
+	l.transition(change{event: eventHandOver})
+}
 
 // queuedLock is a Lock as its wait queue uses it. The holder has released it, so no downgrade replaces its claim any
 // more. The methods must not lock Lock.mu: the queues are locked while they call Policy and Validity.
@@ -29,12 +71,3 @@ func (l queuedLock) Publish() {
 
 // Release releases the lock after the waiter to which its lease was passed gave up.
 func (l queuedLock) Release() { l.giveBack() }
-
-// reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
-// it may not, since the masters must count a new fencing token.
-func (c *config) reusesLease() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
-
-// queuePolicy returns how a lock of a kind may be passed among the callers of this Locker.
-func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
-	return waitqueue.Policy{Cohort: k.HandsOver, ReuseLease: c.reusesLease(), TTL: c.ttl}
-}

@@ -173,23 +173,6 @@ func (l *Lock) release(silently bool, done func(error)) {
 	})
 }
 
-// handOver hands the lease of an unlocked lock to the next waiter of this Locker, which calls handedOver. It
-// reports whether it did. It does not if Token was called before Unlock: the caller may still use the token.
-func (l *Lock) handOver() bool {
-	l.mu.Lock()
-	exposed := l.tokenExposed
-	l.mu.Unlock()
-	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
-}
-
-// handedOver records that successor has the lease now; nil if the Locker was closed meanwhile.
-func (l *Lock) handedOver(successor *Lock) {
-	l.mu.Lock()
-	l.successor = successor
-	l.mu.Unlock()
-	l.transition(change{event: eventHandOver})
-}
-
 // giveBack releases the lease of an unlocked lock to which no successor was found, or whose successor gave up.
 func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
 

@@ -221,24 +221,5 @@ func (l *Lock) unlock() error {
 	}
 }
 
-// passOn hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and returns when a
-// majority has confirmed the release.
-func (l *Lock) passOn() error {
-	if l.handOver() {
-		return nil
-	}
-	done := make(chan error, 1)
-	silent := l.hold.KeepSilent(queuedLock{l}, l.cfg.clock.Now())
-	l.transition(change{event: eventGiveBack, silent: silent, done: func(err error) { done <- err }})
-	err := <-done // arrives at the nodes' deadline at the latest
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, quorum.ErrGone):
-		return fmt.Errorf("%w: %w", ErrLost, err)
-	case errors.Is(err, ErrNoQuorum):
-		return failed("unlock", l.names(), errors.New("the release continues in the background"), err)
-	default:
-		return err
-	}
-}
+// lockKey is the key under which a context carries its Lock.
+type lockKey struct{}

@@ -191,6 +191,16 @@ func (l *Locker) begin() error {
 
 func (l *Locker) end() { l.busy.Done() }
 
+// isEnding reports whether Close has begun.
+func (l *Locker) isEnding() bool {
+	select {
+	case <-l.ending:
+		return true
+	default:
+		return false
+	}
+}
+
 // Close releases every lock that is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of
 // the Locker runs any more. A second Close returns nil.
 //
@@ -225,3 +235,17 @@ func (l *Locker) Close() error {
 // closing is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of its
 // second to close the connections.
 const closing = 900 * time.Millisecond
+
+// checkSlots returns an error if a Cluster among the masters keeps the target's keys in several slots.
+func (l *Locker) checkSlots(t kind.Target, cfg *config) error {
+	if l.cluster == "" {
+		return nil
+	}
+	return t.CheckSlots(l.cluster, cfg.fencing)
+}
+
+// noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Then the
+// name has no fence, and no holder but a mutex without a fencing token.
+func (l *Locker) noSiblingKeys(name string) bool {
+	return l.cluster != "" && kind.CheckSlots(l.cluster, []string{name}) != nil
+}

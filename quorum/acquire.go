@@ -2,13 +2,9 @@ package quorum
 
 import (
 	"context"
-	"errors"
 
 	"github.com/redlock-go/redlock/node"
 )
-
-// NoFirst in place of a node's index makes Acquire ask all nodes at once.
-const NoFirst = -1
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
@@ -106,15 +102,3 @@ func (l *Lease) won(ctx context.Context, r *round) error {
 	l.noteSuspension(l.q.sleep.recent(l.q.cfg.Clock.Now()))
 	return nil
 }
-
-// checkValidity returns an error if no validity is left of a lease that was just granted.
-func (l *Lease) checkValidity() error {
-	now := l.q.cfg.Clock.Now()
-	slept := l.q.sleep.recent(now) - l.slept
-	if !now.Before(l.deadline(l.asked).Add(-slept)) {
-		return noQuorum(errTooLate)
-	}
-	return nil
-}
-
-var errTooLate = errors.New("the votes arrived when the validity was used up")

@@ -2,6 +2,9 @@ package quorum
 
 import "github.com/redlock-go/redlock/node"
 
+// NoFirst in place of a node's index makes Acquire ask all nodes at once.
+const NoFirst = -1
+
 // decider finds the vote that decides a round. It is plain arithmetic: no lock, no clock, no goroutine.
 type decider struct {
 	tally     tally

@@ -60,13 +60,6 @@ func (s *keyState) extension(v node.Vote) {
 	}
 }
 
-// keysOn returns whether a node has the keys of the lease.
-func (l *Lease) keysOn(index int) presence {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.states[index].now()
-}
-
 // dropped records that a node dropped an operation because the lease is being released. The release then asks the node,
 // as it does if the node drops the operation later. If it skipped the node, the answer of a node that works would be
 // missing from its majority.
@@ -74,22 +67,4 @@ func (s *keyState) dropped() {
 	if s.keys == unsent {
 		s.keys = absent
 	}
-}
-
-// recorder records the votes of a round in the states of a lease, also those that arrive after the decision.
-type recorder struct {
-	lease  *Lease
-	record func(*keyState, node.Vote)
-	round  *round
-}
-
-func (rec *recorder) Vote(index int, v node.Vote) {
-	rec.lease.mu.Lock()
-	s := &rec.lease.states[index]
-	rec.record(s, v)
-	if v.Unsent && rec.lease.released.Load() {
-		s.dropped()
-	}
-	rec.lease.mu.Unlock()
-	rec.round.Vote(index, v)
 }

@@ -1,11 +1,13 @@
 package quorum
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/node"
 )
 
 // Terms are the durations of one lease.
@@ -143,4 +145,41 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 		return l.cap
 	}
 	return until
+}
+
+// checkValidity returns an error if no validity is left of a lease that was just granted.
+func (l *Lease) checkValidity() error {
+	now := l.q.cfg.Clock.Now()
+	slept := l.q.sleep.recent(now) - l.slept
+	if !now.Before(l.deadline(l.asked).Add(-slept)) {
+		return noQuorum(errTooLate)
+	}
+	return nil
+}
+
+var errTooLate = errors.New("the votes arrived when the validity was used up")
+
+// keysOn returns whether a node has the keys of the lease.
+func (l *Lease) keysOn(index int) presence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.states[index].now()
+}
+
+// recorder records the votes of a round in the states of a lease, also those that arrive after the decision.
+type recorder struct {
+	lease  *Lease
+	record func(*keyState, node.Vote)
+	round  *round
+}
+
+func (rec *recorder) Vote(index int, v node.Vote) {
+	rec.lease.mu.Lock()
+	s := &rec.lease.states[index]
+	rec.record(s, v)
+	if v.Unsent && rec.lease.released.Load() {
+		s.dropped()
+	}
+	rec.lease.mu.Unlock()
+	rec.round.Vote(index, v)
 }

@@ -127,11 +127,6 @@ func (q *Quorum) reportDuplicate(pair [2]int) {
 	}
 }
 
-// Broadcast sends op to every node and does not wait for the answers.
-func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
-	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: func(*tally) bool { return false }})
-}
-
 // Close waits until the nodes have answered their requests, at most until deadline, and closes them. It returns when
 // all their goroutines have ended, with the names of the nodes on which releases are unconfirmed.
 func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
@@ -152,3 +147,6 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 	}
 	return unconfirmed
 }
+
+// Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
+func (q *Quorum) Suspended() time.Duration { return q.sleep.fresh() }

@@ -1,6 +1,10 @@
 package quorum
 
-import "github.com/redlock-go/redlock/node"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
 
 // Release ends the lease at once and removes its keys from every node that may have them. Unless it is quiet, it
 // publishes release messages. Only the first call has an effect. If done is not nil, Release calls it once, with the
@@ -60,5 +64,7 @@ func confirmed(r *round) (subscribers int64, err error) {
 	}
 }
 
-// skipped returns the vote for a node to which nothing is sent.
-func skipped() *node.Vote { return &node.Vote{Verdict: node.Failed, Unsent: true} }
+// Broadcast sends op to every node and does not wait for the answers.
+func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
+	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: func(*tally) bool { return false }})
+}

@@ -51,6 +51,3 @@ func (m *sleepMeter) recent(now time.Time) time.Duration {
 	}
 	return time.Duration(m.last.Load())
 }
-
-// Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
-func (q *Quorum) Suspended() time.Duration { return q.sleep.fresh() }

@@ -1,8 +1,6 @@
 package kind
 
 import (
-	"time"
-
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -11,22 +9,10 @@ import (
 type Claim struct {
 	Target  Target
 	Token   string
+	Terms   quorum.Terms
 	Intent  string // the token of a waiter's intent; "": it left none
-	TTL     time.Duration
-	Fencing bool
-	Hint    int64 // the smallest fencing token to give
+	Hint    int64  // the smallest fencing token to give
 	Scripts *Scripts
-}
-
-// Ops returns the claim's operations for the quorum.
-func (c *Claim) Ops() quorum.Ops { return c.layout() }
-
-// layout returns the claim's operations on the keys of its kind.
-func (c *Claim) layout() layout {
-	if c.Target.Kind.Layout == PlainKey {
-		return plainKey{c}
-	}
-	return entries{c}
 }
 
 // Downgraded returns the claim of the weaker kind that the lock becomes. [Kind.Downgraded] must not be nil.
@@ -34,4 +20,23 @@ func (c *Claim) Downgraded() *Claim {
 	weaker := *c
 	weaker.Target.Kind = c.Target.Kind.Downgraded
 	return &weaker
+}
+
+func (c *Claim) intentKeys() []string {
+	keys := make([]string, len(c.Target.Names))
+	for i, name := range c.Target.Names {
+		keys[i] = IntentKey(name)
+	}
+	return keys
+}
+
+// fenceTTL returns the TTL of the claim's counters of fencing tokens, in milliseconds.
+func (c *Claim) fenceTTL() int64 { return (c.Terms.TTL + fenceLife).Milliseconds() }
+
+// hintArg returns the hint as a script's argument: "" without fencing.
+func (c *Claim) hintArg() any {
+	if c.Terms.Fencing {
+		return c.Hint
+	}
+	return ""
 }

@@ -22,7 +22,7 @@ type claim struct {
 func (c claim) made() *kind.Claim {
 	return &kind.Claim{
 		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names}, Token: c.Token, Intent: c.Intent,
-		TTL: c.TTL, Fencing: c.Fencing, Hint: c.Hint, Scripts: kind.DefaultScripts,
+		Terms: quorum.Terms{TTL: c.TTL, Fencing: c.Fencing}, Hint: c.Hint, Scripts: kind.DefaultScripts,
 	}
 }
 

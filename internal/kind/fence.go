@@ -26,17 +26,6 @@ func CheckHint(now time.Time) error {
 	return nil
 }
 
-// fenceTTL returns the TTL of the claim's counters of fencing tokens, in milliseconds.
-func (c *Claim) fenceTTL() int64 { return (c.TTL + fenceLife).Milliseconds() }
-
-// hintArg returns the hint as a script's argument: "" without fencing.
-func (c *Claim) hintArg() any {
-	if c.Fencing {
-		return c.Hint
-	}
-	return ""
-}
-
 // fenceArg returns a fencing token as a script's argument: "" for none.
 func fenceArg(fence int64) any {
 	if fence == 0 {

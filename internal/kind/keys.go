@@ -1,5 +1,7 @@
 package kind
 
+import "strings"
+
 // Channel returns the channel on which the release of a name is published.
 func Channel(name string) string { return "redlock:" + name }
 
@@ -17,4 +19,16 @@ func siblingKey(what, name string) string {
 		return "redlock:" + what + "::" + name
 	}
 	return "redlock:" + what + ":{" + name + "}"
+}
+
+// hashTag returns the part of a key that a Cluster hashes: what is between the first opening brace and the next closing
+// one. If that is missing or empty, hashTag returns the whole key and false. The source is
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags".
+func hashTag(key string) (tag string, ok bool) {
+	if _, rest, found := strings.Cut(key, "{"); found {
+		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
+			return tag, true
+		}
+	}
+	return key, false
 }

@@ -19,6 +19,17 @@ var (
 	_ layout = entries{}
 )
 
+// Ops returns the claim's operations for the quorum.
+func (c *Claim) Ops() quorum.Ops { return c.layout() }
+
+// layout returns the claim's operations on the keys of its kind.
+func (c *Claim) layout() layout {
+	if c.Target.Kind.Layout == PlainKey {
+		return plainKey{c}
+	}
+	return entries{c}
+}
+
 // Probe returns the operation that reports which lock blocks the claim. If the claim has an intent, the operation also
 // leaves the intent, with a TTL: at the names that [Kind.Intents] says.
 func (c *Claim) Probe(intentTTL time.Duration) *node.Op { return c.layout().probe(intentTTL) }
@@ -33,14 +44,6 @@ func (c *Claim) Withdraw(publish bool) *node.Op {
 		}
 	}
 	return c.Scripts.withdraw.Op("withdraw", nil, c.intentKeys(), args...).About(c.Target.Title())
-}
-
-func (c *Claim) intentKeys() []string {
-	keys := make([]string, len(c.Target.Names))
-	for i, name := range c.Target.Names {
-		keys[i] = IntentKey(name)
-	}
-	return keys
 }
 
 // Inspect returns the operation that reports who holds a name, with a lock of any kind. Without siblings it reads only

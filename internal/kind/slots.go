@@ -2,7 +2,6 @@ package kind
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/redlock-go/redlock/internal/names"
 )
@@ -41,16 +40,4 @@ func Slot(key string) uint16 {
 		}
 	}
 	return crc % 16384
-}
-
-// hashTag returns the part of a key that a Cluster hashes: what is between the first opening brace and the next closing
-// one. If that is missing or empty, hashTag returns the whole key and false. The source is
-// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/, "Hash tags".
-func hashTag(key string) (tag string, ok bool) {
-	if _, rest, found := strings.Cut(key, "{"); found {
-		if tag, _, closed := strings.Cut(rest, "}"); closed && tag != "" {
-			return tag, true
-		}
-	}
-	return key, false
 }

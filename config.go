@@ -1,0 +1,231 @@
+package redlock
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/internal/seam"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// config is everything that options set. The lock options of a call are applied to a copy of the Locker's.
+type config struct {
+	ttl       time.Duration
+	keepalive bool
+	handOver  bool
+	maxHold   time.Duration
+	retryMin  time.Duration
+	retryMax  time.Duration
+	fencing   bool
+
+	nodeTimeout   time.Duration // 0: a share of the TTL
+	drift         clock.Drift
+	guard         bool
+	restartWindow time.Duration // 0 until validated: then the TTL plus its drift
+	owner         string
+	logger        *slog.Logger
+	trace         *Trace
+	clock         clock.Clock
+	tls           *tls.Config // not changed; nil: what the URLs say
+	scripts       *kind.Scripts
+	hooks         seam.Hooks // set by test harnesses only
+
+	nodeTimeoutSet, windowSet, tlsSet bool
+}
+
+const (
+	defaultTTL  = 10 * time.Second
+	minTimeout  = 50 * time.Millisecond
+	maxTimeout  = 500 * time.Millisecond
+	timeoutPart = 20 // the default node timeout is this part of the TTL
+)
+
+func defaults() config {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return config{
+		ttl:       defaultTTL,
+		keepalive: true,
+		handOver:  true,
+		retryMin:  10 * time.Millisecond,
+		retryMax:  time.Second,
+		drift:     clock.DefaultDrift,
+		guard:     true,
+		owner:     fmt.Sprintf("%s:%d", host, os.Getpid()),
+		logger:    slog.New(slog.DiscardHandler),
+		clock:     clock.System,
+	}
+}
+
+// timeout returns how long one master may take over one operation.
+func (c *config) timeout() time.Duration {
+	if c.nodeTimeout > 0 {
+		return c.nodeTimeout
+	}
+	return min(max(c.ttl/timeoutPart, minTimeout), maxTimeout)
+}
+
+// window returns how long a restarted master may not vote.
+func (c *config) window() time.Duration {
+	if !c.guard {
+		return 0
+	}
+	return c.restartWindow
+}
+
+func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
+
+// terms are a lease's durations.
+func (c *config) terms() quorum.Terms {
+	return quorum.Terms{
+		TTL:     c.ttl,
+		Drift:   c.driftOf(),
+		Timeout: c.timeout(),
+		Window:  c.window(),
+		MaxHold: c.maxHold,
+		Fencing: c.fencing,
+	}
+}
+
+// reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
+// it may not, since the masters must count a new fencing token.
+func (c *config) reusesLease() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
+
+// queuePolicy returns how a lock of a kind may be passed among the callers of this Locker.
+func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
+	return waitqueue.Policy{Cohort: k.HandsOver, ReuseLease: c.reusesLease(), TTL: c.ttl}
+}
+
+// The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
+// and small multiples, do not overflow a time.Duration (292 years).
+const (
+	maxTTL      = 30 * 24 * time.Hour // also for the maximum hold; for the restart window, twice this
+	maxNodeWait = time.Hour           // for the node timeout and the constant part of the drift budget
+	maxRetry    = time.Hour
+)
+
+// settle checks the options of Open or New and sets the defaults that depend on others.
+func (c *config) settle() error {
+	var wrong []string
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	if c.nodeTimeoutSet && c.nodeTimeout <= 0 {
+		bad("node timeout %v: it must be above 0", c.nodeTimeout)
+	}
+	if f := c.drift.Factor; f < 0 || f >= 1 || math.IsNaN(f) {
+		bad("drift factor %v: it must be at least 0 and below 1", f)
+	}
+	if c.drift.Least < 0 {
+		bad("drift of at least %v: it must not be negative", c.drift.Least)
+	}
+	if c.windowSet && c.restartWindow <= 0 {
+		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
+	}
+	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
+		bad("owner %q: it must not be empty or hold control characters", names.Truncate(c.owner))
+	}
+	if err := names.CheckLength("owner", c.owner, kind.MaxOwner); err != nil {
+		bad("%s", plain(err))
+	}
+	if c.logger == nil {
+		bad("logger nil: leave WithLogger out to discard what it would log")
+	}
+	if c.clock == nil {
+		bad("clock nil: leave WithClock out to use the system's")
+	}
+	if c.tlsSet && c.tls == nil {
+		bad("TLS configuration nil: leave WithTLSConfig out to use the system's certificate authorities")
+	}
+	for _, err := range []error{
+		above("node timeout", c.nodeTimeout, maxNodeWait), above("drift of at least", c.drift.Least, maxNodeWait),
+		above("restart window", c.restartWindow, 2*maxTTL),
+	} {
+		if err != nil {
+			bad("%s", plain(err))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.New(prefix + strings.Join(wrong, "; "))
+	}
+	if err := above("TTL", c.ttl, maxTTL); err != nil {
+		return err
+	}
+	if !c.windowSet {
+		c.restartWindow = c.ttl + c.driftOf()
+	}
+	return c.check()
+}
+
+// check checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
+func (c *config) check() error {
+	for _, err := range []error{
+		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL),
+		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	c.ttl = c.ttl.Truncate(time.Millisecond)
+	least := c.driftOf() + c.timeout()
+	switch {
+	case c.ttl <= 0:
+		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", c.ttl)
+	case c.ttl <= least:
+		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
+			"take off it; use a longer TTL or a shorter node timeout",
+			c.ttl, least, c.driftOf(), c.timeout())
+	case c.guard && c.ttl > c.restartWindow:
+		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL "+
+			"that any client uses on these masters; raise it with WithRestartWindow",
+			c.ttl, c.restartWindow)
+	case c.maxHold < 0:
+		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
+	case c.retryMin <= 0 || c.retryMax < c.retryMin:
+		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
+			c.retryMin, c.retryMax)
+	}
+	return nil
+}
+
+// with returns a copy with the options of one lock applied and checked.
+func (c *config) with(opts []LockOption) (*config, error) {
+	if len(opts) == 0 {
+		return c, nil
+	}
+	own := *c
+	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("redlock: a nil LockOption")
+		}
+		o.applyTo(&own)
+	}
+	if err := own.check(); err != nil {
+		return nil, err
+	}
+	return &own, nil
+}
+
+// above returns an error if a duration is above its bound.
+func above(what string, d, bound time.Duration) error {
+	if d <= bound {
+		return nil
+	}
+	return fmt.Errorf("redlock: %s %v: it must not be above %v", what, d, bound)
+}
+
+// The harnesses of this module get the option that sets Hooks from package seam. No exported function returns it.
+func init() {
+	seam.Register(func(h seam.Hooks) any { return option(func(c *config) { c.hooks = h }) })
+}
