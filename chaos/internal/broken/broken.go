@@ -24,7 +24,7 @@ type Lock struct {
 // How late the holder learns of a loss. On real masters the delay must exceed what a busy machine may cause.
 const (
 	late     = 100 * time.Millisecond
-	muchLate = 2 * time.Second
+	muchLate = 4 * time.Second
 )
 
 // All has every broken lock.

@@ -119,3 +119,15 @@ func (s *builder) keys(ms float64, master int, held ...history.Key) *builder {
 	history.Sort(s.events)
 	return s
 }
+
+// down is a fault of masters from one time to another.
+func (s *builder) down(from, to float64, fault string, masters ...int) *builder {
+	for _, m := range masters {
+		s.fault(from, history.Inject, fault, m).fault(to-1, history.Heal, fault, m).fault(to, history.Healthy, fault, m)
+	}
+	return s
+}
+
+func (s *builder) refused(asked, answered float64, client string, op int) *builder {
+	return s.add(asked, history.Invoked, client, op, nil).add(answered, history.Refused, client, op, nil)
+}

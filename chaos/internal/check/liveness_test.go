@@ -47,35 +47,6 @@ func TestLiveness(t *testing.T) {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
-		"one is late, and did not run for so long": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "b", 1).add(5001, history.Acquired, "b", 1, calmly), "",
-		},
-		"another one did not run": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).stalled(3000, "a", 1000).add(5001, history.Acquired, "b", 1, calmly),
-			"b acquired \"orders\" only 5.001 s after",
-		},
-		"the harness did not run, and a second after that": {
-			new(builder).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
-		},
-		"for less time than that": {
-			new(builder).phase(0, history.Calm).stalled(3000, "", 100).add(3010, history.Acquired, "a", 1, calmly).add(6101, history.Acquired, "b", 1, calmly),
-			"only 6.101 s after the storm, of which it was served for 5.001 s",
-		},
-		"a processor did not serve another one, and a second after that": {
-			new(builder).phase(0, history.Calm).starved(3000, "a", 100).add(3010, history.Acquired, "a", 1, calmly).add(6100, history.Acquired, "b", 1, calmly), "",
-		},
-		"it did not for a moment": {
-			new(builder).phase(0, history.Calm).starved(3000, "a", 99).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
-			"served for 5.001 s",
-		},
-		"another one was frozen": {
-			new(builder).phase(0, history.Calm).onClient(2000, history.Inject, 0).onClient(2990, history.Heal, 0).starved(3000, "a", 1000).
-				add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
-		},
-		"another one froze itself at a crash point": {
-			new(builder).phase(0, history.Calm).holding(100, history.Inject, 0).starved(3001, "a", 1000).
-				holding(3005, history.Heal, 0).add(3010, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly), "served for 5.001 s",
-		},
 		"one is refused": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
 			"held by another",

@@ -9,9 +9,9 @@ import (
 
 // LossNotified checks that a holder learns of a loss in time: after the last Until that the holder knew, its process
 // runs for at most slack before its context ends or it unlocks of its own accord. The same holds for an extension whose
-// answer comes after Until. Time in which the process did not run does not count. Time in which other processes had the
-// processors is added to slack, because the goroutine that notices the loss is not the one that ends the context. A
-// holder that writes nothing more is judged at the last line that its process wrote.
+// answer comes after Until. A holder that writes nothing more is judged at the last line that its process wrote.
+//
+// Time in which the process did not run does not count, because some faults freeze clients.
 func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
 	v := on(events, "loss notified")
 	alive := livesOf(events, clients)
@@ -23,8 +23,8 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 	var held, notified int
 	var slowest time.Duration
 	late := func(o *open, id history.ID, at time.Duration, by []history.Event, what string) {
-		over, allowed := alive.ran(lifeOf(id), o.until, at), slack+alive.starved(lifeOf(id), o.until, at)
-		if at <= o.until || over <= allowed {
+		over := alive.ran(lifeOf(id), o.until, at)
+		if over <= slack {
 			return
 		}
 		v.find(
@@ -36,7 +36,7 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 			moment(o.until),
 			moment(at),
 			over.Round(time.Microsecond),
-			allowed.Round(time.Microsecond),
+			slack,
 		)
 	}
 	for _, e := range events {

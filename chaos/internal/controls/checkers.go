@@ -16,13 +16,7 @@ type checker struct {
 	judge func(t *trial, events []history.Event) check.Verdict
 	// before prepares the verdict once the harm is over. If it is nil, the checker can judge at any time.
 	before func(ctx context.Context, t *trial) error
-	// timely says that the checker bounds how long serving masters may keep a client waiting. All traffic between
-	// masters and clients passes through the harness, so a stall of the harness looks like a slow master.
-	timely bool
 }
-
-// still is the longest stall of the harness that a timely checker tolerates.
-const still = time.Second
 
 // modelTime bounds the search for a linearization.
 const modelTime = 5 * time.Second
@@ -39,18 +33,11 @@ var checkers = map[string]checker{
 	"loss notified": {judge: func(t *trial, events []history.Event) check.Verdict {
 		return check.LossNotified(events, t.fleet.Names(), scenarios.Slack)
 	}},
-	"waiting": {
-		judge: func(t *trial, events []history.Event) check.Verdict {
-			s := scenarios.Scenario{Groups: t.groups}
-			return check.Waiting(events, s.Availability(t.plan.masters, t.fleet.Names()))
-		},
-		timely: true,
-	},
 	"liveness": {
 		judge: func(t *trial, events []history.Event) check.Verdict {
 			return check.Liveness(events, t.fleet.Names(), t.names(), recovery)
 		},
-		before: calm, timely: true,
+		before: calm,
 	},
 	"residue": {
 		judge: func(t *trial, events []history.Event) check.Verdict {
@@ -66,10 +53,6 @@ var checkers = map[string]checker{
 	},
 }
 
-// overtime extends the clients' patience in calm. Stalls of the machine are not held against the lock, and must not
-// make clients give up.
-const overtime = 6 * time.Second
-
 // calm ends all traffic, then has every client acquire each name once. The residue of a dead holder must not prevent
 // that.
 func calm(ctx context.Context, t *trial) error {
@@ -78,9 +61,9 @@ func calm(ctx context.Context, t *trial) error {
 	}
 	t.phase(history.Calm)
 	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: t.names(), TTL: t.groups[0].TTL, Patience: recovery + overtime,
+		Do: traffic.Pass, Phase: history.Calm, Names: t.names(), TTL: t.groups[0].TTL, Patience: recovery,
 	}
-	return t.fleet.All(ctx, recovery+overtime+stopTimeout, func(int) traffic.Command { return pass })
+	return t.fleet.All(ctx, recovery+stopTimeout, func(int) traffic.Command { return pass })
 }
 
 // settle ends all traffic and records the keys that remain on the masters.

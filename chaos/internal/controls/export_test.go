@@ -101,20 +101,6 @@ func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.try(ctx, c, p)
 }
 
-// Standing runs a control that a timely checker must catch, in a harness that reports a stall.
-func Standing(ctx context.Context, o Options) (*check.Verdict, error) {
-	o.Backend = backend.Processes
-	c := named("intents that no writer leaves")
-	e, _ := find(c.Lock)
-	p := e.plan
-	p.rounds = 1
-	p.harm = func(ctx context.Context, t *trial) error {
-		t.log.Write(history.Event{Kind: history.Stalled, Stall: 2 * still})
-		return t.awaitHolder(ctx, 0)
-	}
-	return o.try(ctx, c, p)
-}
-
 // Proper checks a made-up history of a trial with one round of harm, or for leaks of a trial without harm.
 func Proper(checker string, events []history.Event, found, over bool) error {
 	t := &trial{plan: plan{harm: masterFails, rounds: 1}, by: checkers[checker]}

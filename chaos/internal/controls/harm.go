@@ -21,8 +21,8 @@ type harm func(ctx context.Context, t *trial) error
 
 const (
 	// recovery is how soon after the death of a client every other client must have acquired each name. A dead holder's
-	// lock must expire, and a waiter must wake up.
-	recovery    = traffic.TTL + 2*time.Second
+	// lock must expire, and a waiter must wake up, even if the machine is busy.
+	recovery    = traffic.TTL + 8*time.Second
 	stopTimeout = 10 * time.Second
 	goneTimeout = 10 * time.Second
 )

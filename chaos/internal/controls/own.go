@@ -9,23 +9,6 @@ import (
 
 // ownLocks are the entries of our own broken locks (see package broken), those that take longest first.
 var ownLocks = []entry{
-	// The name is never free of readers. Without an intent, a writer waits for longer than the checker allows. Writers
-	// rest, since the intents of writers that never rest would keep readers out.
-	{
-		plan: plan{lock: "intents that no writer leaves", masters: 3, clients: 3, groups: []traffic.Group{
-			{Names: []string{"one"}, Mode: traffic.ReadersWriters, TTL: traffic.ShortTTL, Workers: 3, Hold: reading},
-			{
-				Names:   []string{"one"},
-				Mode:    traffic.ReadersWriters,
-				Writers: 1,
-				TTL:     traffic.ShortTTL,
-				Workers: 1,
-				Hold:    moments,
-				Rest:    resting,
-			},
-		}},
-		checker: "waiting", proof: &proof{masters: 3, lasts: 9 * time.Second},
-	},
 	{
 		plan: plan{
 			lock: "no release after failure", masters: 3, clients: 2, groups: mutex(traffic.ShortTTL, short),
@@ -87,8 +70,6 @@ var ownLocks = []entry{
 const outlasting = 5 * time.Second
 
 var (
-	reading = traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 4, Below: 3 * traffic.ShortTTL / 4}}
-	resting = traffic.Span{Least: traffic.ShortTTL, Below: 3 * traffic.ShortTTL}
 	// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
 	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
 )

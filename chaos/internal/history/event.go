@@ -28,11 +28,8 @@ const (
 	// Downgraded says that the client is about to downgrade its writer's lock. From here on it believes that it is a
 	// reader.
 	Downgraded Kind = "downgraded"
-	// Stalled says that the process did not run for the length of Stall before T. Without a client it is the harness.
+	// Stalled says that the client's process did not run for the length of Stall before T.
 	Stalled Kind = "stalled"
-	// Starved says that one processor did not run the process for the length of Stall before T. Others may have run it.
-	// Without a client it is the harness.
-	Starved Kind = "starved"
 	// Quitting says that the client has closed its locker, and that Goroutines of it are left.
 	Quitting Kind = "quitting"
 )
@@ -133,10 +130,8 @@ type Event struct {
 	Register string `json:"register,omitempty"`
 	From     int64  `json:"from,omitempty"`
 	Value    int64  `json:"value,omitempty"`
-	// Stall is how long the process, or its threads on one processor, did not run.
+	// Stall is how long the process did not run.
 	Stall time.Duration `json:"stall,omitempty"`
-	// Processor is the processor of a Starved.
-	Processor int `json:"processor,omitempty"`
 	// Goroutines, Connections and Channels are left.
 	Goroutines  int      `json:"goroutines,omitempty"`
 	Connections int      `json:"connections,omitempty"`

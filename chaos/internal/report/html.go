@@ -30,7 +30,6 @@ var promises = map[string]string{
 	"fencing":         "Tokens are unique, and only ever grow.",
 	"register":        "The register that checks tokens took no stale write, and lost no update.",
 	"loss notified":   "Who lost a lock was told by the time it would have ended anyway.",
-	"waiting":         "With a majority of the masters up, nobody waited too long, under faults either.",
 	"liveness":        "Once all faults were healed, every client got every name in time.",
 	"residue":         "After the last unlock no key was left on any master.",
 	"leaks":           "Closed clients left no connection, subscription or goroutine.",

@@ -41,7 +41,7 @@ type controls struct {
 
 // order is the order of the checkers' columns. The promises of the lock come first.
 var order = []string{
-	"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "residue", "leaks", "coverage", "well-formed", "clients", "harness",
+	"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "residue", "leaks", "coverage", "well-formed", "clients", "harness",
 }
 
 // IndexFile is the name of the index in the folder of a run.

@@ -11,21 +11,19 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/register"
-	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // An environment is what a scenario needs to be played: clients, registers, and the harness's own history.
 type environment struct {
 	Options
-	scenario          Scenario
-	masters           masters
-	prefix            string // of all names
-	dir               string // of the histories
-	log               *history.Writer
-	stopStallDetector func() // of this process, in which the proxies of the masters run
-	fleet             *traffic.Fleet
-	registers         map[string]*register.Register
+	scenario  Scenario
+	masters   masters
+	prefix    string // of all names
+	dir       string // of the histories
+	log       *history.Writer
+	fleet     *traffic.Fleet
+	registers map[string]*register.Register
 }
 
 func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error) {
@@ -55,7 +53,6 @@ func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error
 		}
 		st.registers[g.Register], addresses[g.Register] = r, r.Addr()
 	}
-	st.stopStallDetector = stalls.Detect(st.log, "", 0)
 	st.fleet = &traffic.Fleet{
 		Runner: o.Runner, Size: s.clients(), Dir: dir, Logs: logs, Log: st.log.Write,
 		Configure: func(client int) traffic.Config {
@@ -67,7 +64,7 @@ func newEnvironment(s Scenario, o Options, m masters) (_ *environment, err error
 				URLs:      m.URLs(),
 				Window:    s.Window(),
 				Prefix:    m.Prefix(),
-				Groups:    s.groups(),
+				Groups:    s.Groups,
 				Workers:   s.Workers,
 				Registers: addresses,
 				Seed:      o.Seed,
@@ -110,7 +107,6 @@ func (s *environment) broken(err error) {
 // has.
 func (s *environment) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
-	s.stopStallDetector()
 	closing := s.log.Close()
 	events, err := history.ReadDir(s.dir)
 	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events))

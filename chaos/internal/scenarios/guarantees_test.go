@@ -24,7 +24,7 @@ func TestTheTableOfGuaranteesIsUpToDate(t *testing.T) {
 // outcome is a run in which these checkers found something.
 func outcome(s scenarios.Scenario, on string, found ...string) scenarios.Outcome {
 	out := scenarios.Outcome{Scenario: s, Backend: on}
-	for _, checker := range []string{"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "waiting", "residue"} {
+	for _, checker := range []string{"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "residue"} {
 		v := check.Verdict{Checker: checker}
 		for _, name := range found {
 			if name == checker {
@@ -93,7 +93,7 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 		"kept, and another checker of the column finds it": {
 			"only-cut-link", backend.Processes, []string{"register"}, "fencing under cut-link", "kept · `only-cut-link` | not promised (seen broken) · `only-cut-link`",
 		},
-		"kept given something, and seen broken": {"only-cut-link", backend.Processes, []string{"waiting"}, "liveness under cut-link", "seen broken"},
+		"kept given something, and seen broken": {"only-cut-link", backend.Processes, []string{"liveness"}, "liveness under cut-link", "seen broken"},
 		"to be seen broken, and not": {
 			"only-flush-all", backend.Processes, nil, "exclusion under flush-all: declared to be \"not promised (seen broken)\", and shown to be \"kept\"",
 			"| kept · `only-flush-all` | kept, given the clients' clocks agree",

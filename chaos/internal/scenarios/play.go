@@ -31,9 +31,6 @@ const (
 	ghostTTL = 7 * time.Second
 	// ghostFreeze is how long the masters stay frozen: so long that a client might assume that its key has expired.
 	ghostFreeze = ghostTTL + time.Second
-	// overtime is how much longer than the bound clients wait in the calm. Time in which the machine does not run does not
-	// count, so it must not make them give up either.
-	overtime = 15 * time.Second
 	// refusals is how long clients try while no majority answers. The keys that they set outlive the last snapshot, too.
 	refusals = time.Second
 )
@@ -268,9 +265,9 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	round := traffic.Command{
-		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound + overtime - p.log.Clock().Now(),
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.log.Clock().Now(),
 	}
-	return calm, p.fleet.All(ctx, bound+overtime+stopTimeout, func(int) traffic.Command { return round })
+	return calm, p.fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
 }
 
 // ghosts has locks acquired and released, and others refused, while masters are frozen, and thaws the masters. First a

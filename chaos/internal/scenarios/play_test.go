@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -124,23 +123,6 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	for _, file := range []string{"report.html", "verdict.txt", "parts/harness.jsonl"} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
-}
-
-// All that passes between the clients and the masters passes through this process: while it is stalled, no client gets
-// a lock.
-func TestTheHarnessSaysThatItStoodStill(t *testing.T) { // not parallel to others, which measure time
-	stood, err := scenarios.HarnessStood(scenario(t, "mutexes"), options(t), func() {
-		var busy sync.WaitGroup
-		for range 20 * runtime.NumCPU() {
-			busy.Go(func() {
-				for begin := time.Now(); time.Since(begin) < time.Second; {
-				}
-			})
-		}
-		busy.Wait()
-	})
-	require.NoError(t, err)
-	assert.Positive(t, stood)
 }
 
 func replay(scenarios.Job, uint64) string { return "again" }

@@ -102,7 +102,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 
 // part is the traffic of one schedule: each group has its turn, together with one that is drawn.
 func (s Scenario) part(seed uint64) []traffic.Group {
-	all := s.groups()
+	all := s.Groups
 	if len(all) <= groupsAtOnce {
 		return all
 	}

@@ -1,5 +1,4 @@
-// Package stalls detects when a process did not run, or one processor did not run it: the process was frozen, or the
-// machine was busy or did not run.
+// Package stalls detects when a process did not run, because it was frozen or the machine was busy.
 package stalls
 
 import (
@@ -15,52 +14,29 @@ const (
 	stalled = 5 * time.Millisecond
 )
 
-// A detector writes the stalls of its process.
-type detector struct {
-	history *history.Writer
-	client  string
-	life    int
-	over    chan struct{}
-	all     sync.WaitGroup
-	begun   sync.WaitGroup
-}
-
-// Detect writes the stalls of this process to its history, as [history.Stalled] and [history.Starved], from its return
-// until stop is called. The client is "" if the process is the harness.
+// Detect writes the stalls of this process to its history, as [history.Stalled], from its return until stop is called.
 func Detect(w *history.Writer, client string, life int) (stop func()) {
-	d := &detector{history: w, client: client, life: life, over: make(chan struct{})}
-	d.begin(d.process)
-	d.processors()
-	d.begun.Wait()
-	return func() {
-		close(d.over)
-		d.all.Wait()
-	}
-}
-
-// begin runs a loop that calls begun when it has started.
-func (d *detector) begin(watch func(begun func())) {
-	d.begun.Add(1)
-	d.all.Go(func() { watch(d.begun.Done) })
-}
-
-// process writes when the process did not run.
-func (d *detector) process(begun func()) {
-	clock := d.history.Clock()
-	ticks := time.NewTicker(tick)
-	defer ticks.Stop()
-	last := clock.Now()
-	begun()
-	for {
-		select {
-		case <-ticks.C:
-			now := clock.Now()
-			if late := now - last - tick; late > stalled {
-				d.history.Write(history.Event{T: now, Kind: history.Stalled, Client: d.client, Life: d.life, Stall: late})
+	over := make(chan struct{})
+	var running sync.WaitGroup
+	last := w.Clock().Now()
+	running.Go(func() {
+		ticks := time.NewTicker(tick)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				now := w.Clock().Now()
+				if late := now - last - tick; late > stalled {
+					w.Write(history.Event{T: now, Kind: history.Stalled, Client: client, Life: life, Stall: late})
+				}
+				last = now
+			case <-over:
+				return
 			}
-			last = now
-		case <-d.over:
-			return
 		}
+	})
+	return func() {
+		close(over)
+		running.Wait()
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +21,7 @@ import (
 )
 
 // asWatched makes this test binary a process that watches itself, and writes its history there.
-const asWatched = "REDLOCK_PULSE_TEST_HISTORY"
+const asWatched = "REDLOCK_STALLS_TEST_HISTORY"
 
 func TestMain(m *testing.M) {
 	path := os.Getenv(asWatched)
@@ -48,12 +48,8 @@ func read(dir string) []history.Event {
 	return events
 }
 
-func TestAProcessThatStoodStillSaysSo(t *testing.T) {
+func TestAFrozenProcessReportsItsStall(t *testing.T) {
 	t.Parallel()
-	watched := 0 // processors are, on Linux only
-	if runtime.GOOS == "linux" {
-		watched = runtime.NumCPU()
-	}
 	const (
 		stood = 400 * time.Millisecond
 		soon  = 20 * time.Second
@@ -74,19 +70,13 @@ func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 	time.Sleep(stood)
 	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
 	require.Eventually(t, func() bool {
-		whole, missed := false, map[int]bool{}
-		for _, e := range read(dir) {
-			mine := e.Client == "c1" && e.Life == 7 && e.Stall > stood/2
-			whole = whole || mine && e.Kind == history.Stalled
-			if mine && e.Kind == history.Starved {
-				missed[e.Processor] = true
-			}
-		}
-		return whole && len(missed) == watched
-	}, soon, look, "the process did not run, and no processor served it")
+		return slices.ContainsFunc(read(dir), func(e history.Event) bool {
+			return e.Kind == history.Stalled && e.Client == "c1" && e.Life == 7 && e.Stall > stood/2
+		})
+	}, soon, look)
 }
 
-func TestNothingWatchesOnceItIsTold(t *testing.T) { // goleak looks
+func TestStopEndsTheGoroutine(t *testing.T) { // goleak checks
 	t.Parallel()
 	dir := t.TempDir()
 	w, err := history.Create(filepath.Join(dir, "harness.jsonl"), history.NewClock())

@@ -1,0 +1,94 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// A life is one process of a client. A client that is killed starts a new one.
+type life struct {
+	client string
+	number int
+}
+
+func lifeOf(id history.ID) life { return life{id.Client, id.Life} }
+
+// freezeClient is the fault that freezes a client process at once. One that freezes itself at a crash point notices the
+// stall when it thaws.
+const freezeClient = "freeze-client"
+
+// A span is an interval of time.
+type span struct{ from, to time.Duration }
+
+// merge sorts spans, and joins those that touch or overlap.
+func merge(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var out []span
+	for _, s := range spans {
+		if n := len(out); n > 0 && s.from <= out[n-1].to {
+			out[n-1].to = max(out[n-1].to, s.to)
+		} else if s.to > s.from {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// lives says when the processes of clients ran, according to a history.
+type lives struct {
+	stalls map[life][]span        // in which the process did not run
+	last   map[life]time.Duration // time of the last line that the process wrote
+}
+
+// livesOf derives when processes did not run: from the stalls that they noticed themselves, and from the faults that
+// froze them. A process that never thawed has written nothing since, so nothing of it is judged. clients are the names
+// of the clients; the targets of client faults are indices into it.
+func livesOf(events []history.Event, clients []string) lives {
+	l := lives{stalls: map[life][]span{}, last: map[life]time.Duration{}}
+	frozen, since := map[string][]span{}, map[string]time.Duration{}
+	for _, e := range events {
+		if e.Client != "" && e.Register == "" { // a register may write about a client that is gone
+			l.last[lifeOf(e.ID())] = e.T
+		}
+		switch {
+		case e.Kind == history.Stalled:
+			of := lifeOf(e.ID())
+			l.stalls[of] = append(l.stalls[of], span{e.T - e.Stall, e.T})
+		case e.Fault == freezeClient && (e.Kind == history.Inject || e.Kind == history.Heal):
+			spell(frozen, since, clients, e)
+		}
+	}
+	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
+		l.stalls[of] = merge(append(l.stalls[of], frozen[of.client]...))
+	}
+	return l
+}
+
+// ran returns how long the process ran between two times.
+func (l lives) ran(of life, from, to time.Duration) time.Duration {
+	ran := to - from
+	for _, s := range l.stalls[of] { // which do not overlap
+		ran -= max(0, min(s.to, to)-max(s.from, from))
+	}
+	return ran
+}
+
+// spell handles an Inject or Heal event: it adds the time from injection to healing to the spans of each target. since
+// has the faults that are injected and not healed.
+func spell(spells map[string][]span, since map[string]time.Duration, clients []string, e history.Event) {
+	for _, i := range e.Targets {
+		if i < 0 || i >= len(clients) {
+			continue
+		}
+		c := clients[i]
+		if from, ok := since[c]; ok && e.Kind == history.Heal {
+			spells[c] = append(spells[c], span{from, e.T})
+			delete(since, c)
+		} else if e.Kind == history.Inject {
+			since[c] = e.T
+		}
+	}
+}
