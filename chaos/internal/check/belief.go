@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // A hold is one successful acquisition, with the intervals in which its holder believed that it held the lock.
@@ -31,19 +32,19 @@ type belief struct {
 	from, to history.Event
 }
 
-// A group identifies holders that may hold at once: the readers of a name, or the holds of one owner of a reentrant
-// lock. Every other hold is a group of its own.
+// A group identifies holders that may hold at once, as package kinds says: the readers of a name, or the holds of one
+// owner of a reentrant lock. Every other hold is a group of its own.
 type group struct {
 	shared, owner string
 	alone         history.ID
 }
 
 func groupOf(mode string, h *hold) group {
-	switch {
-	case mode == history.ModeReader:
-		return group{shared: history.ModeReader}
-	case mode == history.ModeReentrant && h.acquired.Owner != "":
-		return group{shared: history.ModeReentrant, owner: h.acquired.Owner}
+	switch kind := kinds.Of(mode); {
+	case kind.Shares == kinds.WithAll:
+		return group{shared: kind.Name}
+	case kind.Shares == kinds.WithOwner && h.acquired.Owner != "":
+		return group{shared: kind.Name, owner: h.acquired.Owner}
 	default:
 		return group{alone: h.who}
 	}
@@ -142,7 +143,7 @@ func (o *holding) downgrade(e history.Event) {
 	to := o.to
 	o.finish(e.T, e)
 	// A downgrade does not renew a belief that has ended. If an extension renews it later, it is a reader's.
-	o.start, o.mode, o.from, o.to = e.T, history.ModeReader, e, to
+	o.start, o.mode, o.from, o.to = e.T, kinds.Reader, e, to
 }
 
 // byName returns the beliefs in each name, and the sorted names.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it:
@@ -41,7 +42,7 @@ func overlaps(v *Verdict, name string, all []belief) {
 }
 
 func as(b belief) string {
-	if b.mode == "" || b.mode == history.ModeMutex {
+	if b.mode == "" || b.mode == kinds.Mutex {
 		return who(b.hold.who)
 	}
 	return b.mode + " " + who(b.hold.who)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Fencing checks that each hold that asked for a fencing token has one, and compares the tokens of each name. If A had
@@ -52,7 +53,7 @@ func Fencing(events []history.Event, masters int, lasting []string) Verdict {
 	return v
 }
 
-func reads(h *hold) bool { return h.acquired.Mode == history.ModeReader }
+func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // inOrder compares the token of each hold with the largest token that was returned before the hold was asked for.
 func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // builder writes histories by hand, in milliseconds.
@@ -74,15 +75,15 @@ func (s *builder) kept(asked, got, until float64, client string, op int, change 
 	return s.with(history.Acquired, client, op, all)
 }
 
-func reader(e *history.Event) { e.Mode = history.ModeReader }
-func writer(e *history.Event) { e.Mode = history.ModeWriter }
+func reader(e *history.Event) { e.Mode = kinds.Reader }
+func writer(e *history.Event) { e.Mode = kinds.Writer }
 
 func owner(name string) func(*history.Event) {
-	return func(e *history.Event) { e.Mode, e.Owner = history.ModeReentrant, name }
+	return func(e *history.Event) { e.Mode, e.Owner = kinds.Reentrant, name }
 }
 
 func several(names ...string) func(*history.Event) {
-	return func(e *history.Event) { e.Mode, e.Names, e.Name = history.ModeSeveral, names, strings.Join(names, ",") }
+	return func(e *history.Event) { e.Mode, e.Names, e.Name = kinds.Several, names, strings.Join(names, ",") }
 }
 
 // granted are the votes of these masters.

@@ -11,6 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // window is how many holds of a name are judged at once. Leaving out whole holds keeps a legal history legal, so a
@@ -181,7 +182,7 @@ func described(holds []*hold, begin time.Duration) string {
 			break
 		}
 		text := fmt.Sprintf("%s from %s to %s", who(h.who), secs(h.acquired.T-begin), secs(h.ended-begin))
-		if h.acquired.Mode != "" && h.acquired.Mode != history.ModeMutex {
+		if h.acquired.Mode != "" && h.acquired.Mode != kinds.Mutex {
 			text = h.acquired.Mode + " " + text
 		}
 		if h.acquired.Fence > 0 {

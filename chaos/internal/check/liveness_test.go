@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 func calmly(e *history.Event) { e.Phase, e.Until, e.Token = history.Calm, e.T+time.Second, "t" }
@@ -25,7 +26,7 @@ func amongSeveral(e *history.Event) {
 func asReader(f func(e *history.Event)) func(e *history.Event) {
 	return func(e *history.Event) {
 		f(e)
-		e.Mode = history.ModeReader
+		e.Mode = kinds.Reader
 	}
 }
 

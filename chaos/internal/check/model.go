@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
 // The model is a lock with fencing tokens as it would be if one name were kept in one place that never fails.
@@ -143,7 +141,7 @@ type classes map[group]int
 
 func (c classes) of(mode string, h *hold) int {
 	g := groupOf(mode, h)
-	if g.shared == history.ModeReader {
+	if g.shared != "" && g.owner == "" {
 		return readers
 	}
 	if _, ok := c[g]; !ok {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
@@ -14,7 +15,7 @@ import (
 func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
 	owners := map[string][]belief{}
 	for _, h := range all {
-		if h.acquired.Mode == history.ModeReentrant && h.acquired.Owner != "" {
+		if kinds.Of(h.acquired.Mode).Owned() && h.acquired.Owner != "" {
 			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
 		}
 	}
@@ -72,7 +73,7 @@ func alone(events []history.Event) map[history.ID]bool {
 				delete(open, w)
 			}
 		}
-		if e.Kind == history.Invoked && e.Mode == history.ModeReentrant && e.Owner != "" {
+		if e.Kind == history.Invoked && kinds.Of(e.Mode).Owned() && e.Owner != "" {
 			open[w] = &asking{who: e.ID(), from: e.T, to: math.MaxInt64}
 			o := ownership{e.Name, e.Owner}
 			asked[o] = append(asked[o], open[w])

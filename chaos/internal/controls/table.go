@@ -3,7 +3,7 @@ package controls
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
@@ -74,7 +74,7 @@ func readers(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 
 // owned is traffic on one name that all workers of a client may hold together.
 var owned = []traffic.Group{{
-	Names: []string{"one"}, Mode: history.ModeReentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
+	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
 	Hold: traffic.Hold{Usual: traffic.Span{Least: 3 * traffic.TTL / 2}},
 }}
 

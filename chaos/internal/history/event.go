@@ -78,15 +78,6 @@ const (
 	Settled = "settled"
 )
 
-// The modes of locks.
-const (
-	ModeMutex     = "mutex"
-	ModeReader    = "reader"
-	ModeWriter    = "writer"
-	ModeReentrant = "reentrant"
-	ModeSeveral   = "several"
-)
-
 // The registers.
 const (
 	// Trusting accepts every write.
@@ -111,7 +102,7 @@ type Event struct {
 	// Name is the lock's name. If it has several, Names has them, and Name has them joined by ",".
 	Name  string   `json:"name,omitempty"`
 	Names []string `json:"names,omitempty"`
-	// Mode is the kind of the lock, one of the modes above; "" is a mutex.
+	// Mode is the kind of the lock, a name of package kinds; "" is a mutex.
 	Mode string `json:"mode,omitempty"`
 	// Owner is the owner of a reentrant lock.
 	Owner string `json:"owner,omitempty"`

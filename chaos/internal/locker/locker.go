@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/clock"
 )
 
@@ -17,7 +18,7 @@ var ErrHeld = errors.New("held by another")
 
 // Request describes the lock that a caller wants.
 type Request struct {
-	// Mode is one of the modes of package history. "" means a mutex.
+	// Mode is the kind of the lock, a name of package kinds. "" means a mutex.
 	Mode string
 	// Names are the names to lock. There is only one unless the mode is several.
 	Names []string
@@ -31,13 +32,37 @@ type Request struct {
 	Fencing bool
 	// Try asks for a single attempt instead of waiting until the context ends.
 	Try bool
+	// MaxHold is the longest time that the lock may be held, if the Locker supports it. 0 means no limit.
+	MaxHold time.Duration
 }
 
 // Name returns the first name. Most requests have only one.
 func (r Request) Name() string { return r.Names[0] }
 
 // Reads reports whether the request is for a reader's lock.
-func (r Request) Reads() bool { return r.Mode == history.ModeReader }
+func (r Request) Reads() bool { return kinds.Of(r.Mode).Reads() }
+
+// Acquire acquires a lock of this module. With a TTL of 0 the settings of the Locker apply.
+func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+	kind, ok := kinds.Lookup(r.Mode)
+	if !ok {
+		return nil, fmt.Errorf("there is no kind of lock %q: there are %q", r.Mode, kinds.Names())
+	}
+	var opts []redlock.LockOption
+	if r.TTL > 0 {
+		opts = append(opts, redlock.WithTTL(r.TTL))
+		if !r.Keepalive {
+			opts = append(opts, redlock.WithoutKeepalive())
+		}
+	}
+	if r.Fencing {
+		opts = append(opts, redlock.WithFencing())
+	}
+	if r.MaxHold > 0 {
+		opts = append(opts, redlock.WithMaxHold(r.MaxHold))
+	}
+	return kind.Method(l, r.Names, r.Owner, r.Try)(ctx, opts...)
+}
 
 // Locker acquires locks.
 type Locker interface {

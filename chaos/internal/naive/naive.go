@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/clock"
 )
@@ -78,8 +78,8 @@ const (
 )
 
 var (
-	mutex   = []string{history.ModeMutex}
-	readers = []string{history.ModeReader, history.ModeWriter}
+	mutex   = []string{kinds.Mutex}
+	readers = []string{kinds.Reader, kinds.Writer}
 )
 
 const (

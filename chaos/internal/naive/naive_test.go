@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/clock"
@@ -203,11 +203,11 @@ var flaws = map[string]map[string]func(*testing.T, string){
 			t.Helper()
 			w := newWorld(t, c, 1)
 			l := w.client()
-			first := w.gets(l, history.ModeReader, "")
-			w.gets(l, history.ModeReader, "")
-			w.isRefused(l, history.ModeWriter, "")
+			first := w.gets(l, kinds.Reader, "")
+			w.gets(l, kinds.Reader, "")
+			w.isRefused(l, kinds.Writer, "")
 			w.unlocks(first)
-			w.gets(l, history.ModeWriter, "")
+			w.gets(l, kinds.Writer, "")
 		},
 	},
 	"rw-one-hash": {
@@ -215,18 +215,18 @@ var flaws = map[string]map[string]func(*testing.T, string){
 			t.Helper()
 			w := newWorld(t, c, 1)
 			l := w.client()
-			w.gets(l, history.ModeReader, "")
-			w.isRefused(l, history.ModeWriter, "")
-			w.gets(w.client(ahead(-2*ttl)), history.ModeReader, "")
-			w.gets(l, history.ModeWriter, "")
+			w.gets(l, kinds.Reader, "")
+			w.isRefused(l, kinds.Writer, "")
+			w.gets(w.client(ahead(-2*ttl)), kinds.Reader, "")
+			w.gets(l, kinds.Writer, "")
 		},
 		"an unlock after the end": func(t *testing.T, c string) {
 			t.Helper()
 			w := newWorld(t, c, 1)
-			late := w.gets(w.client(ahead(-2*ttl)), history.ModeReader, "")
-			w.gets(w.client(), history.ModeWriter, "")
+			late := w.gets(w.client(ahead(-2*ttl)), kinds.Reader, "")
+			w.gets(w.client(), kinds.Writer, "")
 			w.unlocks(late)
-			w.gets(w.client(), history.ModeWriter, "")
+			w.gets(w.client(), kinds.Writer, "")
 		},
 	},
 	"reentrant-count": {
@@ -235,13 +235,13 @@ var flaws = map[string]map[string]func(*testing.T, string){
 			w := newWorld(t, c, 5)
 			l := w.client()
 			w.cut(0, 1)
-			w.gets(l, history.ModeReentrant, "one")
+			w.gets(l, kinds.Reentrant, "one")
 			w.cut(2, 3)
-			inner := w.gets(l, history.ModeReentrant, "one")
+			inner := w.gets(l, kinds.Reentrant, "one")
 			w.cut()
-			w.isRefused(l, history.ModeReentrant, "other")
+			w.isRefused(l, kinds.Reentrant, "other")
 			w.unlocks(inner)
-			w.gets(l, history.ModeReentrant, "other") // while the outer hold lasts
+			w.gets(l, kinds.Reentrant, "other") // while the outer hold lasts
 		},
 	},
 	"semaphore-count": {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
@@ -19,7 +19,7 @@ import (
 var reentrantCount = Control{
 	Name:    "reentrant-count",
 	Doc:     "reentrant lock with a count per owner on each of several masters",
-	Modes:   []string{history.ModeReentrant},
+	Modes:   []string{kinds.Reentrant},
 	Checker: exclusion,
 	How:     "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, with their data kept (frozen ones only answer late, and rarely show it)",
 	open: func(s locker.Settings) (locker.Locker, error) {

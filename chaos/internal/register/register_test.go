@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
@@ -48,7 +49,7 @@ func dial(t *testing.T, r *register.Register) *register.Client {
 }
 
 func holder(client string, fence uint64) register.Question {
-	return register.Question{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: history.ModeMutex, Fence: fence}
+	return register.Question{Name: "orders", Client: client, Life: 1, Worker: 2, Op: 3, Mode: kinds.Mutex, Fence: fence}
 }
 
 // lost returns the number of writes that were computed from an outdated value.
@@ -91,7 +92,7 @@ func TestTheTrustingOneIsHurt(t *testing.T) {
 	assert.Positive(t, last.T)
 	last.T = 0
 	assert.Equal(t, history.Event{
-		Kind: history.Written, Register: history.Trusting, Name: "orders", Mode: history.ModeMutex,
+		Kind: history.Written, Register: history.Trusting, Name: "orders", Mode: kinds.Mutex,
 		Client: "a", Life: 1, Worker: 2, Op: 3, Fence: 33, From: 0, Value: 1,
 	}, last)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // attempt is one acquisition and its outcome.
@@ -59,7 +60,7 @@ func attemptsOf(events []history.Event, c clock, bad map[history.ID]bool) []atte
 	for _, s := range check.Intervals(events) {
 		if i, ok := at[s.Who]; ok {
 			all[i].Held = append(all[i].Held, [2]float64{c.ms(s.Begin), c.ms(s.End)})
-			all[i].Modes = append(all[i].Modes, cmp.Or(s.Mode, history.ModeMutex))
+			all[i].Modes = append(all[i].Modes, cmp.Or(s.Mode, kinds.Mutex))
 		}
 	}
 	return all

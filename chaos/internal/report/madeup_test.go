@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
@@ -20,17 +21,17 @@ func madeUp(n int, broken bool) []history.Event {
 	ops := map[string]int{}
 	now, fence := map[string]float64{}, uint64(100)
 	names := []string{"orders", "invoices", "ledger:<b>2024</b>", "depot", "x,y"}
-	modes := []string{history.ModeMutex, history.ModeWriter, history.ModeReentrant, history.ModeMutex, history.ModeSeveral}
+	modes := []string{kinds.Mutex, kinds.Writer, kinds.Reentrant, kinds.Mutex, kinds.Several}
 
 	one := func(i, worker int, mode string, at, wait, hold float64) {
 		client := fmt.Sprintf("c%d", r.IntN(3))
 		key := fmt.Sprint(client, i*10+worker)
 		ops[key]++
 		e := history.Event{Client: client, Worker: i*10 + worker, Op: ops[key], Name: names[i], Mode: mode, TTL: time.Second}
-		if mode == history.ModeReentrant {
+		if mode == kinds.Reentrant {
 			e.Owner = "owner-of-" + client
 		}
-		if mode == history.ModeSeveral {
+		if mode == kinds.Several {
 			e.Names = []string{"x", "y"}
 		}
 		say := func(kind history.Kind, ms float64, more func(*history.Event)) {
@@ -57,7 +58,7 @@ func madeUp(n int, broken bool) []history.Event {
 				e.Votes = append(e.Votes, v)
 			}
 		})
-		if mode == history.ModeWriter && r.IntN(2) == 0 {
+		if mode == kinds.Writer && r.IntN(2) == 0 {
 			say(history.Downgraded, at+wait+hold/2, nil)
 		}
 		if hold > 600 {
@@ -76,7 +77,7 @@ func madeUp(n int, broken bool) []history.Event {
 		one(i, r.IntN(2), modes[i], at, wait, hold)
 		if i == 1 {
 			for w := range 3 {
-				one(i, 5+w, history.ModeReader, at+wait+hold+5, 3, 80)
+				one(i, 5+w, kinds.Reader, at+wait+hold+5, 3, 80)
 			}
 			hold += 100
 		}

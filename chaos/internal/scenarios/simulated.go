@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
@@ -125,18 +126,18 @@ func shared(g traffic.Group) bool { return !g.Own }
 func simulatedGroup(g traffic.Group, workers int) simulation.Group {
 	span := func(s traffic.Span) simulation.Span { return simulation.Span{Least: s.Least, Below: s.Below} }
 	out := simulation.Group{
-		Names: g.Names, Own: g.Own, Kind: simulation.Mutex, Writers: g.Writers, Downgrades: g.Downgrades,
+		Names: g.Names, Own: g.Own, Kind: kinds.Mutex, Writers: g.Writers, Downgrades: g.Downgrades,
 		Shared: g.Owner == traffic.OwnerClient, Depth: g.Depth, TTL: g.TTL, Keepalive: g.Keepalive, Careless: g.Careless,
 		Fencing: g.Fencing, Workers: cmp.Or(g.Workers, workers, 1), Stay: span(g.Hold.Usual), Rare: span(g.Hold.Rare),
 		Chance: g.Hold.Chance, Rest: cmp.Or(span(g.Rest), pauses), Patience: g.Patience,
 	}
 	switch g.Mode {
 	case traffic.ReadersWriters:
-		out.Kind = simulation.Reader
-	case history.ModeReentrant:
-		out.Kind = simulation.Reentrant
-	case history.ModeSeveral:
-		out.Kind = simulation.Several
+		out.Kind = kinds.Reader
+	case kinds.Reentrant:
+		out.Kind = kinds.Reentrant
+	case kinds.Several:
+		out.Kind = kinds.Several
 	}
 	switch g.Register {
 	case history.Trusting:

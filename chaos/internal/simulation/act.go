@@ -3,19 +3,25 @@ package simulation
 import (
 	"context"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// acts maps each kind of lock to what a worker does while it holds one.
-var acts = map[Kind]func(*worker, *holding){
-	Mutex:     (*worker).sit,
-	Several:   (*worker).sit,
-	Reader:    (*worker).sit,
-	Writer:    (*worker).write,
-	Reentrant: (*worker).reenter,
+// act does what a worker does while it holds a lock.
+func (w *worker) act(h *holding) {
+	switch {
+	case h.want.Mode == kinds.Writer:
+		w.write(h)
+	case kinds.Of(h.want.Mode).Owned():
+		w.reenter(h)
+	default:
+		w.sit(h)
+	}
 }
 
 // draw chooses the next lock to ask for.
-func (w *worker) draw() Want {
+func (w *worker) draw() locker.Request {
 	names := w.schedule.Names
 	if w.schedule.Move > 0 {
 		names = names[min(int(w.now()/w.schedule.Move), len(names)-2):][:2]
@@ -23,21 +29,21 @@ func (w *worker) draw() Want {
 	if w.client.Own && w.rng.IntN(2) == 0 {
 		names = []string{"of " + w.client.Name}
 	}
-	want := Want{
-		Kind: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
+	want := locker.Request{
+		Mode: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
 		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}
 	if w.client.InTurn {
 		want.Names = names[(w.n+w.asked)%len(names):][:1]
 		w.asked++
 	}
-	switch want.Kind {
-	case Several:
+	switch kind := kinds.Of(want.Mode); {
+	case kind.Several:
 		want.Names = nil
 		for _, i := range w.rng.Perm(len(names))[:1+w.rng.IntN(len(names))] {
 			want.Names = append(want.Names, names[i])
 		}
-	case Reentrant:
+	case kind.Owned():
 		want.Owner = []string{"owner1", "owner2"}[w.rng.IntN(2)] // all clients use the same owners
 	}
 	return want

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -25,8 +26,8 @@ type brokenProduct struct {
 	wrapping *broken.Wrapping
 }
 
-func (p brokenProduct) Lock(ctx context.Context, want Want) (Lock, error) {
-	l, err := p.lock(ctx, want)
+func (p brokenProduct) Lock(ctx context.Context, want locker.Request) (Lock, error) {
+	l, err := want.Acquire(ctx, p.Locker)
 	if l == nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -15,7 +16,7 @@ type wrapper struct {
 	lock func(simulation.Lock) simulation.Lock
 }
 
-func (w wrapper) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+func (w wrapper) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
 	l, err := w.Locker.Lock(ctx, want)
 	if err != nil {
 		return nil, err
@@ -30,10 +31,10 @@ func (w wrapper) Lock(ctx context.Context, want simulation.Want) (simulation.Loc
 // changer is a Locker that changes each request.
 type changer struct {
 	simulation.Locker
-	instead func(*simulation.Want)
+	instead func(*locker.Request)
 }
 
-func (c changer) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+func (c changer) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
 	c.instead(&want)
 	return c.Locker.Lock(ctx, want)
 }
@@ -93,7 +94,7 @@ func (t tardy) Context() context.Context { return t.ctx }
 // poller retries every 100 µs, up to 3000 times.
 type poller struct{ simulation.Locker }
 
-func (p poller) Lock(ctx context.Context, want simulation.Want) (simulation.Lock, error) {
+func (p poller) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
 	want.Try = true
 	for range 3000 {
 		if l, err := p.Locker.Lock(ctx, want); err == nil {

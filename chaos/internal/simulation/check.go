@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Hold is the interval in which one holder could rely on its lock of one name. Times are true times since the start of
@@ -12,7 +14,7 @@ import (
 type Hold struct {
 	Name string
 	Who  string
-	Kind Kind
+	Kind string
 	// Owner is the owner of a reentrant lock.
 	Owner string
 	// Fence is the fencing token, or 0 without fencing. Token is the lock's token.
@@ -44,12 +46,12 @@ func (h Hold) String() string {
 
 // shared reports whether both may hold a name at the same time.
 func (h Hold) shared(other Hold) bool {
-	return h.Kind == other.Kind && (h.Kind == Reader || h.owned(other))
+	return h.Kind == other.Kind && (kinds.Of(h.Kind).Reads() || h.owned(other))
 }
 
 // owned reports whether both belong to the same owner of a reentrant lock.
 func (h Hold) owned(other Hold) bool {
-	return h.Kind == Reentrant && other.Kind == Reentrant && h.Owner == other.Owner
+	return h.Kind == other.Kind && kinds.Of(h.Kind).Owned() && h.Owner == other.Owner
 }
 
 // Violation is a pair of holds that break a rule.

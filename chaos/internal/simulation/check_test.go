@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 func held(name, who string, from, to int) simulation.Hold {
 	return simulation.Hold{
-		Name: name, Who: who, Kind: simulation.Mutex, From: time.Duration(from) * time.Second, To: time.Duration(to) * time.Second, End: "unlocked",
+		Name: name, Who: who, Kind: kinds.Mutex, From: time.Duration(from) * time.Second, To: time.Duration(to) * time.Second, End: "unlocked",
 	}
 }
 
@@ -49,7 +50,7 @@ func TestExclusion(t *testing.T) {
 }
 
 // as changes the kind and the owner of a hold.
-func as(kind simulation.Kind, owner string, h simulation.Hold) simulation.Hold {
+func as(kind string, owner string, h simulation.Hold) simulation.Hold {
 	h.Kind, h.Owner = kind, owner
 	return h
 }
@@ -60,16 +61,16 @@ func TestExclusionOfKinds(t *testing.T) {
 		first, second simulation.Hold
 		excluded      bool
 	}{
-		"two readers":            {as(simulation.Reader, "", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), false},
-		"reader under a writer":  {as(simulation.Writer, "", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), true},
-		"writer under a reader":  {as(simulation.Reader, "", held("a", "x", 1, 3)), as(simulation.Writer, "", held("a", "y", 2, 4)), true},
-		"two writers":            {as(simulation.Writer, "", held("a", "x", 1, 3)), as(simulation.Writer, "", held("a", "y", 2, 4)), true},
-		"one owner":              {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reentrant, "o", held("a", "y", 2, 4)), false},
-		"two owners":             {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reentrant, "p", held("a", "y", 2, 4)), true},
-		"reader under an owner":  {as(simulation.Reentrant, "o", held("a", "x", 1, 3)), as(simulation.Reader, "", held("a", "y", 2, 4)), true},
-		"mutex under a reader":   {as(simulation.Reader, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
-		"one of several names":   {as(simulation.Several, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
-		"several names, and all": {as(simulation.Several, "", held("a", "x", 1, 3)), as(simulation.Several, "", held("a", "y", 2, 4)), true},
+		"two readers":            {as(kinds.Reader, "", held("a", "x", 1, 3)), as(kinds.Reader, "", held("a", "y", 2, 4)), false},
+		"reader under a writer":  {as(kinds.Writer, "", held("a", "x", 1, 3)), as(kinds.Reader, "", held("a", "y", 2, 4)), true},
+		"writer under a reader":  {as(kinds.Reader, "", held("a", "x", 1, 3)), as(kinds.Writer, "", held("a", "y", 2, 4)), true},
+		"two writers":            {as(kinds.Writer, "", held("a", "x", 1, 3)), as(kinds.Writer, "", held("a", "y", 2, 4)), true},
+		"one owner":              {as(kinds.Reentrant, "o", held("a", "x", 1, 3)), as(kinds.Reentrant, "o", held("a", "y", 2, 4)), false},
+		"two owners":             {as(kinds.Reentrant, "o", held("a", "x", 1, 3)), as(kinds.Reentrant, "p", held("a", "y", 2, 4)), true},
+		"reader under an owner":  {as(kinds.Reentrant, "o", held("a", "x", 1, 3)), as(kinds.Reader, "", held("a", "y", 2, 4)), true},
+		"mutex under a reader":   {as(kinds.Reader, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
+		"one of several names":   {as(kinds.Several, "", held("a", "x", 1, 3)), held("a", "y", 2, 4), true},
+		"several names, and all": {as(kinds.Several, "", held("a", "x", 1, 3)), as(kinds.Several, "", held("a", "y", 2, 4)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,8 +82,8 @@ func TestExclusionOfKinds(t *testing.T) {
 func TestExclusionLooksAtEveryHoldThatLasts(t *testing.T) {
 	t.Parallel()
 	found := simulation.Exclusion([]simulation.Hold{
-		as(simulation.Reader, "", held("a", "x", 1, 5)), as(simulation.Reader, "", held("a", "y", 2, 9)),
-		as(simulation.Reader, "", held("a", "z", 3, 4)), as(simulation.Writer, "", held("a", "w", 6, 7)),
+		as(kinds.Reader, "", held("a", "x", 1, 5)), as(kinds.Reader, "", held("a", "y", 2, 9)),
+		as(kinds.Reader, "", held("a", "z", 3, 4)), as(kinds.Writer, "", held("a", "w", 6, 7)),
 	})
 	require.Len(t, found, 1)
 	assert.Equal(t, [2]string{"y", "w"}, [2]string{found[0].First.Who, found[0].Second.Who})

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -27,27 +29,27 @@ func TestControlsAreCaught(t *testing.T) {
 func TestBrokenKindsAreCaught(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		instead func(*simulation.Want)
+		instead func(*locker.Request)
 		profile string
 		crime   string
 	}{
-		"writer that lets readers in": {func(w *simulation.Want) {
-			if w.Kind == simulation.Writer {
-				w.Kind = simulation.Reader
+		"writer that lets readers in": {func(w *locker.Request) {
+			if w.Mode == kinds.Writer {
+				w.Mode = kinds.Reader
 			}
 		}, "calm", "VIOLATION: two holders"},
-		"any owner is the same": {func(w *simulation.Want) {
+		"any owner is the same": {func(w *locker.Request) {
 			if w.Owner != "" {
 				w.Owner = "everybody"
 			}
 		}, "calm", "VIOLATION: two holders"},
-		"first of many names only": {func(w *simulation.Want) { w.Names = w.Names[:1] }, "calm", "VIOLATION: two holders"},
-		"owner is a stranger to itself": {func(w *simulation.Want) {
-			if w.Kind == simulation.Reentrant {
-				w.Kind = simulation.Mutex
+		"first of many names only": {func(w *locker.Request) { w.Names = w.Names[:1] }, "calm", "VIOLATION: two holders"},
+		"owner is a stranger to itself": {func(w *locker.Request) {
+			if w.Mode == kinds.Reentrant {
+				w.Mode = kinds.Mutex
 			}
 		}, "dead holders", "was refused to"},
-		"no fencing": {func(w *simulation.Want) { w.Fencing = false }, "calm", "the fencing token is 0"},
+		"no fencing": {func(w *locker.Request) { w.Fencing = false }, "calm", "the fencing token is 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 const (
@@ -49,7 +52,7 @@ func (r *run) behind(what string, patience time.Duration, held bool) {
 				name := fmt.Sprintf("%s:%s:%d", what, who, n)
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
-				lock, err := l.Lock(ctx, Want{Kind: Mutex, Names: []string{name}, TTL: ghostTTL})
+				lock, err := l.Lock(ctx, locker.Request{Mode: kinds.Mutex, Names: []string{name}, TTL: ghostTTL})
 				switch {
 				case held && err != nil:
 					r.problem(ByLiveness, who, "cannot lock %q though only a minority is frozen: %v", name, err)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // Group is a set of names and the way in which workers of every client use them. A scenario calls it traffic.
@@ -13,7 +16,7 @@ type Group struct {
 	Own bool
 	// Kind is the kind of the locks. With Reader, the share Writers of the locks are writers' locks, of which the share
 	// Downgrades is downgraded.
-	Kind                Kind
+	Kind                string
 	Writers, Downgrades float64
 	// Shared makes the client, through all its lives, the owner of a reentrant lock. Otherwise the worker is the owner.
 	// Depth is the number of nested holds.
@@ -77,21 +80,21 @@ func (w *worker) contend(g Group) {
 }
 
 // wants draws the next lock to ask for and how long to wait for it.
-func (w *worker) wants(g Group) (Want, patient) {
+func (w *worker) wants(g Group) (locker.Request, patient) {
 	names := g.names(w.client.Name)
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	want := Want{Kind: g.Kind, Names: names[:1], Fencing: g.Fencing, TTL: g.TTL, Keepalive: g.Keepalive}
+	want := locker.Request{Mode: g.Kind, Names: names[:1], Fencing: g.Fencing, TTL: g.TTL, Keepalive: g.Keepalive}
 	switch g.Kind {
-	case Reader:
+	case kinds.Reader:
 		if w.rng.Float64() < g.Writers {
-			want.Kind = Writer
+			want.Mode = kinds.Writer
 		}
-	case Reentrant:
+	case kinds.Reentrant:
 		want.Owner = w.who
 		if g.Shared {
 			want.Owner = w.client.Name
 		}
-	case Several:
+	case kinds.Several:
 		want.Names = names[:2+w.rng.IntN(len(names)-1)]
 	}
 	p := patient{most: g.Patience}
@@ -114,7 +117,7 @@ func (w *worker) meantFor(g Group) time.Duration {
 // section is the critical section: it reads the register, holds the lock, writes the register if the lock is still
 // held, and unlocks.
 func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
-	downgrades := h.kind == Writer && w.rng.Float64() < g.Downgrades
+	downgrades := h.kind == kinds.Writer && w.rng.Float64() < g.Downgrades
 	if downgrades {
 		meant /= 2
 	}
@@ -133,7 +136,7 @@ func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 	}
 	w.pause(ctx, meant)
 	goesOn := func() bool { return g.Careless || h.lock.Context().Err() == nil }
-	if h.kind != Reader && goesOn() {
+	if h.kind != kinds.Reader && goesOn() {
 		w.last(Writing)
 		w.put(g, h, seen)
 	}

@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // holding is a lock that a worker holds, with what the worker may assume about it.
 type holding struct {
 	*worker
-	want        Want
+	want        locker.Request
 	lock        Lock
-	kind        Kind // Reader after a downgrade
+	kind        string // Reader after a downgrade
 	asked, from time.Duration
 	stop        func() bool
 
@@ -24,8 +26,8 @@ type holding struct {
 }
 
 // begin returns the holding of a lock that a worker has just acquired, and watches the lock's context.
-func (w *worker) begin(want Want, lock Lock, asked time.Duration) *holding {
-	h := &holding{worker: w, want: want, lock: lock, kind: want.Kind, asked: asked, from: w.now(), ended: -1}
+func (w *worker) begin(want locker.Request, lock Lock, asked time.Duration) *holding {
+	h := &holding{worker: w, want: want, lock: lock, kind: want.Mode, asked: asked, from: w.now(), ended: -1}
 	h.stop = context.AfterFunc(lock.Context(), func() {
 		h.mu.Lock()
 		h.ended = h.now()
@@ -48,7 +50,7 @@ func (h *holding) believe(happens string) {
 	if h.want.TTL > 0 {
 		held.TTL, held.Keepalive = h.want.TTL, h.want.Keepalive
 	}
-	if h.kind == Reentrant && held.Fence != 0 {
+	if h.kind == kinds.Reentrant && held.Fence != 0 {
 		held.Token = h.lock.Token()
 	}
 	if until := h.until(); until < held.To {
@@ -83,7 +85,7 @@ func (h *holding) extend() {
 // downgrade turns a writer into a reader. The holder counts as a reader from the call on, whatever the result.
 func (h *holding) downgrade() {
 	h.believe("downgraded")
-	h.kind, h.from = Reader, h.now()
+	h.kind, h.from = kinds.Reader, h.now()
 	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
 	defer cancel()
 	done := h.timed("Downgrade", h.client.TTL+patience)

@@ -10,7 +10,7 @@ import (
 type Wait struct {
 	Who      string
 	Names    []string
-	Kind     Kind
+	Kind     string
 	From, To time.Duration
 }
 

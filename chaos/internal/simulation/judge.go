@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // judge runs all checkers over what was recorded.
@@ -178,7 +180,7 @@ func (r *Result) carriedOn(v Violation) bool {
 // cameBack reports whether the first hold is a reader that shares the token of an owner's hold, which overlapped, and
 // the second hold is that owner's. That happens only if masters forget keys.
 func (r *Result) cameBack(v Violation) bool {
-	return !r.Schedule.excludes() && v.First.Kind == Reader && v.First.Fence == v.Second.Fence &&
+	return !r.Schedule.excludes() && v.First.Kind == kinds.Reader && v.First.Fence == v.Second.Fence &&
 		slices.ContainsFunc(r.Holds, func(h Hold) bool {
 			return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
 		})

@@ -5,29 +5,31 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // TestWhoMayComeBackWithAToken checks the only case in which an earlier token may return: an owner's, after a reader
 // that overlapped with the owner's hold and shares its token. A store that checks tokens suffers no harm.
 func TestWhoMayComeBackWithAToken(t *testing.T) {
 	t.Parallel()
-	hold := func(kind Kind, owner string, fence uint64, from, to int) Hold {
+	hold := func(kind string, owner string, fence uint64, from, to int) Hold {
 		return Hold{Name: "a", Kind: kind, Owner: owner, Fence: fence, From: time.Duration(from), To: time.Duration(to)}
 	}
 	forgets := Schedule{Faults: []Fault{{Kind: Wipe}}}
-	reader, again := hold(Reader, "", 7, 4, 5), hold(Reentrant, "o", 7, 8, 9)
+	reader, again := hold(kinds.Reader, "", 7, 4, 5), hold(kinds.Reentrant, "o", 7, 8, 9)
 	for name, c := range map[string]struct {
 		schedule      Schedule
 		first, second Hold
 		earlier       Hold
 		may           bool
 	}{
-		"the owner whose token the reader shares": {forgets, reader, again, hold(Reentrant, "o", 7, 1, 6), true},
-		"where locks exclude":                     {Schedule{}, reader, again, hold(Reentrant, "o", 7, 1, 6), false},
-		"after a writer":                          {forgets, hold(Writer, "", 7, 4, 5), again, hold(Reentrant, "o", 7, 1, 6), false},
-		"with a smaller token":                    {forgets, hold(Reader, "", 8, 4, 5), again, hold(Reentrant, "o", 7, 1, 6), false},
-		"another owner":                           {forgets, reader, again, hold(Reentrant, "p", 7, 1, 6), false},
-		"an owner that had it later":              {forgets, reader, again, hold(Reentrant, "o", 7, 6, 7), false},
+		"the owner whose token the reader shares": {forgets, reader, again, hold(kinds.Reentrant, "o", 7, 1, 6), true},
+		"where locks exclude":                     {Schedule{}, reader, again, hold(kinds.Reentrant, "o", 7, 1, 6), false},
+		"after a writer":                          {forgets, hold(kinds.Writer, "", 7, 4, 5), again, hold(kinds.Reentrant, "o", 7, 1, 6), false},
+		"with a smaller token":                    {forgets, hold(kinds.Reader, "", 8, 4, 5), again, hold(kinds.Reentrant, "o", 7, 1, 6), false},
+		"another owner":                           {forgets, reader, again, hold(kinds.Reentrant, "p", 7, 1, 6), false},
+		"an owner that had it later":              {forgets, reader, again, hold(kinds.Reentrant, "o", 7, 6, 7), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,25 +43,25 @@ func TestWhoMayComeBackWithAToken(t *testing.T) {
 // holder came, but only if counters are lost. Otherwise it would have found the other holder's count.
 func TestWhoTakesOverAToken(t *testing.T) {
 	t.Parallel()
-	hold := func(kind Kind, owner string, fence uint64, asked, from int) Hold {
+	hold := func(kind string, owner string, fence uint64, asked, from int) Hold {
 		return Hold{Name: "a", Kind: kind, Owner: owner, Fence: fence, Asked: time.Duration(asked), From: time.Duration(from), To: 9}
 	}
 	evicted := Schedule{Faults: []Fault{{Kind: Evict}}}
-	first, inner := hold(Mutex, "", 8, 3, 4), hold(Reentrant, "o", 7, 6, 7)
+	first, inner := hold(kinds.Mutex, "", 8, 3, 4), hold(kinds.Reentrant, "o", 7, 6, 7)
 	for name, c := range map[string]struct {
 		schedule Schedule
 		second   Hold
 		beside   Hold
 		may      bool
 	}{
-		"an owner's inner hold":                 {evicted, inner, hold(Reentrant, "o", 7, 2, 6), true},
-		"a reader":                              {evicted, hold(Reader, "", 7, 6, 7), hold(Reader, "", 7, 2, 6), true},
-		"where counters are kept":               {Schedule{}, inner, hold(Reentrant, "o", 7, 2, 6), false},
-		"beside one that was asked for later":   {evicted, inner, hold(Reentrant, "o", 7, 5, 6), false},
-		"beside one with another token":         {evicted, inner, hold(Reentrant, "o", 6, 2, 6), false},
-		"beside another owner's":                {evicted, inner, hold(Reentrant, "p", 7, 2, 6), false},
-		"before the other came":                 {evicted, inner, hold(Reentrant, "o", 7, 2, 8), false},
-		"one that excludes all others has none": {evicted, hold(Mutex, "", 7, 6, 7), hold(Mutex, "", 7, 2, 6), false},
+		"an owner's inner hold":                 {evicted, inner, hold(kinds.Reentrant, "o", 7, 2, 6), true},
+		"a reader":                              {evicted, hold(kinds.Reader, "", 7, 6, 7), hold(kinds.Reader, "", 7, 2, 6), true},
+		"where counters are kept":               {Schedule{}, inner, hold(kinds.Reentrant, "o", 7, 2, 6), false},
+		"beside one that was asked for later":   {evicted, inner, hold(kinds.Reentrant, "o", 7, 5, 6), false},
+		"beside one with another token":         {evicted, inner, hold(kinds.Reentrant, "o", 6, 2, 6), false},
+		"beside another owner's":                {evicted, inner, hold(kinds.Reentrant, "p", 7, 2, 6), false},
+		"before the other came":                 {evicted, inner, hold(kinds.Reentrant, "o", 7, 2, 8), false},
+		"one that excludes all others has none": {evicted, hold(kinds.Mutex, "", 7, 6, 7), hold(kinds.Mutex, "", 7, 2, 6), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +107,7 @@ func TestWhatKeepsATokenFromBeingTold(t *testing.T) {
 func TestWhichTokenIsCarriedOn(t *testing.T) {
 	t.Parallel()
 	hold := func(fence uint64, asked, to time.Duration) Hold {
-		return Hold{Name: "a", Kind: Reentrant, Owner: "o", Fence: fence, Asked: asked, From: asked + 1, To: to}
+		return Hold{Name: "a", Kind: kinds.Reentrant, Owner: "o", Fence: fence, Asked: asked, From: asked + 1, To: to}
 	}
 	old, larger, again := hold(7, 1, 99), hold(8, 10, 30), hold(7, 40, 60)
 	for name, c := range map[string]struct {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -40,7 +42,9 @@ func microScenarioOf(s Schedule) *microScenario {
 // schedule draws the masters and two clients; draw may change all of it.
 func (d microScenario) schedule(seed uint64) Schedule {
 	r := rand.New(rand.NewPCG(seed, 0xd411))
-	s := Schedule{Seed: seed, Profile: d.name, Masters: 3 + 2*r.IntN(2), Names: []string{"a"}, Kinds: []Kind{Mutex}}
+	s := Schedule{
+		Seed: seed, Profile: d.name, Masters: 3 + 2*r.IntN(2), Names: []string{"a"}, Kinds: []string{kinds.Mutex},
+	}
 	for range s.Masters {
 		s.Rates = append(s.Rates, rate(r))
 	}
@@ -73,22 +77,22 @@ func (e *env) worker(client int) *worker {
 }
 
 // want returns a request for a kind of lock on the first name, or on all names.
-func (e *env) want(kind Kind) Want {
-	w := Want{Kind: kind, Names: e.schedule.Names[:1]}
-	switch kind {
-	case Several:
+func (e *env) want(kind string) locker.Request {
+	w := locker.Request{Mode: kind, Names: e.schedule.Names[:1]}
+	switch k := kinds.Of(kind); {
+	case k.Several:
 		w.Names = e.schedule.Names
-	case Reentrant:
+	case k.Owned():
 		w.Owner = "owner1"
 	}
 	return w
 }
 
 // must acquires a lock. It reports a problem if that takes longer than bound.
-func (w *worker) must(want Want, bound time.Duration, why string) *holding {
+func (w *worker) must(want locker.Request, bound time.Duration, why string) *holding {
 	h := w.take(want, patient{most: bound})
 	if h == nil {
-		w.problem(ByLiveness, w.who, "no %s of %q within %v: %s", want.Kind, want.Names, bound, why)
+		w.problem(ByLiveness, w.who, "no %s of %q within %v: %s", want.Mode, want.Names, bound, why)
 	}
 	return h
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // microScenariosOfHolding verify what a holder may rely on.
@@ -28,7 +30,7 @@ func (e *env) frozenThrough() {
 	}
 	w := e.worker(0)
 	for i := range 12 {
-		h := w.must(e.want(Mutex), 2*time.Second, "nobody holds it")
+		h := w.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
@@ -77,7 +79,7 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 // givenUp checks that a client sends no request to a further master after its caller has received the answer.
 func (e *env) givenUp() {
 	w, other := e.worker(0), e.worker(1)
-	taken := other.must(e.want(Mutex), 2*time.Second, "nobody holds it")
+	taken := other.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
 	if taken == nil {
 		return
 	}
@@ -87,11 +89,12 @@ func (e *env) givenUp() {
 			m.Freeze()
 		}
 		// This request is in flight to the frozen masters, and the next one queues behind it.
-		h := w.must(Want{Kind: Mutex, Names: []string{"before"}, Try: true}, time.Second, "a majority answers")
+		before := locker.Request{Mode: kinds.Mutex, Names: []string{"before"}, Try: true}
+		h := w.must(before, time.Second, "a majority answers")
 		if h == nil {
 			return
 		}
-		want := e.want(Mutex)
+		want := e.want(kinds.Mutex)
 		want.Try = true
 		if w.take(want, patient{most: time.Second}) != nil {
 			w.problem(ByContract, w.who, "got %q though it is held", want.Names)
@@ -130,7 +133,7 @@ func (e *env) attached() {
 	if _, err := second.locker.Attach(ctx, name, "nobody's"); !errors.Is(err, redlock.ErrLost) {
 		e.problem(ByContract, second.who, "attaching to what nobody holds says: %v", err)
 	}
-	h := first.must(e.want(Mutex), 2*time.Second, "nobody holds it")
+	h := first.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
 	if h == nil {
 		return
 	}
@@ -147,14 +150,14 @@ func (e *env) attached() {
 		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
 		return
 	}
-	a := second.begin(e.want(Mutex), l, e.now())
+	a := second.begin(e.want(kinds.Mutex), l, e.now())
 	first.host.Freeze()
 	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the drift budget, and as much for what clocks gained
 	if !first.client.Keepalive && a.until() > h.until()+drifts {
 		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
 	}
 	waited := make(chan *holding)
-	go func() { waited <- third.take(e.want(Mutex), patient{most: 10 * third.client.TTL}) }()
+	go func() { waited <- third.take(e.want(kinds.Mutex), patient{most: 10 * third.client.TTL}) }()
 	for range 4 { // exceeds the first TTL
 		time.Sleep(first.client.TTL / 3)
 		if err := l.Extend(ctx); err != nil {
@@ -185,7 +188,7 @@ func (e *env) attached() {
 // depth checks that Depth counts an owner's holds at all processes while no request is in flight, even if a minority of
 // the masters is down.
 func (e *env) depth() {
-	want := e.want(Reentrant)
+	want := e.want(kinds.Reentrant)
 	var held []*holding
 	look := func(when string) {
 		time.Sleep(3 * e.schedule.Clients[0].Timeout)
@@ -242,7 +245,7 @@ func awake(_ *rand.Rand, s *Schedule) {
 // gets it at once.
 func (e *env) longestHold() {
 	w, other := e.worker(0), e.worker(1)
-	for _, kind := range []Kind{Mutex, Writer, Reentrant} {
+	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant} {
 		want := e.want(kind)
 		want.MaxHold = within(e.rng, 3*w.client.TTL)
 		h := w.must(want, 2*time.Second, "nobody holds it")

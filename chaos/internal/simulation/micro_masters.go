@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -33,7 +35,7 @@ func keepers(r *rand.Rand, s *Schedule) {
 func (e *env) majorityLost() {
 	w := e.worker(0)
 	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that a seed keeps its other draws
-	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
+	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant, kinds.Several} {
 		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "nobody holds it")
 		if h == nil {
 			return
@@ -92,7 +94,7 @@ func aheadOfTime(r *rand.Rand, s *Schedule) {
 // although the next client's time of day is hours behind.
 func (e *env) countersLost() {
 	ahead, next := e.worker(0), e.worker(1)
-	for _, kind := range []Kind{Mutex, Writer, Reentrant, Several} {
+	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant, kinds.Several} {
 		want := e.want(kind)
 		want.Fencing = true
 		h := ahead.must(want, 2*time.Second, "nobody holds it")
@@ -122,7 +124,7 @@ func (e *env) countersLost() {
 
 // countersOlder has masters come back with an older state: they have the count of the last writer but one.
 func (w *worker) countersOlder() {
-	want := Want{Kind: Writer, Names: []string{"older"}, Fencing: true}
+	want := locker.Request{Mode: kinds.Writer, Names: []string{"older"}, Fencing: true}
 	images := make([]simnet.Image, w.schedule.Masters)
 	take := func(bound time.Duration) {
 		if h := w.must(want, bound, "nobody holds it"); h != nil {
@@ -139,7 +141,7 @@ func (w *worker) countersOlder() {
 		m.Restart()
 		m.Load(images[i])
 	}
-	want.Kind = Reader
+	want.Mode = kinds.Reader
 	take(w.schedule.Window + 2*time.Second)
 }
 
@@ -166,7 +168,7 @@ func (e *env) youngMasters() {
 		// A master that starts late in a second soon reports an uptime of one second.
 		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
-		h := holder.must(e.want(Mutex), e.schedule.Window+2*time.Second, "nobody holds it")
+		h := holder.must(e.want(kinds.Mutex), e.schedule.Window+2*time.Second, "nobody holds it")
 		if h == nil {
 			return
 		}
@@ -185,7 +187,7 @@ func (e *env) youngMasters() {
 			all = append(all, func() {
 				other.pause(context.Background(), within(other.rng, time.Second))
 				h := other.must(
-					e.want(Mutex),
+					e.want(kinds.Mutex),
 					e.schedule.Window+holder.client.TTL+4*time.Second,
 					"the holder is gone, and the window past",
 				)
@@ -202,7 +204,7 @@ func (e *env) youngMasters() {
 // refusedReleases checks that a client sends a release again until the master that refused it accepts it.
 func (e *env) refusedReleases() {
 	w := e.worker(0)
-	for _, kind := range []Kind{Mutex, Reader, Writer, Reentrant} {
+	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant} {
 		h := w.must(e.want(kind), 2*time.Second, "nobody holds it")
 		if h == nil {
 			return

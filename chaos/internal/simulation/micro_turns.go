@@ -4,6 +4,9 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // microScenariosOfTurns verify that a Locker serves each of several names, and how a waiting writer keeps readers out.
@@ -22,16 +25,16 @@ func drowsyOnTwo(r *rand.Rand, s *Schedule) {
 // that name before and has waited for another name ever since.
 func (e *env) namesInTurn() {
 	holders, waiters := e.worker(0), []*worker{e.worker(1), e.worker(1)}
-	kinds := []Kind{Mutex, Writer, Reentrant}
+	modes := []string{kinds.Mutex, kinds.Writer, kinds.Reentrant}
 	kept := e.rng.IntN(2)
-	wanted := func(i int, owner string) Want {
-		w := Want{Kind: kinds[e.rng.IntN(len(kinds))], Names: e.schedule.Names[i:][:1]}
-		if w.Kind == Reentrant {
+	wanted := func(i int, owner string) locker.Request {
+		w := locker.Request{Mode: modes[e.rng.IntN(len(modes))], Names: e.schedule.Names[i:][:1]}
+		if w.Mode == kinds.Reentrant {
 			w.Owner = owner
 		}
 		return w
 	}
-	wait := func(w *worker, want Want) <-chan *holding {
+	wait := func(w *worker, want locker.Request) <-chan *holding {
 		got := make(chan *holding, 1)
 		go func() { got <- w.take(want, patient{most: 30 * time.Second}) }()
 		return got
@@ -97,17 +100,17 @@ func farBounds(r *rand.Rand, s *Schedule) {
 // longer than the TTL of its intent, whatever its retry bounds are.
 func (e *env) deadWriter() {
 	first, second, writer := e.worker(0), e.worker(0), e.worker(1)
-	h := first.must(e.want(Reader), 2*time.Second, "nobody holds it")
+	h := first.must(e.want(kinds.Reader), 2*time.Second, "nobody holds it")
 	if h == nil {
 		return
 	}
 	wrote := make(chan *holding, 1)
-	kind := []Kind{Writer, Writer, Mutex, Reentrant, Several}[e.rng.IntN(5)]
+	kind := []string{kinds.Writer, kinds.Writer, kinds.Mutex, kinds.Reentrant, kinds.Several}[e.rng.IntN(5)]
 	go func() { wrote <- writer.take(e.want(kind), patient{most: time.Minute}) }()
 	time.Sleep(2 * writer.client.Timeout) // its first attempt and its probe
 
 	came := make(chan *holding, 1)
-	go func() { came <- second.take(e.want(Reader), patient{most: time.Minute}) }()
+	go func() { came <- second.take(e.want(kinds.Reader), patient{most: time.Minute}) }()
 	select {
 	case early := <-came:
 		e.problem(ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(e.now()), kind)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -102,12 +103,12 @@ func (e *env) shares() {
 		}
 		shares[t.client]++
 	}
-	e.fair(Mutex, shares)
-	e.fair(Reentrant, e.owners())
+	e.fair(kinds.Mutex, shares)
+	e.fair(kinds.Reentrant, e.owners())
 }
 
 // fair checks that each of two clients got its turn, though both always wanted the name.
-func (e *env) fair(kind Kind, shares []int) {
+func (e *env) fair(kind string, shares []int) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
 			e.problem(ByLiveness, e.schedule.Clients[client].Name,
@@ -124,7 +125,7 @@ func (e *env) owners() []int {
 	var all []func()
 	for client := range shares {
 		w := e.worker(client)
-		want := e.want(Reentrant)
+		want := e.want(kinds.Reentrant)
 		want.Owner = e.schedule.Clients[client].Name
 		all = append(all, func() {
 			for w.now() < until {
@@ -145,7 +146,7 @@ func (e *env) owners() []int {
 // grab acquires the name repeatedly and holds it for a moment.
 func (w *worker) grab(e *env, had *tenures, client int) {
 	for w.now() < e.schedule.Storm {
-		h := w.must(e.want(Mutex), time.Minute, "nobody holds it for long")
+		h := w.must(e.want(kinds.Mutex), time.Minute, "nobody holds it for long")
 		if h == nil {
 			return
 		}
@@ -209,7 +210,7 @@ func (e *env) writerBetween() {
 						return
 					default:
 					}
-					if h := w.must(e.want(Reader), time.Minute, "no writer holds it for long"); h != nil {
+					if h := w.must(e.want(kinds.Reader), time.Minute, "no writer holds it for long"); h != nil {
 						w.pause(context.Background(), c.Stay)
 						h.sure()
 					}
@@ -224,7 +225,7 @@ func (e *env) writerBetween() {
 		bound := most + 3*w.client.Timeout
 		for range 3 {
 			w.pause(context.Background(), 2*most)
-			h := w.must(e.want(Writer), bound, "it waits for the readers that are in, and keeps others out")
+			h := w.must(e.want(kinds.Writer), bound, "it waits for the readers that are in, and keeps others out")
 			if h == nil {
 				return
 			}
@@ -265,15 +266,15 @@ var trouble = []struct {
 // attempt, whichever master is in trouble. It may be the first node.
 func (e *env) news() {
 	holder, waiter := e.worker(0), e.worker(1)
-	kinds := []Kind{Mutex, Writer, Reentrant}
+	modes := []string{kinds.Mutex, kinds.Writer, kinds.Reentrant}
 	for _, m := range e.world.Masters() {
 		for _, tr := range trouble {
-			want := e.want(kinds[e.rng.IntN(len(kinds))])
+			want := e.want(modes[e.rng.IntN(len(modes))])
 			h := holder.must(want, 2*time.Second, "nobody holds it")
 			if h == nil {
 				return
 			}
-			if want.Owner = ""; want.Kind == Reentrant {
+			if want.Owner = ""; want.Mode == kinds.Reentrant {
 				want.Owner = "owner2"
 			}
 			got := make(chan *holding)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Order returns every hold whose fencing token is too small after that of an earlier hold of the same name. It must be
@@ -43,10 +45,10 @@ func (h Hold) before(second Hold, lasting bool) bool {
 
 // outranks reports whether h's fencing token rules out the token of second, a later hold.
 func (h Hold) outranks(second Hold, lasting bool) bool {
-	if h.Kind == Reader && second.Kind == Reader && !lasting {
+	if h.Kind == kinds.Reader && second.Kind == kinds.Reader && !lasting {
 		return false
 	}
-	if second.Kind == Reader || h.owned(second) {
+	if second.Kind == kinds.Reader || h.owned(second) {
 		return h.Fence > second.Fence
 	}
 	return h.Fence >= second.Fence

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -19,10 +20,10 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	mutex := func(who string, from, to int) simulation.Hold { return held("a", who, from, to) }
 	reader := func(who string, from, to int) simulation.Hold {
-		return as(simulation.Reader, "", held("a", who, from, to))
+		return as(kinds.Reader, "", held("a", who, from, to))
 	}
 	owned := func(owner, who string, from, to int) simulation.Hold {
-		return as(simulation.Reentrant, owner, held("a", who, from, to))
+		return as(kinds.Reentrant, owner, held("a", who, from, to))
 	}
 	for name, c := range map[string]struct {
 		first, second     simulation.Hold
@@ -69,7 +70,7 @@ func TestOrderComparesWithTheLargestBefore(t *testing.T) {
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	owned := func(owner, who string, from, to int) simulation.Hold {
-		return as(simulation.Reentrant, owner, held("a", who, from, to))
+		return as(kinds.Reentrant, owner, held("a", who, from, to))
 	}
 	never := func(simulation.Hold, simulation.Hold) bool { return false }
 	always := func(simulation.Hold, simulation.Hold) bool { return true }
@@ -84,7 +85,7 @@ func TestSharing(t *testing.T) {
 		"of two owners":         {fenced(2, 0, owned("o", "x", 1, 5)), fenced(3, 2, owned("p", "y", 3, 4)), false},
 		"only one has a token":  {fenced(0, 0, owned("o", "x", 1, 5)), fenced(3, 2, owned("o", "y", 3, 4)), false},
 		"over before it began":  {fenced(2, 0, owned("o", "x", 1, 5)), fenced(3, 2, owned("o", "y", 3, 3)), false},
-		"readers have no owner": {fenced(2, 0, as(simulation.Reader, "", held("a", "x", 1, 5))), fenced(3, 2, as(simulation.Reader, "", held("a", "y", 3, 4))), false},
+		"readers have no owner": {fenced(2, 0, as(kinds.Reader, "", held("a", "x", 1, 5))), fenced(3, 2, as(kinds.Reader, "", held("a", "y", 3, 4))), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +98,7 @@ func TestSharing(t *testing.T) {
 
 func TestAlone(t *testing.T) {
 	t.Parallel()
-	hold := fenced(2, 2, as(simulation.Reentrant, "o", held("a", "x", 4, 9)))
+	hold := fenced(2, 2, as(kinds.Reentrant, "o", held("a", "x", 4, 9)))
 	hold.Token = "o:1"
 	attempt := func(name, owner, token string, from, to int) simulation.Attempt {
 		return simulation.Attempt{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -74,29 +75,13 @@ func (p *product) acquired(_ string, _ time.Duration, rounds int) {
 // HandedOver returns the number of locks that one holder passed to the next.
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
 
-func (p *product) Lock(ctx context.Context, want Want) (Lock, error) {
-	l, err := p.lock(ctx, want)
-	if l == nil { // a nil *redlock.Lock would be a Lock that is not nil
+// Lock acquires a lock. A nil *redlock.Lock would be a Lock that is not nil.
+func (p *product) Lock(ctx context.Context, want locker.Request) (Lock, error) {
+	l, err := want.Acquire(ctx, p.Locker)
+	if l == nil {
 		return nil, err
 	}
 	return l, err
-}
-
-func (p *product) lock(ctx context.Context, want Want) (*redlock.Lock, error) {
-	var opts []redlock.LockOption
-	if want.Fencing {
-		opts = append(opts, redlock.WithFencing())
-	}
-	if want.MaxHold > 0 {
-		opts = append(opts, redlock.WithMaxHold(want.MaxHold))
-	}
-	if want.TTL > 0 {
-		opts = append(opts, redlock.WithTTL(want.TTL))
-		if !want.Keepalive {
-			opts = append(opts, redlock.WithoutKeepalive())
-		}
-	}
-	return p.way(want)(ctx, opts...)
 }
 
 func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) {
@@ -107,36 +92,17 @@ func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) 
 	return l, err
 }
 
-// way returns the method that acquires the wanted lock.
-func (p *product) way(want Want) func(context.Context, ...redlock.LockOption) (*redlock.Lock, error) {
-	type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
-	choose := func(lock, try method) method {
-		if want.Try {
-			return try
-		}
-		return lock
-	}
-	name := want.Names[0]
-	switch want.Kind {
-	case Reader:
-		return choose(p.RW(name).RLock, p.RW(name).TryRLock)
-	case Writer:
-		return choose(p.RW(name).Lock, p.RW(name).TryLock)
-	case Reentrant:
-		return choose(p.Reentrant(name, want.Owner).Lock, p.Reentrant(name, want.Owner).TryLock)
-	case Several:
-		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			if want.Try {
-				return p.TryLockAll(ctx, want.Names, opts...)
-			}
-			return p.LockAll(ctx, want.Names, opts...)
-		}
-	default:
-		return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			if want.Try {
-				return p.TryLock(ctx, name, opts...)
-			}
-			return p.Locker.Lock(ctx, name, opts...)
-		}
-	}
+// Locker is the lock under test, on one host.
+type Locker interface {
+	Lock(ctx context.Context, want locker.Request) (Lock, error)
+	// Attach returns a handle on a mutex that was acquired elsewhere.
+	Attach(ctx context.Context, name, token string) (Lock, error)
+	Close() error
+}
+
+// Lock is a lock that a Locker returned.
+type Lock interface {
+	locker.Lock
+	Extend(ctx context.Context) error
+	Depth() int
 }

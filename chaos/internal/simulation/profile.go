@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // drift is the largest error of a clock's rate. Two clocks diverge by less than the drift budget of one percent.
@@ -24,7 +26,7 @@ type profile struct {
 	// The remaining fields are optional.
 	masters int                                    // number of masters; 0 for any
 	move    time.Duration                          // period after which the workers move to other names
-	locks   []Kind                                 // kinds that are drawn more often
+	locks   []string                               // kinds that are drawn more often
 	steps   bool                                   // the clients' time of day is set
 	proxies bool                                   // half of its schedules put proxies before the masters
 	fencing float64                                // least share of locks with a fencing token
@@ -47,16 +49,16 @@ var profiles = []profile{
 	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true, steps: true},
 	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, storms: distance},
 	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true, proxies: true},
-	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death, locks: []Kind{Reader, Reader, Reader, Writer}},
+	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death, locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer}},
 	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true, fencing: 0.7},
 	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, storms: losses, fencing: 0.7},
 	{name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: loyal, storms: islands},
-	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin, locks: []Kind{Reader, Reader, Reader, Writer, Writer}},
+	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin, locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer, kinds.Writer}},
 	{name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: settled, storms: wipes},
 	{name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay}, links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7},
 	{
 		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, storms: parties,
-		locks: []Kind{Mutex, Mutex, Mutex, Writer}, fencing: 1,
+		locks: []string{kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Writer}, fencing: 1,
 	},
 }
 
@@ -109,7 +111,7 @@ func Draw(seed uint64) Schedule {
 // the next.
 func (s *Schedule) crowd() {
 	s.Fencing = 0
-	s.Kinds = append(s.Kinds, Mutex, Mutex, Mutex, Mutex)
+	s.Kinds = append(s.Kinds, kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Mutex)
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		c.Workers, c.Hasty, c.Stay, c.Rest = 3, 0.1, c.TTL/20, 10*time.Millisecond
@@ -129,15 +131,15 @@ func (s *Schedule) turns() {
 }
 
 // mix draws the kinds of locks. A kind that occurs repeatedly is chosen more often.
-func (p profile) mix(r *rand.Rand) []Kind {
+func (p profile) mix(r *rand.Rand) []string {
 	all := slices.Clone(p.locks)
-	for _, k := range []Kind{Mutex, Reader, Writer, Reentrant, Several} {
+	for _, k := range kinds.Names() {
 		for range []int{0, 1, 1, 3}[r.IntN(4)] {
 			all = append(all, k)
 		}
 	}
 	if len(all) == 0 {
-		all = append(all, Mutex)
+		all = append(all, kinds.Mutex)
 	}
 	return all
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -244,19 +246,19 @@ func (r *run) liveness() {
 	for i, l := range r.lockers {
 		all.Go(func() {
 			who := r.schedule.Clients[i].Name
-			for n, kind := range []Kind{Mutex, Writer, Reader, Reentrant, Several} {
-				want := Want{Kind: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
-				switch kind {
-				case Several:
+			for n, kind := range kinds.Names() {
+				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
+				switch k := kinds.Of(kind); {
+				case k.Several:
 					want.Names = names
-				case Reentrant:
+				case k.Owned():
 					want.Owner = who
 				}
 				r.works(who, l, want, bound)
 			}
 			for _, name := range names {
 				if len(r.schedule.Groups) > 0 { // every client acquires every name, as on real masters
-					r.works(who, l, Want{Kind: Mutex, Names: []string{name}}, bound)
+					r.works(who, l, locker.Request{Mode: kinds.Mutex, Names: []string{name}}, bound)
 				}
 			}
 		})
@@ -265,16 +267,16 @@ func (r *run) liveness() {
 }
 
 // works checks that a lock can be acquired and released.
-func (r *run) works(who string, l Locker, want Want, bound time.Duration) {
+func (r *run) works(who string, l Locker, want locker.Request, bound time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	lock, err := l.Lock(ctx, want)
 	if err != nil || lock == nil {
-		r.problem(ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Kind, want.Names, bound, err)
+		r.problem(ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Mode, want.Names, bound, err)
 		return
 	}
 	if err := lock.Unlock(ctx); err != nil {
-		r.problem(ByContract, who, "cannot unlock a %s of %q though all is well: %v", want.Kind, want.Names, err)
+		r.problem(ByContract, who, "cannot unlock a %s of %q though all is well: %v", want.Mode, want.Names, err)
 	}
 }
 

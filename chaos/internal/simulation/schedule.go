@@ -19,7 +19,7 @@ type Schedule struct {
 	Move time.Duration
 	// Kinds are the kinds of locks from which the workers choose. They choose a kind twice as often if it is listed
 	// twice.
-	Kinds []Kind
+	Kinds []string
 	// Fencing is the share of locks with a fencing token.
 	Fencing float64
 	Clients []Client

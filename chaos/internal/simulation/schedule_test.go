@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -17,7 +18,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 	t.Parallel()
 	profiles := make(map[string]int)
 	kinds := make(map[simulation.FaultKind]int)
-	locks := make(map[simulation.Kind]int)
+	locks := make(map[string]int)
 	for seed := range uint64(500) {
 		s := simulation.Draw(seed)
 		require.Equal(t, s, simulation.Draw(seed))
@@ -55,7 +56,7 @@ func TestClientsTurnBetweenNames(t *testing.T) {
 				inTurn++
 			}
 		}
-		if long && slices.Contains(s.Kinds, simulation.Writer) && slices.Contains(s.Kinds, simulation.Reader) {
+		if long && slices.Contains(s.Kinds, kinds.Writer) && slices.Contains(s.Kinds, kinds.Reader) {
 			intents++
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // TestWhatShrinkTriesToLeaveOut checks the proposals of Shrink, since its result depends on chance. They halve the
@@ -13,7 +15,7 @@ import (
 func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := Schedule{
-		Storm: 4 * time.Second, Names: []string{"a", "b"}, Kinds: []Kind{Mutex, Reader}, Masters: 5, Rates: []float64{1, 1, 1.01, 1, 1},
+		Storm: 4 * time.Second, Names: []string{"a", "b"}, Kinds: []string{kinds.Mutex, kinds.Reader}, Masters: 5, Rates: []float64{1, 1, 1.01, 1, 1},
 		Clients: []Client{{Name: "x", Workers: 1, Rate: 1}, {Name: "y", Workers: 2, Rate: 1.01}, {Name: "z", Workers: 1, Rate: 1}},
 		Faults:  []Fault{{Kind: Crash, Master: 4, Client: -1}, {Kind: Freeze, Client: 1}, {Kind: Freeze, Client: 2}, {Kind: Restart, Client: -1, At: 3 * time.Second}},
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -37,7 +38,7 @@ func (w *worker) work() {
 	for !w.isOver() {
 		want := w.draw()
 		if h := w.take(want, w.wait()); h != nil {
-			acts[want.Kind](w, h)
+			w.act(h)
 		} else {
 			w.pause(context.Background(), within(w.rng, 2*w.client.Rest))
 		}
@@ -93,7 +94,7 @@ func (w *worker) wait() patient {
 }
 
 // take asks for a lock. It returns nil if the worker does not get it.
-func (w *worker) take(want Want, p patient) *holding {
+func (w *worker) take(want locker.Request, p patient) *holding {
 	ctx, cancel := context.WithTimeout(context.Background(), p.most)
 	defer cancel()
 	if want.TTL > 0 { // the wait of a group may be long, but ends with the storm
@@ -112,7 +113,7 @@ func (w *worker) take(want Want, p patient) *holding {
 	l, err := w.locker.Lock(ctx, want)
 	done()
 	if !want.Try {
-		w.run.wait(Wait{Who: w.who, Names: want.Names, Kind: want.Kind, From: asked, To: w.now()})
+		w.run.wait(Wait{Who: w.who, Names: want.Names, Kind: want.Mode, From: asked, To: w.now()})
 	}
 	switch {
 	case err == nil && l == nil:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
@@ -77,7 +78,7 @@ func (a *attempt) section(ctx context.Context) {
 	leave()
 	<-nested
 
-	if a.Mode != history.ModeReader && a.mayGoOn() {
+	if !a.Reads() && a.mayGoOn() {
 		a.client.crashPoint.freezeAt(FrozenHolding)
 		a.write(was)
 	}
@@ -85,7 +86,7 @@ func (a *attempt) section(ctx context.Context) {
 		a.step(ctx)
 		a.stay(ctx, rest, nested)
 	}
-	if a.Mode == history.ModeReader && a.mayGoOn() {
+	if a.Reads() && a.mayGoOn() {
 		a.read() // the value must not have changed meanwhile
 	}
 }
@@ -134,7 +135,7 @@ func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 // step makes a writer a reader. Whatever Downgrade returns, it is no more than that from the call on.
 func (a *attempt) step(ctx context.Context) {
 	a.mu.Lock()
-	a.mode = history.ModeReader
+	a.mode = kinds.Reader
 	a.mu.Unlock()
 	a.log(history.Event{Kind: history.Downgraded, Token: a.token})
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
@@ -190,13 +191,13 @@ func (c *client) round(cmd Command) {
 	for _, g := range c.config.Groups {
 		names := g.names(c.config.Prefix, c.config.Client)
 		for _, mode := range g.modes() {
-			if mode == history.ModeSeveral {
+			if kinds.Of(mode).Several {
 				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing})
 				continue
 			}
 			for _, name := range names {
 				r := locker.Request{Mode: mode, Names: []string{name}, Fencing: g.Fencing}
-				if mode == history.ModeWriter {
+				if mode == kinds.Writer {
 					then = append(then, r)
 				} else {
 					first = append(first, r)
@@ -214,7 +215,7 @@ func (c *client) take(cmd Command, all []locker.Request) {
 	for _, r := range all {
 		w := c.worker()
 		r.TTL = cmd.TTL
-		if r.Mode == history.ModeReentrant {
+		if kinds.Of(r.Mode).Owned() {
 			r.Owner = c.config.Client
 		}
 		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -38,7 +39,7 @@ func TestContentionGivesNaiveLocksAway(t *testing.T) {
 func TestTrafficGivesNaiveKindsAway(t *testing.T) {
 	t.Parallel()
 	shared := []traffic.Group{{
-		Names: []string{"account"}, Mode: history.ModeReentrant, Owner: traffic.OwnerClient, Depth: 2, TTL: traffic.TTL,
+		Names: []string{"account"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, Depth: 2, TTL: traffic.TTL,
 		Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * time.Millisecond, Below: 100 * time.Millisecond}}, Workers: 4,
 	}}
 	tests := map[string]struct {
@@ -98,7 +99,7 @@ func tooMany(events []history.Event) bool {
 		switch e.Kind {
 		case history.Acquired:
 			for _, other := range in {
-				together := e.Mode == history.ModeReader && other.Mode == history.ModeReader || e.Owner != "" && e.Owner == other.Owner
+				together := e.Mode == kinds.Reader && other.Mode == kinds.Reader || e.Owner != "" && e.Owner == other.Owner
 				if e.T < other.Until && !together {
 					return true
 				}
@@ -120,9 +121,9 @@ func tooMany(events []history.Event) bool {
 func TestEveryControlRunsItsTraffic(t *testing.T) {
 	t.Parallel()
 	groups := map[string]traffic.Group{
-		history.ModeMutex:     {Names: []string{"one"}, TTL: traffic.TTL, Mode: history.ModeMutex},
-		history.ModeReader:    {Names: []string{"one"}, TTL: traffic.TTL, Mode: traffic.ReadersWriters, Writers: 0.5},
-		history.ModeReentrant: {Names: []string{"one"}, TTL: traffic.TTL, Mode: history.ModeReentrant, Owner: traffic.OwnerWorker, Depth: 2},
+		kinds.Mutex:     {Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Mutex},
+		kinds.Reader:    {Names: []string{"one"}, TTL: traffic.TTL, Mode: traffic.ReadersWriters, Writers: 0.5},
+		kinds.Reentrant: {Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Reentrant, Owner: traffic.OwnerWorker, Depth: 2},
 	}
 	for _, c := range naive.All {
 		t.Run(c.Name, func(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // ReadersWriters is the mode of a group in which some read and some write; in the history they are
-// [history.ModeReader] and [history.ModeWriter]. The other modes of groups are those of the history.
+// [kinds.Reader] and [kinds.Writer]. The other modes of groups are those of the history.
 const ReadersWriters = "readers-writers"
 
 // Owners of reentrant locks.
@@ -28,11 +28,11 @@ const (
 // A Group is a few shared names, and says how all workers use them.
 type Group struct {
 	// Names are the names of the locks, without the prefix of the run. Every acquisition draws one of them, or with
-	// [history.ModeSeveral] at least two.
+	// [kinds.Several] at least two.
 	Names []string `json:"names"`
 	// Own derives names for each client from Names, so that only the workers of one client contend.
 	Own bool `json:"own,omitempty"`
-	// Mode is what kind of lock it is: [history.ModeMutex] (also ""), [history.ModeReentrant], [history.ModeSeveral], or
+	// Mode is what kind of lock it is: [kinds.Mutex] (also ""), [kinds.Reentrant], [kinds.Several], or
 	// [ReadersWriters].
 	Mode string `json:"mode,omitempty"`
 	// Writers is the share of writers in ReadersWriters, Downgrades the share of the writers that downgrade halfway.
@@ -104,9 +104,9 @@ func (g Group) names(prefix, client string) []string {
 func (g Group) modes() []string {
 	switch g.Mode {
 	case "":
-		return []string{history.ModeMutex}
+		return []string{kinds.Mutex}
 	case ReadersWriters:
-		return []string{history.ModeReader, history.ModeWriter}
+		return []string{kinds.Reader, kinds.Writer}
 	default:
 		return []string{g.Mode}
 	}
@@ -118,24 +118,25 @@ func (g Group) check() error {
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("group %q: %s", g.Names, fmt.Sprintf(format, args...)))
 	}
-	switch g.Mode {
-	case "", history.ModeMutex, ReadersWriters:
-	case history.ModeReentrant:
+	kind, ok := kinds.Lookup(g.Mode)
+	switch {
+	case g.Mode == ReadersWriters:
+	case !ok:
+		wrong("there is no mode %q", g.Mode)
+	case kind.Owned():
 		if g.Owner != OwnerClient && g.Owner != OwnerWorker {
 			wrong("the owner of a reentrant lock is %q or %q, not %q", OwnerClient, OwnerWorker, g.Owner)
 		}
 		if g.Owner == OwnerClient && g.Register != "" {
 			wrong("workers who share an owner do not exclude each other, so they may not share a register")
 		}
-	case history.ModeSeveral:
+	case kind.Several:
 		if len(g.Names) < 2 {
 			wrong("several names are at least two")
 		}
 		if g.Register != "" {
 			wrong("a register protects one name, and this group locks several")
 		}
-	default:
-		wrong("there is no mode %q", g.Mode)
 	}
 	if len(g.Names) == 0 {
 		wrong("it has no names")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -125,22 +126,22 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 		},
 		"readers-writers": {
 			map[string]like{
-				"a reader": in(history.Acquired, history.ModeReader), "a writer": in(history.Acquired, history.ModeWriter),
-				"a downgrade": in(history.Downgraded, history.ModeReader), "a reader's look": in(history.Read, history.ModeReader),
+				"a reader": in(history.Acquired, kinds.Reader), "a writer": in(history.Acquired, kinds.Writer),
+				"a downgrade": in(history.Downgraded, kinds.Reader), "a reader's look": in(history.Read, kinds.Reader),
 				"a write": at(history.Written, "doc-brief"), "a fenced write": fenced,
-			}, history.ModeReader, "doc",
+			}, kinds.Reader, "doc",
 		},
 		"reentrants": {
 			map[string]like{
 				"an owned one": func(e history.Event) bool { return e.Kind == history.Acquired && e.Owner != "" },
 				"a write":      at(history.Written, "account-brief"), "a fenced write": fenced,
-			}, history.ModeReentrant, "account",
+			}, kinds.Reentrant, "account",
 		},
 		"severals": {
 			map[string]like{
 				"three":   func(e history.Event) bool { return e.Kind == history.Acquired && len(e.Names) == 3 },
 				"a token": func(e history.Event) bool { return e.Kind == history.Acquired && len(e.Names) == 2 && e.Fence > 0 },
-			}, history.ModeWriter, "to",
+			}, kinds.Writer, "to",
 		},
 		"fenced": {
 			map[string]like{
@@ -148,7 +149,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 				"a trusting one":    at(history.Written, "unfenced-over"),
 				"one asked for":     func(e history.Event) bool { return at(history.Invoked, "fenced")(e) && e.Fencing },
 				"one asked without": func(e history.Event) bool { return at(history.Invoked, "unfenced-over")(e) && !e.Fencing },
-			}, history.ModeMutex, "fenced",
+			}, kinds.Mutex, "fenced",
 		},
 	}
 	for list, tt := range tests {
@@ -217,10 +218,10 @@ func goneRound(t *testing.T, events []history.Event, clients []string, groups []
 			}
 			switch g.Mode {
 			case "":
-				modes = []string{history.ModeMutex}
+				modes = []string{kinds.Mutex}
 			case traffic.ReadersWriters:
-				modes = []string{history.ModeReader, history.ModeWriter}
-			case history.ModeSeveral:
+				modes = []string{kinds.Reader, kinds.Writer}
+			case kinds.Several:
 				slices.Sort(names)
 				names = []string{strings.Join(names, ",")}
 			}
@@ -325,10 +326,10 @@ func TestWhatAGroupCannotBe(t *testing.T) {
 		"no names":               {traffic.Group{TTL: 1}, traffic.Quorum, "no names"},
 		"no TTL":                 {traffic.Group{Names: []string{"a"}}, traffic.Quorum, "TTL is 0s"},
 		"unknown mode":           {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: "shared"}, traffic.Quorum, `no mode "shared"`},
-		"no owner":               {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeReentrant}, traffic.Quorum, "the owner"},
-		"one of several":         {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeSeveral}, traffic.Quorum, "at least two"},
-		"several at a register":  {traffic.Group{Names: []string{"a", "b"}, TTL: 1, Mode: history.ModeSeveral, Register: history.Fenced}, traffic.Quorum, "one name"},
-		"a shared owner's":       {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: history.ModeReentrant, Owner: traffic.OwnerClient, Register: history.Fenced}, traffic.Quorum, "do not exclude"},
+		"no owner":               {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: kinds.Reentrant}, traffic.Quorum, "the owner"},
+		"one of several":         {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: kinds.Several}, traffic.Quorum, "at least two"},
+		"several at a register":  {traffic.Group{Names: []string{"a", "b"}, TTL: 1, Mode: kinds.Several, Register: history.Fenced}, traffic.Quorum, "one name"},
+		"a shared owner's":       {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, Register: history.Fenced}, traffic.Quorum, "do not exclude"},
 		"no register":            {traffic.Group{Names: []string{"a"}, TTL: 1, Register: history.Fenced}, traffic.Quorum, "no address"},
 		"readers of a naive one": {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: traffic.ReadersWriters}, traffic.Naive, `has no mode "reader"`},
 		"readers of redsync":     {traffic.Group{Names: []string{"a"}, TTL: 1, Mode: traffic.ReadersWriters}, traffic.Redsync, `has no mode "reader"`},

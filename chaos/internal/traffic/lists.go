@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // The TTLs of the traffic. Locks of ShortTTL and TTL end and are lost often; those of LongTTL outlive the crash and
@@ -56,18 +57,18 @@ var ReadersAndWriters = []Group{
 
 // Reentrants are locked again by who holds them.
 var Reentrants = []Group{
-	{Names: []string{"account"}, Mode: history.ModeReentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
-	{Names: []string{"account-brief"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL, Hold: mostly(shortHold, Span{ShortTTL / 2, ShortTTL}, 0.1), Register: history.Trusting},
-	{Names: []string{"account-over"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Careless: true, Hold: overstayed},
-	{Names: []string{"account-fenced"}, Mode: history.ModeReentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
-	{Names: []string{"account-own"}, Own: true, Mode: history.ModeReentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
+	{Names: []string{"account"}, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
+	{Names: []string{"account-brief"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL, Hold: mostly(shortHold, Span{ShortTTL / 2, ShortTTL}, 0.1), Register: history.Trusting},
+	{Names: []string{"account-over"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Careless: true, Hold: overstayed},
+	{Names: []string{"account-fenced"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
+	{Names: []string{"account-own"}, Own: true, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
 }
 
 // Severals are many names at once, in sets that overlap.
 var Severals = []Group{
-	{Names: []string{"from", "to", "fee"}, Mode: history.ModeSeveral, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
-	{Names: []string{"left", "right"}, Mode: history.ModeSeveral, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05)},
-	{Names: []string{"mine", "mine2"}, Own: true, Mode: history.ModeSeveral, TTL: TTL, Hold: mostly(moment, shortHold, 0.2)},
+	{Names: []string{"from", "to", "fee"}, Mode: kinds.Several, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
+	{Names: []string{"left", "right"}, Mode: kinds.Several, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05)},
+	{Names: []string{"mine", "mine2"}, Own: true, Mode: kinds.Several, TTL: TTL, Hold: mostly(moment, shortHold, 0.2)},
 }
 
 // FencedMutexes have fencing tokens. The overstayed one is where a register that does not look is hurt every time, and

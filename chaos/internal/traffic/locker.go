@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 )
@@ -16,7 +16,7 @@ func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 	case Quorum:
 		return openQuorum(s, v)
 	case Redsync:
-		if err := can(c, history.ModeMutex); err != nil {
+		if err := can(c, kinds.Mutex); err != nil {
 			return nil, err
 		}
 		if c.ClockRate != 0 || c.ClockAhead != 0 {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
@@ -32,14 +31,7 @@ func openQuorum(s locker.Settings, v *votes, opts ...redlock.Option) (quorum, er
 }
 
 func (q quorum) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	opts := []redlock.LockOption{redlock.WithTTL(r.TTL)}
-	if !r.Keepalive {
-		opts = append(opts, redlock.WithoutKeepalive())
-	}
-	if r.Fencing {
-		opts = append(opts, redlock.WithFencing())
-	}
-	l, err := q.way(r)(ctx, opts...)
+	l, err := r.Acquire(ctx, q.Locker)
 	if err != nil { // a nil *Lock in a non-nil interface would hide
 		return nil, err
 	}
@@ -47,38 +39,4 @@ func (q quorum) Lock(ctx context.Context, r locker.Request) (locker.Lock, error)
 		return q.wrapping.Hold(q.Locker, l), nil
 	}
 	return l, nil
-}
-
-type method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
-
-// way is the method that takes what is wanted.
-func (q quorum) way(r locker.Request) method {
-	choose := func(lock, try method) method {
-		if r.Try {
-			return try
-		}
-		return lock
-	}
-	switch r.Mode {
-	case history.ModeReader:
-		rw := q.RW(r.Name())
-		return choose(rw.RLock, rw.TryRLock)
-	case history.ModeWriter:
-		rw := q.RW(r.Name())
-		return choose(rw.Lock, rw.TryLock)
-	case history.ModeReentrant:
-		re := q.Reentrant(r.Name(), r.Owner)
-		return choose(re.Lock, re.TryLock)
-	case history.ModeSeveral:
-		return choose(bind(q.LockAll, r.Names), bind(q.TryLockAll, r.Names))
-	default:
-		return choose(bind(q.Locker.Lock, r.Name()), bind(q.TryLock, r.Name()))
-	}
-}
-
-// bind makes a method of one that wants to know what to lock.
-func bind[T any](lock func(context.Context, T, ...redlock.LockOption) (*redlock.Lock, error), what T) method {
-	return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
-		return lock(ctx, what, opts...)
-	}
 }

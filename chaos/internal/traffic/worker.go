@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
@@ -60,19 +61,18 @@ func (w *worker) draw(g Group) try {
 		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
 		patience: g.Patience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
 	}
-	switch g.Mode {
-	case ReadersWriters:
-		t.Mode = history.ModeReader
+	if g.Mode == ReadersWriters {
+		t.Mode = kinds.Reader
 		if w.rng.Float64() < g.Writers {
-			t.Mode = history.ModeWriter
+			t.Mode = kinds.Writer
 			t.downgrade = w.rng.Float64() < g.Downgrades
 		}
-	case history.ModeReentrant:
+	}
+	if kinds.Of(t.Mode).Owned() {
 		t.Owner = c.Client
 		if g.Owner == OwnerWorker {
 			t.Owner = fmt.Sprintf("%s.%d/%d", c.Client, c.Life, w.id)
 		}
-	default: // nothing to draw
 	}
 	if t.patience == 0 {
 		t.patience = usualPatience
@@ -91,7 +91,7 @@ func (w *worker) draw(g Group) try {
 func (w *worker) names(g Group) []string {
 	names := g.names(w.client.config.Prefix, w.client.config.Client)
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	if g.Mode == history.ModeSeveral {
+	if kinds.Of(g.Mode).Several {
 		return names[:2+w.rng.IntN(len(names)-1)]
 	}
 	return names[:1]

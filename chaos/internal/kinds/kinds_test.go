@@ -1,0 +1,53 @@
+package kinds_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func TestEveryKindOfTheLibraryHasARow(t *testing.T) {
+	t.Parallel()
+	sharing := map[kind.Sharing]kinds.Sharing{kind.Alone: kinds.Alone, kind.WithAll: kinds.WithAll, kind.WithOwner: kinds.WithOwner}
+	for _, k := range kind.All {
+		row, ok := kinds.Lookup(k.Name)
+		require.True(t, ok, k.Name)
+		assert.Equal(t, sharing[k.Sharing], row.Shares, k.Name)
+	}
+}
+
+func TestEachRowAcquiresItsKind(t *testing.T) {
+	t.Parallel()
+	l := redlocktest.NewLocker(t, 3)
+	for _, name := range kinds.Names() {
+		for _, try := range []bool{false, true} {
+			row, ok := kinds.Lookup(name)
+			require.True(t, ok)
+			names, is := []string{"a"}, name
+			if row.Several {
+				names, is = []string{"a", "b"}, kinds.Mutex
+			}
+			lock, err := row.Method(l, names, "owner", try)(t.Context())
+			require.NoError(t, err, name)
+			for _, n := range names {
+				held, err := l.Inspect(t.Context(), n)
+				require.NoError(t, err)
+				assert.Equal(t, is, held.Kind, "%s of %q", name, n)
+			}
+			require.NoError(t, lock.Unlock(t.Context()))
+		}
+	}
+}
+
+func TestAnUnknownKindIsAlone(t *testing.T) {
+	t.Parallel()
+	_, ok := kinds.Lookup("semaphore of tomorrow")
+	assert.False(t, ok)
+	assert.Equal(t, kinds.Alone, kinds.Of("semaphore of tomorrow").Shares)
+	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
+}
