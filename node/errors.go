@@ -114,9 +114,14 @@ func hasPrefix(err error, words ...string) bool {
 
 // connectError returns the error of a failed attempt to connect with a readable text.
 func connectError(err error) error {
+	var noCredentials *credentialsError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &noCredentials) && timedOut(err):
+		return fmt.Errorf("no credentials: %w", ErrTimeout)
+	case noCredentials != nil:
+		return noCredentials
 	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
 		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
 	case timedOut(err):

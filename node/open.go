@@ -28,7 +28,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.secure(o); err != nil {
+	if err := errors.Join(s.secure(o), s.authenticate(o)); err != nil {
 		return nil, err
 	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
@@ -96,15 +96,14 @@ func (d *dialer) connect(ctx context.Context) (net.Conn, error) {
 
 // open makes a connection, checks that a Redis server answers on it, and identifies the server process.
 func (d *dialer) open(ctx context.Context) (link, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := d.clock.AfterFunc(d.attemptTimeout(), func() { cancel(context.DeadlineExceeded) })
-	defer timer.Stop()
+	ctx, cancel := d.withTimeout(ctx, d.attemptTimeout())
+	defer cancel()
 	began := d.clock.Now()
 
 	s, err := d.session(ctx)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
+		var noCredentials *credentialsError
+		if cause := context.Cause(ctx); cause != nil && !errors.As(err, &noCredentials) {
 			err = cause
 		}
 		d.observeDial(0, err)
@@ -112,6 +111,16 @@ func (d *dialer) open(ctx context.Context) (link, error) {
 	}
 	d.observeDial(d.clock.Now().Sub(began), nil)
 	return s, nil
+}
+
+// withTimeout returns a context that ends after t, by the dialer's clock.
+func (d *dialer) withTimeout(ctx context.Context, t time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := d.clock.AfterFunc(t, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }
 
 // attemptTimeout returns how long an attempt to connect may take.
@@ -147,6 +156,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	o.PoolSize = 1
 	o.ReadTimeout, o.WriteTimeout = maxSilence, maxSilence
 	o.TLSConfig = nil // connect has done the handshake
+	o.CredentialsProviderContext = during(ctx, o.CredentialsProviderContext)
 	handed := false
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		// Only once: another connection could lead to another process, which would not be identified.
@@ -247,16 +257,21 @@ func (d *dialer) subscribe(ctx context.Context) (_ subscriber, closeClient func(
 	o := clientOptions(d.options)
 	o.TLSConfig = nil
 	o.ReadTimeout, o.WriteTimeout = connectTimeout, connectTimeout // of the handshake; reading messages has no timeout
+	if get := o.CredentialsProviderContext; get != nil {
+		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
+			ctx, cancel := d.withTimeout(ctx, connectTimeout)
+			defer cancel()
+			return get(ctx)
+		}
+	}
 	var dialed atomic.Bool
 	o.Dialer = func(dialing context.Context, _, _ string) (net.Conn, error) {
 		// Only one connection: go-redis would replace a broken one under the mutex that Close needs.
 		if dialed.Swap(true) {
 			return nil, errSessionOver
 		}
-		dialing, cancel := context.WithCancelCause(dialing)
-		defer cancel(nil)
-		timer := d.clock.AfterFunc(connectTimeout, func() { cancel(context.DeadlineExceeded) })
-		defer timer.Stop()
+		dialing, cancel := d.withTimeout(dialing, connectTimeout)
+		defer cancel()
 		conn, err := d.connect(dialing)
 		if err != nil {
 			return nil, err

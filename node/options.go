@@ -27,6 +27,8 @@ type settings struct {
 	name   string
 	tls    *tls.Config // a copy; nil: the URL decides
 	err    error       // of an invalid option
+
+	credentials credentials // nil: those of the URL
 }
 
 // WithClock sets the clock. The default is the system's. It is for tests.

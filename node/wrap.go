@@ -41,6 +41,10 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	if s.tls != nil {
 		return nil, errors.New("redlock: Wrap takes no TLS configuration: set TLSConfig in the options of the client")
 	}
+	if s.credentials != nil {
+		return nil, errors.New("redlock: Wrap takes no credentials: " +
+			"set CredentialsProviderContext in the options of the client")
+	}
 	w := &wrapped{client: client, clock: s.clock, known: &sharedIdentities{}}
 	var label string
 	switch c := client.(type) {

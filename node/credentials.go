@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// credentials returns the user and the password for one connection.
+type credentials = func(ctx context.Context) (user, password string, err error)
+
+// WithCredentials sets a function that returns the user and the password, for passwords that rotate and tokens that
+// expire. The node calls it for every connection that it makes: for requests, probes, repeated releases and
+// subscriptions. An empty user is Redis' default user; an empty password means no authentication.
+//
+// The function must be safe for concurrent use and must return soon after ctx has ended, which is when the attempt to
+// connect may not take longer: after at least a second. If it returns an error, the attempt has failed, and the next
+// attempt calls it again. A password that the server refuses is a permanent error, see [Permanent]. So let the server
+// accept both passwords until the function returns the new one. A connection that is open stays authenticated when its
+// password changes.
+//
+// A nil function is an error. So is the option together with a user or a password in the URL, and with [Wrap], whose
+// client has a CredentialsProviderContext of its own.
+func WithCredentials(get func(ctx context.Context) (user, password string, err error)) Option {
+	return func(s *settings) {
+		if get == nil {
+			s.err = errors.New("redlock: nil credentials: leave WithCredentials out to use those of the URL")
+			return
+		}
+		s.credentials = get
+	}
+}
+
+// authenticate sets the credentials of the settings, if there are any.
+func (s *settings) authenticate(o *redis.Options) error {
+	switch {
+	case s.credentials == nil:
+		return nil
+	case o.Username != "" || o.Password != "":
+		return fmt.Errorf("redlock: master %s: WithCredentials for a URL with a user or a password: "+
+			"leave one of them out", o.Addr)
+	}
+	o.CredentialsProviderContext = s.credentials
+	return nil
+}
+
+// during returns credentials that are asked with ctx, whatever context go-redis passes. Their errors are a
+// *credentialsError.
+func during(ctx context.Context, get credentials) credentials {
+	if get == nil {
+		return nil
+	}
+	return func(context.Context) (user, password string, err error) {
+		user, password, err = get(ctx)
+		switch {
+		case err == nil:
+			return user, password, nil
+		case ctx.Err() != nil:
+			return "", "", &credentialsError{context.Cause(ctx)}
+		default:
+			return "", "", &credentialsError{err}
+		}
+	}
+}
+
+// credentialsError reports that the function of [WithCredentials] failed.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return "no credentials: " + e.err.Error() }
+
+func (e *credentialsError) Unwrap() error { return e.err }
