@@ -1,0 +1,168 @@
+package election_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/election"
+)
+
+func TestThereIsOneLeaderAtATimeAndTermsGrow(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w world) {
+		var leading atomic.Int32
+		var mu sync.Mutex
+		var terms []uint64
+		var candidates sync.WaitGroup
+		for _, host := range []string{"a", "b", "c", "d", "e"} {
+			e := w.candidate(t, host)
+			candidates.Go(func() {
+				for range 10 {
+					l, err := e.Campaign(t.Context())
+					if !assert.NoError(t, err) {
+						return
+					}
+					assert.EqualValues(t, 1, leading.Add(1))
+					mu.Lock()
+					terms = append(terms, l.Term())
+					mu.Unlock()
+					time.Sleep(10 * time.Millisecond)
+					leading.Add(-1)
+					assert.NoError(t, l.Resign(t.Context()))
+				}
+			})
+		}
+		candidates.Wait()
+		require.Len(t, terms, 50)
+		for i := range terms[1:] {
+			assert.Less(t, terms[i], terms[i+1])
+		}
+	})
+}
+
+// A leader that crashes is followed when its keys have expired: after at most the TTL and one attempt.
+func TestACrashHandsOverAfterTheTTL(t *testing.T) {
+	t.Parallel()
+	for _, led := range []time.Duration{0, 3 * time.Second, 5 * time.Second, time.Minute} {
+		inWorld(t, 5, func(t *testing.T, w world) {
+			campaign(t, w.candidate(t, "a"))
+			next := campaigning(t, w.candidate(t, "b"))
+			time.Sleep(led)
+			crashed := time.Now()
+			w.Host("a").Kill()
+			b := <-next
+			took := b.at.Sub(crashed)
+			t.Logf("after %v as the leader: %v", led, took)
+			assert.Less(t, took, ttl+100*time.Millisecond)
+			assert.Greater(t, took, ttl/2, "the TTL since the last extension, every third of it")
+			assert.NoError(t, b.Resign(t.Context()))
+		})
+	}
+}
+
+// A candidate that waits is woken by the release message: one round trip for the release, one to acquire.
+func TestAResignationHandsOverInAFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w world) {
+		a := campaign(t, w.candidate(t, "a"))
+		next := campaigning(t, w.candidate(t, "b"))
+		time.Sleep(time.Minute)
+		resigned := time.Now()
+		require.NoError(t, a.Resign(t.Context()))
+		b := <-next
+		took := b.at.Sub(resigned)
+		t.Logf("%v, with a round trip of %v", took, 2*delay)
+		assert.LessOrEqual(t, took, 6*delay)
+		require.ErrorIs(t, a.Err(), redlock.ErrReleased)
+		assert.Greater(t, b.Term(), a.Term())
+		assert.NoError(t, b.Resign(t.Context()))
+	})
+}
+
+func TestALeadershipEndsWithItsMutex(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		e := w.candidate(t, "a")
+		type key struct{}
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+		l, err := e.Campaign(ctx)
+		require.NoError(t, err)
+		cancel() // it bounded the wait
+		require.NoError(t, l.Err())
+		require.NoError(t, l.Context().Err())
+		assert.Equal(t, "value", l.Context().Value(key{}))
+		lock, ok := redlock.FromContext(l.Context())
+		require.True(t, ok)
+		assert.Equal(t, lock.Fence(), l.Term())
+		assert.NotZero(t, l.Term(), "fencing is always on")
+
+		for _, m := range w.Masters() {
+			m.Set(name, "another client's", time.Hour)
+		}
+		select {
+		case <-l.Context().Done():
+		case <-time.After(ttl):
+			require.Fail(t, "the loss was not noticed")
+		}
+		require.ErrorIs(t, context.Cause(l.Context()), redlock.ErrLost)
+		require.ErrorIs(t, l.Err(), redlock.ErrLost)
+		require.ErrorIs(t, l.Resign(t.Context()), redlock.ErrLost)
+		require.ErrorIs(t, l.Resign(t.Context()), redlock.ErrReleased)
+	})
+}
+
+// A paused leader has lost its leadership by the time it runs again, before it has heard of that from any master.
+func TestAPausedLeaderIsDeposed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w world) {
+		a := w.candidate(t, "a")
+		old := campaign(t, a)
+		next := campaigning(t, w.candidate(t, "b"))
+		w.Host("a").Freeze()
+		l := <-next
+		w.Host("a").Thaw()
+		require.ErrorIs(t, old.Err(), redlock.ErrLost)
+		require.ErrorIs(t, a.IsLeader(t.Context()), redlock.ErrLost)
+		assert.Greater(t, l.Term(), old.Term())
+		assert.NoError(t, l.Resign(t.Context()))
+	})
+}
+
+func TestIsLeader(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		a, b := w.candidate(t, "a"), w.candidate(t, "b")
+		require.ErrorIs(t, a.IsLeader(t.Context()), election.ErrNotLeader)
+		l := campaign(t, a)
+		require.NoError(t, a.IsLeader(t.Context()))
+		require.ErrorIs(t, b.IsLeader(t.Context()), election.ErrNotLeader)
+		require.NoError(t, l.Resign(t.Context()))
+		err := a.IsLeader(t.Context())
+		require.ErrorIs(t, err, election.ErrNotLeader)
+		require.ErrorIs(t, err, redlock.ErrReleased)
+	})
+}
+
+func TestCampaignFailsAsLockDoes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		campaign(t, w.candidate(t, "a"))
+		b := w.locker(t, "b")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := election.New(b, name).Campaign(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		_, err = election.New(b, "").Campaign(t.Context())
+		require.ErrorContains(t, err, "name")
+		_, err = election.New(b, name, redlock.WithTTL(time.Hour)).Campaign(t.Context())
+		require.ErrorContains(t, err, "restart window")
+	})
+}
