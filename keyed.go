@@ -1,0 +1,144 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Keyed locks and unlocks by key, for libraries that ask for such methods. It keeps the [Lock] of each key. See
+// [Locker.Keyed].
+type Keyed struct {
+	locker *Locker
+	opts   []LockOption
+
+	mu   sync.Mutex
+	keys map[string]*keyedEntry
+}
+
+// keyedEntry is one key in use.
+type keyedEntry struct {
+	gate  chan struct{} // holds one element while a caller has the key, from before it locks until it has unlocked
+	users int           // callers that have the key or wait for the gate
+	lock  *Lock         // nil while a caller locks or unlocks
+}
+
+// Keyed returns a Keyed that locks with these options. A key is the name of a mutex, as in [Locker.Lock]. It sends
+// nothing: invalid options are errors of Lock and TryLock.
+//
+// Where you can, use [Locker.Do] or a [Lock] instead. Keyed cannot tell its callers apart, so any of them can unlock a
+// key, and the caller that locked it learns of a loss only from [Keyed.Context] and [Keyed.Unlock].
+func (l *Locker) Keyed(opts ...LockOption) *Keyed {
+	return &Keyed{locker: l, opts: opts, keys: make(map[string]*keyedEntry)}
+}
+
+// Lock locks key, and waits for it as [Locker.Lock] does. Callers of one Keyed get a key in the order in which they
+// called. A key is taken from Lock to Unlock, even if the lock is lost in between: otherwise the late Unlock of one
+// caller could unlock the key of the next. When ctx ends before, nothing is held.
+func (k *Keyed) Lock(ctx context.Context, key string) error {
+	e := k.enter(key)
+	select {
+	case e.gate <- struct{}{}:
+	case <-ctx.Done():
+		k.leave(key, e)
+		return failed("lock", []string{key}, ctx.Err(), &HeldError{Name: key, Kind: "mutex"})
+	case <-k.locker.ending:
+		k.leave(key, e)
+		return failed("lock", []string{key}, ErrClosed)
+	}
+	lock, err := k.locker.Lock(ctx, key, k.opts...)
+	return k.entered(key, e, lock, err)
+}
+
+// TryLock locks key if it is free, as [Locker.TryLock] does, and reports whether it did. It returns false and no error
+// if the key is held, in this Keyed or elsewhere.
+func (k *Keyed) TryLock(ctx context.Context, key string) (bool, error) {
+	e := k.enter(key)
+	select {
+	case e.gate <- struct{}{}:
+	default:
+		k.leave(key, e)
+		return false, nil
+	}
+	lock, err := k.locker.TryLock(ctx, key, k.opts...)
+	err = k.entered(key, e, lock, err)
+	if errors.Is(err, ErrHeld) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Unlock unlocks key, with the errors of [Lock.Unlock]: [ErrLost] if the lock was lost, [ErrNoQuorum] if too few
+// masters confirmed. The key is free for the callers of this Keyed in any case. If no caller holds the key, the error
+// matches [ErrReleased], and nothing is sent.
+func (k *Keyed) Unlock(ctx context.Context, key string) error {
+	k.mu.Lock()
+	e := k.keys[key]
+	var lock *Lock
+	if e != nil {
+		lock, e.lock = e.lock, nil
+	}
+	k.mu.Unlock()
+	if lock == nil {
+		return failed("unlock", []string{key}, errNotLocked)
+	}
+	err := lock.Unlock(ctx)
+	k.open(key, e)
+	return err
+}
+
+// Context returns the [Lock.Context] of the lock on key: it ends when the lock is lost or unlocked. If no caller holds
+// the key, it returns a context that has ended, whose cause matches [ErrReleased].
+func (k *Keyed) Context(key string) context.Context {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.keys[key]; e != nil && e.lock != nil {
+		return e.lock.Context()
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(failed("lock", []string{key}, errNotLocked))
+	return ctx
+}
+
+var errNotLocked = fmt.Errorf("%w: this Keyed does not hold the key: call Lock before", ErrReleased)
+
+// enter returns the entry of a key, which stays in the map until leave.
+func (k *Keyed) enter(key string) *keyedEntry {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e := k.keys[key]
+	if e == nil {
+		e = &keyedEntry{gate: make(chan struct{}, 1)}
+		k.keys[key] = e
+	}
+	e.users++
+	return e
+}
+
+// leave ends what enter began.
+func (k *Keyed) leave(key string, e *keyedEntry) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e.users--; e.users == 0 {
+		delete(k.keys, key)
+	}
+}
+
+// entered keeps the lock of a caller that has passed the gate, or opens the gate if there is none.
+func (k *Keyed) entered(key string, e *keyedEntry, lock *Lock, err error) error {
+	if err != nil {
+		k.open(key, e)
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e.lock = lock
+	return nil
+}
+
+// open lets the next caller pass the gate.
+func (k *Keyed) open(key string, e *keyedEntry) {
+	<-e.gate
+	k.leave(key, e)
+}
