@@ -130,7 +130,10 @@ var shown = map[string][]string{
 		"examples/fencing/save.lua", "examples/fencing/http.go",
 	},
 	"docs/migration.md": {"fleet_test.go"},
-	"docs/locks.md":     slices.Repeat([]string{"example_kinds_test.go"}, 7),
+	"docs/locks.md": slices.Concat(
+		slices.Repeat([]string{"example_kinds_test.go"}, 7),
+		[]string{"election/example_test.go", "election/example_test.go", "example_keyed_test.go"},
+	),
 }
 
 func TestDocumentsShowCodeThatRuns(t *testing.T) {
