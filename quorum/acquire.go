@@ -64,7 +64,7 @@ func (q *Quorum) Acquire(
 	return l, nil
 }
 
-// acquired returns nil if the decided round r has acquired the lease.
+// acquired starts the lease if the decided round r has won it, or returns why it has not.
 func (l *Lease) acquired(ctx context.Context, r *round) error {
 	r.mu.Lock()
 	s, held, denial := r.decider.tally.state(), r.decider.tally.held(), r.decider.tally.denial()
@@ -99,6 +99,6 @@ func (l *Lease) won(ctx context.Context, r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = l.deadline(r.asked)
-	l.noteSuspension(l.q.sleep.recent(l.q.cfg.Clock.Now()))
+	l.noteSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now()))
 	return nil
 }

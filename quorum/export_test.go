@@ -19,7 +19,7 @@ func (t *Tally) Add(index int, v node.Vote) string {
 }
 
 // Counts returns the numbers of grants, denials, and neither.
-func (t *Tally) Counts() (granted, denied, silent int) { return t.granted, t.denied, t.silent }
+func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t.denied, t.unanswered }
 
 // VoteOf returns the vote that counts for the node at index.
 func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index] }

@@ -25,8 +25,9 @@ func (l *Lease) Extend(done func(error)) {
 	l.submitExtension(done).open()
 }
 
-// submitExtension submits an extension to every node and returns its round, which is gated. Extensions are submitted in
-// the order of the calls: after a change of kind, no extension as the old kind may follow one as the new kind.
+// submitExtension submits an extension to every node and returns its round, which is gated. The mutex order keeps
+// extensions in the order of the calls: after a change of kind, an extension of the old kind must not follow one of the
+// new kind.
 func (l *Lease) submitExtension(done func(error)) *round {
 	l.order.Lock()
 	defer l.order.Unlock()
@@ -66,8 +67,9 @@ func (l *Lease) extended(r *round) error {
 	}
 }
 
+// prolong moves Until to the end of the new TTL, unless the lease has ended.
 func (l *Lease) prolong(r *round) error {
-	slept := l.q.sleep.fresh()
+	slept := l.q.suspensions.fresh()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteSuspension(slept)

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// PermanentFailures records, over the acquires of one caller, which nodes last failed with an error that only an
-// operator can fix. It outlives the rounds, since a round may be decided before every node has voted. Every caller has
-// its own: a right may be missing for one name only.
+// PermanentFailures records which nodes failed their last acquire with an error that only an operator can fix. Every
+// caller has its own, because a right may be missing for one name only. It spans all attempts of the caller, because a
+// round may be decided before every node has voted.
 type PermanentFailures struct {
 	need   int
 	failed []atomic.Bool // by node

@@ -11,10 +11,11 @@ import (
 // writes it back: a node that still has the lease's key raises its count to the token. The majority of the next lock
 // shares a node with this one, finds the token there, and gets a larger one. docs/fencing.md has the argument.
 
-// settleFence settles the fencing token of a lease that a majority has granted: at once if they agree on it, otherwise
-// by writing it back. A later grant with a larger number does not count, since its node could give that number to
-// another holder. If no majority takes the token, because of such nodes or because readers that share the lock wrote
-// back a larger one, the largest number seen becomes the token and is written back in turn.
+// settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
+// that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node
+// whose counter is already larger denies: it may give that number to another holder. If such denials prevent a
+// majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause them,
+// too.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	var granted []node.Vote // by node, the grants that carried the token
 	acquire.withTally(func(t *tally) {
@@ -80,9 +81,9 @@ func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) 
 	}
 }
 
-// fenceDecided is like decided, for grants that carry fencing tokens. If a grant carries the token that the owner
-// already has, a majority that agrees on a token is awaited as long as one is possible: a new token would make the
-// owner's other holds stale.
+// fenceDecided is like decided, for grants that carry fencing tokens. If a node returned the token of the owner's other
+// holds, the round continues until a majority has returned one token or every node has voted: a new token would make
+// the other holds stale.
 func (t *tally) fenceDecided() bool {
 	if t.state() != won {
 		return t.decided()

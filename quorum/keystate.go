@@ -9,7 +9,7 @@ import (
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written.
 type keyState struct {
 	keys     presence
-	extended bool        // keys is known from an extension, which is newer than the acquire
+	extended bool        // keys is from an extension; the vote on the acquire, if it arrives later, does not count
 	inFlight uint16      // extensions without a vote
 	written  atomic.Bool // an operation that sets keys may have been written to the node
 }
@@ -19,7 +19,7 @@ type presence uint8
 
 const (
 	unsent  presence = iota // nothing was written to the node
-	absent                  // the node does not have them; the release asks it all the same
+	absent                  // the node does not have them, but the release still asks it
 	present                 // the node reported that it has them
 	unclear                 // the node may have them, or may still get them
 )
@@ -60,9 +60,8 @@ func (s *keyState) extension(v node.Vote) {
 	}
 }
 
-// dropped records that a node dropped an operation because the lease is being released. The release then asks the node,
-// as it does if the node drops the operation later. If it skipped the node, the answer of a node that works would be
-// missing from its majority.
+// dropped records that a node dropped an operation because the lease is being released. The release asks such a node,
+// although it has no keys: otherwise a release could miss its majority although the nodes work.
 func (s *keyState) dropped() {
 	if s.keys == unsent {
 		s.keys = absent

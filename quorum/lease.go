@@ -36,14 +36,14 @@ type Lease struct {
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
 
-	order sync.Mutex // held while an extension is made and submitted
+	order sync.Mutex // held while an extension is made and submitted; locked before mu
 
 	mu     sync.Mutex
 	frozen bool // until is final
 	ops    Ops
 	until  time.Time     // zero: the lease was never held
 	cap    time.Time     // the latest value of until; zero: no cap
-	slept  time.Duration // the reading of the sleepMeter on which until and cap are based
+	slept  time.Duration // the reading of the suspensionMeter on which until and cap are based
 	states []keyState    // by node
 }
 
@@ -51,7 +51,7 @@ type Lease struct {
 // token. The lock is known to last until until. fence is its fencing token, or 0.
 func (q *Quorum) Import(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
-		q: q, ops: ops, terms: terms, until: until, slept: q.sleep.fresh(), fence: fence,
+		q: q, ops: ops, terms: terms, until: until, slept: q.suspensions.fresh(), fence: fence,
 		states: make([]keyState, len(q.nodes)),
 	}
 	for i := range l.states {
@@ -98,10 +98,10 @@ func (l *Lease) FreezeDeadline() {
 }
 
 // ExpiresWithin makes Until final if it is at most lead away, and reports whether it is final. Its reading of the
-// sleepMeter may be a second old. Call Wake before it to use a fresh one.
+// suspensionMeter may be a second old. Call Wake before it to use a fresh one.
 func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
-	slept := l.q.sleep.recent(now)
+	slept := l.q.suspensions.recent(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteSuspension(slept)
@@ -116,9 +116,9 @@ func (l *Lease) Capped() bool {
 	return !l.cap.IsZero() && !l.until.Before(l.cap)
 }
 
-// Wake takes a new reading of the sleepMeter, and moves Until earlier if the machine was suspended.
+// Wake takes a new reading of the suspensionMeter, and moves Until earlier if the machine was suspended.
 func (l *Lease) Wake() {
-	slept := l.q.sleep.fresh()
+	slept := l.q.suspensions.fresh()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteSuspension(slept)
@@ -150,7 +150,7 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // checkValidity returns an error if no validity is left of a lease that was just granted.
 func (l *Lease) checkValidity() error {
 	now := l.q.cfg.Clock.Now()
-	slept := l.q.sleep.recent(now) - l.slept
+	slept := l.q.suspensions.recent(now) - l.slept
 	if !now.Before(l.deadline(l.asked).Add(-slept)) {
 		return noQuorum(errTooLate)
 	}
@@ -166,7 +166,8 @@ func (l *Lease) keysOn(index int) presence {
 	return l.states[index].now()
 }
 
-// recorder records the votes of a round in the states of a lease, also those that arrive after the decision.
+// recorder is a Voter that records the votes of a round in the states of a lease, even after the round is decided, and
+// passes them on to the round.
 type recorder struct {
 	lease  *Lease
 	record func(*keyState, node.Vote)

@@ -33,14 +33,14 @@ func (l *Listener) Stop() {
 	}
 }
 
-// Wait returns a channel that is closed when the waiter has to try again: when a majority of the nodes have sent a
+// Wait returns a channel that is closed when the waiter must try again: when a majority of the nodes have sent a
 // release message. The start of a node's subscription counts as a message, since the node may have sent one before.
 //
-// A message counts until its node answers a [Quorum.Probe] of the Listener that started later, and does not grant it.
-// If the waiter probes after each attempt that was denied, it is woken no later than by the last message of a majority
-// for one release. It may be woken too early, by messages of earlier releases.
+// A message counts until its node does not grant a later [Quorum.Probe] with this Listener. So a waiter that probes
+// after each denied attempt misses no release that a majority publishes. Messages of earlier releases may wake it too
+// early.
 //
-// The caller must call stop when it waits no longer.
+// The caller must call stop when it no longer waits.
 func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,37 +72,38 @@ func (l *Listener) wake() {
 	l.woken = nil
 }
 
-// lastMessage returns the number of the last message.
+// lastMessage returns the number of the last message; 0: there was none.
 func (l *Listener) lastMessage() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.notifier.last
 }
 
-// observe makes the Listener observe the vote on a probe that started when the last message was asked.
-func (l *Listener) observe(c *node.Call, asked uint64) {
-	c.Voter = &observer{listener: l, asked: asked, next: c.Voter}
+// observe makes the Listener observe the vote on a probe. before is the last message before the probe.
+func (l *Listener) observe(c *node.Call, before uint64) {
+	c.Voter = &observer{listener: l, before: before, next: c.Voter}
 }
 
-// observer records in a Listener which nodes did not report the lock as free.
+// observer is a Voter that records in its Listener that a node does not report the lock as free, and passes the vote
+// on.
 type observer struct {
 	listener *Listener
-	asked    uint64
+	before   uint64 // the last message before the probe
 	next     node.Voter
 }
 
 func (o *observer) Vote(index int, v node.Vote) {
 	if v.Verdict != node.Granted {
 		o.listener.mu.Lock()
-		o.listener.notifier.refute(index, o.asked)
+		o.listener.notifier.refute(index, o.before)
 		o.listener.mu.Unlock()
 	}
 	o.next.Vote(index, v)
 }
 
 // majorityFree records in the notifier that a majority granted a probe.
-func (l *Listener) majorityFree(asked uint64) {
+func (l *Listener) majorityFree(before uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notifier.majorityFree(asked)
+	l.notifier.majorityFree(before)
 }

@@ -1,21 +1,21 @@
 package quorum
 
-// majorityNotifier decides when a waiter has to try again, from the nodes' release messages and from their answers when
-// the waiter asked whether the lock is free. It is plain arithmetic.
+// majorityNotifier decides when to wake a waiter. Its input is the nodes' release messages, and the nodes' answers to
+// the waiter's probes. It is plain arithmetic. It numbers the messages of all nodes from 1.
 //
-// A message says that the lock became free on its node. It counts until the node, asked after the message arrived,
-// reports that the lock is not free, or fails to answer. The waiter is woken when the messages that count come from a
-// majority. So a late message of an earlier release can wake the waiter
-// too early, but cannot replace a message of the next release: the waiter asks the nodes before it waits again.
+// A message says that the lock became free on its node. It counts until a probe that began after it finds the lock not
+// free on that node, or gets no answer. The waiter is woken when a majority of the nodes has sent messages that count.
+// A late message of an earlier release can wake the waiter too early. It cannot replace a message of the next release,
+// because the waiter probes before it waits again.
 //
-// A message does not identify its release. An identifier would not help: readers that leave at the same time may leave
-// in a different order on each node, and then no release is the last one on a majority.
+// A message does not identify its release. An identifier would not help: concurrent releases of readers may reach each
+// node in another order, and then no release is the last one on a majority.
 type majorityNotifier struct {
 	need     int
-	received []uint64 // by node: the number of its last message; 0: none
-	refuted  []uint64 // by node: the number of the last message that no longer counts
-	last     uint64   // the number of the last message of all nodes
-	woken    uint64   // the number of the last message when the waiter was last woken
+	received []uint64 // by node: its last message; 0: none
+	refuted  []uint64 // by node: the last message that no longer counts; 0: none
+	last     uint64   // the last message of any node
+	woken    uint64   // the last message when the waiter was last woken
 	armed    bool     // the waiter is waiting
 }
 
@@ -52,15 +52,15 @@ func (n *majorityNotifier) wake() bool {
 	return true
 }
 
-// refute records that a node did not report the lock as free, to a question asked when the last message was asked.
-func (n *majorityNotifier) refute(index int, asked uint64) {
-	n.refuted[index] = max(n.refuted[index], asked)
+// refute records that a node did not report the lock as free to a probe. before is the last message before the probe.
+func (n *majorityNotifier) refute(index int, before uint64) {
+	n.refuted[index] = max(n.refuted[index], before)
 }
 
-// majorityFree records that a majority reported the lock as free, to a question asked when the last message was asked.
-// The waiter then tries again by itself, and needs a majority of new messages to try earlier.
-func (n *majorityNotifier) majorityFree(asked uint64) {
+// majorityFree records that a majority reported the lock as free to a probe. before is the last message before the
+// probe. The waiter then tries again after a short delay. Only a majority of newer messages wakes it earlier.
+func (n *majorityNotifier) majorityFree(before uint64) {
 	for i := range n.refuted {
-		n.refute(i, asked)
+		n.refute(i, before)
 	}
 }

@@ -7,14 +7,14 @@ import "github.com/redlock-go/redlock/node"
 type Ops interface {
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token.
 	Acquire() *node.Op
-	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the fencing
-	// token is exactly fence.
+	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
+	// fencing token is exactly fence.
 	Raise(fence int64) *node.Op
 	// Extend gives the token, and the fencing token unless it is 0, a further TTL. If the token is missing, Extend
 	// restores it and reports this with a healed vote.
 	Extend(fence int64) *node.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
-	// announce is false for a quiet release and for the release of a failed acquire. If failed acquires published
-	// theirs, contenders would wake each other without end.
+	// announce is false for a silent release and for the release of a failed acquire: if that were published,
+	// contenders would wake each other without end.
 	Release(announce bool) *node.Op
 }

@@ -61,10 +61,10 @@ type Config struct {
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
 type Quorum struct {
-	cfg   Config
-	nodes []Node
-	need  int
-	sleep *sleepMeter
+	cfg         Config
+	nodes       []Node
+	need        int
+	suspensions *suspensionMeter
 	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
 	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
@@ -96,7 +96,7 @@ func New(cfg Config) (*Quorum, error) {
 		seen[nd.Name()] = true
 	}
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1}
-	q.sleep = newSleepMeter(cfg.Clock)
+	q.suspensions = newSuspensionMeter(cfg.Clock)
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)
 	}
@@ -149,4 +149,4 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 }
 
 // Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
-func (q *Quorum) Suspended() time.Duration { return q.sleep.fresh() }
+func (q *Quorum) Suspended() time.Duration { return q.suspensions.fresh() }

@@ -23,9 +23,8 @@ func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, c
 	return q.Probe(ctx, op, timeout, clear, nil, nil)
 }
 
-// Probe is like [Quorum.Read], for a waiter. If op may leave something on a node, res records where; otherwise res is
-// nil. If the waiter listens to releases, its Listener learns from the votes where the lock is not free; otherwise
-// listener is nil.
+// Probe is like [Quorum.Read], for a waiter. If op may leave an intent, res records on which nodes; otherwise res is
+// nil. If the waiter listens to releases, listener records on which nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
 	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
@@ -35,9 +34,9 @@ func (q *Quorum) Probe(
 	if res != nil {
 		res.begin(q.cfg.Clock.Now())
 	}
-	var asked uint64
+	var before uint64 // the last release message before the probe
 	if listener != nil {
-		asked = listener.lastMessage()
+		before = listener.lastMessage()
 	}
 	done := make(chan struct{})
 	r := q.ask(question{
@@ -48,7 +47,7 @@ func (q *Quorum) Probe(
 				res.record(index, c)
 			}
 			if listener != nil {
-				listener.observe(c, asked)
+				listener.observe(c, before)
 			}
 			return nil
 		},
@@ -70,7 +69,7 @@ func (q *Quorum) Probe(
 		}
 	})
 	if free && listener != nil {
-		listener.majorityFree(asked)
+		listener.majorityFree(before)
 	}
 	if !answered {
 		return answers, noQuorum(r.errors())

@@ -6,15 +6,15 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Release ends the lease at once and removes its keys from every node that may have them. Unless it is quiet, it
+// Release ends the lease at once and removes its keys from every node that may have them. Unless it is silent, it
 // publishes release messages. Only the first call has an effect. If done is not nil, Release calls it once, with the
 // number of subscribers that received the message, as far as the nodes know it, and with:
 //
-//   - nil: a majority confirmed the release, or a majority answered.
+//   - nil: a majority answered, and no majority lacked the token.
 //   - ErrGone: a majority no longer had the token.
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
-func (l *Lease) Release(quiet bool, done func(subscribers int64, err error)) {
+func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -24,7 +24,7 @@ func (l *Lease) Release(quiet bool, done func(subscribers int64, err error)) {
 	}
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op := l.ops.Release(!quiet && !l.until.IsZero())
+	op := l.ops.Release(!silent && !l.until.IsZero())
 	l.mu.Unlock()
 	l.q.ask(question{
 		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).clear,

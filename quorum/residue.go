@@ -8,31 +8,31 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// Residue records on which nodes the probes of one caller may have left something, so that it can be withdrawn.
+// Residue records on which nodes the probes of one waiter may have left its intent, so that it can be withdrawn.
 type Residue struct {
-	left     func(node.Vote) bool // reports whether an answered probe left something
-	canceled atomic.Bool          // set by Withdraw: probes that were not written yet are dropped
+	left     func(node.Vote) bool // reports whether an answered probe left the intent
+	canceled atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
 	since    time.Time            // when the first probe was submitted
 
 	mu    sync.Mutex
-	nodes []remnant
+	nodes []intentState
 }
 
-// remnant records what probes may have left on one node.
-type remnant struct {
+// intentState records whether probes left the intent on one node.
+type intentState struct {
 	written atomic.Bool // a probe may have been written to the node
 
 	// Residue.mu guards the following.
 
 	inFlight int  // probes without a vote
-	left     bool // a probe left something
-	maybe    bool // a probe was not answered: it may have left something, or may still do so
+	left     bool // a probe left the intent
+	maybe    bool // a probe was not answered: it may have left the intent, or may yet do so
 }
 
-// NewResidue returns a Residue for a caller that has not probed yet. left reports whether an answered probe left
-// something on its node.
+// NewResidue returns a Residue for a waiter that has not probed yet. left reports whether an answered probe left the
+// intent on its node.
 func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
-	return &Residue{left: left, nodes: make([]remnant, len(q.nodes))}
+	return &Residue{left: left, nodes: make([]intentState, len(q.nodes))}
 }
 
 // begin records when the first probe was submitted.
@@ -42,7 +42,7 @@ func (res *Residue) begin(now time.Time) {
 	}
 }
 
-// record makes res record the vote of c, even if it arrives after the round.
+// record makes res record the vote on a probe, even if it arrives after the round.
 func (res *Residue) record(index int, c *node.Call) {
 	s := &res.nodes[index]
 	c.Canceled, c.Written = &res.canceled, &s.written
@@ -72,7 +72,7 @@ func (p *probe) Vote(index int, v node.Vote) {
 	p.round.Vote(index, v)
 }
 
-// Left reports whether the votes so far show that a probe left something on any node.
+// Left reports whether the votes so far show that a probe left the intent on any node.
 func (res *Residue) Left() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
@@ -84,13 +84,13 @@ func (res *Residue) Left() bool {
 	return false
 }
 
-// Withdraw sends op, which removes what the probes left, to every node on which they may have left something. It does
-// not wait. It repeats op until the node answers: a frozen node executes the probe late, and op after it. life is the
-// TTL of what a probe leaves. The caller must not probe with res again.
+// Withdraw sends op, which removes the intent, to every node on which probes may have left it. It does not wait. Each
+// node repeats op until its master answers: a frozen master executes the probe late, and op after it. life is the TTL
+// of the intent. The caller must not probe with res again.
 //
-// If the operations of a lease remove what the probes left, pass that lease; otherwise nil. Withdraw then skips the
-// nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
-// acquisition.
+// If the waiter acquired a lease whose operations remove the intent, pass it; otherwise pass nil. Withdraw then skips
+// the nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
+// acquire.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.canceled.Store(true)
 	if res.empty() {
@@ -123,7 +123,7 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 	})
 }
 
-// empty reports whether it is certain that the probes left nothing.
+// empty reports whether the probes certainly left no intent.
 func (res *Residue) empty() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()

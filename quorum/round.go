@@ -8,12 +8,12 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// round runs one operation on all nodes: it sends the requests, counts the votes and calls decided.
+// round runs one operation on all nodes. It sends the requests, counts the votes, and calls decided once.
 type round struct {
 	question
 	q     *Quorum
 	asked time.Time
-	slept time.Duration // the reading of the sleepMeter before asked
+	slept time.Duration // the suspensionMeter's reading at asked
 	calls []node.Call
 	gated atomic.Bool // votes are deferred, see gate; cleared under mu
 
@@ -22,13 +22,13 @@ type round struct {
 	deferred []deferredVote
 }
 
-// question is what a round asks.
+// question is what a round asks. The fields without a comment are those of [node.Request].
 type question struct {
 	op       *node.Op
-	timeout  time.Duration
+	timeout  time.Duration // from asked to the deadline
 	window   time.Duration
 	canceled *atomic.Bool
-	// first is the node that is asked before the others, which are asked unless it denies. With NoFirst, all nodes are
+	// first is the node that is asked before the others. They are asked unless it denies. With NoFirst, all nodes are
 	// asked at once.
 	first int
 	// failures, if set, records the votes.
@@ -53,7 +53,7 @@ func (q *Quorum) prepare(what question) *round {
 	n := len(q.nodes)
 	r := &round{question: what, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n)}
 	r.decider = decider{tally: newTally(n, q.need), first: what.first, enough: what.enough}
-	r.slept = q.sleep.recent(r.asked)
+	r.slept = q.suspensions.recent(r.asked)
 	return r
 }
 
@@ -66,8 +66,8 @@ func (r *round) start() {
 	r.submitFrom(0, r.asked)
 }
 
-// submitFrom asks the node at index and all later nodes, except the first one. A node that refuses a call votes
-// immediately, and the OnVote callback may panic. submitFrom then still asks the remaining nodes.
+// submitFrom asks the node at index and all later nodes, except r.first. It asks them even if one panics: a node that
+// refuses a call votes at once, and the OnVote callback may panic.
 func (r *round) submitFrom(index int, now time.Time) {
 	if index == len(r.calls) {
 		return
@@ -152,8 +152,8 @@ type deferredVote struct {
 	vote  node.Vote
 }
 
-// gate makes the round defer its votes until open is called. It allows the caller to start the round with a mutex
-// held: a node that refuses a call votes immediately, and callbacks must not run under a mutex.
+// gate makes the round defer its votes until open is called, so that the caller can start the round with a mutex held.
+// A node that refuses a call votes at once, and callbacks must not run under a mutex.
 func (r *round) gate() { r.gated.Store(true) }
 
 // open ends the gate and counts the deferred votes.

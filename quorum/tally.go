@@ -24,7 +24,7 @@ type tally struct {
 	voted []bool
 	need  int
 
-	granted, denied, silent int // silent: failed or unknown
+	granted, denied, unanswered int // unanswered: failed or unknown
 
 	duplicates [][2]int // pairs of nodes that are one server
 }
@@ -50,9 +50,9 @@ func (t *tally) add(index int, v node.Vote) state {
 	return t.state()
 }
 
-// overrules reports whether v counts, and not other, if both come from one server. A server that gets the same SET
-// twice grants one of them, and the grant counts. A server that is extended twice may restore the key at the first
-// request and grant the second. Then the denial counts, which reports that the key was gone.
+// overrules reports whether v counts instead of other, when both are votes of one server. A server that gets the same
+// SET twice grants the first and denies the second: the grant counts. A server that gets the same extension twice may
+// restore the key at the first and grant the second: the denial counts, because it reports that the key was gone.
 func overrules(v, other node.Vote) bool {
 	healed := func(v node.Vote) bool { return v.Verdict == node.Denied && v.Healed }
 	return healed(v) || v.Verdict == node.Granted && other.Verdict == node.Denied && !healed(other)
@@ -84,7 +84,7 @@ func (t *tally) count(v node.Verdict, by int) {
 	case node.Denied:
 		t.denied += by
 	default:
-		t.silent += by
+		t.unanswered += by
 	}
 }
 
@@ -92,21 +92,21 @@ func (t *tally) state() state {
 	switch {
 	case t.granted >= t.need:
 		return won
-	case len(t.votes)-t.denied-t.silent < t.need:
+	case len(t.votes)-t.denied-t.unanswered < t.need:
 		return lost
 	default:
 		return open
 	}
 }
 
-// decided reports whether the round is won, or lost with a reason that no later vote changes: another holder has the
-// lock, or too few nodes answered. Otherwise the reason would depend on the order of the votes.
+// decided reports whether the round is won, or lost for a reason that no later vote changes: another holder has the
+// lock, or too few nodes answered. Without that condition the error would depend on the order of the votes.
 func (t *tally) decided() bool {
 	switch t.state() {
 	case won:
 		return true
 	case lost:
-		return t.answered() || len(t.votes)-t.silent < t.need || t.complete()
+		return t.answered() || len(t.votes)-t.unanswered < t.need || t.complete()
 	default:
 		return false
 	}
@@ -126,7 +126,7 @@ func (t *tally) denial() (longest node.Vote) {
 }
 
 // complete reports whether every node has voted.
-func (t *tally) complete() bool { return t.granted+t.denied+t.silent == len(t.votes) }
+func (t *tally) complete() bool { return t.granted+t.denied+t.unanswered == len(t.votes) }
 
 // held reports whether a majority has answered and a node denied.
 func (t *tally) held() bool { return t.denied > 0 && t.answered() }

@@ -141,9 +141,9 @@ func TestTallyDistinguishesHeldFromNoQuorum(t *testing.T) {
 func TestTallyCountsAServerOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name                    string
-		first, second           *node.Vote
-		granted, denied, silent int
+		name                        string
+		first, second               *node.Vote
+		granted, denied, unanswered int
 	}{
 		{"granted, then denied", granted(), denied(), 1, 0, 1},
 		{"denied, then granted", denied(), granted(), 1, 0, 1},
@@ -163,7 +163,7 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 			state := tally.Add(2, *from("twin", tt.second))
 			assert.NotEqual(t, "won", state, "a false majority")
 			g, d, s := tally.Counts()
-			assert.Equal(t, []int{tt.granted, tt.denied, tt.silent}, []int{g, d, s}, "granted, denied, silent")
+			assert.Equal(t, []int{tt.granted, tt.denied, tt.unanswered}, []int{g, d, s}, "granted, denied, unanswered")
 			if tt.first.Verdict.Answered() && tt.second.Verdict.Answered() {
 				failed := 0
 				for _, index := range []int{1, 2} {

@@ -7,10 +7,10 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// sleepMeter measures the total time for which the machine was suspended. A reading costs system calls, so operations
-// that happen for every lock reuse a reading of the last second. A lease is based on the reading before its acquire
-// began: it counts every suspension since that reading, even one that ended before the acquire.
-type sleepMeter struct {
+// suspensionMeter measures for how long the machine has been suspended in total. A reading costs system calls, so
+// operations that happen for every lock reuse a reading that is at most maxAge old. A lease counts every suspension
+// since the reading before its acquire, even one that ended before the acquire.
+type suspensionMeter struct {
 	suspender clock.Suspender // nil: the clock cannot report suspensions, and every reading is 0
 	clock     clock.Clock
 	origin    time.Time
@@ -21,28 +21,28 @@ type sleepMeter struct {
 // maxAge is how old a reading may be to be reused.
 const maxAge = time.Second
 
-func newSleepMeter(c clock.Clock) *sleepMeter {
-	m := &sleepMeter{clock: c, origin: c.Now()}
+func newSuspensionMeter(c clock.Clock) *suspensionMeter {
+	m := &suspensionMeter{clock: c, origin: c.Now()}
 	m.suspender, _ = c.(clock.Suspender)
 	m.fresh()
 	return m
 }
 
 // fresh takes a new reading and returns it.
-func (m *sleepMeter) fresh() time.Duration {
+func (m *suspensionMeter) fresh() time.Duration {
 	if m.suspender == nil {
 		return 0
 	}
 	at := m.clock.Now().Sub(m.origin) // before the reading, which must not seem newer than it is
-	slept := m.suspender.Suspended()
-	for last := m.last.Load(); int64(slept) > last && !m.last.CompareAndSwap(last, int64(slept)); last = m.last.Load() {
+	total := m.suspender.Suspended()
+	for last := m.last.Load(); int64(total) > last && !m.last.CompareAndSwap(last, int64(total)); last = m.last.Load() {
 	}
 	m.readAt.Store(int64(at))
-	return slept
+	return total
 }
 
 // recent returns a reading that is at most maxAge old at now.
-func (m *sleepMeter) recent(now time.Time) time.Duration {
+func (m *suspensionMeter) recent(now time.Time) time.Duration {
 	if m.suspender == nil {
 		return 0
 	}
