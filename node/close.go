@@ -66,7 +66,7 @@ func (p *pipe) shut() {
 	}
 }
 
-// endClose fails the calls that are still open and counts the releases that are not confirmed.
+// endClose gives the open calls their votes and counts the releases that are not confirmed.
 func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ const (
 	doNothing                   // there may be another task
 )
 
-// startDriver wakes the driver if calls wait and it rests. With a suspect master it does so only when the next try is
+// startDriver wakes the driver if it rests and calls wait. If the master is suspect, it does so when the next try is
 // due.
 func (p *pipe) startDriver(now time.Time, fx *effects) {
 	if p.driver.running || p.closing.closed || len(p.state.calls.queue) == 0 {
@@ -251,9 +251,8 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	return fx
 }
 
-// lost draws the consequences of the end of the pipe's connection. The master becomes suspect if the connection has
-// carried no answer, because the next connection would probably end in the same way. Otherwise the next connection
-// shows whether the master can be used.
+// lost handles the end of the pipe's connection. If the connection carried no answer, the master becomes suspect,
+// because the next connection would probably end in the same way. Otherwise the driver simply connects again.
 func (p *pipe) lost(out *settlement, fx *effects) {
 	p.conn.link = nil
 	if out.lost {

@@ -42,9 +42,8 @@ func (f *inflight) retry(calls []*Call) {
 }
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for
-// missing rights. load drops the calls that are canceled, late, or refused, and returns the votes that this decides.
-// This is the last moment at which a call is certain not to be executed: once load has returned it, the master may
-// execute it.
+// missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. Until load returns
+// a call, the master has certainly not executed it; from then on it may have.
 func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {
@@ -143,8 +142,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// failQueued empties the queue, except for the durable calls that still have something to undo, because the master
-// cannot be asked. It returns the votes that this decides.
+// failQueued empties the queue because the master cannot be asked, and returns the votes of the failed calls. It keeps
+// the durable calls that still have something to undo.
 func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	kept, retried := f.queue[:0], 0
 	for i, c := range f.queue {

@@ -17,23 +17,23 @@ const (
 	maxRTO = 2 * time.Minute
 )
 
-// lateDelivery tracks what a lost connection may still deliver, and schedules the releases that must therefore be sent
-// again.
+// lateDelivery tracks what a lost connection may still deliver, and schedules the releases that must be sent again.
 //
-// A connection that ended with requests unanswered may have an acquire in a buffer of the master, of a proxy, or of a
-// kernel that retransmits it. The acquire can arrive after its release was confirmed on the next connection. Closing
-// the old connection discards only data that is still on this machine.
+// The problem: a connection ends with an acquire unanswered. The acquire may be in a buffer of the master, of a proxy,
+// or of a kernel that retransmits it. Closing the connection discards only data that is still on this machine. So the
+// acquire can arrive after its release was confirmed over the next connection.
 //
-// How late can it arrive? TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
-// for the time s, the next retransmission comes at most s plus one first interval after the path opened. So releases
-// are repeated from the moment at which the master answers again, and for as long as it had been silent before: half a
-// second after they were confirmed, then at doubling ages, and a last time when nothing can arrive any more. A late
-// acquire is undone within half a second, or within the time by which it was late.
+// How late it can arrive: TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
+// for a time s, the next retransmission comes at most s plus the first interval after the path opened.
 //
-// A release is repeated only if what it undoes was asked before the master answered again (see [Delivery.FirstAsked]):
-// later calls went over the new connection, in order. It is repeated for no longer than its [Delivery.KeyTTL] after it
-// was confirmed. A key that arrives later expires before it has existed for the time by which it was late, and
-// repeating at doubling ages promises no more.
+// What the node does: once the master answers again, it repeats releases for as long as the master was silent before.
+// It repeats each one half a second after it was confirmed, then at doubling intervals, and a last time when nothing
+// can arrive any more. So a late acquire is undone within half a second, or within the time by which it was late.
+//
+// Which releases: those that undo an operation that was asked before the master answered again (see
+// [Delivery.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
+// its [Delivery.KeyTTL] after it was confirmed. A key that arrives even later expires by itself within the time by
+// which it was late.
 type lateDelivery struct {
 	state       lateState
 	silentSince time.Time // when the oldest unanswered call was sent
@@ -79,8 +79,8 @@ func (s lateState) transition(e lateEvent) lateState {
 	}
 }
 
-// connLost records that a connection to a server ended, and that the oldest call without an answer was sent at sent. If
-// something may arrive late already, the older time remains.
+// connLost records that a connection to a server ended. sent is when the oldest unanswered call was sent. If an earlier
+// connection may still deliver something, its time remains.
 func (l *lateDelivery) connLost(runID string, sent time.Time) {
 	if l.state == lateNone {
 		l.silentSince, l.runID = sent, runID
@@ -116,14 +116,14 @@ func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) la
 	}
 }
 
-// mayOvertake reports whether a release that was answered now may have arrived before an operation that it undoes, the
-// first of which was asked at firstAsked.
+// mayOvertake reports whether a release that was just answered may have reached the master before an operation that it
+// undoes. The first such operation was asked at firstAsked.
 func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
 	return l.state != lateNone && firstAsked.Before(l.answeredAt)
 }
 
-// repeatAt returns when a release that may have overtaken its acquire must be sent again. It was answered at now, and
-// first at confirmed. ok is false if the release need not be sent again.
+// repeatAt returns when to send a release again that was answered at now, and for the first time at confirmed. ok is
+// false if it need not be sent again.
 func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
 	last := confirmed.Add(keyTTL + initialRTO)
 	if l.until.Before(last) {

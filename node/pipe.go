@@ -9,10 +9,9 @@ import (
 
 // pipe is the ordered stream of calls to one master.
 //
-// Its state makes the decisions. The pipe takes the mutex, lets the state decide, and acts once it has released
-// the mutex: it writes, reads, connects, and applies the [effects]. Only two things happen under the mutex that concern
-// others: the start of a goroutine, because none may start once close has returned, and adding a command to the buffer
-// of a connection.
+// Its state makes the decisions. The pipe locks the mutex, lets the state decide, unlocks the mutex, and then acts: it
+// writes, reads, connects, and applies the [effects]. Only two actions happen with the mutex locked: starting a
+// goroutine, because none may start once close has returned, and adding a command to the buffer of a connection.
 type pipe struct {
 	clock     clock.Clock
 	open      func() (link, error) // makes a connection
@@ -34,10 +33,10 @@ type pipe struct {
 type connection struct {
 	link        link          // nil: there is none
 	verified    bool          // link has carried an answer
-	silentSince time.Time     // since when the master has been silent while it was connected to or written to
+	silentSince time.Time     // the last reply or, if later, when the driver last wrote or connected with no reply due
 	writer      link          // the link that a goroutine writes to; nil: none
 	written     chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
-	probing     bool          // a goroutine tries another connection
+	probing     bool          // a goroutine tries a new connection, see probe
 	standby     link          // a new connection that works while link stays silent; nil: none
 }
 
@@ -180,7 +179,7 @@ func (p *pipe) expire(now time.Time) (fx effects) {
 		fx.deliveries = append(fx.deliveries, delivery{c, unknown(ErrTimeout)})
 	}
 	if fx.health {
-		// Calls must not wait for a suspect master. In the queue, each of their deadlines would cost a look through it.
+		// Calls must not wait for a suspect master. If they stayed queued, each of their deadlines would cost a scan.
 		fx.deliveries = append(fx.deliveries, s.calls.failQueued(s.health.suspect, now)...)
 	}
 	fx.wake(next)

@@ -6,9 +6,9 @@ import "time"
 // answered.
 const thawGrace = 100 * time.Millisecond
 
-// probe tries a new connection while the pipe's own stays silent. A master that was frozen answers neither, and both
-// once it has thawed. A master that was cut off answers the new connection long before TCP retransmits over the old
-// one, if it ever does.
+// probe tries a new connection while the pipe's own is silent. A frozen master answers on neither connection, and on
+// both once it has thawed. A master whose network was cut off answers on the new connection long before TCP retransmits
+// over the old one.
 func (p *pipe) probe() error {
 	old, silentSince := p.silent()
 	l, err := p.open()
@@ -28,8 +28,8 @@ func (p *pipe) silent() (link, time.Time) {
 	return p.conn.link, p.conn.silentSince
 }
 
-// probed decides between the old connection and a new one. If the old one is still silent, the driver's receive ends
-// when the old one is closed, and the driver continues with the new one.
+// probed decides between the old connection and the new one, l. If the old one is still silent, it is closed, which
+// ends the driver's receive, and the driver continues with l.
 func (p *pipe) probed(old link, silentSince time.Time, l link, err error, now time.Time) (fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,14 +2,14 @@ package node
 
 import "time"
 
-// recoveryConn is the connection over which the calls of a [recovery] are repeated, and the goroutine that does it.
+// recoveryConn is the connection over which the calls of a [recovery] are repeated, and the state of its goroutine.
 type recoveryConn struct {
 	running  bool          // the goroutine runs
 	link     link          // nil: there is none
 	patience time.Duration // how long link may be silent
 }
 
-// startRecovery starts the recovery's goroutine if a call is due. Otherwise it has tick run when the next one is.
+// startRecovery starts the recovery's goroutine if a call is due. Otherwise tick will run when the next call is due.
 func (p *pipe) startRecovery(now time.Time, fx *effects) {
 	r := &p.state.recovery
 	if p.recovery.running || p.closing.closed {

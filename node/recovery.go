@@ -14,21 +14,21 @@ const (
 	recoveryTimeout = 2 * time.Second
 )
 
-// recovery repeats the durable calls that a broken connection left unanswered. Such a call may be what broke the
-// connection: a server closes the connection if a request is too large for it, and a proxy if it does not allow the
-// request. So these calls never go over the shared connection again. They go over a recovery connection. There is at
-// most one at a time, and its failures do not make the master suspect.
+// recovery repeats the durable calls that a broken connection left unanswered: the orphans. Any of them may have broken
+// the connection, because a server closes the connection at a request that is too large, and a proxy at one that it
+// forbids. So orphans never go over the shared connection again, but over a recovery connection. There is at most one
+// at a time, and its failures do not make the master suspect.
 //
-// The first recovery connection carries all of these calls in one batch, which is enough after a network fault. If it
-// breaks, too, the next batch is half as large, and the first call without an answer goes to the end of the queue: a
-// server answers in order, so that call is the likely cause. A call that breaks a connection on which it was the only
-// call is sent alone from then on, with backoff, after all other calls.
+// The first recovery connection carries all orphans in one batch, which is enough after a network fault. If it breaks,
+// too, the first unanswered call is the likely cause, because a server answers in order. That call goes to the end of
+// the queue, and the next batch is half as large. A call that breaks a connection on which it was the only call is sent
+// alone from then on, with backoff, after all other calls.
 //
-// This type decides what to send when; recover.go does it.
+// This type decides what to send when; recover.go sends it.
 type recovery struct {
 	orphans []orphan      // the calls to send, in order
 	sent    []*Call       // the unanswered calls of the current batch
-	alone   int           // if sent is a call that must go alone: how many connections it broke before
+	alone   int           // if sent is one call that must go alone: how many connections it broke alone; else 0
 	size    int           // how many calls the next batch may have
 	retryAt time.Time     // when the next connection may be made
 	backoff time.Duration // between two connections
@@ -61,8 +61,8 @@ func (r *recovery) add(calls []*Call) {
 	}
 }
 
-// connected records that the master answered a handshake at now. It has executed what it received before, so the TTLs
-// of the orphans' keys are running. Only the network may still deliver something, within the time that lateDelivery
+// connected records that the master answered a handshake at now. It has executed all that it received before, so the
+// TTLs of the orphans' keys are running. Only the network may still deliver an acquire, for as long as lateDelivery
 // explains.
 func (r *recovery) connected(now time.Time) {
 	for _, o := range r.orphans {
@@ -75,8 +75,8 @@ func (r *recovery) dropExpired(now time.Time) {
 	r.orphans = slices.DeleteFunc(r.orphans, func(o orphan) bool { return o.call.expired(now) })
 }
 
-// load moves the next batch from the orphans to sent and returns it. The batch has up to size calls that may share a
-// connection. If there are none, it has one call that must go alone.
+// load moves the next batch from the orphans to sent and returns it: up to size calls that may share a connection, or
+// if there are none, one call that must go alone.
 func (r *recovery) load(now time.Time) []*Call {
 	single := -1
 	r.alone = 0
@@ -103,8 +103,8 @@ func (r *recovery) load(now time.Time) []*Call {
 // answered records that the master replied to a call of the batch: the next batch may be larger.
 func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
 
-// broke records that the connection ended and left calls, the rest of a batch of n calls, unanswered. progress reports
-// whether the connection had delivered answers.
+// broke records that the connection ended before calls, the rest of a batch of n, were answered. progress reports
+// whether others of the batch were.
 func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 	if len(calls) == 0 {
 		return

@@ -14,9 +14,9 @@ const (
 	maxReasons = 16
 )
 
-// refusals are the durable calls that the master answered with an error, grouped by the reason. Of each group one call
-// at a time, the probe, is sent again. When the master executes the probe, the rest of its group is sent, too. So an
-// idle client sends a master a few commands per second, no matter how many releases the master refuses.
+// refusals are the durable calls that the master answered with an error, grouped by the reason. From each group one
+// call at a time, the probe, is sent again, with backoff. Once the master executes it, the rest of the group is sent,
+// too. So an idle client sends a master only a few commands per second, however many releases the master refuses.
 type refusals map[string]*refusal
 
 // refusal is one reason for which the master refuses releases.
@@ -80,8 +80,8 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 	return isNew
 }
 
-// accept records that the master executed a durable call. It returns the calls that the master may execute now as well,
-// and the errors that it no longer returns.
+// accept records that the master executed the durable call c. It returns the calls to send again, since the master may
+// execute them now, too, and the errors that it no longer returns.
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
 		r.dropExpired(now)

@@ -25,9 +25,9 @@ func (e *RightError) Error() string {
 // Unwrap returns Err.
 func (e *RightError) Unwrap() error { return e.Err }
 
-// rights are the scripts that the master refuses because the user lacks a right. The key nil stands for all scripts.
-// While the master refuses a script, no operation that this script would undo is sent to it: a lock that the master
-// cannot release is not set there.
+// rights are the rights that the user lacks on the master, by the script that the master refuses. The key nil stands
+// for all scripts. While the master refuses a script, the node sends it no operation that this script undoes: it must
+// not set a lock that it cannot release.
 type rights map[*Script]*missingRight
 
 // missingRight is a script that the master refuses, or all scripts.
@@ -39,7 +39,7 @@ type missingRight struct {
 	inFlight *Call     // the probe that has no reply yet; nil: none
 }
 
-// anyScript calls a script that no server has. A server that answers NOSCRIPT lets this user run scripts.
+// anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
 var anyScript = Command("rights", nil, "evalsha", noScript, 0)
 
 // noScript has the form of a script's digest, but is the digest of no script.
@@ -56,8 +56,8 @@ func (rs rights) missing(op *Op) *missingRight {
 	return rs[op.undo]
 }
 
-// refused returns the reason why op must not be sent to the master, or nil. It returns nil if a probe is due or has no
-// reply yet, since the probe may show that the reason is gone.
+// refused returns why op must not be sent to the master, or nil. While a probe is due or has no reply yet, it returns
+// nil: the probe may find that the user has the right now.
 func (rs rights) refused(op *Op, now time.Time) error {
 	if m := rs.missing(op); m != nil && m.inFlight == nil && now.Before(m.retryAt) {
 		return m.err
@@ -65,8 +65,9 @@ func (rs rights) refused(op *Op, now time.Time) error {
 	return nil
 }
 
-// check decides whether op may be sent now: if err is nil and wait is false, it may. If wait is true, the decision must
-// wait for the reply to a probe. If that probe is not nil, the caller must send it.
+// check decides whether op may be sent now. There are three answers: it may (wait is false and err is nil); it may not
+// (err is why); or the reply to a probe decides (wait is true). In the last case the caller must send probe unless it
+// is nil.
 func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error) {
 	m := rs.missing(op)
 	if m == nil {
@@ -98,7 +99,7 @@ func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
 	return old == nil
 }
 
-// learn reads an error reply to a script and records the missing right that it reports, if any. It returns the error if
+// learn records the missing right, if any, that the error reply err to the script of c reports. It returns an error if
 // the right was not known to be missing.
 func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	inScript, command := parseRefusal(err)
@@ -119,8 +120,8 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	return m.err
 }
 
-// handshake records what the handshake of a new connection found out about the right to run scripts. It returns what
-// onHealth must report; nil if nothing changed.
+// handshake records the result of a new connection's check of the right to run scripts. It returns what onHealth must
+// report; nil if nothing changed.
 func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	old := (*rs)[nil]
 	switch {
@@ -136,8 +137,8 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	return nil
 }
 
-// probed handles the reply r to c if c is a probe, and reports whether it is. over is the error that the master no
-// longer returns if the reply shows that the user has the right again.
+// probed handles the reply r to c if c is a probe, and reports whether it is. If the user has the right again, over is
+// the error that the master no longer returns.
 func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *RightError) {
 	for scope, m := range rs {
 		if m.inFlight != c {
@@ -161,9 +162,8 @@ func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *Ri
 	return false, nil
 }
 
-// parseRefusal parses an error reply. command reports whether the user may not run a command, or whether the server
-// does not know the command. inScript reports whether the error happened inside a script. The texts differ between
-// versions of Redis.
+// parseRefusal parses an error reply. command reports whether the user may not run a command, or the server does not
+// know it. inScript reports whether the error happened inside a script. The texts differ between versions of Redis.
 func parseRefusal(err error) (inScript, command bool) {
 	answer, ok := err.(redis.Error) //nolint:errorlint // a reply is not wrapped
 	if !ok {
@@ -183,7 +183,7 @@ func parseRefusal(err error) (inScript, command bool) {
 	return inScript, command
 }
 
-// scriptRight is what a handshake found out about the right to run scripts.
+// scriptRight is the result of a handshake's check of the right to run scripts. The zero value: unknown.
 type scriptRight struct {
 	known bool  // the master allows scripts, or refuses them with err
 	err   error // the refusal; nil: none

@@ -14,8 +14,8 @@ import (
 type Server struct {
 	// RunID is random and differs for every process; "" if it is unknown.
 	RunID string
-	// Up is the time, on this client's clock, since when the process has certainly been running and this node has known
-	// of it. The node does not rely on what the process knew before.
+	// Up is the time, on this client's clock, since when the process has certainly been running. If it replaced another
+	// process at this address, Up is when the node found out: it may not know the locks from before.
 	Up time.Time
 	// Err is the reason why the identity is unknown: an *IdentityError if the server does not report it.
 	Err error
@@ -57,7 +57,7 @@ func (s Server) guard(v Vote, window time.Duration, now time.Time) Vote {
 // identities remembers the server that answered at an address, to notice when another process answers there.
 type identities struct {
 	last Server
-	seen time.Time // when last answered first; it has certainly been up since then
+	seen time.Time // when last answered for the first time
 }
 
 // learn reads a reply to INFO server, or its error, that was received at now.

@@ -37,7 +37,7 @@ const (
 	// idleAfter is how long after its last use a connection is checked before the next use. Checking the socket each
 	// time would cost a lone caller a fifth of its CPU time.
 	idleAfter = time.Second
-	// deadlineSlack is how much earlier than after maxSilence a deadline may pass. Setting a deadline costs more than
+	// deadlineSlack is by how much a deadline may be shorter than maxSilence. Setting a deadline costs more than
 	// reading the clock, so it is not set for each use.
 	deadlineSlack = time.Second
 )
@@ -130,10 +130,9 @@ func (s *session) state() linkState {
 	}
 }
 
-// transport returns the connection under TLS. There, too, anything that can be read while no reply is outstanding means
-// that the connection has ended or is about to: an alert, or the end of the stream. The tickets that a TLS 1.3 server
-// sends after the handshake were read with the first reply. A connection on which more tickets arrive later is
-// replaced.
+// transport returns the connection below TLS, whose socket can be checked. Data on it while no reply is outstanding is
+// an alert or the end of the stream. The session tickets that a TLS 1.3 server sends after the handshake were read with
+// the first reply. If more tickets arrive later, the connection is replaced.
 func transport(conn net.Conn) net.Conn {
 	if secure, ok := conn.(*tls.Conn); ok {
 		return secure.NetConn()

@@ -24,11 +24,11 @@ type settlement struct {
 	retry      []*Call   // calls for the head of the queue, in order
 	unanswered []*Call   // durable calls that were written and will get no reply, in order
 	reports    []error   // the refusals that began or ended
-	answered   bool      // the master replied to something
+	answered   bool      // the master replied to a call
 	ended      bool      // the connection ended
 	err        error     // why it ended
-	lost       bool      // something was written that will get no reply
-	lostSince  time.Time // when the first of that was written
+	lost       bool      // a call other than a PING was written and will get no reply
+	lostSince  time.Time // when the first such call was written
 	stale      bool      // the connection ended while it carried only a PING
 }
 

@@ -10,7 +10,7 @@ func (p *pipe) gap() time.Duration {
 	return p.state.window.gap()
 }
 
-// scheduleNext has sendAhead called when the window opens, if a batch waits for that.
+// scheduleNext makes sendAhead run when the window opens, if a batch waits for that.
 func (p *pipe) scheduleNext(fx *effects) {
 	if p.mayStream() && p.gap() > 0 {
 		fx.opensAt = p.state.window.opensAt()

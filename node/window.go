@@ -2,10 +2,10 @@ package node
 
 import "time"
 
-// A master nearby gets one batch at a time: the calls that arrive during a round trip of a fraction of a millisecond
-// are better sent together. With a distant master, callers would then wait for each other's round trip, on average for
-// almost one more. A distant master gets batches a fraction of the round trip apart, while the replies to earlier
-// batches are outstanding. All go over one connection, in order.
+// A master nearby gets one batch at a time: it is best to send the calls together that arrive during a round trip of a
+// fraction of a millisecond. With a distant master, a call would then wait almost one round trip on average before it
+// is sent. So a distant master gets a batch every fraction of a round trip, while the replies to earlier batches are
+// outstanding. All go over one connection, in order.
 
 const (
 	// maxInFlight is how many batches share a round trip. The last caller of a batch waits for one such part of it.

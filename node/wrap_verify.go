@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// go-redis checks a plain socket before it uses a connection of its pool again. It cannot check TLS or a tunnel, and so
-// uses connections that the server has closed. After a wrapped client was idle, a PING goes first. If the PING fails on
-// such a connection, go-redis drops the connection, and no call is lost.
+// go-redis checks a plain socket before it uses a connection of its pool again. It cannot check TLS or a tunnel, so it
+// may use a connection that the server has closed. After a wrapped client was idle, the node sends a PING first. If
+// that fails, go-redis drops the connection, and no call is lost.
 
 // state reports a client that was idle as unverified.
 func (w *wrapped) state() linkState {
@@ -101,9 +101,9 @@ func poolsOf(c *redis.Client) (main, pipelines pool) {
 	return main, pipelines
 }
 
-// verify repeats a PING while it gets connections that have ended, which go-redis drops. A pool that is a stack uses
-// the connection that answered for the next batch. A pool that is a queue uses first the connection that was idle
-// longest, so the others work, too.
+// verify repeats a PING until one works or fails for another reason than a connection that has ended, which go-redis
+// drops from the pool. One working connection is enough. A pool that is a stack (LIFO) uses it for the next batch. A
+// pool that is a queue (FIFO) tries the connection first that was idle longest; if it works, so do the others.
 func (p pool) verify(ping func() reply) (r reply) {
 	for range p.size + 1 {
 		if r = ping(); r.result != inDoubt || timedOut(r.err) || errors.Is(r.err, redis.ErrClosed) {
