@@ -22,21 +22,21 @@ type attempts struct {
 	began  time.Time
 	waiter *waitqueue.Waiter
 
-	count       int
-	faults      *quorum.PermanentFailures
+	count       int // of the attempts so far
+	failures    *quorum.PermanentFailures
 	contention  waitqueue.Contention
-	firstDenied bool  // the last attempt was denied by the first master, and no other was asked
+	firstDenied bool  // the first master denied the last attempt, and no other was asked
 	last        error // why the last attempt failed; nil: there was none
-	rejoin      bool  // the only attempt outside the queue of a reentrant lock was denied
+	rejoin      bool  // the attempt of a caller that waited alone was denied, and it must join the shared queue
 
-	mayIntend bool            // this is an exclusive waiter that can leave an intent
+	mayIntend bool            // the caller is an exclusive waiter that can leave an intent
 	intent    string          // the token of the intent, the same in every probe; "" before the first probe
 	residue   *quorum.Residue // where the intent may have been left; nil: nowhere
 }
 
 func (l *Locker) newAttempts(cfg *config, t kind.Target, try bool) *attempts {
 	return &attempts{
-		locker: l, cfg: cfg, target: t, try: try, began: l.cfg.clock.Now(), faults: l.quorum.NewPermanentFailures(),
+		locker: l, cfg: cfg, target: t, try: try, began: l.cfg.clock.Now(), failures: l.quorum.NewPermanentFailures(),
 		contention: waitqueue.Contention{
 			RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority(),
 		},
@@ -47,7 +47,7 @@ func (l *Locker) newAttempts(cfg *config, t kind.Target, try bool) *attempts {
 // acquire waits for the lock. A caller of a reentrant lock asks the masters once before it joins the queue that all
 // owners share, because its owner may hold the lock already.
 func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
-	defer func() { a.withdraw(lock) }() // deferred, as everything below, because a callback may panic
+	defer func() { a.withdraw(lock) }() // deferred, as all cleanup below, because a callback may panic
 	lock, err = a.waitInQueue(ctx, !a.target.Kind.Exclusive())
 	if a.rejoin {
 		lock, err = a.waitInQueue(ctx, false)
@@ -55,7 +55,8 @@ func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
 	return lock, err
 }
 
-// waitInQueue joins a queue, and returns when the caller has the lock or gives up.
+// waitInQueue joins the queue of the lock, or with alone a queue of its own. It returns when the caller has the lock or
+// gives up.
 func (a *attempts) waitInQueue(ctx context.Context, alone bool) (lock *Lock, err error) {
 	a.waiter, err = a.locker.queues.Join(a.request(alone))
 	if err != nil {
@@ -106,8 +107,7 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 	return nil, err
 }
 
-// awaitTurn waits for the caller's turn. A waiter that is nudged asks the masters in the meantime, and may get the
-// lock.
+// awaitTurn waits for the caller's turn. A nudge makes it ask the masters without the turn, which may acquire the lock.
 func (a *attempts) awaitTurn(ctx context.Context) (waitqueue.Wakeup, *Lock, error) {
 	for {
 		select {
@@ -150,7 +150,7 @@ func (a *attempts) ask(ctx context.Context, first bool) (*Lock, error) {
 	return nil, err
 }
 
-// final reports whether the call must return an attempt's error instead of trying again.
+// final reports whether the call must return the error of an attempt instead of trying again.
 func (a *attempts) final(ctx context.Context, err error) bool {
 	var permanent *quorum.PermanentError
 	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &permanent)
@@ -164,7 +164,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 		firstNode = a.locker.quorum.FirstNode(hash(a.target.Names[0]))
 	}
 	a.count++
-	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), c.Terms, firstNode, a.faults)
+	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), c.Terms, firstNode, a.failures)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.firstDenied = errors.As(err, &denied) && denied.Alone
@@ -173,7 +173,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	return lease, nil
 }
 
-// heldError returns the error of an attempt on a target, given the quorum's error: a HeldError for a denial.
+// heldError turns the quorum's error into the error of an attempt: a denial into a HeldError.
 func heldError(t kind.Target, err error) error {
 	var denied *quorum.DeniedError
 	if !errors.As(err, &denied) {
@@ -191,7 +191,7 @@ func (a *attempts) claim(token string) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (a *attempts) owner() string { return cmp.Or(a.target.Owner, a.cfg.owner) }
 
-// inherit makes a Lock of the lease of a lock that was handed over.
+// inherit returns a Lock with the lease of from, which was handed over.
 func (a *attempts) inherit(ctx context.Context, from *Lock) (*Lock, error) {
 	lock := newLock(ctx, a.locker, from.claim, a.cfg, from.lease)
 	a.waiter.Inherited(&lock.hold)
@@ -200,8 +200,8 @@ func (a *attempts) inherit(ctx context.Context, from *Lock) (*Lock, error) {
 	return started, err
 }
 
-// start schedules the extensions of a lock that was acquired. The lock may end at any moment from then on, and its end
-// must find its queue held, so the queue comes first.
+// start begins to extend a lock that was acquired. From then on the lock may end at any moment, and its queue must have
+// recorded the acquisition before the end. So Granted or Inherited comes first.
 func (a *attempts) start(lock *Lock) (*Lock, error) {
 	if !lock.schedule() {
 		lock.transition(change{event: eventClose, cause: ErrClosed})

@@ -41,7 +41,7 @@ func (l *Lock) handOver() bool {
 	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
-// handedOver records that successor has the lease now; nil if the Locker was closed meanwhile.
+// handedOver records that successor has the lease now. successor is nil if the Locker was closed meanwhile.
 func (l *Lock) handedOver(successor *Lock) {
 	l.mu.Lock()
 	l.successor = successor
@@ -49,8 +49,8 @@ func (l *Lock) handedOver(successor *Lock) {
 	l.transition(change{event: eventHandOver})
 }
 
-// queuedLock is a Lock as its wait queue uses it. The holder has released it, so no downgrade replaces its claim any
-// more. The methods must not lock Lock.mu: the queues are locked while they call Policy and Validity.
+// queuedLock is an unlocked Lock as its wait queue uses it. Its claim no longer changes, so the methods need not lock
+// Lock.mu. They must not: Policy and Validity are called with the queues locked.
 type queuedLock struct{ *Lock }
 
 // Policy returns what the lock's caller allows.

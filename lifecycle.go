@@ -96,8 +96,8 @@ type change struct {
 	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
 }
 
-// transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. The first
-// event of a lock ends it for its holder. transition panics if the event cannot happen in the lock's phase.
+// transition moves the lock to the phase that follows, carries out the effects, and returns the phase before. Every
+// event ends a held lock for its holder. transition panics if the event cannot happen in the lock's phase.
 func (l *Lock) transition(c change) (before phase) {
 	l.mu.Lock()
 	before = l.phase
@@ -109,7 +109,7 @@ func (l *Lock) transition(c change) (before phase) {
 	l.phase = after
 	if before == phaseHeld {
 		if after == phaseLingering {
-			// An extension may be in progress, and win on masters where an earlier one restored the keys.
+			// An extension in progress could still succeed, on masters where an earlier one restored the keys.
 			l.lease.FreezeDeadline()
 		}
 		l.err, l.until = c.cause, l.lease.Until()
@@ -158,8 +158,9 @@ func (l *Lock) linger() {
 	}
 }
 
-// release submits the release, and only then gives the turn to the next waiter, whose request must follow the release.
-// The release also follows every extension, so that no late extension restores the lock.
+// release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
+// reach the masters after the release. The release in turn follows every extension, so no late extension restores the
+// lock.
 func (l *Lock) release(silently bool, done func(error)) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, silently) // also if a callback panics
@@ -173,7 +174,7 @@ func (l *Lock) release(silently bool, done func(error)) {
 	})
 }
 
-// giveBack releases the lease of an unlocked lock to which no successor was found, or whose successor gave up.
+// giveBack releases the lease of an unlocked lock that no successor takes over.
 func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
 
 // abandon unlocks a lock that its caller never gets. It waits for no master.

@@ -51,7 +51,7 @@ type Locker struct {
 
 	mu     sync.Mutex
 	closed bool
-	busy   sync.WaitGroup // calls that may be talking to the masters
+	busy   sync.WaitGroup // the calls in progress, see begin
 	ending chan struct{}  // closed when Close begins
 }
 

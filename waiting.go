@@ -25,13 +25,13 @@ func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 	return a.sleep(ctx, delay, releases, a.waiter.Nudges())
 }
 
-// listener returns what listens to the releases of the lock; nil if no waiter of the queue was denied yet.
+// listener returns the queue's Listener for releases of the lock; nil if none of its waiters was denied yet.
 func (a *attempts) listener() *quorum.Listener {
 	l, _ := a.waiter.Subscription().(*quorum.Listener)
 	return l
 }
 
-// sleep returns nil after d, or when a channel receives. It returns an error if the call must end.
+// sleep returns nil after d, or earlier when releases or nudges receives. It returns an error if the call must end.
 func (a *attempts) sleep(ctx context.Context, d time.Duration, releases, nudges <-chan struct{}) error {
 	if d == 0 {
 		return nil
@@ -51,8 +51,8 @@ func (a *attempts) sleep(ctx context.Context, d time.Duration, releases, nudges 
 	return nil
 }
 
-// nextPlan returns the plan after an attempt that failed with a.last. If the attempt was denied, nextPlan asks the
-// masters which locks they hold. A waiter that left its intent asks them again before the intent ends.
+// nextPlan returns when and how to try again after an attempt that failed with a.last. If the attempt was denied,
+// nextPlan probes the masters. A waiter that left its intent probes again before the intent expires.
 func (a *attempts) nextPlan(ctx context.Context) waitqueue.Plan {
 	result := waitqueue.Result{Attempts: a.count, FirstDenied: a.firstDenied}
 	var found kind.ProbeResult
@@ -73,9 +73,10 @@ func (a *attempts) nextPlan(ctx context.Context) waitqueue.Plan {
 	return plan
 }
 
-// probeForHolder asks the masters which locks they hold. It waits for all masters if the first majority shows neither
-// that the lock is free nor who holds it. It reports false if too few masters answered.
-func (a *attempts) probeForHolder(ctx context.Context) (kind.ProbeResult, bool) {
+// probeForHolder asks the masters which lock each of them holds. Usually the first majority of the answers shows
+// whether the lock is free or held. Otherwise probeForHolder waits for all masters. ok is false if too few masters
+// answered.
+func (a *attempts) probeForHolder(ctx context.Context) (found kind.ProbeResult, ok bool) {
 	need := a.locker.quorum.Majority()
 	found, err := a.probe(ctx, true)
 	if err == nil && found.Free < need && found.Most() < need {
@@ -101,26 +102,26 @@ func (a *attempts) noteHolder(found kind.ProbeResult, expiry time.Duration) {
 // probeInterval is the longest time between two probes of a waiter that left its intent.
 const probeInterval = time.Second
 
-// intentLife is the TTL of the intent: until the waiter probes again, plus a margin for slow masters. It bounds how
-// long a waiter that died keeps readers out.
+// intentLife returns the TTL of the intent: the time until the waiter probes again, plus a margin for slow masters. It
+// bounds how long a waiter that died keeps readers out.
 func (a *attempts) intentLife() time.Duration {
 	return min(a.cfg.retryMax, probeInterval) + 3*a.cfg.timeout()
 }
 
-// probe asks the masters which lock blocks the call. With first, it returns as soon as a majority grants or a majority
-// denies. The first probe of an exclusive waiter creates its intent. If the masters refuse the intent, because the user
-// has no right to the keys for it, the waiter probes without an intent from then on.
-func (a *attempts) probe(ctx context.Context, first bool) (kind.ProbeResult, error) {
+// probe asks the masters which lock blocks the call. With clear, it returns as soon as a majority grants or a majority
+// denies. The first probe of an exclusive waiter creates its intent. If masters refuse the intent, because the user has
+// no right to its key, the waiter probes without an intent from then on.
+func (a *attempts) probe(ctx context.Context, clear bool) (kind.ProbeResult, error) {
 	if a.mayIntend && a.intent == "" {
 		a.intent = kind.NewToken(a.cfg.owner)
 		a.residue = a.locker.quorum.NewResidue(a.target.Kind.LeftIntent)
 	}
 	op := a.claim(kind.NewToken(a.owner())).Probe(a.intentLife())
-	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), first, a.residue, a.listener())
+	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), clear, a.residue, a.listener())
 	if err != nil && a.intent != "" && !a.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		a.withdraw(nil)
 		a.mayIntend = false
-		return a.probe(ctx, first)
+		return a.probe(ctx, clear)
 	}
 	return kind.NewProbeResult(answers), err
 }
@@ -135,8 +136,8 @@ func refusals(answers []quorum.Answer) (n int) {
 	return n
 }
 
-// withdraw removes the waiter's intent wherever its probes may have left it. lock is the lock that the waiter acquired;
-// nil if it gave up, in which case the readers that the intent kept out get a release message.
+// withdraw removes the waiter's intent from the masters on which its probes may have left it. lock is the lock that the
+// waiter acquired; nil if it gave up. In that case withdraw also wakes the readers that the intent kept out.
 func (a *attempts) withdraw(lock *Lock) {
 	if a.residue == nil {
 		return
