@@ -78,7 +78,7 @@ bench-docs: ## the same, and write the tables and pictures of docs/performance/
 bench-smoke: ## a short benchmark: that it runs, and that no ratio is far off
 	go run ./bench -smoke -check
 
-# Two seconds, because masters tell their uptime in whole ones: to a new process they may seem a little younger.
+# Two seconds, because masters report their uptime in whole ones: to a new process they may seem a little younger.
 smoke: build ## README's first command, and then the built command against five masters in containers, two of them killed
 	go run ./cmd/redlock run --embedded nightly-report -- echo "one of us runs this"
 	@trap '$(MAKE) --no-print-directory down' EXIT; set -e; \

@@ -46,7 +46,7 @@ func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 }
 
 // An extension that is granted while the loss is being delivered does not move the deadline.
-func TestNoExtensionMovesADeadlineThatWasTold(t *testing.T) {
+func TestNoExtensionMovesAReportedDeadline(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		slow := &redlock.Trace{Lost: func(string, error) { time.Sleep(700 * time.Microsecond) }}
@@ -72,8 +72,8 @@ func TestNoExtensionMovesADeadlineThatWasTold(t *testing.T) {
 	})
 }
 
-// TestAMasterThatWasNeverReachedHoldsUpNobody: nothing was written there, so there is nothing to take back.
-func TestAMasterThatWasNeverReachedHoldsUpNobody(t *testing.T) {
+// TestAMasterThatWasNeverReachedDelaysNoCall: nothing was written there, so there is nothing to take back.
+func TestAMasterThatWasNeverReachedDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		w.Master(4).BlackHole()

@@ -114,7 +114,7 @@ func TestAMajorityOfOthersStillWins(t *testing.T) {
 	}
 }
 
-func TestLockGivesUpOnWhatAPersonMustMendAndWaitsForTheRest(t *testing.T) {
+func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestLockWaitsWhileAMinorityIsBeyondRepair(t *testing.T) {
 	}
 }
 
-// TestLockGivesUpOnAMajorityBeyondRepairAmongOthersThatAreDown: the order of the replies does not matter.
-func TestLockGivesUpOnAMajorityBeyondRepairAmongOthersThatAreDown(t *testing.T) {
+// TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown: the order of the replies does not matter.
+func TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
 		if !tt.permanent {
@@ -510,7 +510,7 @@ func TestEachUnlockOfManyAtOnceButOneSaysReleased(t *testing.T) {
 	})
 }
 
-func TestTraceTellsAStory(t *testing.T) {
+func TestTraceReportsTheLifeOfALock(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {
 		var story []string

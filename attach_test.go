@@ -23,7 +23,7 @@ func handOver(t *testing.T, w *world, opts ...redlock.LockOption) string {
 	return lk.Token()
 }
 
-func TestAttachGoesOnWithALockTakenElsewhere(t *testing.T) {
+func TestAttachContinuesALockAcquiredElsewhere(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		token := handOver(t, w)
@@ -278,7 +278,7 @@ func TestAnAttachedLockIsReleasedOnMastersThatDidNotAnswer(t *testing.T) {
 }
 
 // A downgrade has come to a majority, and not yet to all.
-func TestInspectTellsTheKindThatMostMastersTell(t *testing.T) {
+func TestInspectReportsTheKindThatMostMastersReport(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
@@ -435,7 +435,7 @@ func TestNodesSaysWhoMayVoteAndWhyNot(t *testing.T) {
 	})
 }
 
-func TestNodesShowsASecretToNobodyAndTwinsToEverybody(t *testing.T) {
+func TestNodesHidesPasswordsAndReportsDuplicates(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 2, func(t *testing.T, w *world) {
 		w.Alias("10.9.9.9:6379", 1)

@@ -154,7 +154,7 @@ func TestNamesOfSeveralSlotsOverAServerOfACluster(t *testing.T) {
 }
 
 // A name without room for another key in its slot is refused only if the lock needs such a key.
-func TestANameThatNoKeyCanStandBesideOverACluster(t *testing.T) {
+func TestANameWithoutSiblingKeysOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	l := c.locker(t, nil)

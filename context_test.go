@@ -110,7 +110,7 @@ func TestAThawedClientFindsOutAtOnce(t *testing.T) {
 	}
 }
 
-func TestErrorsAreToldApart(t *testing.T) {
+func TestErrorsAreDistinct(t *testing.T) {
 	t.Parallel()
 	all := []error{redlock.ErrHeld, redlock.ErrNoQuorum, redlock.ErrLost, redlock.ErrReleased, redlock.ErrClosed}
 	for i, a := range all {
@@ -127,7 +127,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 }
 
 // An Unlock may come at the moment of the loss: once it reports the loss, the context has ended.
-func TestContextHasEndedWhenTheLossIsTold(t *testing.T) {
+func TestTheContextHasEndedWhenTheLossIsReported(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

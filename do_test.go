@@ -246,7 +246,7 @@ func TestDoNamesALossThatNoTimerNoticed(t *testing.T) {
 	})
 }
 
-func TestDoTellsALossThatTheFunctionDidNotNotice(t *testing.T) {
+func TestDoReportsALossThatTheFunctionDidNotNotice(t *testing.T) {
 	t.Parallel()
 	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
 		require.ErrorIs(t, d.do(t.Context(), l, func(context.Context) error { w.wipe(); return nil }), redlock.ErrLost)
@@ -255,7 +255,7 @@ func TestDoTellsALossThatTheFunctionDidNotNotice(t *testing.T) {
 }
 
 // The usual end of a function whose context ended: it returns the cause.
-func TestDoTellsALossOnce(t *testing.T) {
+func TestDoReportsALossOnce(t *testing.T) {
 	t.Parallel()
 	doing(t, func(t *testing.T, w *world, l *redlock.Locker, d doer) {
 		err := d.do(t.Context(), l, func(ctx context.Context) error {

@@ -49,7 +49,7 @@ func transfer(ctx context.Context, locker *redlock.Locker, request string, book 
 }
 
 func move(ctx context.Context, locker *redlock.Locker, from, to string, work func(context.Context) error) error {
-	return locker.DoAll(ctx, []string{from, to}, work) // in whatever order others name them
+	return locker.DoAll(ctx, []string{from, to}, work) // in any order
 }
 
 func publish(ctx context.Context, locker *redlock.Locker, save func(ctx context.Context, fence uint64) error) error {

@@ -129,7 +129,7 @@ func (c change) course(t *testing.T, careful bool) *fleet {
 		for _, m := range without(c.new(), off) {
 			w.Master(m).Restart()
 		}
-		time.Sleep(window + time.Second) // and a second, because masters tell their age in whole ones
+		time.Sleep(window + time.Second) // and a second, because masters report their uptime in whole ones
 		for i, host := range hosts {
 			f.clients[i]()
 			f.start(t, w, host, c.to)

@@ -24,7 +24,7 @@ func withWaiter(t testing.TB, w *world, l *redlock.Locker, first, next []redlock
 	return lk, out
 }
 
-func TestTheNextInLineGetsTheLockWithoutTheMasters(t *testing.T) {
+func TestTheNextWaiterGetsTheLockWithoutTheMasters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -56,7 +56,7 @@ func TestTheNextInLineGetsTheLockWithoutTheMasters(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotSuitTheNextInLineIsReleased(t *testing.T) {
+func TestALeaseThatTheNextWaiterCannotUseIsReleased(t *testing.T) {
 	t.Parallel()
 	opts := func(o ...redlock.LockOption) []redlock.LockOption { return o }
 	for name, tt := range map[string]struct {
@@ -171,7 +171,7 @@ func TestALossFoundByAnExtensionFromBeforeReachesTheNextHolder(t *testing.T) {
 	})
 }
 
-func TestALockHandedToSomebodyWhoIsLeavingIsReleased(t *testing.T) {
+func TestALeasePassedToAWaiterThatIsLeavingIsReleased(t *testing.T) {
 	// Alone, and on one processor: the waiter's context has ended, and it has not yet run when the lock is handed to it.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -249,7 +249,7 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 	})
 }
 
-// Whoever has just released is nearest to the masters: without courtesy it would have the name again before anybody who
+// The process that has just released is first at the masters: without the cooldown it would have the name again before any process that
 // waits has learned that it is free.
 func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 	t.Parallel()
@@ -312,7 +312,7 @@ func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
 }
 
 // The cooldown lets others get the name. Once the owner has it again, its further holds do not wait.
-func TestAnInnerLockLeavesTheNameToNobody(t *testing.T) {
+func TestAnInnerLockDoesNotWaitForTheCooldown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
@@ -335,7 +335,7 @@ func TestAnInnerLockLeavesTheNameToNobody(t *testing.T) {
 	})
 }
 
-func TestWhereNobodyElseWaitsNobodyIsLeftTheName(t *testing.T) {
+func TestWithoutOtherWaitersThereIsNoCooldown(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		for i := range w.Masters() {

@@ -84,7 +84,7 @@ func TestAUserWithoutRightsToIntentsWaitsForMutexes(t *testing.T) {
 }
 
 // For some names a Cluster can keep no intent. A mutex without fencing works there as with any other name.
-func TestAMutexWaitsForANameThatNoIntentCanStandBesideOverACluster(t *testing.T) {
+func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	slow := redlock.WithRetry(time.Minute, time.Minute)

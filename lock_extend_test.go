@@ -102,7 +102,7 @@ func TestExtendOnAnEndedContextSendsNothing(t *testing.T) {
 	})
 }
 
-func TestLossIsToldNoLaterThanUntil(t *testing.T) {
+func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -168,7 +168,7 @@ func TestLossIsToldNoLaterThanUntil(t *testing.T) {
 }
 
 // The loss is delivered a little early, but the holder may rely on Until: no other client gets the lock before.
-func TestALostLockIsNobodysBeforeUntil(t *testing.T) {
+func TestNoClientGetsALostLockBeforeUntil(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -205,7 +205,7 @@ func TestALostLockIsNobodysBeforeUntil(t *testing.T) {
 	}
 }
 
-func TestLossIsToldEarlyWhenAMajorityLostTheToken(t *testing.T) {
+func TestLossIsReportedEarlyWhenAMajorityLostTheToken(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -278,8 +278,8 @@ func TestNoExtensionMovesTheDeadlineOfALostLock(t *testing.T) {
 	})
 }
 
-// Whoever calls Unlock relies on Until no more.
-func TestUnlockClearsWhatIsLeftOfALostLock(t *testing.T) {
+// A caller of Unlock no longer relies on Until.
+func TestUnlockRemovesTheKeysOfALostLock(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*testing.T, *redlock.Locker, *redlock.Lock){
 		"unlocked": func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) {

@@ -20,7 +20,7 @@ func (w *world) suspend(host string, d time.Duration) {
 	w.Host(host).Resume()
 }
 
-func TestALockThatWasSleptThroughIsLost(t *testing.T) {
+func TestALockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	t.Parallel()
 	for name, check := range map[string]func(t *testing.T, w *world, lk *redlock.Lock){
 		"Err": func(t *testing.T, _ *world, lk *redlock.Lock) {
@@ -77,7 +77,7 @@ func TestALockThatWasSleptThroughIsLost(t *testing.T) {
 }
 
 // The control: less than is left of the lock, or a clock that stands still for a moment only, ends nothing.
-func TestALockThatOutlastsASleepIsKept(t *testing.T) {
+func TestALockThatOutlastsASuspensionIsKept(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -94,7 +94,7 @@ func TestALockThatOutlastsASleepIsKept(t *testing.T) {
 	})
 }
 
-func TestAnExtensionThatWasSleptThroughRevivesNothing(t *testing.T) {
+func TestAnExtensionDuringASuspensionRevivesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -204,7 +204,7 @@ func TestASleepDuringAttachCounts(t *testing.T) {
 	})
 }
 
-func TestAnAttachedLockThatWasSleptThroughIsLost(t *testing.T) {
+func TestAnAttachedLockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b", redlock.WithoutKeepalive())
@@ -233,7 +233,7 @@ func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
 }
 
 // Not even for the second within which its holder would be notified. The next waiter asks the masters.
-func TestALockThatWasSleptThroughIsNotHandedOver(t *testing.T) {
+func TestALockThatEndedDuringASuspensionIsNotHandedOver(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")

@@ -55,7 +55,7 @@ func TestAnOwnerLocksAgainAnywhere(t *testing.T) {
 	})
 }
 
-func TestTheLastReleaseWakesWhoWaits(t *testing.T) {
+func TestTheLastReleaseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b", patient)
@@ -72,8 +72,8 @@ func TestTheLastReleaseWakesWhoWaits(t *testing.T) {
 	})
 }
 
-// TestAnInnerLockNeverWaitsBehindAStranger: the stranger waits for that same owner.
-func TestAnInnerLockNeverWaitsBehindAStranger(t *testing.T) {
+// TestAnInnerLockNeverWaitsForAnotherOwner: the stranger waits for that same owner.
+func TestAnInnerLockNeverWaitsForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")

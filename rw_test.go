@@ -137,7 +137,7 @@ func TestAnIntentDiesWithTheWriterThatSetIt(t *testing.T) {
 	})
 }
 
-func TestARefusedTryLockKeepsNobodyOut(t *testing.T) {
+func TestADeniedTryLockKeepsNoReaderOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
@@ -201,7 +201,7 @@ func TestADowngradeLeavesNoGap(t *testing.T) {
 	})
 }
 
-func TestADowngradeThatNobodyConfirmsIsMadeUpFor(t *testing.T) {
+func TestAnUnconfirmedDowngradeIsRepeated(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
@@ -224,7 +224,7 @@ func TestADowngradeThatNobodyConfirmsIsMadeUpFor(t *testing.T) {
 }
 
 // Whatever else its holder does at the same time, a downgraded lock is a reader's on every master, or gone.
-func TestADowngradeBesideAnExtensionOrAnUnlock(t *testing.T) {
+func TestADowngradeDuringAnExtensionOrAnUnlock(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]func(*redlock.Lock) error{
 		"extension": func(lk *redlock.Lock) error { return lk.Extend(context.Background()) },
@@ -278,7 +278,7 @@ func TestOnlyAWriterCanBeDowngraded(t *testing.T) {
 }
 
 // An extension to a master that failed a moment ago is decided while it is submitted, and looks at the lock then.
-func TestADowngradeBesideAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
+func TestADowngradeDuringAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 1)
 	var other atomic.Bool

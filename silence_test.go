@@ -42,7 +42,7 @@ func (w *world) apart() {
 
 // A release that wakes every contender for a lock that the next waiter here has already asked for costs more than the
 // lock.
-func TestAReleaseIsSilentWhileTheNextInLineGoesOn(t *testing.T) {
+func TestAReleaseIsSilentIfTheNextWaiterContinues(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", redlock.WithoutHandOver(), longWaits)
@@ -110,7 +110,7 @@ func TestSilenceLastsAnEighthOfTheTTLAtMost(t *testing.T) {
 }
 
 // If the successor does not take over, waiters of other Lockers must still be notified.
-func TestASilentReleaseIsAnnouncedWhenTheNextInLineLeaves(t *testing.T) {
+func TestASilentReleaseIsPublishedWhenTheNextWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
@@ -160,7 +160,7 @@ func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, af
 }
 
 // The bound on silence covers the whole cohort, also if one waiter leaves before it has had the name.
-func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) {
+func TestTheBudgetOfSilentReleasesDoesNotRestartWhenTheNextWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a := w.locker(t, "a", redlock.WithoutHandOver(), longWaits)
@@ -175,7 +175,7 @@ func TestTheBoundOnSilenceDoesNotBeginAnewWhenTheNextInLineLeaves(t *testing.T) 
 	})
 }
 
-func TestWhenTheNextInLineLeavesTooLateForAnotherToGoOnOthersGoFirst(t *testing.T) {
+func TestWhenTheNextWaiterLeavesAfterTheBudgetOtherProcessesGoFirst(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)
@@ -198,8 +198,8 @@ func TestWhenTheNextInLineLeavesTooLateForAnotherToGoOnOthersGoFirst(t *testing.
 	})
 }
 
-// Whoever waits for others to go first may leave meanwhile. They still go first.
-func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
+// A waiter may leave during the cooldown. Other processes still go first.
+func TestTheCooldownOutlastsAWaiterThatLeaves(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", longWaits), w.locker(t, "b", longWaits)
@@ -224,7 +224,7 @@ func TestTheCourtesyOutlastsWhoLeaves(t *testing.T) {
 }
 
 // The masters may refuse the successor because they are out of memory. That must not delay waiters of other Lockers.
-func TestASilentReleaseIsAnnouncedWhenTheNextInLineCannotGoOn(t *testing.T) {
+func TestASilentReleaseIsPublishedWhenTheNextWaiterCannotContinue(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutHandOver(), longWaits), w.locker(t, "b", longWaits)

@@ -225,7 +225,7 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 	}
 }
 
-func TestARefusedTryLockOfAnyKindKeepsNobodyOut(t *testing.T) {
+func TestADeniedTryLockOfAnyKindKeepsNoReaderOut(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
@@ -247,7 +247,7 @@ func TestARefusedTryLockOfAnyKindKeepsNobodyOut(t *testing.T) {
 
 // A frozen master executes a look late, when the waiter has given up or has the lock. What the look leaves is taken
 // back right after it.
-func TestAnIntentThatAFrozenMasterLeavesLateIsTakenBackAtOnce(t *testing.T) {
+func TestAnIntentThatAFrozenMasterSetsLateIsWithdrawnAtOnce(t *testing.T) {
 	t.Parallel()
 	for kind, call := range exclusive() {
 		for _, grant := range []bool{false, true} {

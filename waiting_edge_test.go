@@ -87,7 +87,7 @@ func TestARefusedTryRLockDisturbsNoQueue(t *testing.T) {
 
 // The keepalive schedule may be about to release a lost lock while its holder unlocks it. A TryLock that follows waits
 // for that release, and does not report that the name is held.
-func TestATryLockRightAfterTheUnlockOfALostLockIsNotToldThatItIsHeld(t *testing.T) {
+func TestATryLockRightAfterTheUnlockOfALostLockWaitsForTheRelease(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		releasing, goOn := make(chan struct{}), make(chan struct{})

@@ -78,7 +78,7 @@ func TestOnlyTheHeadOfALineTalksToTheMasters(t *testing.T) {
 	assert.Less(t, sets, 20, "three at first, then the first node once a second")
 }
 
-func TestNobodyInLineTalksToTheMastersWhileTheNameIsHeldHere(t *testing.T) {
+func TestNoWaiterAsksTheMastersWhileThisProcessHoldsTheName(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -232,8 +232,8 @@ func TestAForeignClientsReleaseIsFoundByTheBackoff(t *testing.T) {
 	})
 }
 
-// TestNobodyPollsWhileNothingHappens: what a waiting Lock costs the masters, whatever it waits for.
-func TestNobodyPollsWhileNothingHappens(t *testing.T) {
+// A waiting Lock costs the masters little, whatever it waits for.
+func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -320,7 +320,7 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
 		{"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") }, 2 * time.Second},
 	} {
-		cycles, first := int64(100), redlock.ScoutOf("x", tt.n)
+		cycles, first := int64(100), redlock.FirstNodeOf("x", tt.n)
 		faulty := map[string]int{"": -1}
 		if tt.fault != nil {
 			cycles, faulty = 40, map[string]int{": the first node": first, ": another": (first + 1) % tt.n}
@@ -438,7 +438,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 	}
 }
 
-// Every process asks the same master first, in whatever order it was given the masters.
+// Every process asks the same master first, although each was given the masters in another order.
 func TestTheFirstMasterDoesNotDependOnTheOrderOfTheURLs(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -607,7 +607,7 @@ func TestALockThatIsLostGivesTheTurnToTheNext(t *testing.T) {
 	})
 }
 
-func TestTryLockDoesNotOvertakeWhoWaits(t *testing.T) {
+func TestTryLockDoesNotOvertakeWaiters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -716,8 +716,8 @@ func TestTryLocksTakeTurnsUntilOneWins(t *testing.T) {
 	})
 }
 
-// TestATryLockThatIsCanceledInLineLeavesNothing: the turn goes on to whoever comes next.
-func TestATryLockThatIsCanceledInLineLeavesNothing(t *testing.T) {
+// The next waiter gets the turn.
+func TestATryLockThatIsCanceledInTheQueueLeavesNothing(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -738,7 +738,7 @@ func TestATryLockThatIsCanceledInLineLeavesNothing(t *testing.T) {
 }
 
 // A lone waiter gets the lock, whichever master is its first node.
-func TestAScoutThatIsOfNoUseHangsNobody(t *testing.T) {
+func TestAFirstNodeThatCannotGrantDelaysNoWaiter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string

@@ -82,14 +82,12 @@ func TestTwoOfFiveKilled(t *testing.T) {
 	requireEmpty(t, settled, masters[2:]...)
 }
 
-// A fault lasts for so long that whatever was asked of a silent master has met its deadline; and in that time it is
-// asked for so many locks.
 const (
-	outlast    = 3 * nodeTimeout
-	outlasting = 30
+	outlast    = 3 * nodeTimeout // how long a fault lasts: every request to a silent master meets its deadline
+	outlasting = 30              // how many locks are acquired in that time
 )
 
-// What a frozen master, or one behind a black hole, does not answer delays nobody, and what it was told is taken back
+// What a frozen master, or one behind a black hole, does not answer delays no call, and what it was sent is undone
 // when it answers again. All TTLs are longer than the test, so no key goes away by itself.
 //
 // All is at the published ports, through Docker's proxy. A client takes back what lies unacknowledged on a connection
@@ -152,7 +150,7 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 }
 
 // A frozen master carries out, when it wakes up, what was sent to it meanwhile. Two seconds later nothing of that may
-// be left: such a ghost would vote for a lock that nobody holds.
+// be left: such a ghost would vote for a lock that no client holds.
 func TestNoGhostsAfterAPause(t *testing.T) {
 	masters := masters(t)
 	frozen := masters[4]

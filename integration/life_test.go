@@ -158,7 +158,7 @@ func TestAReleaseWakesTheWaiter(t *testing.T) {
 }
 
 // The control of the test above: the waiter does not notice a silent release, so it was not polling there.
-func TestAnUnannouncedEndWakesNobody(t *testing.T) {
+func TestADeletedKeyWakesNoWaiter(t *testing.T) {
 	masters := masters(t)
 	holder := open(t, masters, redlock.WithTTL(long), redlock.WithoutRestartGuard())
 	lock(t, holder, "asleep", redlock.WithoutKeepalive())

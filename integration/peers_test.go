@@ -44,8 +44,8 @@ var peers = []struct {
 	{"bsm/redislock over one", 1, openRedislock},
 }
 
-// besidePeers runs a test beside each peer, over masters of its own.
-func besidePeers(t *testing.T, test func(t *testing.T, p peer, masters []*redisproc.Server)) {
+// withPeers runs a test with each peer, over masters of its own.
+func withPeers(t *testing.T, test func(t *testing.T, p peer, masters []*redisproc.Server)) {
 	for _, one := range peers {
 		t.Run(one.name, func(t *testing.T) {
 			masters := redisproc.ForTest(t, one.masters) // nothing is done to them, so processes serve as well as containers

@@ -40,7 +40,7 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 				r.ask(acquire("mine", "next")),
 				r.ask(extend("extended", "me")),
 				r.ask(release("another's", "me")),
-				r.ask(release("nobody's", "me")),
+				r.ask(release("free", "me")),
 			}
 			var got []node.Verdict
 			for _, tk := range tickets {

@@ -259,7 +259,7 @@ func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 	})
 }
 
-func TestAcquireAsksNobodyOnAnEndedContext(t *testing.T) {
+func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -376,10 +376,10 @@ func TestOneServerUnderTwoNamesIsNoMajority(t *testing.T) {
 				case index == 0:
 					fakes[0].vote(t, "acquire", failed())
 				case seen:
-					fakes[index].vote(t, "acquire", from("twin", denied()))
+					fakes[index].vote(t, "acquire", from("same", denied()))
 				default:
 					seen = true
-					fakes[index].vote(t, "acquire", from("twin", granted()))
+					fakes[index].vote(t, "acquire", from("same", granted()))
 				}
 			}
 			require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum, "order %v", order)

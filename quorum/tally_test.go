@@ -159,8 +159,8 @@ func TestTallyCountsAServerOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tally := quorum.NewTally(3, 2)
-			tally.Add(1, *from("twin", tt.first))
-			state := tally.Add(2, *from("twin", tt.second))
+			tally.Add(1, *from("same", tt.first))
+			state := tally.Add(2, *from("same", tt.second))
 			assert.NotEqual(t, "won", state, "a false majority")
 			g, d, s := tally.Counts()
 			assert.Equal(t, []int{tt.granted, tt.denied, tt.unanswered}, []int{g, d, s}, "granted, denied, unanswered")

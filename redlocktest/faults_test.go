@@ -167,7 +167,7 @@ func TestARefusalOfMoreThanOneLineFailsTheTest(t *testing.T) {
 	assert.Contains(t, why, "one line")
 }
 
-func TestSomebodyElseHoldsTheName(t *testing.T) {
+func TestAnotherClientHoldsTheName(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		const ttl = 500 * time.Millisecond
@@ -196,7 +196,7 @@ func TestSomebodyElseHoldsTheName(t *testing.T) {
 	})
 }
 
-func TestAReleaseWakesWhoWaits(t *testing.T) {
+func TestAReleaseWakesTheWaiters(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)
@@ -222,7 +222,7 @@ func TestAReleaseWakesWhoWaits(t *testing.T) {
 	})
 }
 
-func TestWhoeverHeldItBeforeLosesAHeldName(t *testing.T) {
+func TestHoldTakesTheNameFromItsHolder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 3)

@@ -14,6 +14,6 @@ package fencing
 
 import "errors"
 
-// ErrStale says that a later holder of the lock has been at the store. Whoever gets it no longer holds the lock, and
+// ErrStale says that a later holder of the lock has been at the store. The caller no longer holds the lock, and
 // must stop.
 var ErrStale = errors.New("a later holder of the lock has been here: this one is over")

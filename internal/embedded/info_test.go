@@ -59,7 +59,7 @@ func TestInfoIsWhatRedisWouldSay(t *testing.T) {
 	}
 }
 
-func TestInfoTellsAMasterOldEnoughToVote(t *testing.T) {
+func TestInfoReportsAMasterOldEnoughToVote(t *testing.T) {
 	t.Parallel()
 	got := info(t, connect(t, open(t)))
 	assert.Equal(t, "master", got["role"])

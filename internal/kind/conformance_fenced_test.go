@@ -16,7 +16,7 @@ const (
 	hint = 1000 // the smallest fencing token that is given
 	// most is a fencing token that a double can hold, but loses digits if it is printed as one.
 	most     = 1<<53 - 2
-	otherKey = "orders:43" // beside lockName, of a lock of both
+	otherKey = "orders:43" // the second name of a lock on both
 )
 
 // fencedSteps are the steps of a mutex with fencing on one name, and of a mutex on two names with and without fencing.
@@ -88,7 +88,7 @@ func fencedSteps() map[string]step {
 		vote:  probed("mutex", "another", -1),
 	}
 	for i, name := range oddNames() {
-		c.Names = []string{name, "beside " + name}
+		c.Names = []string{name, "other " + name}
 		all[fmt.Sprint("acquire of two: odd name ", i)] = step{
 			op: c.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint}, then: several{c.Names, true}.held(hint),
 		}

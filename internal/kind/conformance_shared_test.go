@@ -16,44 +16,44 @@ import (
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
 	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
-	for k, beside := range sharedKinds() {
+	for k, partner := range sharedKinds() {
 		add := func(name string, st step) { all[k+": "+name] = st }
 		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
-		mine, others, third := entryOf(k, holdToken), entryOf(k, beside), entryOf(k, beside+"'")
+		mine, others, third := entryOf(k, holdToken), entryOf(k, partner), entryOf(k, partner+"'")
 		if kind.Named(k).Nested() {
 			third = entryOf(k, tokenOf("host:1", "9"))
 		}
 		of := func(e entries) state { return state{entries: e} }
 		const short, long = 5 * time.Second, time.Hour
 
-		add("acquire: beside another", step{
+		add("acquire: with another", step{
 			given: of(entries{others: short}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
 		})
-		add("acquire: beside one that stays longer", step{
+		add("acquire: with one that lasts longer", step{
 			given: of(entries{others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
 		})
-		add("acquire: beside another, and one that ended", step{
+		add("acquire: with another, and one that ended", step{
 			given: of(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
 			then: of(entries{others: short, mine: lockTTL}).is,
 		})
 		add("acquire: its own, again", step{
 			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
 		})
-		add("extend: beside one that stays longer", step{
+		add("extend: with one that lasts longer", step{
 			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
 		})
 		add("extend: to less than it had", step{
 			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
 		})
-		add("extend: missing beside another", step{
+		add("extend: missing with another", step{
 			given: of(entries{others: short}).made(), op: c.Ops().Extend(0), vote: healed, then: of(entries{others: short, mine: lockTTL}).is,
 		})
-		add("extend: ended beside another", step{
+		add("extend: ended with another", step{
 			given: of(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
 			then: of(entries{others: short, mine: lockTTL}).is,
 		})
-		add("raise: ended beside another", step{given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
-		add("raise: missing beside another", step{given: of(entries{others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
+		add("raise: ended with another", step{given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
+		add("raise: missing with another", step{given: of(entries{others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
 		add("release: another stays", step{
 			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Release(true), vote: one, then: of(entries{others: long}).is,
 		})
@@ -63,11 +63,11 @@ func sharedSteps() map[string]step {
 		add("release: one stays that has ended", step{
 			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1, then: state{}.is,
 		})
-		add("release: missing beside another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
-		add("probe: beside another", step{given: of(entries{others: short}).made(), op: c.Probe(time.Second), vote: one})
+		add("release: missing with another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
+		add("probe: with another", step{given: of(entries{others: short}).made(), op: c.Probe(time.Second), vote: one})
 		add("inspect: two, and one that ended", step{
 			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: inspectOp(lockName),
-			vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, beside: long}}},
+			vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}}},
 		})
 		add("inspect: without a fence", step{
 			given: held(k, holdToken).made(), op: inspectOp(lockName), vote: seen(k, holdToken, short),
@@ -91,14 +91,14 @@ func sharedSteps() map[string]step {
 // addFences adds the steps in which readers, or the holds of an owner, share one fencing token.
 func addFences(all map[string]step) {
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
-	beside := func(k, there string) state {
+	partner := func(k, there string) state {
 		return state{entries: entries{entryOf(k, there): 5 * time.Second, entryOf(k, holdToken): lockTTL}}
 	}
 	acquire := func(k string) *node.Op { return entryClaim(k, holdToken, true).Ops().Acquire() }
 	inner := held("reentrant", innerToken)
-	all["reader: acquire: beside another, with fencing"] = step{
+	all["reader: acquire: with another, with fencing"] = step{
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
-		then: beside("reader", otherToken).with("last", "1007").is,
+		then: partner("reader", otherToken).with("last", "1007").is,
 	}
 	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
 	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
@@ -108,15 +108,15 @@ func addFences(all map[string]step) {
 	all["reentrant: acquire: the owner has a fencing token"] = step{
 		given: inner.with("last", "1007", "owned", "1005").made(), op: acquire("reentrant"),
 		vote: node.Vote{Verdict: node.Granted, Number: 1005, Owned: true},
-		then: beside("reentrant", innerToken).with("last", "1007", "owned", "1005").is,
+		then: partner("reentrant", innerToken).with("last", "1007", "owned", "1005").is,
 	}
 	all["reentrant: acquire: the owner has none yet"] = step{
 		given: inner.with("last", "1007").made(), op: acquire("reentrant"), vote: grant(1008),
-		then: beside("reentrant", innerToken).with("last", "1008", "owned", "1008").is,
+		then: partner("reentrant", innerToken).with("last", "1008", "owned", "1008").is,
 	}
 	all["reentrant: acquire: the owner has a fencing token, and does not ask"] = step{
 		given: inner.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Acquire(),
-		vote: grant(1), then: beside("reentrant", innerToken).untouched("last", "1007", "owned", "1007").is,
+		vote: grant(1), then: partner("reentrant", innerToken).untouched("last", "1007", "owned", "1007").is,
 	}
 	all["reentrant: extend: what an earlier owner had"] = step{
 		given: state{}.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Extend(0),
@@ -193,7 +193,7 @@ func intentSteps() map[string]step {
 		"probe: a reader, while writers wait": {
 			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
 		},
-		"probe: a reader beside one, while a writer waits": {
+		"probe: a reader with one, while a writer waits": {
 			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
 		},
 		"probe: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one},
@@ -202,7 +202,7 @@ func intentSteps() map[string]step {
 		},
 
 		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short)},
-		"acquire: a reader beside one, while a writer waits": {
+		"acquire: a reader with one, while a writer waits": {
 			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short),
 		},
 		"acquire: a reader, when the writer's intent has ended": {
@@ -245,7 +245,7 @@ func intentSteps() map[string]step {
 		}},
 		"withdraw: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Withdraw(), vote: one, then: waits(entries{others: short}).is},
 		"withdraw: twice":         {given: waits(entries{others: short}).made(), op: writer.Withdraw(), vote: denied},
-		"withdraw: nobody waits":  {op: writer.Withdraw(), vote: denied},
+		"withdraw: no waiter":     {op: writer.Withdraw(), vote: denied},
 		"withdraw: silently":      {given: waits(entries{mine: short}).made(), op: writer.WithdrawSilently(), vote: one, then: state{}.is},
 		"withdraw: its own has ended": {
 			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Withdraw(), vote: denied, then: waits(entries{others: short}).is,
@@ -291,7 +291,7 @@ func exclusiveSteps() map[string]step {
 		steps["probe: "+k+" waits for a reader that has ended"] = step{
 			given: state{entries: entries{entryOf("reader", otherToken): -time.Second}}.made(), op: c.Probe(long), vote: one,
 		}
-		steps["probe: "+k+" waits for nobody"] = step{op: c.Probe(long), vote: one}
+		steps["probe: "+k+" waits for no lock"] = step{op: c.Probe(long), vote: one}
 		steps["probe: "+k+" waits for a mutex"] = step{
 			given: [][]any{{"set", lockName, "another", "px", 5000}}, op: c.Probe(long), vote: probed("mutex", "another", short),
 		}
@@ -346,11 +346,11 @@ func exclusiveSteps() map[string]step {
 func takeSharedLife(t *testing.T, s *server) {
 	const ttl, brief = 1500 * time.Millisecond, 300 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
-	for k, beside := range sharedKinds() {
+	for k, partner := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {
 			return claim{Kind: k, Names: []string{lockName}, Token: token, TTL: ttl}
 		}
-		a, b, writer := claim(k, holdToken, ttl), claim(k, beside, brief), claim("writer", tokenOf("host:3", "9"), ttl)
+		a, b, writer := claim(k, holdToken, ttl), claim(k, partner, brief), claim("writer", tokenOf("host:3", "9"), ttl)
 		mutex := mutexOps(lockName, lockToken, ttl)
 		began := time.Now()
 		require.True(t, granted(a.Ops().Acquire()))
@@ -365,7 +365,7 @@ func takeSharedLife(t *testing.T, s *server) {
 		require.True(t, granted(b.Ops().Acquire()))
 		require.True(t, granted(a.Ops().Release(true)))
 		time.Sleep(brief + 50*time.Millisecond)
-		require.True(t, granted(mutex.Acquire()), "nobody holds it, and a plain SET NX sees it so")
+		require.True(t, granted(mutex.Acquire()), "no holder, also to a plain SET NX")
 		assert.False(t, granted(b.Ops().Extend(0)))
 		require.True(t, granted(mutex.Release(true)))
 		require.True(t, granted(b.Ops().Acquire()))

@@ -67,7 +67,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 			},
 			"unlock": func(t *rapid.T) {
 				if len(handles) == 0 {
-					t.Skip("nobody holds it")
+					t.Skip("no holder")
 				}
 				i := rapid.IntRange(0, len(handles)-1).Draw(t, "hold")
 				c := handles[i]
@@ -96,7 +96,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 				}
 				k, fence, ttls, _ := stateIn(s.ask(inspectOp(first)))
 				if got := (wantState{k, fence, ttls}); fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Fatalf("the master has %v, and was told of %v", got, want)
+					t.Fatalf("the master has %v, and reported %v", got, want)
 				}
 				n, holds := int(s.ask(counted(countedDepth)).Number), len(want.holds)
 				tooMany, tooFew = tooMany+max(0, n-holds), tooFew+max(0, holds-n)
@@ -111,7 +111,7 @@ func TestHoldsDoNotDriftAsCountsDo(t *testing.T) {
 	})
 	t.Log(tooMany, "too many,", tooFew, "too few,", shut, "times shut,", open, "times open")
 	for what, times := range map[string]int{
-		"too many": tooMany, "too few": tooFew, "nobody holds it, and it is not free": shut, "it is held, and strangers may": open,
+		"too many": tooMany, "too few": tooFew, "no holder, and not free": shut, "it is held, and strangers may": open,
 	} {
 		require.Positive(t, times, "a counter does not drift: %s", what)
 	}

@@ -27,7 +27,7 @@ func TestSlotAgreesWithClusters(t *testing.T) {
 
 func TestSiblingKeys(t *testing.T) {
 	t.Parallel()
-	for name, beside := range map[string]string{
+	for name, sibling := range map[string]string{
 		"orders:42":   "redlock:fence:{orders:42}",
 		"a{b}c":       "redlock:fence::a{b}c",
 		"{b}":         "redlock:fence::{b}",
@@ -39,8 +39,8 @@ func TestSiblingKeys(t *testing.T) {
 		"::a{b}":      "redlock:fence::::a{b}",
 		"fence::a{b}": "redlock:fence::fence::a{b}",
 	} {
-		assert.Equal(t, beside, kind.FenceKey(name), "%q", name)
-		assert.Equal(t, strings.Replace(beside, "fence", "intents", 1), kind.IntentKey(name), "%q", name)
+		assert.Equal(t, sibling, kind.FenceKey(name), "%q", name)
+		assert.Equal(t, strings.Replace(sibling, "fence", "intents", 1), kind.IntentKey(name), "%q", name)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestEveryNameHasItsOwnKeys(t *testing.T) {
 		for _, name := range slices.Compact(some) {
 			for _, key := range []string{kind.FenceKey(name), kind.IntentKey(name)} {
 				if other, taken := keys[key]; taken {
-					t.Fatalf("%q is beside %q and beside %q", key, other, name)
+					t.Fatalf("%q is a sibling key of %q and of %q", key, other, name)
 				}
 				keys[key] = name
 			}
@@ -83,7 +83,7 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 		if !strings.Contains(name, "}") || tagged.MatchString(name) {
 			even++
 			if !together {
-				t.Fatalf("%q is in slot %d, and what is beside it is not", name, slot)
+				t.Fatalf("%q is in slot %d, and its sibling key is not", name, slot)
 			}
 		} else {
 			odd++

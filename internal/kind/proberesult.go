@@ -18,7 +18,7 @@ type ProbeResult struct {
 	blockers map[lock]int // on how many masters each lock blocks
 }
 
-// lock tells one lock from another. All readers are one lock, and so are the holds of one owner.
+// lock identifies a lock. All readers are one lock, and so are the holds of one owner.
 type lock struct{ kind, token, owner string }
 
 func (b Blocker) lock() lock {

@@ -83,7 +83,7 @@ func (m *Master) Uptime(ctx context.Context) (time.Duration, error) {
 			return time.Duration(seconds) * time.Second, m.fault("read the uptime of", err)
 		}
 	}
-	return 0, fmt.Errorf("master %s does not tell its uptime", m)
+	return 0, fmt.Errorf("master %s does not report its uptime", m)
 }
 
 // Keys returns the number of keys on the server.

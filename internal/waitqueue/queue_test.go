@@ -469,7 +469,7 @@ func TestOwnersOfAReentrantLock(t *testing.T) {
 	require.ErrorIs(t, you.Reason(), errHeld)
 	later := p.join(reentrant("x", "me"))
 	p.Nudge(waitqueue.KeyOf([]string{"x"}), "me")
-	p.Nudge(waitqueue.KeyOf([]string{"x"}), "nobody")
+	p.Nudge(waitqueue.KeyOf([]string{"x"}), "unknown")
 	p.Nudge(waitqueue.KeyOf([]string{"z"}), "me")
 	<-later.Nudges()
 	p.waits(later)

@@ -14,7 +14,7 @@ import (
 
 // Conditions describe the other activity on the machine.
 type Conditions struct {
-	Load   float64 `json:"load_average"` // processes that wanted a CPU in the last minute; 0 where the system does not tell
+	Load   float64 `json:"load_average"` // processes that wanted a CPU in the last minute; 0 where the system does not report it
 	Steal  float64 `json:"steal"`        // share of CPU time that the hypervisor gave to others meanwhile
 	Wobble float64 `json:"wobble"`       // how much longer the slow tenth of equal pieces of work takes than the fast tenth
 }
@@ -131,7 +131,7 @@ func (t cpuTimes) stealSince(before cpuTimes) float64 {
 	return (t.steal - before.steal) / (t.all - before.all)
 }
 
-// loadAverage is how many processes wanted a CPU in the last minute, as Linux tells it.
+// loadAverage is how many processes wanted a CPU in the last minute, as Linux reports it.
 func loadAverage() float64 {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -115,7 +115,7 @@ func (m *Set) ScriptCalls(ctx context.Context) (n int64, err error) {
 	return callsIn(info), nil
 }
 
-// callsIn adds up the calls of EVALSHA and EVAL in what INFO commandstats tells.
+// callsIn adds up the calls of EVALSHA and EVAL in INFO commandstats.
 func callsIn(info string) (n int64) {
 	for line := range strings.Lines(info) {
 		rest, found := strings.CutPrefix(line, "cmdstat_evalsha:calls=")

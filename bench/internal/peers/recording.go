@@ -25,7 +25,7 @@ type recording struct {
 
 const (
 	recordedName = "bench:floor:000000"
-	recordedTail = 6 // digits that tell names and tokens of one length apart
+	recordedTail = 6 // digits that distinguish names and tokens of one length
 )
 
 // record has redlock lock and unlock a name through a proxy that listens. The third pair counts: the first ones also

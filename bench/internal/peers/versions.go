@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 )
 
-// Label returns the name of a contestant as a reader sees it. It tells redlock from bsm/redislock at a glance. Flags
+// Label returns the name of a contestant as a reader sees it. It distinguishes redlock from bsm/redislock. Flags
 // and saved runs keep the short name.
 func Label(name string) string {
 	if name == Redislock {

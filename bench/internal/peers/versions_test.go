@@ -28,7 +28,7 @@ func TestEveryLibraryIsAModuleOfTheBenchmark(t *testing.T) {
 	}
 }
 
-func TestLabelsAreToldApartAndPickTheirContestants(t *testing.T) {
+func TestLabelsAreDistinctAndPickTheirContestants(t *testing.T) {
 	t.Parallel()
 	labels := map[string]bool{}
 	for _, c := range All() {

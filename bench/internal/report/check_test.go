@@ -105,7 +105,7 @@ func TestCheckFallsShortOnWhatWasNotMeasured(t *testing.T) {
 			assert.Equal(t, notMeasured, v.Got, v.What)
 			assert.False(t, v.OK)
 		}
-		assert.Equal(t, len(all), CountShort(all), "nobody looked")
+		assert.Equal(t, len(all), CountShort(all), "none checked")
 	}
 
 	r := onTarget()

@@ -15,7 +15,7 @@ func withRounds(name string, micros ...float64) *Report {
 	return &Report{Latency: rows(map[string]map[int][]float64{name: {64: micros}})}
 }
 
-func TestCompareTellsTheSlowerFromTheNoise(t *testing.T) {
+func TestCompareSeparatesTheSlowerFromTheNoise(t *testing.T) {
 	t.Parallel()
 	old := []float64{100, 104, 96, 102, 98}
 	for name, c := range map[string]struct {

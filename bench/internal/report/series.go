@@ -15,7 +15,7 @@ type series struct {
 	ours           bool
 }
 
-// allSeries are the figures that two runs are compared by. Throughput ratios to redsync stand beside the times: they
+// allSeries are the figures that two runs are compared by. Throughput ratios to redsync stand next to the times: they
 // survive a change of machine.
 func (r *Report) allSeries() (all []series) {
 	pairs := func(part string, rows []*Row, base string) {

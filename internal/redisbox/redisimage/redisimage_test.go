@@ -87,7 +87,7 @@ func TestAnImageHoldsProgramsAndTheirLibraries(t *testing.T) {
 	assert.Contains(t, string(out), "Redis server v=")
 }
 
-func TestAMachineWithoutRedisIsToldWhatToInstall(t *testing.T) {
+func TestWithoutRedisTheErrorSaysWhatToInstall(t *testing.T) {
 	redisbox.Need(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux is an image made of the machine's own server")

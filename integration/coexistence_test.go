@@ -41,11 +41,11 @@ func free(t *testing.T, masters []*redisproc.Server, name string) {
 }
 
 func TestPeersAndWeExcludeEachOther(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
 		ctx := within(t, patience)
 		for i, k := range kinds() {
-			name := fmt.Sprintf("beside:%d", i)
+			name := fmt.Sprintf("name:%d", i)
 
 			l, err := k.try(ctx, ours, name)
 			require.NoError(t, err, k.name)
@@ -63,7 +63,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 			var held *redlock.HeldError
 			require.ErrorAs(t, err, &held, "our %s under the peer's lock", k.name)
 			assert.Equal(t, name, held.Name)
-			if !k.plain() { // SET NX PX does not tell
+			if !k.plain() { // SET NX PX does not report it
 				assert.Equal(t, "mutex", held.Kind)
 				assert.Greater(t, held.Retry, long/2)
 			}
@@ -83,7 +83,7 @@ func TestPeersAndWeExcludeEachOther(t *testing.T) {
 
 // A peer lets its lock expire, and continues as if it held it, while it is ours.
 func TestAPeerThatIsLateDoesNotHarmOurLock(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
 		_, taken := p.tryLock(t, "late", ttl/4)
 		require.True(t, taken)
@@ -102,7 +102,7 @@ func TestAPeerThatIsLateDoesNotHarmOurLock(t *testing.T) {
 // Our lock is lost, and we find out while it is a peer's: neither the keepalive, nor the release after the loss, nor
 // Unlock does anything to it.
 func TestOurLateLockDoesNotHarmAPeers(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
 		l := lock(t, ours, "late")
 		var value string
@@ -141,7 +141,7 @@ func TestOurLateLockDoesNotHarmAPeers(t *testing.T) {
 }
 
 func TestAttachTakesOverAPeersLock(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		ours := lockerOver(t, masters)
 		value, taken := p.tryLock(t, "handed over", ttl)
 		require.True(t, taken)
@@ -184,7 +184,7 @@ func contend(t *testing.T, p peer, masters []*redisproc.Server, shared *number, 
 }
 
 func TestPeersAndWeContend(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		const rounds = 30
 		warm(t, p)
 		shared := newNumber(t)
@@ -199,7 +199,7 @@ func TestPeersAndWeContend(t *testing.T) {
 
 // The control of the test above: where they do not lock the same name, it sees them together.
 func TestPeersAndWeContendUnderDifferentNames(t *testing.T) {
-	besidePeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
+	withPeers(t, func(t *testing.T, p peer, masters []*redisproc.Server) {
 		warm(t, p)
 		_, err := contend(t, p, masters, newNumber(t), 100, "number", "another")
 		require.ErrorIs(t, err, errOverlap)
@@ -268,14 +268,14 @@ func TestRedisPyWithoutATimeoutHoldsForEver(t *testing.T) {
 	masters := redisproc.ForTest(t, 1)
 	p := openRedisPy(t, masters)
 	ours := lockerOver(t, masters)
-	_, taken := p.tryLock(t, "for ever", 0)
+	_, taken := p.tryLock(t, "without a TTL", 0)
 	require.True(t, taken)
-	_, err := ours.Lock(within(t, ttl/2), "for ever")
+	_, err := ours.Lock(within(t, ttl/2), "without a TTL")
 	require.ErrorIs(t, err, redlock.ErrHeld)
-	seen, err := ours.Inspect(t.Context(), "for ever")
+	seen, err := ours.Inspect(t.Context(), "without a TTL")
 	require.NoError(t, err)
 	require.Len(t, seen.Holders, 1)
 	assert.Negative(t, seen.Holders[0].Left)
-	require.True(t, p.unlock(t, "for ever"))
-	unlock(t, lock(t, ours, "for ever"))
+	require.True(t, p.unlock(t, "without a TTL"))
+	unlock(t, lock(t, ours, "without a TTL"))
 }
