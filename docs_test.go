@@ -52,11 +52,11 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	assert.NotZero(t, links)
 }
 
-// docs/internals.md says where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a
-// script has it. So it is with what is bounded: `name`, `name` (`file`).
+// The internals and the measured facts say where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a
+// script has it. For constants the form is: `name`, `name` (`file`).
 func TestInternalsNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
-	text := read(t, "docs/internals.md")
+	text := read(t, "docs/internals.md") + read(t, "docs/history/measured.md")
 	declares := func(file, names string) {
 		if _, err := os.Stat(file); err != nil {
 			file = filepath.Join("node", file)
@@ -126,8 +126,7 @@ func headings(text string) (anchors []string) {
 var shown = map[string][]string{
 	"README.md": {"example_test.go", "example_context_test.go"},
 	"docs/fencing.md": {
-		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/sql.go", "examples/fencing/sql.go",
-		"examples/fencing/save.lua", "examples/fencing/http.go",
+		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
 	},
 	"docs/migration.md": {"fleet_test.go"},
 	"docs/locks.md": slices.Concat(

@@ -35,7 +35,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
 }
 
-// clientOptions returns a copy of base with the settings of every connection. docs/internals.md has the measurements
+// clientOptions returns a copy of base with the settings of every connection. docs/history/measured.md has the measurements
 // behind them.
 func clientOptions(base *redis.Options) *redis.Options {
 	o := *base
