@@ -65,6 +65,20 @@ func (e *IdentityError) Error() string {
 // Unwrap returns Err.
 func (e *IdentityError) Unwrap() error { return e.Err }
 
+// RightError reports that a master was not asked for a lock because it refuses the script that would release the lock.
+type RightError struct {
+	// Err is the master's error reply to the script.
+	Err error
+}
+
+func (e *RightError) Error() string {
+	return fmt.Sprintf("not asked, since it refuses the scripts that release a lock: %v: "+
+		"allow EVALSHA, EVAL and the commands of the scripts to this user", e.Err)
+}
+
+// Unwrap returns Err.
+func (e *RightError) Unwrap() error { return e.Err }
+
 // Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
 // a certificate that does not verify, a server that is not Redis, fencing tokens that are used up, or keys that a Redis
 // Cluster keeps in different slots. Every other error may go away by itself.

@@ -35,8 +35,8 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
 }
 
-// clientOptions returns a copy of base with the settings of every connection. docs/history/measured.md has the measurements
-// behind them.
+// clientOptions returns a copy of base with the settings of every connection. docs/history/measured.md has the
+// measurements behind them.
 func clientOptions(base *redis.Options) *redis.Options {
 	o := *base
 	o.MaxRetries = -1   // a repeated SET NX would find its own key
@@ -57,8 +57,6 @@ const (
 	connectTimeout = time.Second
 	// connectTimeoutMax is the longest such bound while no attempt has succeeded yet.
 	connectTimeoutMax = 8 * time.Second
-	// maxSilence is how long a connection may stay without a reply that is due before it is closed.
-	maxSilence = 30 * time.Second
 )
 
 // dialer opens the sessions of one node.
@@ -247,9 +245,6 @@ func (p optionalDeadlines) SetWriteDeadline(t time.Time) error {
 	_ = p.Conn.SetWriteDeadline(t)
 	return nil
 }
-
-// refusesInfo reports whether err is a reply that refuses INFO, rather than every command for the moment.
-func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }
 
 // subscribe makes a client for subscriptions, whose connection cannot carry other commands. The connection is closed
 // when ctx ends or closeClient is called, even while the client waits for it.

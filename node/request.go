@@ -38,9 +38,9 @@ type Delivery struct {
 	// KeyTTL is how long a key that the request removes can live after the master last answered. A durable request that
 	// gets an error reply is given up after that time, and one that was confirmed is repeated for no longer.
 	KeyTTL time.Duration
-	// FirstAsked is when the first of the operations was asked that a durable request undoes. If a connection ended
-	// with requests unanswered and those operations may be among them, the request is repeated after it was confirmed.
-	// The zero time means that it is unknown.
+	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
+	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
+	// the request after it was confirmed.
 	FirstAsked time.Time
 	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
 	// request up, whatever the master does.

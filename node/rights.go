@@ -1,7 +1,6 @@
 package node
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,20 +9,6 @@ import (
 
 // rightsInterval is how often a master that refuses scripts is probed for the missing right, while locks are asked for.
 const rightsInterval = time.Second
-
-// RightError reports that a master was not asked for a lock because it refuses the script that would release the lock.
-type RightError struct {
-	// Err is the master's error reply to the script.
-	Err error
-}
-
-func (e *RightError) Error() string {
-	return fmt.Sprintf("not asked, since it refuses the scripts that release a lock: %v: "+
-		"allow EVALSHA, EVAL and the commands of the scripts to this user", e.Err)
-}
-
-// Unwrap returns Err.
-func (e *RightError) Unwrap() error { return e.Err }
 
 // rights are the rights that the user lacks on the master, by the script that the master refuses. The key nil stands
 // for all scripts. While the master refuses a script, the node sends it no operation that this script undoes: it must

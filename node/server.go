@@ -154,3 +154,6 @@ func readStatus(reply any) Vote {
 		Loading: fields["loading"] == "1",
 	}}
 }
+
+// refusesInfo reports whether err is a reply that refuses INFO, rather than every command for the moment.
+func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }

@@ -37,6 +37,8 @@ const (
 	// idleAfter is how long after its last use a connection is checked before the next use. Checking the socket each
 	// time would cost a lone caller a fifth of its CPU time.
 	idleAfter = time.Second
+	// maxSilence is how long a connection may stay without a reply that is due before it is closed.
+	maxSilence = 30 * time.Second
 	// deadlineSlack is by how much a deadline may be shorter than maxSilence. Setting a deadline costs more than
 	// reading the clock, so it is not set for each use.
 	deadlineSlack = time.Second

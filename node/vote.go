@@ -8,7 +8,7 @@ import (
 // Verdict is the kind of a vote.
 type Verdict uint8
 
-// The four verdicts. The zero value is the one from which nothing follows.
+// The four verdicts. The zero value is Unknown, so a vote that was never set proves nothing.
 const (
 	// Unknown means that the operation may have been executed, or may yet be.
 	Unknown Verdict = iota
