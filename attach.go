@@ -21,7 +21,7 @@ import (
 // [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
 // the fencing token along with the lock's token.
 //
-// The two Locks share one token, so what ends one on the masters also ends the other. The previous holder must use
+// The two Locks share one token, so a release of one on the masters also ends the other. The previous holder must use
 // [WithoutKeepalive] or stop extending the lock. It must not call Unlock or close its Locker, and it must have exited
 // before its own Until.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {

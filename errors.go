@@ -14,7 +14,8 @@ import (
 
 // The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names
 // the operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and
-// how. Of many or long names the text shows a part; [Lock.Name] and [HeldError] have the whole.
+// how. The text shows only some of many names, and only the beginning of a long one; [Lock.Name] and [HeldError] have
+// all.
 var (
 	// ErrHeld: another holder has the lock. [HeldError] has the details.
 	ErrHeld = errors.New("redlock: the lock is held by another")
@@ -129,7 +130,7 @@ func (releasedError) Unwrap() error { return ErrReleased }
 type NodeError = quorum.NodeError
 
 // NodeErrors returns the [NodeError] of each master that failed, in the order of the masters, or nil if err contains
-// none. Every [ErrNoQuorum] contains one for each master that had failed when a majority was out of reach. If err joins
+// none. Every [ErrNoQuorum] contains one for each master that had failed when the operation ended. If err joins
 // the errors of several operations, NodeErrors returns those of one operation after the other. It looks through
 // everything that err wraps, for example by [fmt.Errorf] or [errors.Join]. It returns an error that err contains twice
 // only once, but two failures of one master are two errors.

@@ -13,8 +13,8 @@ import (
 type Holding struct {
 	// Name is the lock's name.
 	Name string `json:"name"`
-	// Kind is "mutex", "reader", "writer" or "reentrant", or the type of a key that is no lock of this package. It is ""
-	// if no holder has a majority.
+	// Kind is "mutex", "reader", "writer" or "reentrant", or the type of a key that is no lock of this package. It is
+	// "" if no holder has a majority.
 	Kind string `json:"kind,omitempty"`
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int `json:"depth"`
@@ -29,12 +29,13 @@ type Holding struct {
 
 // Holder is one holder of a lock.
 type Holder struct {
-	// Token is the value that the masters store: owner:random for a lock of this package, any value for another client's.
+	// Token is the value that the masters store: owner:random for a lock of this package, any value for another
+	// client's.
 	Token string `json:"token"`
 	// Votes is how many masters store the token.
 	Votes int `json:"votes"`
-	// Left is for how long a majority will store the token unless it is extended. It is negative if the keys have no TTL,
-	// as another client may set them.
+	// Left is how long a majority will keep the token unless it is extended. It is negative if the keys have no TTL:
+	// another client may set such keys.
 	Left time.Duration `json:"left_ns"`
 }
 
@@ -44,8 +45,8 @@ type NodeHolding struct {
 	Node string `json:"node"`
 	// Kind is the kind of lock that holds the name on this master; "" if the name is free there, or if Err is set.
 	Kind string `json:"kind,omitempty"`
-	// Token is the holder's token on this master; with several holders, that of the one with the longest TTL. It is "" if
-	// the name is free there, or if Err is set.
+	// Token is the holder's token on this master; with several holders, that of the one with the longest TTL. It is ""
+	// if the name is free there, or if Err is set.
 	Token string `json:"token,omitempty"`
 	// Left is the TTL of Token; negative if the key has none.
 	Left time.Duration `json:"left_ns,omitempty"`

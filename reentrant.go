@@ -18,8 +18,8 @@ type Reentrant struct {
 // owners.
 //
 // Every Lock is a separate hold, with its own TTL and keepalive, and needs its own Unlock. The name is free when the
-// last hold has ended. So an owner whose holds overlap without a gap keeps other owners out for as long. Lock returns
-// an error if the owner is empty or has more than 1,024 bytes.
+// last hold has ended. So an owner whose holds always overlap keeps other owners out indefinitely. Lock returns an
+// error if the owner is empty or has more than 1,024 bytes.
 func (l *Locker) Reentrant(name, owner string) *Reentrant { return &Reentrant{l, name, owner} }
 
 // Lock acquires a hold, as [Locker.Lock] does. It waits for every other holder of the name, but not for holds of the

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// An Alarm calls one function at the earliest of the requested times. It exists for the hot path: a request for a time
-// later than the pending one costs a comparison and no timer. A queue whose deadlines grow sets its timer once per
-// period and not once per entry. The function must find out what is due, and request the next time.
+// An Alarm calls one function at the earliest of the requested times. The function must find out what is due, and
+// request the next time. A request for a later time than the pending one sets no timer. So a queue to which entries are
+// added in the order of their deadlines sets a timer only after each call, not for each entry.
 type Alarm struct {
 	clock Clock
 	ring  func()

@@ -22,8 +22,9 @@ func (d Drift) Of(ttl time.Duration) time.Duration {
 	return time.Duration(float64(ttl)*d.Factor) + d.Least
 }
 
-// Validity returns for how long a lock is valid whose keys were set with ttl, when elapsed has passed since the first
-// byte of the request was sent. If the result is zero or less, the lock is not held, however many masters granted it.
+// Validity returns how long a lock is still valid. ttl is the TTL of its keys, and elapsed is the time since before the
+// first byte of the request was sent. If the result is zero or less, the lock is not held, however many masters granted
+// it.
 //
 // The source is the Redlock page, step 4: "the lock validity time is considered to be the initial validity time minus
 // the time elapsed". It leaves the drift to the implementation; here it is always taken off.

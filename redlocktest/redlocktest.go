@@ -75,7 +75,7 @@ func URLs(masters []*Master) []string {
 // URL returns the master's redis:// URL. It stays the same across Stop and Start.
 func (m *Master) URL() string { return m.in.URL() }
 
-// Stop crashes the master, also if it is frozen: its connections close, its port refuses connections, and its data is
+// Stop crashes the master, even if it is frozen: its connections close, its port refuses connections, and its data is
 // lost.
 func (m *Master) Stop() { m.in.Stop() }
 
@@ -114,10 +114,10 @@ func (m *Master) Refuse(text string) {
 	m.in.Refuse(text)
 }
 
-// Hold makes another client hold name on this master for ttl, or without an end if ttl is not positive. It replaces the
-// present holder: a lock of the test itself loses this master. The other client holds the lock once Hold was called on
-// a majority of the masters. The key is that of [redlock.Locker.Lock]. On a frozen master Hold takes effect at the
-// thaw; on a stopped one it does nothing.
+// Hold makes another client hold name on this master for ttl, or forever if ttl is not positive. The other client
+// replaces any holder on this master, even a lock of the test. It has the lock once Hold was called on a majority of
+// the masters. It holds the name with a mutex, as from [redlock.Locker.Lock]. On a frozen master Hold takes effect at
+// the thaw; on a stopped one it does nothing.
 func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, somebody, ttl) }
 
 // Release frees name on this master from any holder, and publishes the release. Waiters are woken once Release was

@@ -29,9 +29,11 @@ func (k *Kind) LeftIntent(v node.Vote) bool {
 	return k.Intents == IntentAlways || b.Intent
 }
 
-// readClaim returns a reader of what acquire and probe return for so many names: a number for a grant; {1, number} for
-// a grant with the fencing token that the owner has already; {0, kind, TTL in milliseconds, which name, token, intent}
-// for a denial, of which the last three may be missing.
+// readClaim returns a function that reads the reply of acquire or probe for a claim of that many names:
+//
+//   - a number: granted;
+//   - {1, number}: granted, with the fencing token of the owner's other holds;
+//   - {0, kind, TTL in milliseconds, which name, token, intent}: denied. The last three may be missing.
 func readClaim(names int) func(reply any) node.Vote {
 	if names == 1 {
 		return readClaimOfOne

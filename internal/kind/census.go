@@ -76,8 +76,8 @@ func (c *Census) Fence(need int) int64 {
 	return 0
 }
 
-// NestedOwner returns the owner whose holds of a nested lock are on at least need masters, each perhaps on other ones.
-// It reports false if there is none.
+// NestedOwner returns the owner that at least need masters report as the holder of a nested lock, even if they report
+// different holds of it. ok is false if there is none.
 func (c *Census) NestedOwner(need int) (owner string, ok bool) {
 	masters := make(map[string]int)
 	for _, s := range c.states {
@@ -112,7 +112,7 @@ type MutexCensus struct {
 	TTLs   []time.Duration // of the token's keys; never negative
 	Others []time.Duration // by master that another holder has: its longest TTL
 	Kind   string          // of another holder's lock
-	Maybe  []bool          // by master: it holds the token, or its answer does not count
+	Maybe  []bool          // by master: it may hold the token, because it reports it or its answer does not count
 }
 
 // Mutex returns what the masters report about a token of a mutex. A key without a TTL counts as one with noTTL.
@@ -137,11 +137,10 @@ func (c *Census) Mutex(token string, noTTL time.Duration) (m MutexCensus) {
 	return m
 }
 
-// Left returns how long at least need masters hold the token. It reports false if fewer hold it.
+// Left returns how long at least need masters will hold the token. ok is false if fewer hold it.
 func (m MutexCensus) Left(need int) (ttl time.Duration, ok bool) { return leftOf(m.TTLs, need) }
 
-// OthersLeft returns how long other holders keep at least need masters; negative: their keys have no TTL. It reports
-// false if they have fewer.
+// OthersLeft returns how long at least need masters will hold other tokens; negative: forever. ok is false if fewer do.
 func (m MutexCensus) OthersLeft(need int) (ttl time.Duration, ok bool) { return leftOf(m.Others, need) }
 
 func leftOf(ttls []time.Duration, need int) (ttl time.Duration, ok bool) {

@@ -21,7 +21,8 @@ func (p plainKey) Acquire() *node.Op {
 	if len(names) == 1 {
 		script = p.Scripts.mutex.fenced
 	}
-	return script.Op("acquire", readClaim(len(names)), p.keys(), p.Token, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
+	return script.Op("acquire", readClaim(len(names)), p.keys(),
+		p.Token, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 

@@ -2,16 +2,15 @@ package waitqueue
 
 import "time"
 
-// A process that holds a mutex may pass it among its own callers for some time before other processes can have it: a
-// cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways:
+// A process that holds a mutex may pass it among its own callers for some time before other processes can have it. This
+// is a cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways to pass the lock:
 //
-//   - It reuses the lease. The masters are not asked. To them it is one lock with one token; to the holders it is a
-//     release and an acquisition.
-//   - It releases the lock and asks for it again in one go. The release is silent: its message would wake every
-//     contender on every master, and this process would be faster than all of them.
+//   - With its lease. The masters are not asked: to them it remains one lock with one token.
+//   - With a silent release, followed at once by the next acquire. A release message would wake every contender, and
+//     this process would still be faster than all of them.
 //
-// A budget bounds how long a process passes a lock among its own callers, in either way. Then a cooldown follows, in
-// which the process does not ask for the lock, if other processes wait for it.
+// A budget bounds how long a process passes a lock among its own callers, in either way. If other processes wait for
+// the lock, a cooldown follows, in which this process does not ask for it.
 const (
 	minLeaseBudget  = 50 * time.Millisecond
 	minSilentBudget = 20 * time.Millisecond
@@ -70,16 +69,16 @@ func (c cohort) mayKeep(lock, waiter Policy, now time.Time, least time.Duration)
 	return lock.Cohort && waiter.Cohort && c.passes < maxPasses && now.Sub(c.since) < c.budget(lock.TTL, least)
 }
 
-// mayReuseLease reports whether a lock of the policy may be passed to a waiter with its lease, of which most must be
-// left.
+// mayReuseLease reports whether a lock may be passed to a waiter with its lease. Both policies must allow it, and three
+// quarters of the TTL must be left.
 func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bool {
 	return c.mayKeep(lock, waiter, now, minLeaseBudget) && lock.ReuseLease && waiter.ReuseLease &&
 		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
 }
 
-// afterSilence returns the turn of a waiter that follows on a silent release, whose own waiter gave up. If the waiter
-// may continue the cohort, it does. Otherwise the release must be published, and the waiter waits for the cooldown if
-// other processes wait for the lock.
+// afterSilence returns the turn of the next waiter after a silent release, if the waiter for which it was silent gave
+// up. If the next waiter may continue the cohort, it asks at once. Otherwise the release must be published, and the
+// waiter waits for the cooldown if other processes wait for the lock.
 func (c cohort) afterSilence(
 	lock, waiter Policy, try, remoteWaiters bool, yield time.Duration, now time.Time,
 ) (turn Wakeup, publish bool) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Contention decides when a waiter asks the masters again, and whether it then asks one master before the others. All
-// contenders ask the same master first, so that they do not split the vote. It is used by one waiter at a time.
+// Contention decides when a waiter asks the masters again, and whether it then asks the first node before the others.
+// All contenders ask the same node first, so that they do not split the vote. A Contention belongs to one waiter.
 type Contention struct {
 	RetryMin, RetryMax time.Duration // the bounds of the back-off
 	Majority           int

@@ -1,7 +1,7 @@
 package waitqueue
 
-// waitList is a doubly linked list of waiters in the order of their calls. A waiter can be in one list of each sort.
-// Every operation takes constant time.
+// waitList is a doubly linked list of waiters in the order of their calls. The links are part of the Waiter, one pair
+// for each sort of list, so every operation takes constant time and none allocates.
 type waitList struct {
 	sort        listSort
 	first, last *Waiter
