@@ -75,7 +75,7 @@ func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
 	}
 }
 
-// TestAThawedClientFindsOutAtOnce: it slept through its deadline, and must not believe in the lock for a moment.
+// The client was frozen past its deadline, and must report the loss at once.
 func TestAThawedClientFindsOutAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -251,7 +251,7 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 
 // The process that has just released is first at the masters: without the cooldown it would have the name again before any process that
 // waits has learned that it is free.
-func TestWhoReleasesLeavesTheNameToThoseWhoWaitElsewhere(t *testing.T) {
+func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){
 		"plain": func(ctx context.Context, l *redlock.Locker, _ string) (*redlock.Lock, error) {

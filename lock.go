@@ -194,7 +194,7 @@ func (l *Lock) expired() error {
 // masters. Call Unlock on a lost lock, too: otherwise its keys remain on the masters, and no other client gets the lock
 // before Until.
 //
-// Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock is released all the same, and the release
+// Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock has ended nevertheless, and its release
 // is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
 // was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {

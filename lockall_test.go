@@ -111,7 +111,7 @@ func TestLockAllLostWithOneOfItsNames(t *testing.T) {
 	})
 }
 
-// TestNamesThatJoinAlikeAreNotOneLine: who holds "a" and "b" may lock "a,b" and "a\x00b".
+// A holder of "a" and "b" may also lock "a,b" and "a\x00b".
 func TestNamesThatJoinAlikeAreNotOneLine(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

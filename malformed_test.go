@@ -201,7 +201,7 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 	}
 }
 
-// A foreign key may hold a large value, and a script that says who is in the way quotes it.
+// A foreign key may hold a large value, and a script that reports the holder quotes it.
 func TestALargeForeignValueBreaksNoConnection(t *testing.T) {
 	t.Parallel()
 	servers := redisproc.ForTest(t, 1)

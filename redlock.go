@@ -201,8 +201,8 @@ func (l *Locker) isEnding() bool {
 	}
 }
 
-// Close releases every lock that is held, ends waiters and holders with [ErrClosed], and returns when no goroutine of
-// the Locker runs any more. A second Close returns nil.
+// Close releases every lock that is held, ends waiters and holders with [ErrClosed], and returns when all goroutines of
+// the Locker have ended. A second Close returns nil.
 //
 // Close takes at most a second and two node timeouts, whatever the masters do. It logs the masters that have not
 // confirmed every release by then; the keys expire with their TTL. With [node.Wrap] it may take longer: it cannot close

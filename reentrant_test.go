@@ -72,7 +72,7 @@ func TestTheLastReleaseWakesTheWaiters(t *testing.T) {
 	})
 }
 
-// TestAnInnerLockNeverWaitsForAnotherOwner: the stranger waits for that same owner.
+// The other owner waits for this one.
 func TestAnInnerLockNeverWaitsForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

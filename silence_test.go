@@ -137,7 +137,7 @@ func TestASilentReleaseIsPublishedWhenTheNextWaiterLeaves(t *testing.T) {
 	})
 }
 
-// far is how long a command of a takes to a master when somebody is to leave while it is on the way.
+// far is how long a command of a takes to a master when a waiter is to leave while it is on the way.
 const far = 15 * time.Millisecond
 
 // leaving has the head of a's queue, which asks after a silent release, leave after a time. It returns the next waiter,

@@ -171,7 +171,7 @@ func TestNoGhostsAfterAPause(t *testing.T) {
 }
 
 // A lock is held on masters A, B and C only. C crashes and comes back empty; D and E never knew. They would be a
-// majority for somebody else while the lock is valid.
+// majority for another client while the lock is valid.
 func TestAMasterThatRestartedEmptyDoesNotVoteTwice(t *testing.T) {
 	masters := masters(t)
 	const name = "twice"

@@ -176,7 +176,7 @@ func requireValue(t *testing.T, d time.Duration, m *redisbox.Master, key, want s
 	})
 }
 
-// holders returns how many masters hold a lock for somebody; 0 when no majority does.
+// holders returns how many masters hold a lock for one client; 0 when no majority does.
 func holders(t *testing.T, locker *redlock.Locker, name string) (votes int, token string) {
 	t.Helper()
 	seen, err := locker.Inspect(within(t, patience), name)

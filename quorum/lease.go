@@ -90,7 +90,7 @@ func (l *Lease) Until() time.Time {
 // Fence returns the fencing token, or 0 without fencing.
 func (l *Lease) Fence() int64 { return l.fence }
 
-// FreezeDeadline makes Until final: no extension moves it any more.
+// FreezeDeadline makes Until final: no later extension moves it.
 func (l *Lease) FreezeDeadline() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

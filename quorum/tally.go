@@ -15,7 +15,7 @@ type state uint8
 const (
 	open state = iota
 	won        // a majority granted
-	lost       // no majority can grant any more
+	lost       // a majority can no longer grant
 )
 
 // tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.

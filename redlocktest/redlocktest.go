@@ -118,15 +118,15 @@ func (m *Master) Refuse(text string) {
 // replaces any holder on this master, even a lock of the test. It has the lock once Hold was called on a majority of
 // the masters. It holds the name with a mutex, as from [redlock.Locker.Lock]. On a frozen master Hold takes effect at
 // the thaw; on a stopped one it does nothing.
-func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, somebody, ttl) }
+func (m *Master) Hold(name string, ttl time.Duration) { m.in.Set(name, otherToken, ttl) }
 
 // Release frees name on this master from any holder, and publishes the release. Waiters are woken once Release was
 // called on a majority of the masters, as by an Unlock. On a frozen master Release takes effect at the thaw.
 func (m *Master) Release(name string) { m.in.Del(name, channelPrefix+name, "") }
 
 const (
-	// somebody is the token that Hold sets. Like a real holder's token, it is the same on every master.
-	somebody = "somebody else:00000000000000000000000000000000"
+	// otherToken is the token that Hold sets. Like a real holder's token, it is the same on every master.
+	otherToken = "somebody else:00000000000000000000000000000000"
 	// channelPrefix, followed by a name, is the channel on which releases of the name are published.
 	channelPrefix = "redlock:"
 )

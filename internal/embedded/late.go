@@ -12,7 +12,7 @@ import (
 // A lateWriter delays what is written to it, and keeps the order.
 type lateWriter struct {
 	pass  func([]byte) (int, error) // the way on; it may block
-	gone  <-chan struct{}           // closed when it is of no use any more
+	gone  <-chan struct{}           // closed when it is no longer needed
 	spawn func(func())
 
 	mu      sync.Mutex

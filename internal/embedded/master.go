@@ -125,10 +125,9 @@ func (m *Master) stop() {
 	}
 }
 
-// Start brings a stopped master back on the same port: empty, under a new run id, its uptime counted from zero. A
-// restart guard will keep it from voting until its window has passed. If somebody else has taken the port meanwhile it
-// tries for two seconds, then returns an error and the master stays stopped. After [Master.Close] it returns
-// [ErrClosed].
+// Start restarts a stopped master on the same port: empty, with a new run id and an uptime of zero. A restart guard
+// keeps it from voting until its window has passed. If another process has taken the port meanwhile, Start tries for
+// two seconds, then returns an error, and the master stays stopped. After [Master.Close] Start returns [ErrClosed].
 func (m *Master) Start() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Ports come from below every usual range of ephemeral ports (Linux starts at 32768). From inside of it, somebody's
-// outgoing connection could sit on the port while its server is dead, and keep it from coming back; even a client's
-// dial to the dead server could, by meeting itself.
+// Ports come from below every usual range of ephemeral ports (Linux starts at 32768). A port inside that range could be
+// taken by an outgoing connection while its server is down, so that the server could not restart. Even a client that
+// dials the stopped server could take it, by connecting to itself.
 const (
 	lowest  = 20000
 	highest = 29999

@@ -53,8 +53,8 @@ func (s *Schedule) Add(e *Entry, lock Lock) bool {
 	return true
 }
 
-// Linger schedules Clear of a lost lock for its Until, which must not change any more. e must have been added, and have
-// been removed or expired since. Linger reports false, and does nothing, if Until has passed or the Schedule is closed.
+// Linger schedules Clear of a lost lock for its Until, which must be final. e must have been added, and have been
+// removed or expired since. Linger reports false, and does nothing, if Until has passed or the Schedule is closed.
 func (s *Schedule) Linger(e *Entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 const fenceLife = 24 * time.Hour
 
 // hintLimit is the first time that cannot be a hint for fencing tokens: 2^53 microseconds after 1970. Numbers in Lua
-// scripts are doubles, which are exact only below 2^53, so a counter with that value could not grow any more.
+// scripts are doubles, which are exact only below 2^53, so a counter with that value could no longer grow.
 var hintLimit = time.UnixMicro(1 << 53)
 
 // CheckHint returns an error if the time cannot be a hint for a fencing token.

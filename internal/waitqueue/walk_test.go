@@ -25,10 +25,10 @@ func (*caller) Validity(time.Time) time.Duration { return time.Hour }
 func (*caller) Publish()                         {}
 func (c *caller) Release()                       { c.hold.Released(start, false) }
 
-// unheard is a subscription that receives nothing.
-type unheard struct{}
+// silent is a subscription that receives nothing.
+type silent struct{}
 
-func (unheard) Stop() {}
+func (silent) Stop() {}
 
 // Callers of all kinds join, ask, acquire, lose, pass on, release and leave in a random order. No step panics, every
 // phase says what is true of its queue, and nothing remains at the end.
@@ -41,7 +41,7 @@ func TestARandomWalk(t *testing.T) {
 	for range 200 {
 		qs := New(Config{
 			Now:       func() time.Time { return start },
-			Listen:    func([]string) Subscription { return unheard{} },
+			Listen:    func([]string) Subscription { return silent{} },
 			HeldError: func(string, string) error { return errors.New("held") },
 		})
 		var callers []*caller
