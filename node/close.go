@@ -74,12 +74,9 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 	p.closing.drained = nil
 	p.shut()
 	s := &p.state
-	unconfirmed = len(s.late.scheduled) + s.refusals.count()
+	unconfirmed = s.unconfirmed()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
-			if c.Delivery.Durable && !c.needless() {
-				unconfirmed++
-			}
 			v := unsent(ErrClosed)
 			if !c.f.sent.IsZero() {
 				v = unknown(ErrClosed)

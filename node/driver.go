@@ -181,6 +181,7 @@ func (p *pipe) send(now time.Time, fx *effects) task {
 	for _, c := range batch {
 		l.put(c.bytes())
 	}
+	p.batches.count(len(batch))
 	p.beginWrite(now)
 	return task{do: doFlush, link: l}
 }
@@ -238,7 +239,7 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 		fx.close = append(fx.close, l)
 		p.lost(&out, &fx)
 	case out.answered:
-		p.conn.verified = true
+		p.conn.verified, p.conn.server = true, out.server
 		fx.healthy(s.health.answer())
 	}
 	s.recovery.add(out.unanswered)

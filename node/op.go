@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha1"
 	"encoding/hex"
 	"math"
@@ -18,12 +19,24 @@ type Op struct {
 	// "announce", "inspect", "status".
 	Name string
 	// Lock is the name of the lock that the operation concerns, for traces; "" if there is none.
-	Lock   string
+	Lock string
+	// Origin is the call that the operation belongs to, for traces; nil if it is unknown.
+	Origin *Origin
 	read   func(reply any) Vote
 	out    []byte  // the encoded command; EVALSHA for a script
 	script *Script // nil for a command
 	tail   int     // where the arguments after the digest begin in out
 	undo   *Script // the script that undoes the operation; nil: none is known
+}
+
+// Origin is the call that an operation belongs to.
+type Origin struct {
+	// Context has the values of the caller's context.
+	Context context.Context
+	// ID identifies the acquisition and the hold that it leads to; 0 if there is none.
+	ID uint64
+	// Kind is the kind of lock; "" if there is none.
+	Kind string
 }
 
 // Command returns an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote. A nil read

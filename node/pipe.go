@@ -20,6 +20,7 @@ type pipe struct {
 	deadlines *clock.Alarm         // calls tick
 	opening   *clock.Alarm         // calls sendAhead when the window opens
 	scratch   []delivery           // the driver's, reused
+	votes     votes
 
 	mu       sync.Mutex
 	state    state
@@ -27,11 +28,13 @@ type pipe struct {
 	driver   driver
 	recovery recoveryConn
 	closing  closing
+	batches  batches
 }
 
 // connection is what a pipe knows of its connection to the master.
 type connection struct {
 	link        link          // nil: there is none
+	server      *Server       // that answered last; nil: none has
 	verified    bool          // link has carried an answer
 	silentSince time.Time     // the last reply or, if later, when the driver last wrote or connected with no reply due
 	writer      link          // the link that a goroutine writes to; nil: none
@@ -82,6 +85,7 @@ func (p *pipe) apply(fx effects) {
 	if fx.health {
 		p.onHealth(fx.cause)
 	}
+	p.votes.count(fx.now, fx.deliveries...)
 	for _, d := range fx.deliveries {
 		d.call.deliver(d.vote, fx.now)
 	}
@@ -111,7 +115,8 @@ func (fx *effects) healthy(changed bool) {
 func (p *pipe) submit(c *Call) {
 	fx, err := p.admit(c)
 	if err != nil {
-		c.deliver(unsent(err), c.Asked) // without a slice of deliveries: this must not allocate
+		p.votes.count(c.Asked, delivery{c, unsent(err)})
+		c.deliver(unsent(err), c.Asked) // not by effects: a refusal must not allocate
 		return
 	}
 	p.apply(fx)

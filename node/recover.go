@@ -76,6 +76,7 @@ func (p *pipe) nextRecovery(now time.Time) (t task, n int, patience time.Duratio
 		c.f.sent = now
 		l.put(c.bytes())
 	}
+	p.batches.count(len(batch))
 	return task{do: doFlush, link: l}, len(batch), p.recovery.patience, fx
 }
 
