@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -71,7 +72,8 @@ type Quorum struct {
 	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
 	group errgroup.Group
 	// reported has the pairs of nodes that OnDuplicate was called with.
-	reported sync.Map
+	reported   sync.Map
+	duplicates []atomic.Int64 // by node; see Duplicates
 }
 
 // New checks the nodes, binds them, and returns their quorum. If one of the nodes belongs to another quorum, the nodes
@@ -95,7 +97,7 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, duplicates: make([]atomic.Int64, n)}
 	q.suspensions = newSuspensionMeter(cfg.Clock)
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)
@@ -117,8 +119,14 @@ func New(cfg Config) (*Quorum, error) {
 // Majority returns how many nodes are a majority.
 func (q *Quorum) Majority() int { return q.need }
 
-// reportDuplicate calls OnDuplicate with two nodes that are one server, once.
+// Duplicates returns how many rounds have found that the node at index and another node are one server.
+func (q *Quorum) Duplicates(index int) int64 { return q.duplicates[index].Load() }
+
+// reportDuplicate counts two nodes that are one server, and calls OnDuplicate with them once.
 func (q *Quorum) reportDuplicate(pair [2]int) {
+	for _, index := range pair {
+		q.duplicates[index].Add(1)
+	}
 	if q.cfg.OnDuplicate == nil {
 		return
 	}
