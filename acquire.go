@@ -31,24 +31,28 @@ func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 func mutexOf(name string) kind.Target { return kind.Target{Kind: kind.Mutex, Names: []string{name}} }
 
-func (l *Locker) lock(ctx context.Context, t kind.Target, try bool, opts []LockOption) (*Lock, error) {
-	lock, err := l.acquire(ctx, t, try, opts)
+func (l *Locker) lock(
+	ctx context.Context, t kind.Target, try bool, opts []LockOption,
+) (lock *Lock, err error) {
+	cfg, err := l.settings(t, opts)
+	if err != nil {
+		return nil, failed("lock", t.Names, err)
+	}
+	a := l.newAttempts(ctx, cfg, t, try)
+	defer func() {
+		if lock == nil { // also if a hook panics
+			a.failed(err, a.count)
+		}
+	}()
+	a.start()
+	lock, err = l.acquire(ctx, a)
 	if _, held := err.(*HeldError); held || err == nil { //nolint:errorlint // its text has the operation and the name
 		return lock, err
 	}
 	return nil, failed("lock", t.Names, err)
 }
 
-func (l *Locker) acquire(ctx context.Context, t kind.Target, try bool, opts []LockOption) (*Lock, error) {
-	cfg, err := l.settings(t, opts)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.fencing {
-		if err := kind.CheckHint(cfg.clock.Now()); err != nil {
-			return nil, err
-		}
-	}
+func (l *Locker) acquire(ctx context.Context, a *attempts) (*Lock, error) {
 	if err := l.begin(); err != nil {
 		return nil, err
 	}
@@ -56,8 +60,7 @@ func (l *Locker) acquire(ctx context.Context, t kind.Target, try bool, opts []Lo
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("not asked: %w", err)
 	}
-
-	return l.newAttempts(cfg, t, try).acquire(ctx)
+	return a.acquire(ctx)
 }
 
 // settings checks the arguments of a call, before anything is sent, and returns its configuration.
@@ -68,6 +71,11 @@ func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.fencing {
+		if err := kind.CheckHint(cfg.clock.Now()); err != nil {
+			return nil, err
+		}
 	}
 	return cfg, l.checkSlots(t, cfg)
 }

@@ -49,7 +49,7 @@ func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 func TestNoExtensionMovesAReportedDeadline(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		slow := &redlock.Trace{Lost: func(string, error) { time.Sleep(700 * time.Microsecond) }}
+		slow := &redlock.Trace{HoldEnd: func(context.Context, redlock.HoldEndEvent) { time.Sleep(700 * time.Microsecond) }}
 		l := w.locker(t, "a", redlock.WithTrace(slow), redlock.WithoutKeepalive())
 		a, b := lock(t, l, "x"), lock(t, l, "y")
 		require.NoError(t, a.Extend(t.Context())) // the masters know the script

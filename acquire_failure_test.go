@@ -516,15 +516,20 @@ func TestTraceReportsTheLifeOfALock(t *testing.T) {
 		var story []string
 		add := func(format string, args ...any) { story = append(story, fmt.Sprintf(format, args...)) }
 		l := w.locker(t, "a", redlock.WithRetry(time.Second, time.Second), redlock.WithTrace(&redlock.Trace{
-			Vote: func(name, node, op, vote string, took time.Duration, err error) {
-				add("%q: %s %s %s %v %v", name, node, op, vote, took, err)
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				add("%q: %s %s %s %v %v", e.Name, e.Node, e.Op, e.Verdict, e.Took, e.Err)
 			},
-			Acquired: func(name string, took time.Duration, attempts int) { add("acquired %s %v %d", name, took, attempts) },
-			Waiting:  func(name string, wait time.Duration, err error) { add("waiting %s %v: %v", name, wait, err) },
-			Extended: func(name string, until time.Time, err error) { add("extended %s %v %v", name, time.Until(until), err) },
-			Lost:     func(name string, err error) { add("lost %s: %v", name, err) },
-			Released: func(name string, err error) { add("released %s %v", name, err) },
-			Node:     func(node string, err error) { add("node %s: %v", node, err) },
+			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { add("start %s %s", e.Name, e.Call) },
+			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) {
+				add("%s %s %v %d %v", e.Outcome, e.Name, e.Took, e.Attempts, e.Err)
+			},
+			Waiting: func(_ context.Context, e redlock.WaitingEvent) { add("waiting %s %v: %v", e.Name, e.Delay, e.Err) },
+			Extended: func(_ context.Context, e redlock.ExtendedEvent) {
+				add("extended %s %v %v", e.Name, time.Until(e.Until), e.Err)
+			},
+			HoldEnd:  func(_ context.Context, e redlock.HoldEndEvent) { add("%s %s %v", e.Outcome, e.Name, e.Err) },
+			Unlocked: func(_ context.Context, e redlock.UnlockedEvent) { add("unlocked %s %v", e.Name, e.Err) },
+			Node:     func(e redlock.NodeEvent) { add("node %s: %v", e.Node, e.Err) },
 		}))
 		w.foreign("x", time.Minute)
 		w.Master(0).Delay(time.Millisecond, 0)
@@ -545,6 +550,7 @@ func TestTraceReportsTheLifeOfALock(t *testing.T) {
 		assert.Contains(t, text, "extended x 9.8")
 		assert.Contains(t, text, "released x <nil>")
 		assert.NotContains(t, text, "lost")
-		assert.Equal(t, "released x", kinds[len(kinds)-1])
+		assert.Equal(t, "start x", kinds[0])
+		assert.Equal(t, "unlocked x", kinds[len(kinds)-1])
 	})
 }

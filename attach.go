@@ -25,11 +25,26 @@ import (
 // [WithoutKeepalive] or stop extending the lock. It must not call Unlock or close its Locker, and it must have exited
 // before its own Until.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
-	lock, err := l.attach(ctx, name, token, opts)
-	return lock, during("attach", []string{name}, err)
+	target := mutexOf(name)
+	cfg, err := l.attachSettings(target, token, opts)
+	if err != nil {
+		return nil, failed("attach", target.Names, err)
+	}
+	q := &acquisition{locker: l, cfg: cfg, target: target, call: callAttach, ctx: ctx}
+	lock, err := (*Lock)(nil), error(nil)
+	defer func() {
+		if lock == nil { // also if a hook panics
+			q.failed(err, 0)
+		}
+	}()
+	q.start()
+	lock, err = l.attach(ctx, q, token)
+	err = during("attach", target.Names, err)
+	return lock, err
 }
 
-func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOption) (*Lock, error) {
+// attachSettings checks the arguments of a call of Attach and returns its configuration.
+func (l *Locker) attachSettings(t kind.Target, token string, opts []LockOption) (*config, error) {
 	cfg, err := l.cfg.with(opts)
 	if err != nil {
 		return nil, err
@@ -40,14 +55,17 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	if err := names.CheckLength("token", token, kind.MaxToken); err != nil {
 		return nil, err
 	}
-	if err := mutexOf(name).Check(); err != nil {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	if err := l.checkSlots(mutexOf(name), cfg); err != nil {
-		return nil, err
-	}
+	return cfg, l.checkSlots(t, cfg)
+}
+
+func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Lock, error) {
+	cfg, name := q.cfg, q.target.Names[0]
 	slept, asked := l.quorum.Suspended(), l.cfg.clock.Now()
-	answers, err := l.read(ctx, name)
+	origin := cfg.origin(ctx, q.id, q.target.Kind)
+	answers, err := l.read(ctx, name, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +82,12 @@ func (l *Locker) attach(ctx context.Context, name, token string, opts []LockOpti
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
-	c := l.claim(mutexOf(name), token, "", cfg)
-	lease := l.quorum.Import(c.Ops(), c.Terms, census.Maybe, until, 0)
-	lock := newLock(ctx, l, c, cfg, lease)
-	if !lock.schedule() {
+	if l.isEnding() {
 		return nil, ErrClosed
 	}
+	c := l.claim(q.target, token, "", cfg)
+	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), c.Terms, census.Maybe, until, 0))
+	q.acquired(lock, 0)
+	lock.schedule()
 	return lock, nil
 }

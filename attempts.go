@@ -10,16 +10,15 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // attempts is one call of Lock or TryLock, of any kind of lock.
 type attempts struct {
-	locker *Locker
-	cfg    *config
-	target kind.Target
+	acquisition
 	try    bool
-	began  time.Time
+	origin *node.Origin // marks the requests for the Vote hook; nil: there is none
 	waiter *waitqueue.Waiter
 
 	count       int // of the attempts so far
@@ -34,9 +33,14 @@ type attempts struct {
 	residue   *quorum.Residue // where the intent may have been left; nil: nowhere
 }
 
-func (l *Locker) newAttempts(cfg *config, t kind.Target, try bool) *attempts {
+func (l *Locker) newAttempts(ctx context.Context, cfg *config, t kind.Target, try bool) *attempts {
+	call := callLock
+	if try {
+		call = callTryLock
+	}
 	return &attempts{
-		locker: l, cfg: cfg, target: t, try: try, began: l.cfg.clock.Now(), failures: l.quorum.NewPermanentFailures(),
+		acquisition: acquisition{locker: l, cfg: cfg, target: t, call: call, ctx: ctx},
+		try:         try, failures: l.quorum.NewPermanentFailures(),
 		contention: waitqueue.Contention{
 			RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority(),
 		},
@@ -47,6 +51,7 @@ func (l *Locker) newAttempts(cfg *config, t kind.Target, try bool) *attempts {
 // acquire waits for the lock. A caller of a reentrant lock asks the masters once before it joins the queue that all
 // owners share, because its owner may hold the lock already.
 func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
+	a.origin = a.cfg.origin(ctx, a.id, a.target.Kind)
 	defer func() { a.withdraw(lock) }() // deferred, as all cleanup below, because a callback may panic
 	lock, err = a.waitInQueue(ctx, !a.target.Kind.Exclusive())
 	if a.rejoin {
@@ -89,7 +94,7 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 	case turn.Action == waitqueue.Fail:
 		return nil, turn.Err
 	case turn.Action == waitqueue.Inherit:
-		return a.inherit(ctx, turn.Lock.(queuedLock).Lock)
+		return a.inherit(turn.Lock.(queuedLock).Lock)
 	}
 	plan := waitqueue.Plan{First: turn.Delay > 0} // other processes may be asking for the lock
 	for err = a.sleep(ctx, turn.Delay, nil, nil); err == nil; err = a.pause(ctx, plan.Delay) {
@@ -135,9 +140,9 @@ func (a *attempts) ask(ctx context.Context, first bool) (*Lock, error) {
 	lease, err := a.attempt(ctx, claim, first)
 	switch {
 	case err == nil:
-		lock := newLock(ctx, a.locker, claim, a.cfg, lease)
+		lock := a.newLock(claim, lease)
 		a.waiter.Granted(&lock.hold, asked, a.cfg.clock.Now())
-		return a.start(lock)
+		return a.hand(lock)
 	case a.locker.isEnding():
 		return nil, ErrClosed
 	case ctx.Err() != nil:
@@ -164,7 +169,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 		firstNode = a.locker.quorum.FirstNode(hash(a.target.Names[0]))
 	}
 	a.count++
-	lease, err := a.locker.quorum.Acquire(ctx, c.Ops(), c.Terms, firstNode, a.failures)
+	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), c.Terms, firstNode, a.failures)
 	if err != nil {
 		var denied *quorum.DeniedError
 		a.firstDenied = errors.As(err, &denied) && denied.Alone
@@ -192,37 +197,29 @@ func (a *attempts) claim(token string) *kind.Claim {
 func (a *attempts) owner() string { return cmp.Or(a.target.Owner, a.cfg.owner) }
 
 // inherit returns a Lock with the lease of from, which was handed over.
-func (a *attempts) inherit(ctx context.Context, from *Lock) (*Lock, error) {
-	lock := newLock(ctx, a.locker, from.claim, a.cfg, from.lease)
+func (a *attempts) inherit(from *Lock) (*Lock, error) {
+	lock := a.newLock(from.claim, from.lease)
+	if a.origin != nil {
+		lock.lease.ChangeKind(traced(lock.claim.Ops(), a.origin))
+	}
 	a.waiter.Inherited(&lock.hold)
-	started, err := a.start(lock)
-	from.handedOver(started)
+	from.transition(change{event: eventHandOver})
+	started, err := a.hand(lock)
+	from.continueAs(started)
 	return started, err
 }
 
-// start begins to extend a lock that was acquired. From then on the lock may end at any moment, and its queue must have
-// recorded the acquisition before the end. So Granted or Inherited comes first.
-func (a *attempts) start(lock *Lock) (*Lock, error) {
-	if !lock.schedule() {
+// hand returns a lock that was acquired to the caller and begins to extend it. From then on the lock may end at any
+// moment. Before the end its queue must have recorded the acquisition, so Granted or Inherited comes first, and the
+// acquisition must have ended.
+func (a *attempts) hand(lock *Lock) (*Lock, error) {
+	if a.locker.isEnding() {
 		lock.transition(change{event: eventClose, cause: ErrClosed})
 		return nil, ErrClosed
 	}
-	if t := a.cfg.trace; t != nil && t.Acquired != nil {
-		a.traceAcquired(t, lock)
-	}
+	a.acquired(lock, a.count)
+	lock.schedule()
 	return lock, nil
-}
-
-// traceAcquired calls the Acquired hook. If the hook panics, the caller gets no Lock, so traceAcquired releases it.
-func (a *attempts) traceAcquired(t *Trace, lock *Lock) {
-	returned := false
-	defer func() {
-		if !returned {
-			lock.abandon()
-		}
-	}()
-	t.Acquired(lock.name, a.cfg.clock.Now().Sub(a.began), a.count)
-	returned = true
 }
 
 // gaveUp returns the error of a caller whose context ended while it waited.

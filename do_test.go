@@ -208,7 +208,7 @@ func TestDoEndsTheFunctionsContextBeforeTheLockIsAnothers(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var work context.Context // of the one that has the lock
 		late := 0
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Released: func(string, error) {
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Unlocked: func(context.Context, redlock.UnlockedEvent) {
 			if work.Err() == nil {
 				late++
 			}

@@ -189,10 +189,11 @@ func TestErrorsAndLogsShowFewOfManyNames(t *testing.T) {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				var logs, traced spoken
 				trace := &redlock.Trace{
-					Waiting:  func(_ string, _ time.Duration, err error) { traced.add(err) },
-					Extended: func(_ string, _ time.Time, err error) { traced.add(err) },
-					Lost:     func(_ string, err error) { traced.add(err) },
-					Released: func(_ string, err error) { traced.add(err) },
+					Waiting:    func(_ context.Context, e redlock.WaitingEvent) { traced.add(e.Err) },
+					AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { traced.add(e.Err) },
+					Extended:   func(_ context.Context, e redlock.ExtendedEvent) { traced.add(e.Err) },
+					HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { traced.add(e.Err) },
+					Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { traced.add(e.Err) },
 				}
 				var log logbook
 				lk, err := c.do(t, w, w.locker(t, "a", redlock.WithLogger(log.logger()), redlock.WithTrace(trace)))

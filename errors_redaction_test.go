@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -73,12 +74,13 @@ func TestALockerShowsNeitherUserNorQueryOfItsMasters(t *testing.T) {
 		}
 		var log logbook
 		l := w.over(t, "a", w.nodes(t, "a", urls...), redlock.WithLogger(log.logger()), redlock.WithTrace(&redlock.Trace{
-			Vote:     func(name, node, op, vote string, _ time.Duration, err error) { note(name, node, op, vote, err) },
-			Waiting:  func(_ string, _ time.Duration, err error) { note(err) },
-			Extended: func(_ string, _ time.Time, err error) { note(err) },
-			Lost:     func(_ string, err error) { note(err) },
-			Released: func(_ string, err error) { note(err) },
-			Node:     func(node string, err error) { note(node, err) },
+			Vote:       func(_ context.Context, e redlock.VoteEvent) { note(e, e.Err) },
+			Waiting:    func(_ context.Context, e redlock.WaitingEvent) { note(e, e.Err) },
+			AcquireEnd: func(_ context.Context, e redlock.AcquireEndEvent) { note(e, e.Err) },
+			Extended:   func(_ context.Context, e redlock.ExtendedEvent) { note(e, e.Err) },
+			HoldEnd:    func(_ context.Context, e redlock.HoldEndEvent) { note(e, e.Err) },
+			Unlocked:   func(_ context.Context, e redlock.UnlockedEvent) { note(e, e.Err) },
+			Node:       func(e redlock.NodeEvent) { note(e, e.Err) },
 		}))
 		held := lock(t, l, "held")
 		for name, fault := range map[string]func(){

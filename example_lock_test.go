@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
 	"time"
 
@@ -120,9 +121,20 @@ func ExampleHeldError() {
 
 func ExampleTrace() {
 	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		report := func(what string, o redlock.Outcome) { fmt.Println(what, o) }
 		locker, err := open(masters, redlock.WithTrace(&redlock.Trace{
-			Acquired: func(name string, _ time.Duration, attempts int) { fmt.Println(name, "acquired, attempts:", attempts) },
-			Released: func(name string, err error) { fmt.Println(name, "released:", err) },
+			AcquireStart: func(_ context.Context, e redlock.AcquireStartEvent) { fmt.Println(e.Call, e.Kind, e.Name) },
+			Waiting:      func(_ context.Context, e redlock.WaitingEvent) { fmt.Println("waiting:", e.Err) },
+			AcquireEnd:   func(_ context.Context, e redlock.AcquireEndEvent) { report("the call ended:", e.Outcome) },
+			Extended:     func(_ context.Context, e redlock.ExtendedEvent) { fmt.Println("extended:", e.Err) },
+			HoldEnd:      func(_ context.Context, e redlock.HoldEndEvent) { report("the hold ended:", e.Outcome) },
+			Unlocked:     func(_ context.Context, e redlock.UnlockedEvent) { fmt.Println("unlocked:", e.Err) },
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				if e.Verdict == "unknown" {
+					log.Println(e.Node, e.Op, e.Verdict, e.Err)
+				}
+			},
+			Node: func(e redlock.NodeEvent) { log.Println(e.Node, e.Err) },
 		}))
 		if err != nil {
 			return err
@@ -131,6 +143,8 @@ func ExampleTrace() {
 		return locker.Do(ctx, "orders:42", func(context.Context) error { return nil })
 	})
 	// Output:
-	// orders:42 acquired, attempts: 1
-	// orders:42 released: <nil>
+	// lock mutex orders:42
+	// the call ended: acquired
+	// the hold ended: released
+	// unlocked: <nil>
 }

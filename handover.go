@@ -32,8 +32,8 @@ func (l *Lock) passOn() error {
 	}
 }
 
-// handOver hands the lease of an unlocked lock to the next waiter of this Locker, which calls handedOver. It
-// reports whether it did. It does not if Token was called before Unlock: the caller may still use the token.
+// handOver hands the lease of an unlocked lock to the next waiter of this Locker. It reports whether it did. It does
+// not if Token was called before Unlock: the caller may still use the token.
 func (l *Lock) handOver() bool {
 	l.mu.Lock()
 	exposed := l.tokenExposed
@@ -41,12 +41,11 @@ func (l *Lock) handOver() bool {
 	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
-// handedOver records that successor has the lease now. successor is nil if the Locker was closed meanwhile.
-func (l *Lock) handedOver(successor *Lock) {
+// continueAs records that successor has the lease now. successor is nil if the Locker was closed meanwhile.
+func (l *Lock) continueAs(successor *Lock) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.successor = successor
-	l.mu.Unlock()
-	l.transition(change{event: eventHandOver})
 }
 
 // queuedLock is an unlocked Lock as its wait queue uses it. Its claim no longer changes, so the methods need not lock
@@ -65,7 +64,7 @@ func (l queuedLock) Validity(now time.Time) time.Duration {
 // Publish publishes the release of the lock, which was silent.
 func (l queuedLock) Publish() {
 	for _, name := range l.claim.Target.Names {
-		l.locker.quorum.Broadcast(kind.Announce(name), l.cfg.timeout())
+		l.locker.quorum.Broadcast(mark(kind.Announce(name), l.origin()), l.cfg.timeout())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -63,7 +64,7 @@ type NodeHolding struct {
 // that arrived.
 func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 	h := Holding{Name: name}
-	answers, err := l.read(ctx, name)
+	answers, err := l.read(ctx, name, l.cfg.origin(ctx, 0, nil))
 	for _, an := range answers {
 		h.Nodes = append(h.Nodes, nodeHolding(an))
 	}
@@ -103,8 +104,8 @@ func nodeHolding(an quorum.Answer) NodeHolding {
 	return row
 }
 
-// read asks every master who holds a name.
-func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error) {
+// read asks every master who holds a name. origin marks the requests for the Vote hook, unless it is nil.
+func (l *Locker) read(ctx context.Context, name string, origin *node.Origin) ([]quorum.Answer, error) {
 	if err := mutexOf(name).Check(); err != nil {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (l *Locker) read(ctx context.Context, name string) ([]quorum.Answer, error)
 		return nil, err
 	}
 	defer l.end()
-	op := l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name))
+	op := mark(l.cfg.scripts.Inspect(name, !l.noSiblingKeys(name)), origin)
 	answers, err := l.quorum.Read(ctx, op, l.cfg.timeout(), false)
 	if errors.Is(err, quorum.ErrClosing) {
 		return nil, ErrClosed

@@ -89,8 +89,8 @@ func TestAMutexWaitsForANameWithoutSiblingKeysOverACluster(t *testing.T) {
 	c := startCluster(t)
 	slow := redlock.WithRetry(time.Minute, time.Minute)
 	var refused atomic.Int32
-	trace := &redlock.Trace{Vote: func(_, _, op, _ string, _ time.Duration, err error) {
-		if op == "probe" && err != nil {
+	trace := &redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+		if e.Op == "probe" && e.Err != nil {
 			refused.Add(1)
 		}
 	}}

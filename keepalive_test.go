@@ -163,7 +163,11 @@ func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := atomic.Int64{}
 		l, _ := yesLocker(t, 3, redlock.WithTTL(time.Second), redlock.WithTrace(&redlock.Trace{
-			Lost: func(string, error) { lost.Add(1) },
+			HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+				if e.Outcome == redlock.OutcomeLost {
+					lost.Add(1)
+				}
+			},
 		}))
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -189,13 +193,17 @@ func TestALockThatEndsAtOnceReleasesItsQueue(t *testing.T) {
 	var goOn func()
 	voted, lost := make(chan struct{}), make(chan struct{})
 	l, _ = yesLocker(t, 1, redlock.WithTrace(&redlock.Trace{
-		Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
-			if op == "acquire" && goOn == nil {
+		Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == "acquire" && goOn == nil {
 				goOn = l.BlockQueues() // the masters granted, and the queue does not know it yet
 				close(voted)
 			}
 		},
-		Lost: func(string, error) { close(lost) },
+		HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
+			if e.Outcome == redlock.OutcomeLost {
+				close(lost)
+			}
+		},
 	}))
 	out := make(chan error, 1)
 	go func() {

@@ -129,6 +129,24 @@ func (l *Lock) effects(before, after phase, c change) {
 	if before == phaseHeld || before == phaseLingering {
 		l.locker.schedule.Remove(&l.renewal)
 	}
+	defer l.followUp(before, after, c) // also if a hook panics
+	if before != phaseHeld && before != phaseUnlocked {
+		return
+	}
+	switch after {
+	case phaseLingering:
+		l.endHold(OutcomeLost)
+	case phaseClosed:
+		l.endHold(OutcomeClosed)
+	case phaseHandedOver:
+		l.endHold(OutcomeHandedOver)
+	case phaseReleased:
+		l.endHold(OutcomeReleased)
+	}
+}
+
+// followUp carries out what the masters and the queue must know of a change of phase.
+func (l *Lock) followUp(before, after phase, c change) {
 	switch {
 	case after == phaseLingering:
 		l.linger()
@@ -144,18 +162,15 @@ func (l *Lock) effects(before, after phase, c change) {
 	}
 }
 
-// linger reports the loss of the lock and schedules the release of its keys. They remain on the masters until Until or
+// linger logs the loss of the lock and schedules the release of its keys. They remain on the masters until Until or
 // until Unlock: the holder may rely on Until, because the goroutine that notices the loss may not be scheduled.
 func (l *Lock) linger() {
-	defer func() { // also if a callback panics
+	defer func() { // also if the logger panics
 		if !l.locker.schedule.Linger(&l.renewal) {
 			l.transition(change{event: eventClear})
 		}
 	}()
 	l.cfg.logger.Warn("redlock: a lock was lost", "name", names.List(l.names(), names.Truncate), "error", l.ended())
-	if t := l.cfg.trace; t != nil && t.Lost != nil {
-		t.Lost(l.name, l.ended())
-	}
 }
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
@@ -201,8 +216,10 @@ func (l *Lock) extended(err error) {
 		return
 	}
 	defer l.locker.schedule.Renewed(&l.renewal, err) // also if a callback panics
+	k := l.kind()
+	l.locker.activity.extension(k, err)
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
-		t.Extended(l.name, l.Until(), err)
+		t.Extended(l.base, ExtendedEvent{ID: l.id, Kind: k.Name, Name: l.name, Until: l.Until(), Err: err})
 	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):
@@ -223,8 +240,12 @@ type scheduled Lock
 
 var _ keepalive.Lock = (*scheduled)(nil)
 
-// schedule begins to extend the lock and to watch its deadline. It reports false if the Locker is closed.
-func (l *Lock) schedule() bool { return l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) }
+// schedule begins to extend the lock and to watch its deadline. If the Locker was closed meanwhile, the lock ends.
+func (l *Lock) schedule() {
+	if !l.locker.schedule.Add(&l.renewal, (*scheduled)(l)) {
+		l.transition(change{event: eventClose, cause: failed("lock", l.names(), ErrClosed)})
+	}
+}
 
 func (l *scheduled) TTL() time.Duration { return l.cfg.ttl }
 

@@ -71,8 +71,8 @@ func walk(t *testing.T, w *world, phase, event string, path []string, next strin
 	t.Helper()
 	var releases atomic.Int64
 	l := w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
-		Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
-			if op == "release" {
+		Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == "release" {
 				releases.Add(1)
 			}
 		},

@@ -16,18 +16,19 @@ import (
 // Lock is a lock that was acquired. It is safe for concurrent use.
 type Lock struct {
 	locker *Locker
+	id     uint64 // of the acquisition and the hold, in events
 	name   string
-	token  string
 	cfg    *config
 	lease  *quorum.Lease
 	base   context.Context // the context given to Lock without its cancellation and deadline
 	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
 
-	renewal keepalive.Entry // for locker.schedule, which guards it
+	renewal   keepalive.Entry // for locker.schedule, which guards it
+	heldSince time.Duration   // when the acquisition ended, since locker.opened; 0: the caller does not have the lock yet
 
 	mu           sync.Mutex
 	phase        phase
-	tokenExposed bool        // Token returned token: the caller may still use it
+	tokenExposed bool        // Token returned the claim's: the caller may still use it
 	decoy        string      // what Token returns if it is first called after Unlock; "" until then
 	claim        *kind.Claim // a downgrade replaces it
 	successor    *Lock       // to which the lease was handed over
@@ -35,13 +36,6 @@ type Lock struct {
 	until        time.Time   // when the lock would have ended; zero while held
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
-}
-
-func newLock(ctx context.Context, l *Locker, c *kind.Claim, cfg *config, lease *quorum.Lease) *Lock {
-	return &Lock{
-		locker: l, name: c.Target.Title(), token: c.Token, claim: c, cfg: cfg, lease: lease,
-		base: context.WithoutCancel(ctx),
-	}
 }
 
 // Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
@@ -60,10 +54,10 @@ func (l *Lock) Token() string {
 		l.tokenExposed = true
 	}
 	if l.tokenExposed {
-		return l.token
+		return l.claim.Token
 	}
 	if l.decoy == "" {
-		l.decoy = kind.NewToken(kind.OwnerOf(l.token))
+		l.decoy = kind.NewToken(kind.OwnerOf(l.claim.Token))
 	}
 	return l.decoy
 }
@@ -198,10 +192,14 @@ func (l *Lock) expired() error {
 // is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
 // was closed, every Unlock returns [ErrClosed].
 func (l *Lock) Unlock(ctx context.Context) error {
-	err := during("unlock", l.names(), l.unlock())
-	if t := l.cfg.trace; t != nil && t.Released != nil {
-		t.Released(l.name, err)
+	t := l.cfg.trace
+	if t == nil || t.Unlocked == nil {
+		return during("unlock", l.names(), l.unlock())
 	}
+	began := l.cfg.clock.Now()
+	err := during("unlock", l.names(), l.unlock())
+	took := l.cfg.clock.Now().Sub(began)
+	t.Unlocked(ctx, UnlockedEvent{ID: l.id, Kind: l.kind().Name, Name: l.name, Took: took, Err: err})
 	return err
 }
 

@@ -137,10 +137,11 @@ func TestLossIsReportedNoLaterThanUntil(t *testing.T) {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				var lost []error
 				var mu sync.Mutex
-				l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Lost: func(_ string, err error) {
+				l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{HoldEnd: func(_ context.Context, e redlock.HoldEndEvent) {
 					mu.Lock()
 					defer mu.Unlock()
-					lost = append(lost, err)
+					assert.Equal(t, redlock.OutcomeLost, e.Outcome)
+					lost = append(lost, e.Err)
 				}}))
 				lk := lock(t, l, "x", tt.opts...)
 				synctest.Wait()
@@ -395,11 +396,11 @@ func TestKeepaliveExtendsEveryThirdOfTheTTL(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		var at []time.Time
 		var mu sync.Mutex
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(_ string, until time.Time, err error) {
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(_ context.Context, e redlock.ExtendedEvent) {
 			mu.Lock()
 			defer mu.Unlock()
-			assert.NoError(t, err)
-			assert.Equal(t, time.Now().Add(ttl-drift), until)
+			assert.NoError(t, e.Err)
+			assert.Equal(t, time.Now().Add(ttl-drift), e.Until)
 			at = append(at, time.Now())
 		}}))
 		began := time.Now()
@@ -427,7 +428,7 @@ func TestFailedExtensionIsRepeatedSooner(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		tries := 0
 		var mu sync.Mutex
-		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(string, time.Time, error) {
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Extended: func(context.Context, redlock.ExtendedEvent) {
 			mu.Lock()
 			defer mu.Unlock()
 			tries++

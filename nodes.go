@@ -46,9 +46,10 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 	defer l.end()
 	// Asked twice: the first time pays for the connection, the second measures the round trip.
 	var answers []quorum.Answer
+	op := mark(node.StatusOp(), l.cfg.origin(ctx, 0, nil))
 	for range 2 {
 		var err error
-		answers, err = l.quorum.Read(ctx, node.StatusOp(), l.cfg.timeout(), false)
+		answers, err = l.quorum.Read(ctx, op, l.cfg.timeout(), false)
 		if errors.Is(err, quorum.ErrClosing) {
 			return nil, ErrClosed
 		} // the rows report every other failure

@@ -47,6 +47,9 @@ type Locker struct {
 	quorum   *quorum.Quorum
 	queues   *waitqueue.Queues
 	schedule *keepalive.Schedule
+	masters  []*node.Node
+	activity activity
+	opened   time.Time
 	cluster  string // the name of a master that is a Cluster: the keys of one operation must share a slot; "" if none is
 
 	mu     sync.Mutex
@@ -100,7 +103,7 @@ func configure(opts []Option) (config, error) {
 }
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
-	l := &Locker{cfg: cfg, ending: make(chan struct{})}
+	l := &Locker{cfg: cfg, masters: masters, activity: newActivity(), opened: cfg.clock.Now(), ending: make(chan struct{})}
 	nodes := make([]quorum.Node, len(masters))
 	for i, m := range masters {
 		if m != nil { // a nil *node.Node would not be a nil quorum.Node
@@ -153,7 +156,7 @@ func (l *Locker) reportHealth(master string, err error) {
 		l.cfg.logger.Info("redlock: a master answers again", "master", master)
 	}
 	if t := l.cfg.trace; t != nil && t.Node != nil {
-		t.Node(master, err)
+		t.Node(NodeEvent{Node: master, Err: err})
 	}
 }
 

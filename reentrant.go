@@ -48,9 +48,9 @@ func (l *Lock) Depth() int {
 	if l.Err() != nil {
 		return 0
 	}
-	answers, err := l.locker.read(context.Background(), l.name)
+	answers, err := l.locker.read(context.Background(), l.name, l.origin())
 	if err != nil {
 		return 1
 	}
-	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.token)))
+	return max(1, kind.NewCensus(answers).Depth(kind.OwnerOf(l.claimed().Token)))
 }

@@ -73,11 +73,13 @@ func (l *Lock) downgrade(ctx context.Context) error {
 		defer l.mu.Unlock()
 		return l.err
 	}
-	reader := l.claim.Downgraded()
+	writer, reader := l.claim, l.claim.Downgraded()
 	l.claim = reader
+	l.locker.activity.downgrade(writer.Target.Kind, reader.Target.Kind) // under l.mu: the lock has not ended yet
 	release := l.hold.Detach()
 	l.mu.Unlock()
-	l.lease.ChangeKind(reader.Ops()) // without l.mu: an extension that is decided meanwhile locks it
-	defer release()                  // the next waiter asks after the downgrade, also if a callback panics
+	// Without l.mu: an extension that is decided meanwhile locks it.
+	l.lease.ChangeKind(traced(reader.Ops(), l.origin()))
+	defer release() // the next waiter asks after the downgrade, also if a callback panics
 	return l.extend(ctx)
 }

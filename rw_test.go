@@ -284,7 +284,7 @@ func TestADowngradeDuringAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
 	var other atomic.Bool
 	var lk *redlock.Lock
 	downgraded := make(chan error, 1)
-	trace := &redlock.Trace{Extended: func(string, time.Time, error) {
+	trace := &redlock.Trace{Extended: func(context.Context, redlock.ExtendedEvent) {
 		if other.Swap(false) {
 			go func() { downgraded <- lk.Downgrade(context.Background()) }()
 			time.Sleep(50 * time.Millisecond) // it waits for the extension

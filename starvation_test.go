@@ -200,10 +200,10 @@ func TestContentionWithoutReadersCostsNoIntents(t *testing.T) {
 					a := w.locker(t, "a")
 					ops := make(map[string]int)
 					var mu sync.Mutex
-					b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_, _, op, _ string, _ time.Duration, _ error) {
+					b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
 						mu.Lock()
 						defer mu.Unlock()
-						ops[op]++
+						ops[e.Op]++
 					}}))
 					held, err := hold(t.Context(), a)
 					require.NoError(t, err)

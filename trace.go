@@ -1,41 +1,185 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/node"
 )
 
-// Trace is a set of hooks, as in net/http/httptrace. Any hook may be nil. The Locker calls the hooks synchronously and
-// from several goroutines at the same time. A hook must return quickly, be safe for concurrent use, and not call back
-// into the Locker.
+// Trace is a set of hooks, as in net/http/httptrace. Any hook may be nil. Later versions may add hooks, and fields to
+// the events.
+//
+// Each acquisition, which is a call of Lock, TryLock or Attach of any kind, has an ID that is unique in its Locker. It
+// has one AcquireStart and one AcquireEnd. If it acquired the lock, the hold has the same ID and later one HoldEnd.
+// HoldEnd returns before the masters are asked to release the lock, and before the AcquireEnd of the next caller of
+// this Locker that gets it. Calls with invalid arguments have no events.
+//
+// The context is that of the call. Events that may come after the call (Vote, Extended, HoldEnd) get a context with the
+// values of the context that the lock was acquired with, but without its cancellation and deadline.
+//
+// The Locker calls the hooks synchronously, without a mutex, and from several goroutines at the same time. A hook must
+// return quickly and be safe for concurrent use. It may call methods that ask no master, such as [Locker.Stats] and
+// [Lock.Err], but must not wait for the masters: it may run in the goroutine that receives their replies.
 type Trace struct {
-	// Vote is called when an operation on one master ends. op is "acquire", "raise", "extend", "release", "probe",
-	// "withdraw", "announce", "inspect" or "status". name is the name of the lock ("" for status). vote is "granted",
-	// "denied", "failed" or "unknown"; err is set for the last two. took is how long the operation took.
-	Vote func(name, node, op, vote string, took time.Duration, err error)
-	// Acquired is called when a lock was acquired. took is how long the call waited, and attempts is how many rounds of
-	// requests it sent: 0 if the lock was handed over (see [WithoutHandOver]).
-	Acquired func(name string, took time.Duration, attempts int)
-	// Waiting is called when an attempt of a waiting call failed with err. The call tries again after at most wait.
-	Waiting func(name string, wait time.Duration, err error)
-	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed with err. until
-	// is when the lock ends now.
-	Extended func(name string, until time.Time, err error)
-	// Lost is called when a lock was lost. err is the reason.
-	Lost func(name string, err error)
-	// Released is called when an Unlock ends. err is the error that it returns.
-	Released func(name string, err error)
-	// Node is called when a master stops answering (err is the failure) or answers again (err is nil).
-	Node func(node string, err error)
+	// AcquireStart is called when a call begins to acquire a lock.
+	AcquireStart func(context.Context, AcquireStartEvent)
+	// Waiting is called when an attempt of a waiting call failed, before the call waits.
+	Waiting func(context.Context, WaitingEvent)
+	// AcquireEnd is called when a call that acquires a lock ends, with or without the lock.
+	AcquireEnd func(context.Context, AcquireEndEvent)
+	// Extended is called when an extension, by the keepalive or by [Lock.Extend], succeeded or failed. It may come after
+	// HoldEnd.
+	Extended func(context.Context, ExtendedEvent)
+	// HoldEnd is called when a lock ends: immediately before it is released or handed over, or when it was lost.
+	HoldEnd func(context.Context, HoldEndEvent)
+	// Unlocked is called when an Unlock ends.
+	Unlocked func(context.Context, UnlockedEvent)
+	// Vote is called when a request to one master ends. It may come after AcquireEnd and HoldEnd.
+	Vote func(context.Context, VoteEvent)
+	// Node is called when a master stops answering or answers again.
+	Node func(NodeEvent)
+}
+
+// Outcome says how an acquisition or a hold ended.
+type Outcome string
+
+// The outcomes of an acquisition, and then those of a hold. [OutcomeClosed] can end both.
+const (
+	// OutcomeAcquired: the call returned the lock.
+	OutcomeAcquired Outcome = "acquired"
+	// OutcomeRefused: a TryLock or Attach returned ErrHeld.
+	OutcomeRefused Outcome = "refused"
+	// OutcomeTimedOut: the deadline of the caller's context passed.
+	OutcomeTimedOut Outcome = "timed_out"
+	// OutcomeCanceled: the caller's context was canceled.
+	OutcomeCanceled Outcome = "canceled"
+	// OutcomeFailed: every other error, such as ErrNoQuorum from a TryLock. It is also the outcome if a hook panicked.
+	OutcomeFailed Outcome = "failed"
+	// OutcomeClosed: the Locker was closed.
+	OutcomeClosed Outcome = "closed"
+
+	// OutcomeReleased: Unlock ended the hold, and the lock is being released on the masters.
+	OutcomeReleased Outcome = "released"
+	// OutcomeHandedOver: Unlock ended the hold, and the next caller of this Locker has the lock.
+	OutcomeHandedOver Outcome = "handed_over"
+	// OutcomeLost: the lock was lost.
+	OutcomeLost Outcome = "lost"
+)
+
+// AcquireStartEvent is the start of an acquisition.
+type AcquireStartEvent struct {
+	ID uint64
+	// Kind is "mutex", "reader", "writer" or "reentrant". Name is what [Lock.Name] returns.
+	Kind, Name string
+	// Call is "lock", "trylock" or "attach".
+	Call string
+}
+
+// WaitingEvent is a failed attempt of an acquisition that goes on.
+type WaitingEvent struct {
+	ID         uint64
+	Kind, Name string
+	// Attempts is how many rounds of requests the call has sent.
+	Attempts int
+	// Delay is how long the call waits before the next attempt, unless a release message ends the wait earlier.
+	Delay time.Duration
+	// Err is why the attempt failed.
+	Err error
+}
+
+// AcquireEndEvent is the end of an acquisition.
+type AcquireEndEvent struct {
+	ID         uint64
+	Kind, Name string
+	// Call is "lock", "trylock" or "attach".
+	Call string
+	// Outcome is acquired, refused, timed_out, canceled, failed or closed.
+	Outcome Outcome
+	// Took is the time since AcquireStart.
+	Took time.Duration
+	// Attempts is how many rounds of requests the call sent. If it is 0 and the Outcome is acquired, the lock was handed
+	// over (see [WithoutHandOver]) or attached.
+	Attempts int
+	// Fence is the lock's fencing token; 0 if there is none.
+	Fence uint64
+	// Err is the error that the call returns; nil if the Outcome is acquired.
+	Err error
+}
+
+// ExtendedEvent is the end of an extension.
+type ExtendedEvent struct {
+	ID         uint64
+	Kind, Name string
+	// Until is when the lock ends now.
+	Until time.Time
+	// Err is why the extension failed; nil if it succeeded.
+	Err error
+}
+
+// HoldEndEvent is the end of a hold.
+type HoldEndEvent struct {
+	ID uint64
+	// Kind is the kind that the lock had last: "reader" after [Lock.Downgrade].
+	Kind, Name string
+	// Outcome is released, handed_over, lost or closed.
+	Outcome Outcome
+	// Held is the time since AcquireEnd.
+	Held time.Duration
+	// Err is what [Lock.Err] returns if the lock was lost or closed; otherwise nil.
+	Err error
+}
+
+// UnlockedEvent is the end of an Unlock. A lock may have any number of them.
+type UnlockedEvent struct {
+	ID         uint64
+	Kind, Name string
+	// Took is how long the Unlock took.
+	Took time.Duration
+	// Err is the error that the Unlock returns.
+	Err error
+}
+
+// VoteEvent is the end of a request to one master.
+type VoteEvent struct {
+	// ID and Kind are empty if the request belongs to no acquisition, as those of Inspect and Nodes.
+	ID         uint64
+	Kind, Name string
+	// Node is the master's address.
+	Node string
+	// Op is "acquire", "raise", "extend", "release", "probe", "withdraw", "announce", "inspect" or "status".
+	Op string
+	// Verdict is "granted", "denied", "failed" or "unknown". Err is set for the last two.
+	Verdict string
+	// Took is the time from the request to the vote.
+	Took time.Duration
+	Err  error
+}
+
+// NodeEvent is a change of a master's health.
+type NodeEvent struct {
+	// Node is the master's address.
+	Node string
+	// Err is the failure of a master that stopped answering; nil if it answers again.
+	Err error
 }
 
 // voted returns the function that a quorum calls with every vote; nil if there is no Vote hook.
 func (t *Trace) voted() func(string, *node.Op, node.Vote) {
-	if t == nil || t.Vote == nil {
+	if !t.votes() {
 		return nil
 	}
 	return func(master string, op *node.Op, v node.Vote) {
-		t.Vote(op.Lock, master, op.Name, v.Verdict.String(), v.Took, v.Err)
+		e := VoteEvent{
+			Name: op.Lock, Node: master, Op: op.Name, Verdict: v.Verdict.String(), Took: v.Took, Err: v.Err,
+		}
+		ctx := context.Background()
+		if op.Origin != nil {
+			ctx, e.ID, e.Kind = op.Origin.Context, op.Origin.ID, op.Origin.Kind
+		}
+		t.Vote(ctx, e)
 	}
 }
+
+// votes reports whether there is a Vote hook.
+func (t *Trace) votes() bool { return t != nil && t.Vote != nil }

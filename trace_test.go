@@ -20,13 +20,14 @@ import (
 // hooked is a Trace that calls one function from every callback.
 func hooked(f func(callback string)) *redlock.Trace {
 	return &redlock.Trace{
-		Vote:     func(string, string, string, string, time.Duration, error) { f("Vote") },
-		Acquired: func(string, time.Duration, int) { f("Acquired") },
-		Waiting:  func(string, time.Duration, error) { f("Waiting") },
-		Extended: func(string, time.Time, error) { f("Extended") },
-		Lost:     func(string, error) { f("Lost") },
-		Released: func(string, error) { f("Released") },
-		Node:     func(string, error) { f("Node") },
+		AcquireStart: func(context.Context, redlock.AcquireStartEvent) { f("AcquireStart") },
+		Waiting:      func(context.Context, redlock.WaitingEvent) { f("Waiting") },
+		AcquireEnd:   func(context.Context, redlock.AcquireEndEvent) { f("AcquireEnd") },
+		Extended:     func(context.Context, redlock.ExtendedEvent) { f("Extended") },
+		HoldEnd:      func(context.Context, redlock.HoldEndEvent) { f("HoldEnd") },
+		Unlocked:     func(context.Context, redlock.UnlockedEvent) { f("Unlocked") },
+		Vote:         func(context.Context, redlock.VoteEvent) { f("Vote") },
+		Node:         func(redlock.NodeEvent) { f("Node") },
 	}
 }
 
@@ -62,14 +63,18 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 		"Reentrant.Lock": func(ctx context.Context, l *redlock.Locker, _ *redlock.Lock) error {
 			return took(l.Reentrant("x", "me").Lock(ctx))
 		},
+		"Attach": func(ctx context.Context, l *redlock.Locker, lk *redlock.Lock) error {
+			return took(l.Attach(ctx, "x", lk.Token()))
+		},
 		"Unlock":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Unlock(ctx) },
 		"Extend":    func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Extend(ctx) },
 		"Downgrade": func(ctx context.Context, _ *redlock.Locker, lk *redlock.Lock) error { return lk.Downgrade(ctx) },
 	}
+	const taking = "AcquireStart Vote AcquireEnd Waiting HoldEnd Unlocked"
 	can := map[string]string{ // which callbacks each call makes in its own goroutine
-		"Lock": "Vote Acquired Waiting Released", "TryLock": "Vote Acquired Released", "Do": "Vote Acquired Waiting Released",
-		"LockAll": "Vote Acquired Waiting Released", "RW.Lock": "Vote Acquired Waiting Released", "RW.RLock": "Vote Acquired Waiting Released",
-		"Reentrant.Lock": "Vote Acquired Waiting Released", "Unlock": "Released", "Extend": "Vote Extended", "Downgrade": "Vote Extended",
+		"Lock": taking, "TryLock": strings.Replace(taking, "Waiting", "", 1), "Do": taking, "LockAll": taking,
+		"RW.Lock": taking, "RW.RLock": taking, "Reentrant.Lock": taking, "Attach": "AcquireStart AcquireEnd",
+		"Unlock": "HoldEnd Unlocked", "Extend": "Vote Extended", "Downgrade": "Vote Extended",
 	}
 	for name, call := range calls {
 		for callback := range strings.FieldsSeq(can[name]) {
@@ -90,7 +95,7 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 						lk, err := a.RW("x").TryLock(t.Context())
 						require.NoError(t, err)
 						held = lk
-					case name == "Unlock" || name == "Extend":
+					case name == "Unlock" || name == "Extend" || name == "Attach":
 						held = lock(t, a, "x")
 					case callback == "Waiting":
 						hindering = lock(t, b, "x")
@@ -129,6 +134,9 @@ func TestACallbackThatPanicsDisablesNoName(t *testing.T) {
 						require.NoError(t, held.Err(), "it is kept alive")
 						unlock(t, held)
 					}
+					if name == "Attach" {
+						_ = held.Unlock(t.Context())
+					}
 					if hindering != nil {
 						unlock(t, hindering)
 					}
@@ -155,9 +163,15 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		var held atomic.Pointer[redlock.Locker] // holds "held"
 		var used sync.Map
+		var nested atomic.Bool
 		a := w.locker(t, "a", redlock.WithTrace(hooked(func(callback string) {
 			used.Store(callback, true)
 			if l := held.Load(); l != nil {
+				assert.Positive(t, l.Stats().Held)
+				if !nested.CompareAndSwap(false, true) {
+					return // the TryLock below has events, too
+				}
+				defer nested.Store(false)
 				_, err := l.TryLock(context.Background(), "held") // the queue answers
 				assert.ErrorIs(t, err, redlock.ErrHeld)
 			}
@@ -186,9 +200,15 @@ func TestACallbackMayUseTheLocker(t *testing.T) {
 			}
 			synctest.Wait()
 		}
+		hindering := lock(t, w.locker(t, "b"), "y")
+		waits := locking(within(t, time.Minute), a, "y")
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, hindering)
+		unlock(t, ended(t, waits, 2*time.Second).lock)
+		synctest.Wait()
 		held.Store(nil)
 		unlock(t, keep)
-		for _, callback := range []string{"Vote", "Acquired", "Extended", "Released", "Node"} {
+		for _, callback := range strings.Fields("AcquireStart Waiting AcquireEnd Extended HoldEnd Unlocked Vote Node") {
 			_, was := used.Load(callback)
 			assert.True(t, was, callback)
 		}
@@ -203,8 +223,8 @@ func TestACallbackOfAnAnnouncementMayUseTheLocker(t *testing.T) {
 		var a *redlock.Locker
 		announced := 0
 		a = w.locker(t, "a", redlock.WithoutHandOver(), redlock.WithTrace(&redlock.Trace{
-			Vote: func(_, _, op, _ string, _ time.Duration, err error) {
-				if op == "announce" && err != nil {
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				if e.Op == "announce" && e.Err != nil {
 					announced++
 					_, err := a.RW("y").TryRLock(context.Background()) // waits in a queue
 					assert.NoError(t, err)
@@ -250,8 +270,8 @@ func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
 		var lk *redlock.Lock
 		var again atomic.Bool
 		var errs []error
-		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_, _, op, _ string, _ time.Duration, err error) {
-			if op == "extend" && err != nil && again.CompareAndSwap(true, false) {
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Op == "extend" && e.Err != nil && again.CompareAndSwap(true, false) {
 				errs = append(errs, lk.Extend(context.Background()))
 			}
 		}}))

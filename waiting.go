@@ -14,7 +14,9 @@ import (
 // pause waits for delay before another attempt. It ends early if a release is published, or if the waiter is nudged.
 func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
-		t.Waiting(a.target.Title(), delay, a.last)
+		t.Waiting(ctx, WaitingEvent{
+			ID: a.id, Kind: a.target.Kind.Name, Name: a.target.Title(), Attempts: a.count, Delay: delay, Err: a.last,
+		})
 	}
 	var releases <-chan struct{}
 	if l := a.listener(); l != nil {
@@ -116,7 +118,7 @@ func (a *attempts) probe(ctx context.Context, clear bool) (kind.ProbeResult, err
 		a.intent = kind.NewToken(a.cfg.owner)
 		a.residue = a.locker.quorum.NewResidue(a.target.Kind.LeftIntent)
 	}
-	op := a.claim(kind.NewToken(a.owner())).Probe(a.intentLife())
+	op := mark(a.claim(kind.NewToken(a.owner())).Probe(a.intentLife()), a.origin)
 	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), clear, a.residue, a.listener())
 	if err != nil && a.intent != "" && !a.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		a.withdraw(nil)
@@ -146,7 +148,7 @@ func (a *attempts) withdraw(lock *Lock) {
 	if lock != nil && a.target.Kind.AcquireRemovesIntent() {
 		lease = lock.lease // its acquisition removes the intent
 	}
-	op := a.claim("").Withdraw(lock == nil)
+	op := mark(a.claim("").Withdraw(lock == nil), a.origin)
 	a.locker.quorum.Withdraw(op, a.cfg.timeout(), a.intentLife(), a.residue, lease)
 	a.intent, a.residue = "", nil
 }

@@ -93,8 +93,8 @@ func TestATryLockRightAfterTheUnlockOfALostLockWaitsForTheRelease(t *testing.T) 
 		releasing, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		l := w.locker(t, "a", redlock.WithoutKeepalive(), redlock.WithTrace(&redlock.Trace{
-			Vote: func(name, _, op, _ string, _ time.Duration, err error) {
-				if name == "x" && op == "release" && err != nil {
+			Vote: func(_ context.Context, e redlock.VoteEvent) {
+				if e.Name == "x" && e.Op == "release" && e.Err != nil {
 					once.Do(func() {
 						close(releasing)
 						<-goOn

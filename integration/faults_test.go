@@ -225,9 +225,9 @@ func TestAnExtensionHealsARestartedMaster(t *testing.T) {
 	lost := masters[1]
 	votes := make(chan string, 1000)
 	locker := open(t, masters, redlock.WithTrace(&redlock.Trace{
-		Vote: func(_, node, op, vote string, _ time.Duration, _ error) {
-			if node == lost.Addr() && op == "extend" {
-				votes <- vote
+		Vote: func(_ context.Context, e redlock.VoteEvent) {
+			if e.Node == lost.Addr() && e.Op == "extend" {
+				votes <- e.Verdict
 			}
 		},
 	}))

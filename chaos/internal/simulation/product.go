@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
@@ -41,7 +40,7 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 		all = append(all, redlock.WithoutKeepalive())
 	}
 	p := &product{}
-	all = append(all, redlock.WithTrace(&redlock.Trace{Acquired: p.acquired}))
+	all = append(all, redlock.WithTrace(&redlock.Trace{AcquireEnd: p.acquired}))
 	var err error
 	p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
 	if err != nil {
@@ -66,8 +65,8 @@ type product struct {
 }
 
 // acquired counts the locks that were acquired without asking any master.
-func (p *product) acquired(_ string, _ time.Duration, rounds int) {
-	if rounds == 0 {
+func (p *product) acquired(_ context.Context, e redlock.AcquireEndEvent) {
+	if e.Outcome == redlock.OutcomeAcquired && e.Attempts == 0 {
 		p.handed.Add(1)
 	}
 }

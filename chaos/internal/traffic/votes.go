@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -39,17 +40,17 @@ func newVotes(urls []string) *votes {
 // trace has a Locker tell.
 func (v *votes) trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
 
-func (v *votes) record(name, node, op, vote string, took time.Duration, err error) {
-	master, known := v.masters[node]
-	if op != "acquire" || !known {
+func (v *votes) record(_ context.Context, e redlock.VoteEvent) {
+	master, known := v.masters[e.Node]
+	if e.Op != "acquire" || !known {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.last[name] == nil {
-		v.last[name] = map[int]said{}
+	if v.last[e.Name] == nil {
+		v.last[e.Name] = map[int]said{}
 	}
-	v.last[name][master] = said{history.Vote{Master: master, Verdict: vote, Took: took, Err: text(err)}, time.Now()}
+	v.last[e.Name][master] = said{history.Vote{Master: master, Verdict: e.Verdict, Took: e.Took, Err: text(e.Err)}, time.Now()}
 }
 
 // since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not

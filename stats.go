@@ -1,0 +1,244 @@
+package redlock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/histogram"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+)
+
+// Stats is what a Locker has counted since it was opened, and its present state. See [Locker.Stats].
+type Stats struct {
+	// LockStats are the totals of all kinds.
+	LockStats
+	// Kinds has one row per kind of lock, used or not, in a fixed order.
+	Kinds []KindStats
+	// Nodes has one row per master, in the order in which they were given.
+	Nodes []NodeStats
+}
+
+// KindStats are the figures of one kind of lock.
+type KindStats struct {
+	// Kind is "mutex", "reader", "writer" or "reentrant".
+	Kind string
+	LockStats
+}
+
+// LockStats counts acquisitions, which are calls of Lock, TryLock or Attach with valid arguments, and holds. In one
+// snapshot they add up:
+//
+//	Started = Waiting + Acquired + Refused + TimedOut + Canceled + Failed + ClosedWaiting
+//	Acquired = Held + Released + HandedOver + Lost + ClosedHeld
+//	Waits.Count = Acquired
+//	Holds.Count = Acquired - Held
+//
+// [Lock.Downgrade] moves a hold from the writers to the readers. After one, the second and fourth line hold for the
+// totals, but not for these two kinds.
+type LockStats struct {
+	// Waiting is how many acquisitions are in progress. Held is how many locks are held.
+	Waiting, Held int64
+
+	// Started is how many acquisitions have begun.
+	Started int64
+	// Acquired, Refused, TimedOut, Canceled, Failed and ClosedWaiting are how many of them have ended with each
+	// [Outcome]. ClosedWaiting counts OutcomeClosed.
+	Acquired, Refused, TimedOut, Canceled, Failed, ClosedWaiting int64
+
+	// Released, HandedOver, Lost and ClosedHeld are how many holds have ended with each [Outcome]. ClosedHeld counts
+	// OutcomeClosed. A lost lock is lost once: its Unlock counts nothing.
+	Released, HandedOver, Lost, ClosedHeld int64
+
+	// Extended and ExtensionFailures are how many extensions, by the keepalive or by [Lock.Extend], succeeded and
+	// failed. An extension that was still in progress when its lock ended may count in neither.
+	Extended, ExtensionFailures int64
+
+	// Waits has the durations of the acquisitions that acquired the lock, and Holds those of the holds that have ended.
+	Waits, Holds Histogram
+}
+
+// Histogram counts durations in fixed buckets, from 100 µs to an hour.
+type Histogram struct {
+	// Count is the number of durations, and Sum their sum.
+	Count int64
+	Sum   time.Duration
+	// Bounds are the inclusive upper bounds of the buckets, in ascending order.
+	Bounds []time.Duration
+	// Counts has the number of durations in each bucket, and at its end the number of those above the last bound.
+	Counts []int64
+}
+
+// NodeState says whether a master votes, as far as the Locker knows from earlier requests.
+type NodeState string
+
+// The states of a master.
+const (
+	// NodeVoting: its grants count.
+	NodeVoting NodeState = "voting"
+	// NodeRestarting: it is within its restart window, so its grants do not count.
+	NodeRestarting NodeState = "restarting"
+	// NodeSuspect: it failed and has not answered since.
+	NodeSuspect NodeState = "suspect"
+	// NodeBarred: it lacks something that only an operator can give: INFO, or the right to release locks.
+	NodeBarred NodeState = "barred"
+	// NodeUnknown: it has not been asked yet, or has not answered yet.
+	NodeUnknown NodeState = "unknown"
+)
+
+// NodeStats are the figures of one master, as the Locker sees it.
+type NodeStats struct {
+	// Node is the master's address.
+	Node string
+	// State says whether the master votes.
+	State NodeState
+	// VoteIn is how long a restarting master may not vote; otherwise 0.
+	VoteIn time.Duration
+	// Err is why the master is restarting, suspect or barred; otherwise nil.
+	Err error
+
+	// Granted, Denied, Failed and Unknown count the master's votes by verdict, over all operations. Failed is certainly
+	// not executed; Unknown may have been executed.
+	Granted, Denied, Failed, Unknown int64
+	// Dropped is how many requests were not sent because their round had ended. This is normal.
+	Dropped int64
+	// Latency has the times from the request to the vote, of the Granted and Denied votes.
+	Latency Histogram
+
+	// Queued is how many requests wait to be written to the master, and InFlight how many were written and have no reply.
+	Queued, InFlight int
+	// Batches is how many batches of requests were written, and Requests how many requests. Requests/Batches is the mean
+	// size of a batch.
+	Batches, Requests int64
+	// Unconfirmed is how many releases the master has not confirmed, or may have to get again. They are repeated.
+	Unconfirmed int
+	// Duplicates is how many rounds found that this master and another one are the same server, which has one vote.
+	Duplicates int64
+}
+
+// Stats returns what the Locker has counted so far. It asks no master. All figures of LockStats, for all kinds, are of
+// one moment; those of each master are read right after. It may be called at any time, also after Close.
+func (l *Locker) Stats() Stats {
+	s := l.activity.stats()
+	for i := range l.masters {
+		s.Nodes = append(s.Nodes, l.nodeStats(i))
+	}
+	return s
+}
+
+func (a *activity) stats() (s Stats) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var total kindActivity
+	for i, k := range kind.All {
+		s.Kinds = append(s.Kinds, KindStats{Kind: k.Name, LockStats: a.kinds[i].stats()})
+		total.add(&a.kinds[i])
+	}
+	s.LockStats = total.stats()
+	return s
+}
+
+func (k *kindActivity) stats() LockStats {
+	s := k.counts
+	s.Waits, s.Holds = histogramOf(&k.waits), histogramOf(&k.holds)
+	return s
+}
+
+// add adds the figures of another kind.
+func (k *kindActivity) add(other *kindActivity) {
+	for i, n := range other.counts.counters() {
+		*k.counts.counters()[i] += *n
+	}
+	k.waits.Add(&other.waits)
+	k.holds.Add(&other.holds)
+}
+
+// counters returns all numbers of s.
+func (s *LockStats) counters() []*int64 {
+	return []*int64{
+		&s.Waiting, &s.Held, &s.Started,
+		&s.Acquired, &s.Refused, &s.TimedOut, &s.Canceled, &s.Failed, &s.ClosedWaiting,
+		&s.Released, &s.HandedOver, &s.Lost, &s.ClosedHeld,
+		&s.Extended, &s.ExtensionFailures,
+	}
+}
+
+// acquisitions returns the counter of the acquisitions with an outcome.
+func (s *LockStats) acquisitions(o Outcome) *int64 {
+	switch o {
+	case OutcomeAcquired:
+		return &s.Acquired
+	case OutcomeRefused:
+		return &s.Refused
+	case OutcomeTimedOut:
+		return &s.TimedOut
+	case OutcomeCanceled:
+		return &s.Canceled
+	case OutcomeClosed:
+		return &s.ClosedWaiting
+	default:
+		return &s.Failed
+	}
+}
+
+// holds returns the counter of the holds with an outcome.
+func (s *LockStats) holds(o Outcome) *int64 {
+	switch o {
+	case OutcomeHandedOver:
+		return &s.HandedOver
+	case OutcomeLost:
+		return &s.Lost
+	case OutcomeClosed:
+		return &s.ClosedHeld
+	default:
+		return &s.Released
+	}
+}
+
+func histogramOf(h *histogram.Histogram) Histogram {
+	bounds, counts := histogram.Bounds, h.Counts
+	return Histogram{Count: h.Count(), Sum: h.Sum, Bounds: bounds[:], Counts: counts[:]}
+}
+
+func (l *Locker) nodeStats(index int) NodeStats {
+	n := l.masters[index]
+	s := n.Stats()
+	row := NodeStats{
+		Node:    n.Name(),
+		Granted: s.Votes[node.Granted], Denied: s.Votes[node.Denied],
+		Failed: s.Votes[node.Failed], Unknown: s.Votes[node.Unknown],
+		Dropped: s.Dropped, Latency: histogramOf(&s.Latency),
+		Queued: s.Queued, InFlight: s.InFlight, Batches: s.Batches, Requests: s.Requests,
+		Unconfirmed: s.Unconfirmed, Duplicates: l.quorum.Duplicates(index),
+	}
+	row.State, row.Err = l.nodeState(s)
+	var young *node.RestartError
+	if errors.As(row.Err, &young) {
+		row.VoteIn = young.Left
+	}
+	return row
+}
+
+func (l *Locker) nodeState(s node.Stats) (NodeState, error) {
+	switch {
+	case s.Suspect != nil:
+		return NodeSuspect, s.Suspect
+	case s.Barred != nil:
+		return NodeBarred, s.Barred
+	case s.Server == nil:
+		return NodeUnknown, nil
+	}
+	if !l.cfg.guard {
+		return NodeVoting, nil
+	}
+	err := s.Server.Trusted(l.cfg.window(), l.cfg.clock.Now())
+	var young *node.RestartError
+	switch {
+	case err == nil:
+		return NodeVoting, nil
+	case errors.As(err, &young):
+		return NodeRestarting, err
+	default:
+		return NodeBarred, err
+	}
+}
