@@ -48,8 +48,9 @@ func (l *Locker) newAttempts(ctx context.Context, cfg *config, t kind.Target, tr
 	}
 }
 
-// acquire waits for the lock. A caller of a reentrant lock asks the masters once before it joins the queue that all
-// owners share, because its owner may hold the lock already.
+// acquire waits for the lock. A reader waits alone, since it does not exclude other readers. A caller of a reentrant
+// lock makes one attempt alone, because its owner may hold the lock already, and then joins the queue that all owners
+// share.
 func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
 	a.origin = a.cfg.origin(ctx, a.id, a.target.Kind)
 	defer func() { a.withdraw(lock) }() // deferred, as all cleanup below, because a callback may panic
