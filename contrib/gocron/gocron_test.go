@@ -1,0 +1,163 @@
+package gocronlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/contrib/gocron"
+	"github.com/redlock-go/redlock/election"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// open opens a Locker of its own, as every machine has one.
+func open(t *testing.T, masters []*redlocktest.Master) *redlock.Locker {
+	t.Helper()
+	l, err := redlock.Open(redlocktest.URLs(masters))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, l.Close()) })
+	return l
+}
+
+// schedule starts a scheduler with one job, every second.
+func schedule(t *testing.T, fn func(context.Context) error, job string, opts ...gocron.SchedulerOption) gocron.Scheduler {
+	t.Helper()
+	s, err := gocron.NewScheduler(opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Shutdown() })
+	_, err = s.NewJob(gocron.DurationJob(time.Second), gocron.NewTask(fn), gocron.WithName(job))
+	require.NoError(t, err)
+	s.Start()
+	return s
+}
+
+func TestOneMachineRunsAJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 5)
+		var running, runs atomic.Int32
+		for range 3 {
+			locks := gocronlock.NewLocker(open(t, masters))
+			schedule(t, locks.Job("report", func(ctx context.Context) error {
+				assert.EqualValues(t, 1, running.Add(1))
+				runs.Add(1)
+				time.Sleep(500 * time.Millisecond)
+				running.Add(-1)
+				return ctx.Err()
+			}), "report", gocron.WithDistributedLocker(locks))
+		}
+		time.Sleep(10*time.Second + 900*time.Millisecond)
+		assert.LessOrEqual(t, runs.Load(), int32(10))
+		assert.GreaterOrEqual(t, runs.Load(), int32(8), "contenders may split a vote, and then none runs")
+	})
+}
+
+func TestTheContextOfAJobEndsWithItsLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		locks := gocronlock.NewLocker(open(t, masters), redlock.WithTTL(3*time.Second), redlock.WithFencing())
+		causes := make(chan error, 100)
+		schedule(t, locks.Job("report", func(ctx context.Context) error {
+			lock, ok := redlock.FromContext(ctx)
+			assert.True(t, ok)
+			assert.NotZero(t, lock.Fence())
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		}), "report", gocron.WithDistributedLocker(locks))
+		time.Sleep(1500 * time.Millisecond)
+		require.Empty(t, causes)
+		for _, m := range masters {
+			m.Hold("report", time.Hour)
+		}
+		require.ErrorIs(t, <-causes, redlock.ErrLost)
+	})
+}
+
+func TestAJobThatIsNotLockedDoesNotRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locks := gocronlock.NewLocker(open(t, redlocktest.StartVirtual(t, 3)))
+		err := locks.Job("report", func(context.Context) error { panic("not locked") })(t.Context())
+		require.ErrorContains(t, err, `name the job "report"`)
+	})
+}
+
+func TestTheLeaderRunsAllJobs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 5)
+		var mu sync.Mutex
+		var ran []int // by which machine
+		stop := make([]context.CancelFunc, 3)
+		var machines sync.WaitGroup
+		for i := range stop {
+			elector := gocronlock.NewElector(election.New(open(t, masters), "scheduler"))
+			var ctx context.Context
+			ctx, stop[i] = context.WithCancel(t.Context())
+			machines.Go(func() { assert.ErrorIs(t, elector.Run(ctx), context.Canceled) })
+			synctest.Wait()
+			schedule(t, elector.Job(func(ctx context.Context) error {
+				lock, _ := redlock.FromContext(ctx)
+				assert.NotZero(t, lock.Fence())
+				mu.Lock()
+				defer mu.Unlock()
+				ran = append(ran, i)
+				return nil
+			}), "report", gocron.WithDistributedElector(elector))
+		}
+		time.Sleep(3500 * time.Millisecond)
+		stop[0]()
+		time.Sleep(3 * time.Second)
+		stop[1]()
+		stop[2]()
+		machines.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		require.Len(t, ran, 6)
+		next := ran[3]
+		assert.NotZero(t, next)
+		assert.Equal(t, []int{0, 0, 0, next, next, next}, ran)
+	})
+}
+
+func TestTheContextOfAJobEndsWithTheLeadership(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		elector := gocronlock.NewElector(election.New(open(t, masters), "scheduler", redlock.WithTTL(3*time.Second)))
+		job := elector.Job(func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan error, 1)
+		go func() { over <- elector.Run(ctx) }()
+		synctest.Wait()
+		time.AfterFunc(time.Second, func() {
+			for _, m := range masters {
+				m.Hold("scheduler", time.Second)
+			}
+		})
+		require.ErrorIs(t, job(t.Context()), redlock.ErrLost)
+		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
+		time.Sleep(5 * time.Second)
+		own := errors.New("own")
+		ended, end := context.WithCancelCause(t.Context())
+		end(own)
+		require.ErrorIs(t, job(ended), own, "it leads again")
+		cancel()
+		require.ErrorIs(t, <-over, context.Canceled)
+	})
+}

@@ -1,0 +1,99 @@
+package gooselock_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/redlock-go/redlock"
+	gooselock "github.com/redlock-go/redlock/contrib/goose"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// machine is a program that migrates the database at its start.
+func machine(t *testing.T, file string, masters []*redlocktest.Master, up func(context.Context) error) *goose.Provider {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, db.Close()) })
+	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithNodeTimeout(5*time.Second), redlock.WithTTL(time.Minute))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, nil,
+		goose.WithSessionLocker(gooselock.New(locker, "migrate:orders")),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(goose.NewGoMigration(1,
+			&goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error { return up(ctx) }}, nil)))
+	require.NoError(t, err)
+	return p
+}
+
+func TestOneMachineMigrates(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	file := filepath.Join(t.TempDir(), "orders.db")
+	var applied, results atomic.Int32
+	var machines sync.WaitGroup
+	for range 4 {
+		p := machine(t, file, masters, func(context.Context) error {
+			applied.Add(1)
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		machines.Go(func() {
+			r, err := p.Up(t.Context())
+			assert.NoError(t, err)
+			results.Add(int32(len(r)))
+		})
+	}
+	machines.Wait()
+	assert.EqualValues(t, 1, applied.Load())
+	assert.EqualValues(t, 1, results.Load(), "the others found nothing to do")
+}
+
+func TestALossUnderAMigrationIsAnError(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	p := machine(t, filepath.Join(t.TempDir(), "orders.db"), masters, func(context.Context) error {
+		for _, m := range masters {
+			m.Hold("migrate:orders", time.Minute)
+		}
+		return nil
+	})
+	_, err := p.Up(t.Context())
+	require.ErrorIs(t, err, redlock.ErrLost)
+}
+
+func TestAWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for _, m := range masters {
+		m.Hold("migrate:orders", time.Minute)
+	}
+	p := machine(t, filepath.Join(t.TempDir(), "orders.db"), masters, func(context.Context) error { panic("not locked") })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := p.Up(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, redlock.ErrHeld)
+}
+
+func TestSessionsArePaired(t *testing.T) {
+	t.Parallel()
+	s := gooselock.New(redlocktest.NewLocker(t, 3), "migrate:orders")
+	conn := new(sql.Conn)
+	require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrReleased)
+	require.NoError(t, s.SessionLock(t.Context(), conn))
+	require.ErrorContains(t, s.SessionLock(t.Context(), conn), "locked already")
+	require.NoError(t, s.SessionUnlock(t.Context(), conn))
+	require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrReleased)
+}
