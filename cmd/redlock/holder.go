@@ -28,6 +28,9 @@ type holder struct {
 	grace   time.Duration
 	signals <-chan os.Signal
 	log     *slog.Logger
+
+	lost  bool // the lock was lost while the command ran
+	asked bool // a signal arrived after the loss
 }
 
 // status is how a command ended.
@@ -54,8 +57,9 @@ func (h *holder) run(path string, argv []string) error {
 		}
 		return &exit{code, fmt.Errorf("%s cannot be executed: %w", argv[0], err)}
 	}
-	how, lost := h.wait(c)
-	if lost { // it has been reported
+	how := h.wait(c)
+	if h.lost { // it has been reported
+		_ = h.lock.Unlock(context.Background()) // frees the name early
 		return &exit{exitLost, fmt.Errorf("%s %s", argv[0], how)}
 	}
 	err = lostError(h.lock)
@@ -63,6 +67,7 @@ func (h *holder) run(path string, argv []string) error {
 		err = h.unlock()
 	}
 	if err != nil {
+		h.lost = true
 		return &exit{exitLost, fmt.Errorf("%w; %s %s", err, argv[0], how)}
 	}
 	if how.code != 0 {
@@ -76,27 +81,28 @@ func (h *holder) run(path string, argv []string) error {
 func (h *holder) held() bool { return h.lock.Err() == nil }
 
 // wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It
-// returns how the command ended, and whether the lock was lost.
-func (h *holder) wait(c *child) (how status, lost bool) {
+// returns how the command ended.
+func (h *holder) wait(c *child) status {
 	gone := h.lock.Context().Done()
 	tell := time.NewTimer(0)
 	defer tell.Stop()
 	for {
 		select {
 		case <-tell.C:
-			if !lost {
+			if !h.lost {
 				left := time.Until(h.lock.Until())
 				c.holdsFor(left)
 				tell.Reset(max(left/4, 20*time.Millisecond))
 			}
 		case s := <-h.signals:
 			h.log.Info("forwarding", "signal", s.String())
+			h.asked = h.asked || h.lost
 			c.send(s)
-		case how = <-c.ended:
-			c.close(!lost && how.signal == 0)
-			return how, lost
+		case how := <-c.ended:
+			c.close(!h.lost && how.signal == 0)
+			return how
 		case <-gone:
-			gone, lost = nil, true
+			gone, h.lost = nil, true
 			fmt.Fprintf(os.Stderr, "%s; stopping the command\n", sentence(lostError(h.lock)))
 			c.stop()
 		}

@@ -58,12 +58,7 @@ func runCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			return f.check(cmd, args)
 		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) == 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp // a name
-			}
-			return nil, cobra.ShellCompDirectiveDefault // a command and its files
-		},
+		ValidArgsFunction:     completeCommand,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return run(cmd, &f, args[0], args[1:])
@@ -76,6 +71,13 @@ func runCommand() *cobra.Command {
 		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
+	f.holdFlags(cmd)
+	return cmd
+}
+
+// holdFlags adds the flags about a command under a lock.
+func (f *runFlags) holdFlags(cmd *cobra.Command) {
+	fl := cmd.Flags()
 	fl.DurationVar(
 		&f.maxHold,
 		"max-hold",
@@ -85,12 +87,19 @@ func runCommand() *cobra.Command {
 	fl.DurationVar(&f.grace, "grace", 5*time.Second,
 		"how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")
-	return cmd
+}
+
+// completeCommand completes NAME -- COMMAND.
+func completeCommand(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp // a name
+	}
+	return nil, cobra.ShellCompDirectiveDefault // a command and its files
 }
 
 func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
-	const form = "redlock run [flags] NAME -- COMMAND [ARG...]"
+	form := "redlock " + cmd.Use
 	switch {
 	case len(args) == 0 || dash == 0:
 		return usage("a name is missing: %s", form)
@@ -115,9 +124,31 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 }
 
 func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
-	path, err := find(command[0])
+	r, err := newRunner(cmd, f, command)
 	if err != nil {
 		return err
+	}
+	defer r.close()
+	_, err = r.once(name)
+	return err
+}
+
+// runner runs a command under locks.
+type runner struct {
+	flags   *runFlags
+	command []string
+	path    string // of the command
+	locker  *redlock.Locker
+	signals <-chan os.Signal
+	log     *slog.Logger
+	close   func()
+}
+
+// newRunner opens a Locker as the flags say, and catches signals. close must be called.
+func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, error) {
+	path, err := find(command[0])
+	if err != nil {
+		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
 	if f.verbose {
@@ -129,21 +160,31 @@ func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
 	}
 	locker, stop, err := f.open(cmd, opts...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer stop()
 	signals, release := catch()
-	defer release()
 	// Otherwise a write to a stderr without a reader would end this process before it has ended the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	return &runner{
+		flags: f, command: command, path: path, locker: locker, signals: signals, log: log,
+		close: func() {
+			release()
+			stop()
+		},
+	}, nil
+}
 
-	lock, err := acquire(locker, f, name, signals)
+// once locks name, runs the command and unlocks. again reports that the command ended because the lock was lost, and
+// that no signal has asked this process to end since.
+func (r *runner) once(name string) (again bool, err error) {
+	lock, err := acquire(r.locker, r.flags, name, r.signals)
 	if err != nil {
-		return err
+		return false, err
 	}
-	log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
-	h := holder{lock: lock, grace: f.grace, signals: signals, log: log}
-	return h.run(path, command)
+	r.log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
+	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log}
+	err = h.run(r.path, r.command)
+	return h.lost && !h.asked, err
 }
 
 // find returns the path of a command. An error must be found before anything is locked.

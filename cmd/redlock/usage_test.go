@@ -24,6 +24,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown flag":             {"run --lease 3 x -- true", "--lease"},
 		"no name":                  {"run -- true", "a name is missing"},
 		"nothing":                  {"run", "a name is missing"},
+		"lead without a command":   {"lead x", "redlock lead [flags] NAME -- COMMAND"},
+		"lead does not try":        {"lead --try x -- true", "--try"},
 		"no dashes":                {"run x true", "put --"},
 		"no command to run":        {"run x --", "a command is missing"},
 		"two names":                {"run x y -- true", "one name"},
@@ -110,7 +112,7 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 			}
 		}
 	}
-	for _, help := range [][]string{{"run", "--help"}, {"status", "--help"}} {
+	for _, help := range [][]string{{"run", "--help"}, {"lead", "--help"}, {"status", "--help"}} {
 		p := launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS=redis://:s3cret@h") }, help...)
 		assert.Equal(t, 0, p.wait())
 		assert.NotContains(t, p.stdout.String(), "s3cret")
