@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/freeport"
 )
 
 // defaultUptime is the uptime of a new master: longer than any sensible restart window.
@@ -26,7 +27,8 @@ var ErrClosed = errors.New("embedded: the master is closed")
 // together; each returns when its effect is complete. Calling one that changes nothing (stopping a stopped master,
 // thawing one that is not frozen) does nothing.
 type Master struct {
-	addr   string // where it listens, across restarts
+	addr   string         // where it listens, across restarts
+	port   *freeport.Port // of addr, until Close; nil if the caller has chosen the address
 	faults *faults
 
 	mu     sync.Mutex
@@ -55,19 +57,28 @@ func WithUptime(d time.Duration) Option {
 
 // Open starts a new, empty master. It must be closed with [Master.Close].
 func Open(opts ...Option) (*Master, error) {
-	c := config{addr: "127.0.0.1:0", uptime: defaultUptime}
+	c := config{uptime: defaultUptime}
 	for _, o := range opts {
 		o(&c)
 	}
 	if c.uptime < 0 {
 		return nil, fmt.Errorf("embedded: uptime %v: it must not be negative", c.uptime)
 	}
-	f := &faults{}
-	l, err := begin(c.addr, c.uptime, f)
+	m := &Master{faults: &faults{}}
+	if c.addr == "" {
+		port, err := freeport.Reserve()
+		if err != nil {
+			return nil, fmt.Errorf("embedded: %w", err)
+		}
+		m.port, c.addr = port, port.Addr()
+	}
+	l, err := begin(c.addr, c.uptime, m.faults)
 	if err != nil {
+		m.port.Release()
 		return nil, err
 	}
-	return &Master{addr: l.listener.Addr().String(), faults: f, life: l}, nil
+	m.addr, m.life = l.listener.Addr().String(), l
+	return m, nil
 }
 
 // OpenAll starts n new masters, or none when one of them fails. n must be at least 1.
@@ -184,4 +195,5 @@ func (m *Master) Close() {
 	defer m.mu.Unlock()
 	m.stop()
 	m.closed = true
+	m.port.Release()
 }

@@ -214,3 +214,19 @@ func TestEverythingAtOnceEnds(t *testing.T) {
 	_, err := net.Dial("tcp", m.Addr())
 	assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
+
+func TestAStoppedMasterKeepsItsPortReserved(t *testing.T) {
+	t.Parallel()
+	m, err := embedded.Open()
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	m.Stop()
+	_, err = net.Dial("tcp", m.Addr())
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	_, err = net.ListenPacket("udp", m.Addr()) // the lock of package freeport
+	require.ErrorIs(t, err, syscall.EADDRINUSE)
+	m.Close()
+	lock, err := net.ListenPacket("udp", m.Addr())
+	require.NoError(t, err)
+	require.NoError(t, lock.Close())
+}

@@ -42,7 +42,7 @@ type Master struct {
 	id      string
 	network string
 	host    string
-	port    uint16
+	port    *freeport.Port
 
 	mu         sync.Mutex
 	address    string // in the container's network; "" while it is on none
@@ -127,7 +127,7 @@ func start(ctx context.Context, docker *client.Client, image string, o *options)
 }
 
 func run(ctx context.Context, docker *client.Client, image string, o *options) (*Master, error) {
-	port, err := freeport.Get()
+	port, err := freeport.Reserve()
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func run(ctx context.Context, docker *client.Client, image string, o *options) (
 		testcontainers.WithCmd(o.args...),
 		testcontainers.WithLabels(Labels()),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
-			binding := network.PortBinding{HostPort: strconv.Itoa(int(port))}
+			binding := network.PortBinding{HostPort: strconv.Itoa(port.Number())}
 			if local {
 				binding.HostIP = netip.MustParseAddr("127.0.0.1")
 			}
@@ -146,6 +146,7 @@ func run(ctx context.Context, docker *client.Client, image string, o *options) (
 	}, o.customized...)
 	box, err := testcontainers.Run(ctx, image, customized...)
 	if box == nil {
+		port.Release()
 		return nil, err
 	}
 	m := &Master{docker: docker, id: box.GetContainerID(), port: port}
@@ -193,7 +194,7 @@ func (m *Master) URL() string { return "redis://" + m.Addr() }
 
 // Addr returns host:port of the published port. It stays the same for the Master's whole life. Every byte passes
 // through Docker's proxy, which accepts connections also while the server behind it is frozen, or black-holed.
-func (m *Master) Addr() string { return net.JoinHostPort(m.host, strconv.Itoa(int(m.port))) }
+func (m *Master) Addr() string { return net.JoinHostPort(m.host, strconv.Itoa(m.port.Number())) }
 
 // ContainerAddr returns the server's address in the container's own network, which a Linux host reaches without
 // the proxy; "" while it is cut off. Start and Reconnect may change it.
@@ -218,6 +219,7 @@ func (m *Master) Close() error {
 	if err != nil && !gone(err) {
 		return fmt.Errorf("remove the container of %s: %w", m, err)
 	}
+	m.port.Release()
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +39,8 @@ const (
 // A Server is one redis-server process on 127.0.0.1. Its methods may be called concurrently; its address outlives
 // [Server.Kill] and [Server.Start].
 type Server struct {
-	port int
-	tls  int // the port for TLS; 0: none
+	port *freeport.Port
+	tls  *freeport.Port // for TLS; nil: none
 	dir  string
 	args []string
 	env  []string
@@ -83,20 +82,19 @@ func StartWith(ctx context.Context, ask func(dir string) (Options, error)) (*Ser
 	}
 	s := &Server{dir: dir, args: o.Args, env: o.Env}
 	for attempt := 1; ; attempt++ {
-		port, noPort := freeport.Get()
-		if err = noPort; err != nil {
+		if s.port, err = freeport.Reserve(); err != nil {
 			break
 		}
-		s.port = int(port)
 		if o.TLS {
-			if port, err = freeport.Get(); err != nil {
+			if s.tls, err = freeport.Reserve(); err != nil {
+				s.release()
 				break
 			}
-			s.tls = int(port)
 		}
 		if s.proc, err = s.launch(ctx); err == nil {
 			return s, nil
 		}
+		s.release()
 		if attempt == startAttempts || ctx.Err() != nil {
 			break
 		}
@@ -132,14 +130,14 @@ func CloseAll(servers []*Server) error {
 }
 
 // Addr returns the server's host:port.
-func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // TLSAddr returns the host:port at which the server speaks TLS, or "" if it does not.
 func (s *Server) TLSAddr() string {
-	if s.tls == 0 {
+	if s.tls == nil {
 		return ""
 	}
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.tls))
+	return s.tls.Addr()
 }
 
 // URL returns the server's redis:// URL.
@@ -216,18 +214,27 @@ func (s *Server) signal(what string, send func(pid int) error) error {
 }
 
 // Close ends the server and removes its directory. A second Close does nothing.
-func (s *Server) Close() error { return errors.Join(s.Kill(), os.RemoveAll(s.dir)) }
+func (s *Server) Close() error {
+	err := errors.Join(s.Kill(), os.RemoveAll(s.dir))
+	s.release()
+	return err
+}
+
+func (s *Server) release() {
+	s.port.Release()
+	s.tls.Release()
+}
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
 // launch starts the process and waits until it is the one that answers on the port.
 func (s *Server) launch(ctx context.Context) (*process, error) {
 	args := append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1",
+		"--port", strconv.Itoa(s.port.Number()), "--bind", "127.0.0.1",
 		"--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", s.logFile(), "--daemonize", "no",
 	}, s.args...)
-	if s.tls != 0 {
-		args = append(args, "--tls-port", strconv.Itoa(s.tls))
+	if s.tls != nil {
+		args = append(args, "--tls-port", strconv.Itoa(s.tls.Number()))
 	}
 	proc, err := run(args, s.env)
 	if err != nil {

@@ -69,10 +69,8 @@ var ownLocks = []entry{
 // outlasting is a TTL with which a key that was not released still exists at the last inspection.
 const outlasting = 5 * time.Second
 
-var (
-	// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
-	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
-)
+// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
+var sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
 
 func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	g := mutex(ttl, hold)

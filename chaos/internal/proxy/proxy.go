@@ -5,10 +5,8 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -18,14 +16,13 @@ import (
 )
 
 // A Proxy forwards connections to one upstream address. It keeps its own address until [Proxy.Close], also while it is
-// cut (on Linux). Its methods may be called concurrently.
+// cut. Its methods may be called concurrently.
 //
 // Toxiproxy leaks a goroutine (some 14 kB) for each connection that was closed while it delayed bytes of it. The
 // connection itself is closed.
 type Proxy struct {
 	upstream string
-	listen   string
-	port     *port // held for the whole life
+	port     *freeport.Port
 
 	mu        sync.Mutex
 	server    *toxiproxy.ApiServer
@@ -36,8 +33,6 @@ type Proxy struct {
 }
 
 const (
-	listenAttempts = 5
-	lendAttempts   = 500
 	// changeTimeout is how long toxiproxy may take to change what happens on its connections: seconds on a busy machine.
 	changeTimeout = 20 * time.Second
 )
@@ -48,26 +43,19 @@ func New(upstream string) (*Proxy, error) {
 		upstream: upstream, condition: Fine, patience: changeTimeout,
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 	}
-	for attempt := 1; ; attempt++ {
-		free, err := freeport.Get()
-		if err != nil {
-			return nil, err
-		}
-		p.listen = fmt.Sprintf("127.0.0.1:%d", free)
-		if p.port, err = hold(p.listen); err == nil {
-			if p.proxy, err = p.begin(); err == nil {
-				return p, nil
-			}
-			err = errors.Join(err, p.port.release())
-		}
-		if attempt == listenAttempts {
-			return nil, err
-		}
+	var err error
+	if p.port, err = freeport.Reserve(); err != nil {
+		return nil, err
 	}
+	if p.proxy, err = p.begin(); err != nil {
+		p.port.Release()
+		return nil, err
+	}
+	return p, nil
 }
 
 // Addr returns the proxy's host:port.
-func (p *Proxy) Addr() string { return p.listen }
+func (p *Proxy) Addr() string { return p.port.Addr() }
 
 // Set sets the condition of the network, for existing and for new connections.
 //
@@ -133,13 +121,8 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 
 // begin starts a proxy. If it replaces a stopped one, it takes no toxics over.
 func (p *Proxy) begin() (*toxiproxy.Proxy, error) {
-	next := toxiproxy.NewProxy(p.server, p.listen, p.listen, p.upstream)
-	err := p.port.lend(next.Start)
-	for attempt := 0; attempt < lendAttempts && errors.Is(err, syscall.EADDRINUSE); attempt++ {
-		time.Sleep(time.Millisecond) // somebody tried whether the port is free, just when it was lent
-		err = p.port.lend(next.Start)
-	}
-	if err != nil {
+	next := toxiproxy.NewProxy(p.server, p.Addr(), p.Addr(), p.upstream)
+	if err := next.Start(); err != nil {
 		return nil, fmt.Errorf("proxy of %s: %w", p.upstream, err)
 	}
 	return next, nil
@@ -158,5 +141,6 @@ func (p *Proxy) Close() error {
 		go p.proxy.Stop() // it closes the listener; the connections end with the process
 	}
 	p.proxy = nil
-	return p.port.release()
+	p.port.Release()
+	return nil
 }

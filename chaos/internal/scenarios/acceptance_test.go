@@ -77,12 +77,13 @@ func TestTheAcceptanceTestLeavesMastersOfTheUserAsTheyWere(t *testing.T) {
 
 func TestTheAcceptanceTestOfOneMasterWithTLSAndAPassword(t *testing.T) {
 	t.Parallel()
-	port, err := freeport.Get()
+	port, err := freeport.Reserve()
 	require.NoError(t, err)
+	t.Cleanup(port.Release)
 	cert, key := certificate(t)
-	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key,
+	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(port.Number()), "--tls-cert-file", cert, "--tls-key-file", key,
 		"--tls-auth-clients", "no")
-	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@127.0.0.1:%d?skip_verify=true", port)})
+	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@%s?skip_verify=true", port.Addr())})
 	out, err := scenarios.Play(t.Context(), s, o)
 	require.NoError(t, err)
 	assert.Empty(t, out.Wrong())
