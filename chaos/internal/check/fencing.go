@@ -67,7 +67,7 @@ func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 			largest.add(g, int64(all[i].acquired.Fence), all[i])
 		}
 		g, fence := groupOf(h.acquired.Mode, h), h.acquired.Fence
-		last, ok := largest.outside(g) // beside readers: of those that exclude
+		last, ok := largest.outside(g) // for a reader: of those that exclude readers
 		switch {
 		case ok && reads(h) && fence < last.acquired.Fence:
 			stale(v, name, last, h, "smaller than")

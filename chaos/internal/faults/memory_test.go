@@ -53,7 +53,7 @@ func TestKilledConnectionsBreakAndNewOnesWork(t *testing.T) {
 		info, err := s.inspector.Do(t.Context(), 0, "INFO", "clients")
 		return err == nil && strings.Contains(info.(string), "blocked_clients:1")
 	}
-	s.eventually("somebody waits", blocked)
+	s.eventually("a client waits", blocked)
 	s.inject(faults.KillConnections)
 	require.Error(t, <-waiting)
 	_, err = subscription.ReceiveTimeout(t.Context(), soon)

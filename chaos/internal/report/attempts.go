@@ -80,7 +80,7 @@ func (a *attempt) hear(e history.Event, c clock) {
 	case history.Refused:
 		a.Answer, a.Outcome = c.ms(e.T), "refused: "+cmp.Or(e.Err, "no reason given")
 	case history.Lost:
-		a.Lost, a.Outcome = c.ms(e.T), "told of its loss: "+cmp.Or(e.Err, "no reason given")
+		a.Lost, a.Outcome = c.ms(e.T), "notified of the loss: "+cmp.Or(e.Err, "no reason given")
 	case history.Released:
 		switch {
 		case e.Err != "":

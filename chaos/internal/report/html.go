@@ -29,13 +29,13 @@ var promises = map[string]string{
 	"linearizability": "One single lock that never fails could have given the same answers.",
 	"fencing":         "Tokens are unique, and only ever grow.",
 	"register":        "The register that checks tokens took no stale write, and lost no update.",
-	"loss notified":   "Who lost a lock was told by the time it would have ended anyway.",
+	"loss notified":   "Each holder that lost a lock was notified by its deadline.",
 	"liveness":        "Once all faults were healed, every client got every name in time.",
 	"residue":         "After the last unlock no key was left on any master.",
 	"leaks":           "Closed clients left no connection, subscription or goroutine.",
 	"coverage":        "The run was a test: what was planned happened.",
 	"well-formed":     "The history is one that working clients can have written.",
-	"clients":         "No client ended by itself, and each stopped and quit when it was told.",
+	"clients":         "No client ended by itself, and each stopped and quit when it was asked to.",
 	"harness":         "The harness itself did not fail.",
 }
 

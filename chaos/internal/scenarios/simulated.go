@@ -110,7 +110,7 @@ func (s Scenario) part(seed uint64) []traffic.Group {
 	turn := int(seed % uint64(len(all)))
 	part := all[turn : turn+1 : turn+1]
 	others := slices.Delete(slices.Clone(all), turn, turn+1)
-	if !slices.ContainsFunc(part, shared) { // somebody must contend
+	if !slices.ContainsFunc(part, shared) { // clients must contend
 		others = slices.DeleteFunc(others, func(g traffic.Group) bool { return !shared(g) })
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))

@@ -58,7 +58,7 @@ func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
 	})
 }
 
-// drifters are clients of which one can be seen to drift: whoever locks believes for as long as the history says, by
+// drifters are clients of which one can be seen to drift: a holder believes for as long as the history says, by
 // the machine's clock.
 func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *recorder) {
 	t.Helper()
