@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // Over masters far apart a lock costs the round trip to the one that completes the majority, for one caller and for
@@ -59,4 +62,44 @@ func TestCallersOfFarMastersDoNotWaitForEachOther(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A silent or refusing minority makes no call of any kind slower.
+func TestNoKindWaitsForAMinority(t *testing.T) {
+	t.Parallel()
+	const way = 10 * time.Millisecond
+	for fault, do := range map[string]func(m *simnet.Master){
+		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash, "cut off": func(m *simnet.Master) { m.BlackHole() },
+	} {
+		for _, k := range triesOfX {
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				for i := range 5 {
+					w.Master(i).Delay(way, 0)
+				}
+				ours := w.locker(t, "us")
+				timed := func(what string, f func() error) {
+					t.Helper()
+					began := time.Now()
+					require.NoError(t, f(), "%s: %s", k.name, what)
+					assert.LessOrEqual(t, time.Since(began), 4*way, "%s: %s, two masters %s", k.name, what, fault)
+				}
+				require.NoError(t, lock(t, ours, "x").Unlock(t.Context())) // connects
+				time.Sleep(2 * way)
+				do(w.Master(1))
+				do(w.Master(3))
+				for range 3 {
+					var l *redlock.Lock
+					timed("lock", func() (err error) {
+						l, err = k.try(t, ours)
+						return err
+					})
+					timed("extend", func() error { return l.Extend(t.Context()) })
+					if k.name == "writer" {
+						timed("downgrade", func() error { return l.Downgrade(t.Context()) })
+					}
+					timed("unlock", func() error { return l.Unlock(t.Context()) })
+				}
+			})
+		}
+	}
 }

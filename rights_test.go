@@ -104,7 +104,6 @@ func TestLockOverMastersThatRefuseScriptsFailsAtOnce(t *testing.T) {
 		"Reentrant": func() (*redlock.Lock, error) { return l.Reentrant("x", "me").Lock(ctx) },
 		"LockAll":   func() (*redlock.Lock, error) { return l.LockAll(ctx, []string{"x", "y"}) },
 	} {
-		began := time.Now()
 		lk, err := call()
 		require.ErrorIs(t, err, redlock.ErrNoQuorum, what)
 		assert.Nil(t, lk)
@@ -112,7 +111,7 @@ func TestLockOverMastersThatRefuseScriptsFailsAtOnce(t *testing.T) {
 		var missing *node.RightError
 		require.ErrorAs(t, err, &missing, what)
 		assert.True(t, node.Permanent(errors.Unwrap(missing)) || node.Permanent(missing))
-		assert.Less(t, time.Since(began), 5*time.Second, what)
+		require.NoError(t, ctx.Err(), "%s does not wait", what)
 	}
 	for _, i := range []int{0, 2} {
 		assert.Zero(t, r.calls(i, "set"), "master %d was asked", i)
@@ -177,11 +176,12 @@ func TestAMasterThatBeginsToRefuseScriptsIsNotStormed(t *testing.T) {
 				require.NoError(t, lk.Unlock(t.Context()))
 			}
 			lock(t, l, "after", redlock.WithoutKeepalive()) // an extension would put the key back
-			const idle = 4 * time.Second
-			time.Sleep(idle)
+			began := time.Now()
+			time.Sleep(4 * time.Second)
 			sent := r.calls(2, "evalsha") + r.calls(2, "eval") - before
+			idle := time.Since(began)
 			t.Logf("%d scripts sent for %d releases, in %v", sent, n, idle)
-			assert.LessOrEqual(t, sent, n+10+5*int(idle/time.Second))
+			assert.LessOrEqual(t, sent, n+10+5*int(idle/time.Second+1))
 			assert.Equal(t, n, r.calls(2, "set"), "it is not asked for locks")
 			assert.Len(t, log.lines("refuses releases"), 1)
 			assert.Len(t, log.lines("not asked for locks"), 1)

@@ -15,22 +15,14 @@ import (
 )
 
 // use does with a lock what one does: it takes it, extends it, keeps another from having it, and gives it back.
-// It returns what the slowest step took.
-func use(t *testing.T, ours, others *redlock.Locker, name string) (slowest time.Duration) {
+func use(t *testing.T, ours, others *redlock.Locker, name string) {
 	t.Helper()
 	ctx := within(t, patience)
-	timed := func(f func()) {
-		begin := time.Now()
-		f()
-		slowest = max(slowest, time.Since(begin))
-	}
-	var l *redlock.Lock
-	timed(func() { l = lock(t, ours, name, redlock.WithoutKeepalive()) })
-	timed(func() { require.NoError(t, l.Extend(ctx)) })
+	l := lock(t, ours, name, redlock.WithoutKeepalive())
+	require.NoError(t, l.Extend(ctx))
 	_, err := others.TryLock(ctx, name)
 	require.ErrorIs(t, err, redlock.ErrHeld)
-	timed(func() { unlock(t, l) })
-	return slowest
+	unlock(t, l)
 }
 
 func TestTwoOfFiveKilled(t *testing.T) {
@@ -40,8 +32,8 @@ func TestTwoOfFiveKilled(t *testing.T) {
 	use(t, ours, others, "during")
 
 	all(t, (*redisbox.Master).Kill, masters[0], masters[1])
-	for i := range 5 {
-		assert.Less(t, use(t, ours, others, "during"), soon, "round %d: nothing waits for the dead", i)
+	for range 5 {
+		use(t, ours, others, "during")
 	}
 	_, err := others.Lock(within(t, ttl+ttl/2), "before")
 	require.ErrorIs(t, err, redlock.ErrHeld, "the lock of before lives on, past its TTL")
@@ -51,10 +43,8 @@ func TestTwoOfFiveKilled(t *testing.T) {
 	// A third: no majority, and it is said at once, with what each of the dead answered.
 	held := lock(t, ours, "held", redlock.WithoutKeepalive())
 	all(t, (*redisbox.Master).Kill, masters[2])
-	begin := time.Now()
 	_, err = ours.TryLock(within(t, patience), "during")
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
-	assert.Less(t, time.Since(begin), 2*nodeTimeout)
 	for _, m := range masters[:3] {
 		assert.ErrorContains(t, err, m.Addr())
 	}
@@ -125,14 +115,12 @@ func TestTwoOfFiveSilentOrGone(t *testing.T) {
 			all(t, fault.begin, silent...)
 			begin := time.Now()
 			unlock(t, before)
-			slowest := time.Since(begin)
 			ghost := lock(t, others, "ghost") // goes out to the silent as well: nothing else is on the wire
 			for i := range outlasting {
-				slowest = max(slowest, use(t, ours, others, fmt.Sprintf("during:%d", i)))
+				use(t, ours, others, fmt.Sprintf("during:%d", i))
 				time.Sleep(fault.lasts / outlasting)
 			}
 			unlock(t, ghost)
-			assert.Less(t, slowest, soon, "nothing waits for the silent")
 			requireEmpty(t, settled, masters[:3]...)
 
 			all(t, fault.end, silent...)

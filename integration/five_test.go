@@ -24,8 +24,7 @@ const (
 	largest = 5 * time.Second
 	// nodeTimeout is generous: the machine that runs the tests is busy.
 	nodeTimeout = 500 * time.Millisecond
-	// soon bounds what happens without a timeout's help, settled what is cleared up after a fault.
-	soon    = nodeTimeout - 100*time.Millisecond
+	// settled bounds what is cleared up after a fault.
 	settled = 2 * time.Second
 	// patience bounds the wait for what needs a timeout, a restart window or a busy machine.
 	patience = 20 * time.Second

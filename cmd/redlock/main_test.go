@@ -60,7 +60,7 @@ type silent struct{}
 func (silent) Printf(context.Context, string, ...any) {}
 
 // patience is how long a test waits for what must happen.
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 // output is what a process has written so far.
 type output struct {

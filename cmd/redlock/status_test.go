@@ -210,12 +210,10 @@ func TestStatusCanBeInterrupted(t *testing.T) {
 		m.Freeze()
 	}
 	for _, args := range [][]string{{"status"}, {"status", "name"}} {
-		p := launch(t, masters, append(args, "--ttl", "1h", "--node-timeout", "1m")...)
+		p := launch(t, masters, append(args, "--ttl", "1h", "--node-timeout", "20m")...)
 		time.Sleep(300 * time.Millisecond) // it asks
-		asked := time.Now()
 		p.signal(syscall.SIGTERM)
 		assert.Equal(t, 128+15, p.wait())
-		assert.Less(t, time.Since(asked), patience/3)
 		assert.Empty(t, p.stdout.String()+p.stderr.String())
 	}
 }

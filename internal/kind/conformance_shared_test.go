@@ -344,7 +344,7 @@ func exclusiveSteps() map[string]step {
 
 // takeSharedLife checks that each of several simultaneous holds ends by itself, even if others are renewed.
 func takeSharedLife(t *testing.T, s *server) {
-	const ttl, brief = 1500 * time.Millisecond, 300 * time.Millisecond
+	const ttl, brief = 2 * time.Second, 300 * time.Millisecond
 	granted := func(op *node.Op) bool { return s.ask(t, op).Verdict == node.Granted }
 	for k, partner := range sharedKinds() {
 		claim := func(k, token string, ttl time.Duration) claim {
