@@ -16,8 +16,8 @@ programs that use the package election take part, and redlock status NAME shows 
 and signals are those of redlock run.
 
 The exit status is that of COMMAND when it ends by itself, or 128+n if signal n ended it or the wait. Exit statuses of
-its own: 64 wrong usage, 69 no majority of the masters because of a fault that waiting cannot fix, 70 when a signal arrives
-while COMMAND is being stopped after a loss, 126 and 127 when COMMAND cannot be executed or found.`
+its own: 64 wrong usage, 69 no majority of the masters because of a fault that waiting cannot fix, 70 when a signal
+arrives while COMMAND is being stopped after a loss, 126 and 127 when COMMAND cannot be executed or found.`
 
 const leadExample = `  redlock lead scheduler -- ./scheduler
   redlock lead --ttl 3s --grace 1s scheduler -- sh -c './scheduler --term "$REDLOCK_FENCE"'`

@@ -53,8 +53,8 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 }
 
 // Job wraps the function of a job for gocron.NewTask. The context that fn gets ends with gocron's, or when the lock of
-// the run is lost; [redlock.FromContext] returns the lock. job is the name of the job. If the run is not locked, because
-// the job has another name or its scheduler another Locker, the function returns an error and does not call fn.
+// the run is lost; [redlock.FromContext] returns the lock. job is the name of the job. If the run is not locked,
+// because the job has another name or its scheduler another Locker, the function returns an error and does not call fn.
 func (l *Locker) Job(job string, fn func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		l.mu.Lock()
