@@ -1,0 +1,28 @@
+// Package certmagic keeps certificates of certmagic (github.com/caddyserver/certmagic) where all machines find them,
+// and lets one machine at a time obtain or renew a certificate. A test runs it.
+package certmagic
+
+import (
+	"github.com/caddyserver/certmagic"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Storage is a certmagic.Storage on a directory that all machines share. Its locks are those of Keyed, which is at a
+// smaller depth than those of FileStorage.
+type Storage struct {
+	files
+	*redlock.Keyed
+}
+
+type files struct{ *certmagic.FileStorage }
+
+var (
+	_ certmagic.Storage   = Storage{}
+	_ certmagic.TryLocker = Storage{}
+)
+
+// NewStorage returns a Storage on a directory.
+func NewStorage(locker *redlock.Locker, dir string) Storage {
+	return Storage{files{&certmagic.FileStorage{Path: dir}}, locker.Keyed()}
+}

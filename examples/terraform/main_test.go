@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// server starts a backend of its own over the masters.
+func server(t *testing.T, masters []*redlocktest.Master, dir string) string {
+	t.Helper()
+	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(3*time.Second))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+	s := httptest.NewServer(newBackend(locker, dir))
+	t.Cleanup(s.Close)
+	return s.URL + "/state/production"
+}
+
+// ask sends what Terraform sends, and returns the status and the body.
+func ask(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+func TestTerraformLocksAndUnlocks(t *testing.T) {
+	t.Parallel()
+	masters, dir := redlocktest.Start(t, 3), t.TempDir()
+	one, another := server(t, masters, dir), server(t, masters, dir)
+	const ours, theirs = `{"ID":"1","Operation":"OperationTypeApply","Who":"ann@laptop"}`, `{"ID":"2","Who":"ben@ci"}`
+
+	code, _ := ask(t, "GET", one, "")
+	assert.Equal(t, http.StatusNoContent, code)
+	code, _ = ask(t, "POST", one+"?ID=1", "a state")
+	assert.Equal(t, http.StatusConflict, code, "not locked yet")
+	code, _ = ask(t, "LOCK", one, ours)
+	require.Equal(t, http.StatusOK, code)
+	code, text := ask(t, "LOCK", one, theirs)
+	assert.Equal(t, http.StatusLocked, code)
+	assert.JSONEq(t, ours, text, "Terraform shows the holder")
+	code, text = ask(t, "LOCK", another, theirs)
+	assert.Equal(t, http.StatusLocked, code)
+	assert.JSONEq(t, "{}", text)
+	code, _ = ask(t, "POST", one+"?ID=2", "their state")
+	assert.Equal(t, http.StatusConflict, code)
+	code, _ = ask(t, "POST", one+"?ID=1", "our state")
+	assert.Equal(t, http.StatusOK, code)
+	code, _ = ask(t, "UNLOCK", one, theirs)
+	assert.Equal(t, http.StatusConflict, code)
+	code, _ = ask(t, "UNLOCK", one, ours)
+	assert.Equal(t, http.StatusOK, code)
+
+	code, _ = ask(t, "LOCK", another, theirs)
+	require.Equal(t, http.StatusOK, code)
+	_, text = ask(t, "GET", another, "")
+	assert.Equal(t, "our state", text)
+	code, _ = ask(t, "UNLOCK", another, "") // force-unlock
+	assert.Equal(t, http.StatusOK, code)
+}
+
+func TestAWriteAfterALossIsRefused(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	one := server(t, masters, t.TempDir())
+	code, _ := ask(t, "LOCK", one, `{"ID":"1"}`)
+	require.Equal(t, http.StatusOK, code)
+	for _, m := range masters {
+		m.Hold("terraform:production", time.Minute)
+	}
+	require.Eventually(t, func() bool {
+		code, _ := ask(t, "POST", one+"?ID=1", "a state")
+		return code == http.StatusConflict
+	}, 10*time.Second, 10*time.Millisecond)
+	code, _ = ask(t, "UNLOCK", one, `{"ID":"1"}`)
+	assert.Equal(t, http.StatusConflict, code)
+}
