@@ -52,7 +52,7 @@ func TestLeadCampaignsAgainAfterALoss(t *testing.T) {
 	p := launch(t, masters, "lead", "--ttl", "2s", "name", "--", "sh", "-c", serve)
 	p.terms(1)
 	for _, m := range masters {
-		m.Hold("name", time.Second)
+		m.Hold("name", 3*time.Second) // above the TTL
 	}
 	terms := p.terms(2)
 	assert.Less(t, terms[0], terms[1])
@@ -87,7 +87,7 @@ func TestASignalAfterALossEndsLead(t *testing.T) {
 		` while :; do sleep 0.02; done`)
 	p.terms(1)
 	for _, m := range masters {
-		m.Hold("name", time.Second)
+		m.Hold("name", 3*time.Second) // above the TTL
 	}
 	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "stopping") }, patience, time.Millisecond)
 	p.signal(syscall.SIGTERM)
