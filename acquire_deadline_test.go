@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// TestAnExtensionThatWaitedPastTheDeadlineIsNotSent: a process that was paused has calls in its queues. Written when it
-// wakes up, an extension would make a lock again that ended long ago.
+// A process that was paused has calls in its queues. Written when it wakes up, an extension would make a lock again
+// that ended long ago.
 func TestAnExtensionThatWaitedPastTheDeadlineIsNotSent(t *testing.T) {
 	t.Parallel()
 	for range 20 { // who is first after the thaw is chance
@@ -72,7 +72,7 @@ func TestNoExtensionMovesAReportedDeadline(t *testing.T) {
 	})
 }
 
-// TestAMasterThatWasNeverReachedDelaysNoCall: nothing was written there, so there is nothing to take back.
+// Nothing was written there, so there is nothing to take back.
 func TestAMasterThatWasNeverReachedDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

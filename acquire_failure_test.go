@@ -142,8 +142,8 @@ func TestLockFailsOnPermanentErrorsAndWaitsForTheRest(t *testing.T) {
 	}
 }
 
-// TestLockWaitsWhileAMinorityIsBeyondRepair: what heals by itself leaves a majority then.
-func TestLockWaitsWhileAMinorityIsBeyondRepair(t *testing.T) {
+// The other masters can heal, and are a majority.
+func TestLockWaitsWhileAMinorityHasPermanentErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
 		if !tt.permanent {
@@ -168,7 +168,7 @@ func TestLockWaitsWhileAMinorityIsBeyondRepair(t *testing.T) {
 	}
 }
 
-// TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown: the order of the replies does not matter.
+// The order of the replies does not matter.
 func TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown(t *testing.T) {
 	t.Parallel()
 	for _, tt := range troubles {
@@ -196,7 +196,7 @@ func TestLockFailsIfAMajorityHasPermanentErrorsAndOthersAreDown(t *testing.T) {
 	}
 }
 
-func TestLockGivesUpOnWhatIsNoRedis(t *testing.T) {
+func TestLockFailsOnServersThatAreNotRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dial := func(context.Context, string, string) (net.Conn, error) {
@@ -240,7 +240,7 @@ func TestAWrongPasswordThatIsSetRightIsNoticed(t *testing.T) {
 	})
 }
 
-// TestWhatLockWasWaitingFor: when its context ends, both that and the reason match.
+// When Lock's context ends, the error matches the context's error and the reason for the wait.
 func TestWhatLockWasWaitingFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -393,7 +393,7 @@ func TestNamesMayBeAnyBytes(t *testing.T) {
 	})
 }
 
-func TestUnlockWithoutAMajorityIsPursued(t *testing.T) {
+func TestUnlockWithoutAMajorityIsRepeated(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"frozen", "cut off"} {
 		t.Run(how, func(t *testing.T) {
@@ -462,8 +462,8 @@ func TestUnlockOfALockThatAMajorityForgotIsLost(t *testing.T) {
 	})
 }
 
-// TestUnlockWhoseAnswersWereLostIsNoLoss: the masters released the lock, their answers went down with the connections,
-// and the releases that are sent again find nothing.
+// The masters released the lock, their answers went down with the connections, and the releases that are sent again
+// find nothing.
 func TestUnlockWhoseAnswersWereLostIsNoLoss(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

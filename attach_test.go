@@ -52,7 +52,7 @@ func TestAttachContinuesALockAcquiredElsewhere(t *testing.T) {
 	})
 }
 
-// TestAttachToALockThatIsAboutToEnd: the keepalive must come before a third of the TTL is over.
+// The keepalive must come before a third of the TTL is over.
 func TestAttachToALockThatIsAboutToEnd(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -97,8 +97,8 @@ func TestAttachObeysItsOptions(t *testing.T) {
 	})
 }
 
-// TestAttachWithAShorterTTLNeverOutlivesItsKeys: the masters carry the extension out, and the answers get lost. From
-// then on the keys have the shorter TTL, and the next holder, after that TTL, must be the only one.
+// The masters carry the extension out, and the answers get lost. From then on the keys have the shorter TTL, and the
+// next holder, after that TTL, must be the only one.
 func TestAttachWithAShorterTTLNeverOutlivesItsKeys(t *testing.T) {
 	t.Parallel()
 	const short = 3 * time.Second
@@ -474,7 +474,7 @@ func TestNodesWithoutTheGuard(t *testing.T) {
 	})
 }
 
-func TestACanceledLookReturnsTheContextsError(t *testing.T) {
+func TestACanceledInspectReturnsTheContextsError(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

@@ -76,7 +76,7 @@ func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
 }
 
 // The client was frozen past its deadline, and must report the loss at once.
-func TestAThawedClientFindsOutAtOnce(t *testing.T) {
+func TestAThawedClientReportsTheLossAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string

@@ -101,7 +101,7 @@ func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
 	})
 }
 
-// TestTheTokenGrowsThoughEveryMajorityIsAnother: only the write-back carries it from one to the next.
+// Only the write-back carries it from one to the next.
 func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -287,9 +287,9 @@ func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
 	})
 }
 
-// TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken: masters that lost the counter answer first, with new
-// tokens. The hold waits for the majority that knows the owner's token.
-func TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken(t *testing.T) {
+// Masters that lost the counter answer first, with new tokens. The hold waits for the majority that knows the owner's
+// token.
+func TestAnInnerHoldOverMastersWithoutCountersKeepsItsOwnersToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
@@ -310,7 +310,7 @@ func TestAnInnerHoldThatMeetsForgetfulMastersKeepsItsOwnersToken(t *testing.T) {
 	})
 }
 
-// TestTheFirstHoldThatAsksGetsTheToken: an earlier ownership's is not read from the counter.
+// The counter has the token of an earlier ownership, which does not count.
 func TestTheFirstHoldThatAsksGetsTheToken(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

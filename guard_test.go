@@ -187,7 +187,7 @@ func TestServersThatDoNotSayWhoTheyAreAreRefused(t *testing.T) {
 	}
 }
 
-// TestOneServerUnderTwoNamesIsNoFalseMajority: from the first lock on, with the guard or without.
+// This holds from the first lock on, with the guard or without.
 func TestOneServerUnderTwoNamesIsNoFalseMajority(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -264,7 +264,7 @@ func TestTheSameServerTwiceEndsTheWaiting(t *testing.T) {
 	})
 }
 
-// TestAttachCountsAServerOnce: Attach reads, and a majority of names is not a majority of servers.
+// Attach reads, and a majority of names is not a majority of servers.
 func TestAttachCountsAServerOnce(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 2, func(t *testing.T, w *world) {

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-func TestTheTokenOfASpentHandleIsNotItsSuccessors(t *testing.T) {
+func TestTheTokenOfAnUnlockedHandleIsNotItsSuccessors(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l, other := w.locker(t, "a"), w.locker(t, "b")

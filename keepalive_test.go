@@ -112,7 +112,7 @@ func yesLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []
 	return l, all
 }
 
-// TestTenThousandHeldLocksHaveNoGoroutines: one heap and one alarm look after all of them.
+// One heap and one alarm serve all of them.
 func TestTenThousandHeldLocksHaveNoGoroutines(t *testing.T) {
 	const locks = 10_000
 	synctest.Test(t, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestContextsOfHeldLocksHaveNoGoroutines(t *testing.T) {
 	})
 }
 
-// TestUnlockingUnderTheKeepaliveLosesNothing: locks that come and go while the scheduler works.
+// Locks are acquired and released while the schedule extends others.
 func TestUnlockingUnderTheKeepaliveLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -309,7 +309,7 @@ func TestUnlockRemovesTheKeysOfALostLock(t *testing.T) {
 	}
 }
 
-func TestOneMastersTroubleNeverEndsALock(t *testing.T) {
+func TestAFailureOfOneMasterNeverEndsALock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
@@ -448,8 +448,7 @@ func TestFailedExtensionIsRepeatedSooner(t *testing.T) {
 	})
 }
 
-// TestTheFirstExtensionComesInTime: also when slow votes, or the TTL of a lock attached to, leave less than a third
-// of the TTL.
+// This also holds if slow votes, or the TTL of an attached lock, leave less than a third of the TTL.
 func TestTheFirstExtensionComesInTime(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {

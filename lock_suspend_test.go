@@ -112,7 +112,7 @@ func TestAnExtensionDuringASuspensionRevivesNothing(t *testing.T) {
 }
 
 // An extension starts from the reading before it was asked for: what was slept since is not in its answer.
-func TestASleepDuringAnExtensionCounts(t *testing.T) {
+func TestASuspensionDuringAnExtensionCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -131,7 +131,7 @@ func TestASleepDuringAnExtensionCounts(t *testing.T) {
 	})
 }
 
-func TestASleepBetweenAskingAndTheGrantCounts(t *testing.T) {
+func TestASuspensionDuringAnAcquireCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithoutKeepalive())
@@ -150,7 +150,7 @@ func TestASleepBetweenAskingAndTheGrantCounts(t *testing.T) {
 }
 
 // Unlock goes by what the masters say, too: nothing is left there.
-func TestUnlockRightAfterASleepSaysThatTheLockIsLost(t *testing.T) {
+func TestUnlockRightAfterASuspensionReportsTheLoss(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		lk := lock(t, w.locker(t, "a"), "x")
@@ -159,7 +159,7 @@ func TestUnlockRightAfterASleepSaysThatTheLockIsLost(t *testing.T) {
 	})
 }
 
-func TestALockTakenAfterASleepLastsItsTime(t *testing.T) {
+func TestALockAcquiredAfterASuspensionLastsItsTTL(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -176,7 +176,7 @@ func TestALockTakenAfterASleepLastsItsTime(t *testing.T) {
 	})
 }
 
-func TestASleepDuringAttachCounts(t *testing.T) {
+func TestASuspensionDuringAttachCounts(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		a, b := w.locker(t, "a", redlock.WithoutKeepalive()), w.locker(t, "b")
@@ -218,7 +218,7 @@ func TestAnAttachedLockThatEndedDuringASuspensionIsLost(t *testing.T) {
 	})
 }
 
-func TestASleepCountsTowardsTheMaximumHold(t *testing.T) {
+func TestASuspensionCountsTowardTheMaximumHold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithMaxHold(2*ttl))

@@ -112,7 +112,7 @@ func TestLockAllLostWithOneOfItsNames(t *testing.T) {
 }
 
 // A holder of "a" and "b" may also lock "a,b" and "a\x00b".
-func TestNamesThatJoinAlikeAreNotOneLine(t *testing.T) {
+func TestNamesThatJoinAlikeHaveSeparateQueues(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

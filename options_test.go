@@ -207,7 +207,7 @@ func TestOptionsOfACallHoldForThatCall(t *testing.T) {
 	})
 }
 
-// TestTTLIsAWholeNumberOfMilliseconds: PX takes no less, and validity must not count on what was cut off.
+// PX takes whole milliseconds, and the validity must not include the rest.
 func TestTTLIsAWholeNumberOfMilliseconds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {

@@ -232,8 +232,7 @@ func (c *stoppingClock) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// TestCloseWaitsForAnUnlockThatHasNotSentItsRelease: the lock is not the Locker's to release any more, and the masters
-// must not be gone when the Unlock comes to it.
+// Close can no longer release the lock, and the masters must not be gone when the Unlock comes to it.
 func TestCloseWaitsForAnUnlockThatHasNotSentItsRelease(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -298,7 +297,7 @@ func TestCloseOfALockerThatWasNeverUsed(t *testing.T) {
 	})
 }
 
-// TestCloseAmongEverythingElse: nothing hangs, nothing is left, and every lock is over.
+// No call hangs, no key is left, and every lock has ended.
 func TestCloseAmongEverythingElse(t *testing.T) {
 	t.Parallel()
 	for seed := range 20 {

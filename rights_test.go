@@ -156,7 +156,7 @@ func TestAMasterThatRefusesScriptsIsLeftAlone(t *testing.T) {
 
 // A master that loses the right while locks are held is sent every release once, and then a few commands a second,
 // whatever number of releases it refuses.
-func TestAMasterThatBeginsToRefuseScriptsIsNotStormed(t *testing.T) {
+func TestAMasterThatBeginsToRefuseScriptsIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	for name, right := range map[string]string{"EVALSHA": "evalsha", "DEL": "del"} {
 		t.Run(name, func(t *testing.T) {

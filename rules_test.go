@@ -119,9 +119,8 @@ func TestTokensDoNotRepeat(t *testing.T) {
 	})
 }
 
-// TestNoCommandIsRepeatedBehindOurBacks: a client that sends SET NX again after a lost reply reads its own key as
-// another's.
-func TestNoCommandIsRepeatedBehindOurBacks(t *testing.T) {
+// A client that sends SET NX again after a lost reply reads its own key as another's.
+func TestTheRedisClientRepeatsNoCommand(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")
@@ -180,8 +179,8 @@ func TestReleaseAndExtendLeaveAKeyOfAnotherTypeAlone(t *testing.T) {
 	})
 }
 
-// TestLockIsNeverRecreatedAfterItsOwnDeadline: a holder that was frozen past its deadline must not take the lock back
-// when it wakes, with its keepalive or by Extend.
+// A holder that was frozen past its deadline must not take the lock back when it wakes, with its keepalive or by
+// Extend.
 func TestLockIsNeverRecreatedAfterItsOwnDeadline(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
@@ -230,7 +229,7 @@ func TestFailureIsReleasedOnEveryMasterThatWasAsked(t *testing.T) {
 	})
 }
 
-func TestCancelInTheMiddleOfAnAcquireLeavesNothingBehind(t *testing.T) {
+func TestCancelDuringAnAcquireLeavesNoKeys(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -261,7 +260,7 @@ func TestCancelInTheMiddleOfAnAcquireLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestCancelWhileMastersAreFrozenLeavesNothingBehindWhenTheyWake(t *testing.T) {
+func TestCancelWhileMastersAreFrozenLeavesNoKeysAfterTheThaw(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", redlock.WithTTL(time.Minute))
@@ -347,8 +346,8 @@ func TestAFrozenMasterKeepsNoGhost(t *testing.T) {
 	}
 }
 
-// TestOneMasterThatWasFrozenIsOfUseAgain: the next lock counts on it.
-func TestOneMasterThatWasFrozenIsOfUseAgain(t *testing.T) {
+// The next lock needs its vote.
+func TestAMasterThatThawedVotesAgain(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a")

@@ -84,7 +84,7 @@ func TestAReleaseIsSilentIfTheNextWaiterContinues(t *testing.T) {
 	})
 }
 
-func TestSilenceLastsAnEighthOfTheTTLAtMost(t *testing.T) {
+func TestSilentReleasesLastAnEighthOfTheTTLAtMost(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		const ttl = leastSilence * 4

@@ -147,7 +147,7 @@ func TestAnExclusiveWaiterKeepsNewReadersOutUntilItGivesUp(t *testing.T) {
 }
 
 // A waiter that gets the lock takes its intent back on every master, and wakes no reader for that.
-func TestAnIntentIsTakenBackWithTheGrant(t *testing.T) {
+func TestAnIntentIsWithdrawnWithTheGrant(t *testing.T) {
 	t.Parallel()
 	for kind, call := range exclusive() {
 		t.Run(kind, func(t *testing.T) {

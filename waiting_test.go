@@ -49,7 +49,7 @@ func TestWaitersOfOneLockerAreServedInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestOnlyTheHeadOfALineTalksToTheMasters(t *testing.T) {
+func TestOnlyTheHeadOfAQueueAsksTheMasters(t *testing.T) {
 	t.Parallel()
 	commands := func(waiters int) (sets, all int) {
 		inWorld(t, 3, func(t *testing.T, w *world) {
@@ -129,8 +129,8 @@ func TestReleaseByAnotherLockerWakesTheHead(t *testing.T) {
 	}
 }
 
-// TestAReleaseBeforeTheListeningBeganIsNotMissed: it comes after the look at who holds the name, and before the masters
-// send messages. That they begin to is as good as a message.
+// The release comes after the probe for the holder, and before the masters send messages. The start of a subscription
+// counts as a message.
 func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -158,7 +158,7 @@ func TestAReleaseBeforeTheListeningBeganIsNotMissed(t *testing.T) {
 	})
 }
 
-// TestReleaseWithoutMessagesIsFoundByTheBackoff: an ACL may forbid PUBLISH.
+// An ACL may forbid PUBLISH.
 func TestReleaseWithoutMessagesIsFoundByTheBackoff(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -195,8 +195,7 @@ func TestTheEndOfADeadHoldersTTLWakesTheHead(t *testing.T) {
 	})
 }
 
-// TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL: the look at who holds it ends with the answers of a majority, and
-// the stale one is among them.
+// The probe for the holder ends with the answers of a majority, and the stale one is among them.
 func TestAStaleKeyDoesNotHideTheEndOfADeadHoldersTTL(t *testing.T) {
 	t.Parallel()
 	for stale := range 3 {
@@ -303,7 +302,7 @@ func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 	}
 }
 
-// TestContendersOfManyProcessesMakeProgress: ten Lockers want one name, over a network that takes its time.
+// Ten Lockers want one name, over a slow network.
 func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -377,7 +376,7 @@ func contend(t *testing.T, w *world, lockers int, cycles int64, opts ...redlock.
 	return time.Since(began)
 }
 
-// TestNoWakeUpIsLost: with nothing but messages to go by, every release is followed by the next holder at once.
+// Only release messages wake the waiters, and every release is followed by the next holder at once.
 func TestNoWakeUpIsLost(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -521,7 +520,7 @@ func TestASplitVoteIsRepeatedSoon(t *testing.T) {
 	}
 }
 
-// TestContendersThatNeedEveryMasterLeftMakeProgress: every vote may be split, and only messages announce a release.
+// Every vote may be split, and only messages announce a release.
 func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{3, 5} {
@@ -540,7 +539,7 @@ func TestContendersThatNeedEveryMasterLeftMakeProgress(t *testing.T) {
 	}
 }
 
-func TestAHeadThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
+func TestAHeadThatGivesUpPassesTheTurnToTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -587,7 +586,7 @@ func TestAHeadThatGivesUpLeavesTheTurnToTheNext(t *testing.T) {
 	}
 }
 
-func TestALockThatIsLostGivesTheTurnToTheNext(t *testing.T) {
+func TestALostLockGivesTheTurnToTheNextWaiter(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		l := w.locker(t, "a", patient)

@@ -264,7 +264,7 @@ func TestRedislockWithTheBeginningOfOurTokenTakesTheLock(t *testing.T) {
 }
 
 // redis-py's Lock has no timeout unless it is given one. Then, if its holder dies, no other client ever gets the name.
-func TestRedisPyWithoutATimeoutHoldsForEver(t *testing.T) {
+func TestRedisPyWithoutATimeoutHoldsForever(t *testing.T) {
 	masters := redisproc.ForTest(t, 1)
 	p := openRedisPy(t, masters)
 	ours := lockerOver(t, masters)

@@ -70,7 +70,7 @@ func TestAReleaseThatBreaksItsConnectionAffectsOtherCallsOnce(t *testing.T) {
 }
 
 // Healthy releases in the batch of a poisonous one do not wait for it, at any position in the batch.
-func TestAPoisonousReleaseDoesNotDelayOthers(t *testing.T) {
+func TestAReleaseThatBreaksItsConnectionDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	const n = 500
 	for _, at := range []int{0, 1, n / 2, n - 1} {
@@ -106,7 +106,7 @@ func TestAPoisonousReleaseDoesNotDelayOthers(t *testing.T) {
 }
 
 // The node tries one release at a time, no matter at how many the server hangs up.
-func TestPoisonousReleasesShareOneConnection(t *testing.T) {
+func TestReleasesThatBreakConnectionsShareOneConnection(t *testing.T) {
 	t.Parallel()
 	const n = 50
 	var names []string
@@ -133,7 +133,7 @@ func TestPoisonousReleasesShareOneConnection(t *testing.T) {
 }
 
 // A release whose key may not exist is not repeated without end: the server is up, so the TTL of the key is running.
-func TestAPoisonousReleaseOfAnUnknownAcquireIsGivenUp(t *testing.T) {
+func TestAReleaseOfAnUnknownAcquireThatBreaksItsConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

@@ -108,7 +108,7 @@ func TestAWipeIsWhatNoGuardSees(t *testing.T) {
 	})
 }
 
-func TestAThawedMasterGivesBackWhatWasReleasedMeanwhile(t *testing.T) {
+func TestAThawedMasterExecutesTheReleasesOfThePause(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, start start) {
 		masters := start(t, 5)

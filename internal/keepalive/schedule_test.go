@@ -119,7 +119,7 @@ func TestALockExpiresBeforeItsUntil(t *testing.T) {
 	}
 }
 
-func TestALockThatBecomesFixedIsNotRenewed(t *testing.T) {
+func TestALockThatReachesItsCapIsNotRenewed(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
 		l := added(t, s, func(l *fakeLock) error {
 			l.fixed = true
