@@ -65,8 +65,8 @@ type dialer struct {
 	dial    Dialer
 	clock   clock.Clock
 
-	mu             sync.Mutex // the driver, a probe and the recovery may connect at the same time
-	known          identities
+	mu             sync.Mutex    // the driver, a probe and the recovery may connect at the same time
+	known          identities    // the server that answered last
 	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
 	skipRightCheck bool          // do not check the right to run scripts: a connection ended at that command
 }
@@ -141,6 +141,8 @@ func (d *dialer) observeDial(t time.Duration, err error) {
 	}
 }
 
+// session connects, has go-redis do the handshake, and identifies the server. If the connection ends at the check of
+// the right to run scripts, session connects again and leaves that check out.
 func (d *dialer) session(ctx context.Context) (*session, error) {
 	conn, err := d.connect(ctx)
 	if err != nil {
@@ -188,7 +190,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	return newSession(conn, identity), nil
 }
 
-// errRightCheck is what identify returns in right.err if the connection ended at the check of the right.
+// errRightCheck is the error of a right that identify could not check, because the connection ended at that command.
 var errRightCheck = errors.New("the connection ended at EVALSHA")
 
 // identify asks for the server's identity and, in the same round trip, checks whether this user may run scripts. A
