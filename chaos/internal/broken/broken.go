@@ -25,6 +25,7 @@ type Lock struct {
 const (
 	late     = 100 * time.Millisecond
 	muchLate = 4 * time.Second
+	never    = time.Hour
 )
 
 // All has every broken lock.
@@ -45,6 +46,7 @@ var All = []Lock{
 	wrapped("lost lock released at once", releaseLost),
 	wrapped("loss told late", notifyLate(late)),
 	wrapped("loss told much too late", notifyLate(muchLate)),
+	wrapped("loss never notified", notifyLate(never)),
 	{Name: "nothing closed", Unclosed: true},
 
 	rewritten("fence written back to anybody", raiseUnseen),

@@ -152,6 +152,7 @@ func TestAWrapperIsWhatBreaksTheRule(t *testing.T) {
 		},
 		"loss told late":          notifiedLate,
 		"loss told much too late": notifiedLate,
+		"loss never notified":     notifiedLate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -235,7 +235,7 @@ func allForget(ctx context.Context, t *trial) error {
 }
 
 // cutOff keeps all commands from a majority of the masters while a client holds a lock, until a client is notified of a
-// loss.
+// loss or unlocks.
 func cutOff(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
 		if err := t.awaitHolder(ctx, t.now()); err != nil {
@@ -246,8 +246,10 @@ func cutOff(ctx context.Context, t *trial) error {
 		if err := t.lose(ctx, most, proxy.NoCommands); err != nil {
 			return err
 		}
-		err := t.await(ctx, "was notified of a loss", func(events []history.Event) bool {
-			return slices.ContainsFunc(events, func(e history.Event) bool { return e.T > begin && e.Kind == history.Lost })
+		err := t.await(ctx, "was notified of a loss or unlocked", func(events []history.Event) bool {
+			return slices.ContainsFunc(events, func(e history.Event) bool {
+				return e.T > begin && (e.Kind == history.Lost || e.Kind == history.ReleaseCalled)
+			})
 		})
 		if err := errors.Join(err, t.lose(ctx, most, proxy.Fine), t.awaitHolder(ctx, t.now())); err != nil {
 			return err

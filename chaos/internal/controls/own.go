@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -39,16 +40,25 @@ var ownLocks = []entry{
 		proof:   &proof{masters: 3, rounds: 1},
 	},
 	{
-		plan: plan{lock: "loss told much too late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: []traffic.Group{
-			{
-				Names:     []string{"one"},
-				TTL:       traffic.TTL,
-				Keepalive: true,
-				Workers:   1,
-				Hold:      traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}},
-			},
-		}},
+		plan:    plan{lock: "loss told much too late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: outliving},
 		checker: "loss notified", proof: &proof{masters: 3, rounds: 1},
+	},
+	// Nothing tells the holder. It unlocks when it is done.
+	{
+		plan:    plan{lock: "loss never notified", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: outliving},
+		checker: "loss notified",
+	},
+	// The counters have no TTL.
+	{
+		plan: plan{
+			lock: "counters that never end", masters: 3, clients: 2, groups: fenced(traffic.TTL, short), lasts: traffic.TTL / 2,
+		},
+		checker: "residue", proof: &proof{masters: 3, lasts: traffic.TTL / 2},
+	},
+	// An inner hold gets a token of its own.
+	{
+		plan:    plan{lock: "fence of each hold of an owner", masters: 3, clients: 2, groups: nested},
+		checker: "fencing",
 	},
 	// A late holder overwrites the value of the next holder, which has the same fencing token.
 	{
@@ -64,6 +74,11 @@ var ownLocks = []entry{
 		plan:    plan{lock: "no token compared", masters: 3, clients: 3, groups: mutex(traffic.ShortTTL, overstay)},
 		checker: "linearizability",
 	},
+	// No mutex overlaps another one: only a model that knows readers and writers finds it.
+	{
+		plan:    plan{lock: "readers come in beside a writer", masters: 3, clients: 3, groups: readers(traffic.TTL, short)},
+		checker: "linearizability",
+	},
 }
 
 // outlasting is a TTL with which a key that was not released still exists at the last inspection.
@@ -71,6 +86,18 @@ const outlasting = 5 * time.Second
 
 // sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
 var sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
+
+// outliving is traffic with holds that outlive a lock that is not extended.
+var outliving = []traffic.Group{{
+	Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1,
+	Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}},
+}}
+
+// nested is traffic with nested holds of one owner.
+var nested = []traffic.Group{{
+	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, Depth: 2, TTL: traffic.TTL, Fencing: true,
+	Workers: 1, Hold: short,
+}}
 
 func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	g := mutex(ttl, hold)

@@ -35,7 +35,7 @@ type trial struct {
 	log     *history.Writer
 	// registers are the addresses of the registers that the traffic needs, by kind.
 	registers map[string]string
-	// fades is when the residue of the harm expires by itself.
+	// fades is when the residue of the harm expires by itself; 0 if it does not.
 	fades time.Duration
 	// ended is the error with which play ended. If the time was up, it says what play was waiting for.
 	ended error
