@@ -7,7 +7,8 @@
 //
 // Everything else is the interface between this package and package quorum. It is exported because these are two
 // packages, and may change without notice: the other methods of [Node], and [Call], [Request], [Delivery], [Voter],
-// [Vote], [Verdict], [Op], [Command], [Script], [ReadNumber], [Server], [Status] and [StatusOp].
+// [Vote], [Verdict], [Op], [Command], [Script], [ReadNumber], [Server], [Status] and [StatusOp]; for package doctor,
+// [Connection], [Answer], [IsReply] and [MissingCommand].
 //
 // # How it works
 //

@@ -13,7 +13,9 @@ import (
 // Users need only Name. The other methods are for package quorum, see the package documentation.
 type Node struct {
 	name      string
+	zone      string
 	clustered bool
+	connect   func(context.Context) *Connection
 	pipe      *pipe
 	listener  *listener
 

@@ -18,9 +18,10 @@ import (
 
 // Open makes a node for the master at a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
 // unix://[user:password@]/path/to/socket[?db=n]. Open does not connect: the node connects on first use. The
-// URL's password appears in no error and no log.
+// URL's password appears in no error and no log. The query parameter zone=NAME names the failure domain of the master,
+// such as an availability zone, for package doctor.
 func Open(rawURL string, opts ...Option) (*Node, error) {
-	o, err := parse(rawURL)
+	o, zone, err := parse(rawURL)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,9 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 		return nil, err
 	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
-	return newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe), nil
+	n := newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe)
+	n.zone, n.connect = zone, d.examine
+	return n, nil
 }
 
 // clientOptions returns a copy of base with the settings of every connection. docs/history/measured.md has the
@@ -251,9 +254,18 @@ func (p optionalDeadlines) SetWriteDeadline(t time.Time) error {
 // subscribe makes a client for subscriptions, whose connection cannot carry other commands. The connection is closed
 // when ctx ends or closeClient is called, even while the client waits for it.
 func (d *dialer) subscribe(ctx context.Context) (_ subscriber, closeClient func()) {
+	// The timeout is that of the handshake; reading messages has none.
+	client := d.client(ctx, connectTimeout, func(net.Conn) {})
+	return client, func() { _ = client.Close() }
+}
+
+// client makes a client with one connection, which is made on first use, never replaced, and closed when ctx ends.
+// It calls connected with the connection.
+func (d *dialer) client(ctx context.Context, timeout time.Duration, connected func(net.Conn)) *redis.Client {
 	o := clientOptions(d.options)
 	o.TLSConfig = nil
-	o.ReadTimeout, o.WriteTimeout = connectTimeout, connectTimeout // of the handshake; reading messages has no timeout
+	o.PoolSize = 1
+	o.ReadTimeout, o.WriteTimeout = timeout, timeout
 	if get := o.CredentialsProviderContext; get != nil {
 		o.CredentialsProviderContext = func(context.Context) (user, password string, err error) {
 			ctx, cancel := d.withTimeout(ctx, connectTimeout)
@@ -274,8 +286,8 @@ func (d *dialer) subscribe(ctx context.Context) (_ subscriber, closeClient func(
 			return nil, err
 		}
 		context.AfterFunc(ctx, func() { _ = conn.Close() })
+		connected(conn)
 		return optionalDeadlines{conn}, nil
 	}
-	client := redis.NewClient(o)
-	return client, func() { _ = client.Close() }
+	return redis.NewClient(o)
 }

@@ -10,22 +10,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// parse reads a master's URL. Its errors quote the URL without user and password, even if the URL is invalid.
-func parse(rawURL string) (*redis.Options, error) {
-	o, err := parseURL(rawURL)
+// parse reads a master's URL, and the zone in its query. Its errors quote the URL without user and password, even if
+// the URL is invalid.
+func parse(rawURL string) (_ *redis.Options, zone string, _ error) {
+	o, zone, err := parseURL(rawURL)
 	if err == nil {
-		return o, nil
+		return o, zone, nil
 	}
 	shown, bare, secret := redact(rawURL)
 	if secret {
 		// The error may quote half of a password as the host. So the error of the redacted URL replaces it.
-		if _, err = parseURL(bare); err == nil {
+		if _, _, err = parseURL(bare); err == nil {
 			err = errors.New("the user, the password or the port cannot be read: " +
 				"it should look like redis://user:password@host:6379, " +
 				"with the special characters of a password percent-encoded, as in %40 for @ and %2F for /")
 		}
 	}
-	return nil, fmt.Errorf("redlock: master %q: %w", shown, err)
+	return nil, "", fmt.Errorf("redlock: master %q: %w", shown, err)
 }
 
 // redact replaces what may be secret in a URL: everything between the scheme and the last @; without an @, everything
@@ -43,6 +44,7 @@ func redact(rawURL string) (shown, bare string, secret bool) {
 		return scheme + "xxxxx@" + redactQuery(rest), scheme + rest, true
 	}
 	host, _, _ := strings.Cut(rest, "/")
+	host, _, _ = strings.Cut(host, "?")
 	_, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
 	if strings.Trim(port, "0123456789") != "" && scheme != "unix://" {
 		return scheme + "xxxxx", scheme + "xxxxx", true
@@ -57,45 +59,64 @@ func redactQuery(rawURL string) string {
 	return rawURL
 }
 
-func parseURL(rawURL string) (*redis.Options, error) {
+func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		var inner *url.Error // this quotes the whole URL
 		if errors.As(err, &inner) {
 			err = inner.Err
 		}
-		return nil, fmt.Errorf("the URL cannot be read: %w; it should look like redis://user:password@host:6379", err)
+		return nil, "", fmt.Errorf("the URL cannot be read: %w; it should look like redis://user:password@host:6379", err)
 	}
 	switch {
 	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
-		return nil, fmt.Errorf("unknown scheme %q: use redis://, rediss:// or unix://", u.Scheme)
+		return nil, "", fmt.Errorf("unknown scheme %q: use redis://, rediss:// or unix://", u.Scheme)
 	case u.Fragment != "":
-		return nil, errors.New("a # has no meaning here: write %23 if it belongs to the password")
+		return nil, "", errors.New("a # has no meaning here: write %23 if it belongs to the password")
 	case u.Scheme == "unix" && u.Host != "":
-		return nil, fmt.Errorf("host %q in front of the path: a socket's URL is unix:///path", u.Host)
+		return nil, "", fmt.Errorf("host %q in front of the path: a socket's URL is unix:///path", u.Host)
 	case strings.Contains(u.Hostname(), ":") && !isIP(u.Hostname()):
-		return nil, errors.New("the host has more than one colon and is no IP address; " +
+		return nil, "", errors.New("the host has more than one colon and is no IP address; " +
 			"it should look like redis://user:password@host:6379")
 	case u.Scheme != "unix" && u.Hostname() == "":
-		return nil, errors.New("no host; it should look like redis://user:password@host:6379")
+		return nil, "", errors.New("no host; it should look like redis://user:password@host:6379")
 	}
-	o, err := redis.ParseURL(rawURL)
+	if zone, err = cutZone(u); err != nil {
+		return nil, "", err
+	}
+	o, err := redis.ParseURL(u.String())
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), unexpected):
-		return nil, fmt.Errorf("unknown query parameter %q: "+
-			"client_name, db, protocol, skip_verify and the other parameters of go-redis's ParseURL are known",
+		return nil, "", fmt.Errorf("unknown query parameter %q: "+
+			"client_name, db, protocol, skip_verify, zone and the other parameters of go-redis's ParseURL are known",
 			strings.TrimPrefix(err.Error(), unexpected))
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	}
 	if o.MaxRetries > 0 {
-		return nil, fmt.Errorf("max_retries=%d: it must be left out: "+
+		return nil, "", fmt.Errorf("max_retries=%d: it must be left out: "+
 			"a client that repeats SET NX by itself takes its own key for another client's", o.MaxRetries)
 	}
 	if o.Network == "" {
 		o.Network = "tcp"
 	}
-	return o, nil
+	return o, zone, nil
+}
+
+// cutZone removes the parameter zone from the URL's query, and returns it.
+func cutZone(u *url.URL) (zone string, _ error) {
+	query := u.Query()
+	zones, ok := query["zone"]
+	if !ok {
+		return "", nil
+	}
+	if len(zones) > 1 {
+		return "", fmt.Errorf("%d zones: a master is in one", len(zones))
+	}
+	zone = zones[0]
+	query.Del("zone")
+	u.RawQuery = query.Encode()
+	return zone, nil
 }
 
 // unexpected is the beginning of the error of go-redis that names unknown parameters.

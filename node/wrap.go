@@ -84,7 +84,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	}
 	subscribe := func(context.Context) (subscriber, func()) { return client, func() {} }
 	n := newNode(cmp.Or(s.name, label), s.clock, open, subscribe)
-	n.clustered = w.cluster != nil
+	n.clustered, n.connect = w.cluster != nil, w.examine
 	return n, nil
 }
 

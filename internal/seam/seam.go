@@ -1,5 +1,5 @@
-// Package seam lets the test harnesses of this module replace the nodes and the scripts of a Locker. Code outside this
-// module cannot import it.
+// Package seam gives packages of this module access to the inside of a Locker: test harnesses replace its nodes and
+// scripts, package doctor reads its settings. Code outside this module cannot import it.
 package seam
 
 import "github.com/redlock-go/redlock/quorum"

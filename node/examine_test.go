@@ -1,0 +1,83 @@
+package node_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestTheZoneOfAURL(t *testing.T) {
+	t.Parallel()
+	for url, zone := range map[string]string{
+		"redis://h:1":                              "",
+		"redis://h:1?zone=":                        "",
+		"redis://h:1?zone=eu-1a":                   "eu-1a",
+		"rediss://me:p%40ss@h:1/3?db=3&zone=a%20b": "a b",
+		"unix:///run/redis.sock?zone=here":         "here",
+	} {
+		n, err := node.Open(url)
+		require.NoError(t, err, url)
+		assert.Equal(t, zone, n.Zone(), url)
+		n.Close(time.Now())
+	}
+	_, err := node.Open("redis://h:1?zone=a&zone=b")
+	require.ErrorContains(t, err, "2 zones")
+}
+
+// A Connection executes commands and subscribes, over one network connection that ends with the node.
+func TestAConnectionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	server := redisproc.ForTest(t, 1)[0]
+	opened, err := node.Open(server.URL())
+	require.NoError(t, err)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	wrapped, err := node.Wrap(client)
+	require.NoError(t, err)
+	ctx := t.Context()
+	for name, n := range map[string]*node.Node{"opened": opened, "wrapped": wrapped} {
+		c := n.Connect()
+		id, err := c.Do(ctx, "client", "id")
+		require.NoError(t, err, name)
+		again, err := c.Do(ctx, "client", "id")
+		require.NoError(t, err, name)
+		assert.Equal(t, id, again, "%s: one connection", name)
+		missing, err := c.Do(ctx, "get", "x")
+		require.NoError(t, err, name)
+		assert.Nil(t, missing)
+		answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"echo", "x"}})
+		assert.Equal(t, "PONG", answers[0].Reply)
+		assert.True(t, node.IsReply(answers[1].Err), "%v", answers[1].Err)
+		assert.Equal(t, "x", answers[2].Reply)
+		assert.Equal(t, map[string]string{"opened": "127.0.0.1", "wrapped": ""}[name], c.Remote())
+		c.Close()
+
+		s := n.Connect()
+		require.NoError(t, s.Subscribe(ctx, "redlock:x"), name)
+		s.Close()
+	}
+	c := opened.Connect()
+	_, err = c.Do(ctx, "ping")
+	require.NoError(t, err)
+	opened.Close(time.Now())
+	_, err = c.Do(context.Background(), "ping")
+	require.Error(t, err)
+	assert.False(t, node.IsReply(err))
+	c.Close()
+	wrapped.Close(time.Now())
+}
+
+// Arguments returns what runs on a master without the script.
+func TestArgumentsOfAnOperation(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []any{"set", "k", "v"}, node.Command("x", nil, "set", "k", "v").Arguments())
+	s := node.NewScript("return 1")
+	assert.Equal(t, []any{"eval", "return 1", "1", "k", "7"}, s.Op("x", nil, []string{"k"}, 7).Arguments())
+}
