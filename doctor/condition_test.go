@@ -1,0 +1,296 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/doctor"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// condition is how to bring a redis-server into a condition that is a finding.
+type condition struct {
+	args     []string // of the server
+	options  []redlock.Option
+	acl      []any // the rights of the user of the examination, instead of all
+	prepare  func(t *testing.T, s *redisproc.Server, c *redis.Client)
+	why      string // a regular expression: what the finding says
+	fix      string // a part of its fix
+	severity doctor.Severity
+}
+
+var long = []redlock.Option{redlock.WithTTL(10 * time.Second), redlock.WithNodeTimeout(20 * time.Millisecond)}
+
+// conditions has a condition for the title of each finding that one redis-server can have.
+var conditions = map[string]condition{
+	"evicts locks": {
+		args: []string{"--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru"}, severity: doctor.Danger,
+		why: "maxmemory_policy is volatile-lru, and maxmemory is 104857600", fix: "CONFIG SET maxmemory-policy noeviction",
+	},
+	"would evict locks": {
+		args: []string{"--maxmemory-policy", "allkeys-lru"}, severity: doctor.Warning, why: "is allkeys-lru",
+	},
+	"has evicted keys": {
+		args: []string{"--maxmemory", "3mb", "--maxmemory-policy", "allkeys-random"}, severity: doctor.Warning,
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			for i := range 4000 {
+				require.NoError(t, c.Set(t.Context(), fmt.Sprint(i), strings.Repeat("x", 1000), 0).Err())
+			}
+		},
+		why: `evicted_keys is \d+`,
+	},
+	"memory is almost full": {
+		args: []string{"--maxmemory", "1mb"}, severity: doctor.Warning, why: `used_memory is \d+ of 1048576`,
+	},
+	"is not a master": {
+		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Danger, why: "its role is slave", fix: "REPLICAOF NO ONE",
+	},
+	"has replicas": {
+		severity: doctor.Warning, why: "connected_slaves is 1",
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) { replicate(t, s, c) },
+	},
+	"is failing over": {
+		severity: doctor.Danger, why: "master_failover_state is waiting-for-sync",
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			replica := replicate(t, s, c)
+			require.NoError(t, replica.Freeze())
+			require.NoError(t, c.Set(t.Context(), "x", "not replicated", 0).Err())
+			host, port, _ := strings.Cut(replica.Addr(), ":")
+			require.NoError(t, c.Do(t.Context(), "failover", "to", host, port, "timeout", 60000).Err())
+		},
+	},
+	"has a history of replication": {
+		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Warning, why: `second_repl_offset is \d`,
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.Do(t.Context(), "replicaof", "no", "one").Err())
+		},
+	},
+	"needs replicas to write": {
+		args: []string{"--min-replicas-to-write", "1"}, severity: doctor.Warning, why: "min_slaves_good_slaves is 0",
+	},
+	"runs in cluster mode": {
+		args: []string{"--cluster-enabled", "yes"}, severity: doctor.Danger, why: "cluster_enabled is 1",
+	},
+	"restarted a moment ago": {
+		options: long, severity: doctor.Warning, why: "may vote in 1?[0-9]",
+	},
+	"forgets locks in a restart": {
+		args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, options: []redlock.Option{redlock.WithoutRestartGuard()},
+		severity: doctor.Danger, why: "appendfsync is everysec",
+	},
+	"cannot write its AOF": {
+		args: []string{"--appendonly", "yes"},
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) { // the disk is full
+			require.NoError(t, s.Kill())
+			dir := filepath.Join(s.Dir(), "appendonlydir")
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			require.NoError(t, os.Symlink("/dev/full", filepath.Join(dir, "appendonly.aof.1.incr.aof")))
+			require.NoError(t, s.Start(t.Context()))
+			require.NoError(t, c.Set(t.Context(), "x", 1, 0).Err())
+			await(t, c, "aof_last_write_status:err")
+		},
+		severity: doctor.Danger, why: "aof_last_write_status is err",
+	},
+	"failed to save a snapshot": {
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			require.NoError(t, os.MkdirAll(filepath.Join(s.Dir(), "dump.rdb", "in the way"), 0o755))
+			require.NoError(t, c.BgSave(t.Context()).Err())
+			await(t, c, "rdb_last_bgsave_status:err")
+		},
+		severity: doctor.Warning, why: "rdb_last_bgsave_status is err",
+	},
+	"is loading its dataset": {
+		args: []string{"--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024"},
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			for i := range 8000 {
+				require.NoError(t, c.Set(t.Context(), fmt.Sprint(i), strings.Repeat("x", 100), 0).Err())
+			}
+			require.NoError(t, c.Save(t.Context()).Err())
+			require.NoError(t, s.Start(t.Context()))
+			await(t, c, "loading:1")
+		},
+		severity: doctor.Warning, why: "loading is 1",
+	},
+	"forks slowly": {
+		options: []redlock.Option{redlock.WithNodeTimeout(10 * time.Microsecond)},
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.BgSave(t.Context()).Err())
+			await(t, c, "rdb_bgsave_in_progress:0")
+		},
+		severity: doctor.Warning, why: "the last fork took .*s, and the node timeout is 10µs",
+	},
+	"was blocked": {
+		args:     []string{"--latency-monitor-threshold", "1", "--enable-debug-command", "yes"},
+		options:  long,
+		prepare:  sleep,
+		severity: doctor.Warning, why: "event command took (5|6|7).ms, and the node timeout is 20ms",
+	},
+	"executes slow commands": {
+		args:     []string{"--enable-debug-command", "yes"},
+		options:  long,
+		prepare:  sleep,
+		severity: doctor.Warning, why: "a DEBUG took .*ms, and the node timeout is 20ms",
+	},
+	"may use transparent huge pages": {
+		args: []string{"--disable-thp", "no"}, severity: doctor.Warning, why: "disable-thp is no",
+	},
+	"the round trip exceeds the node timeout": {
+		options:  []redlock.Option{redlock.WithNodeTimeout(time.Microsecond)},
+		severity: doctor.Danger, why: "half of the round trips took .*µs, and the node timeout is 1µs",
+	},
+	"connections are almost used up": {
+		args: []string{"--maxclients", "10"}, severity: doctor.Warning, why: "connected_clients is 9 of 10",
+		prepare: func(t *testing.T, s *redisproc.Server, _ *redis.Client) { occupy(t, s, 8) }, // and the examination
+	},
+	"has rejected connections": {
+		args: []string{"--maxclients", "5"}, severity: doctor.Warning, why: "rejected_connections is 1",
+		prepare: func(t *testing.T, s *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.Ping(t.Context()).Err())
+			occupy(t, s, 4)
+			one := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1})
+			defer one.Close()
+			require.Error(t, one.Ping(t.Context()).Err())
+			require.NoError(t, c.ConfigSet(t.Context(), "maxclients", "100").Err())
+		},
+	},
+	"closes idle connections": {args: []string{"--timeout", "100"}, severity: doctor.Warning, why: "timeout is 100"},
+	"keeps dead connections":  {args: []string{"--tcp-keepalive", "0"}, severity: doctor.Warning, why: "tcp-keepalive is 0"},
+	"subscribers have a small buffer": {
+		args: []string{"--client-output-buffer-limit", "pubsub", "32kb", "8kb", "60"}, severity: doctor.Warning, why: "pubsub 32768 8192 60",
+	},
+	"a right is missing": {
+		acl: []any{"-zadd"}, severity: doctor.Danger, why: "zadd", fix: "ACL SETUSER locker",
+	},
+	"a command does not exist": {
+		args: []string{"--rename-command", "EVALSHA", "xyz"}, severity: doctor.Danger, why: "evalsha: ERR unknown command 'evalsha'",
+	},
+	"refuses locks": {
+		args: []string{"--maxmemory", "1"}, severity: doctor.Danger, why: "acquire: OOM command not allowed",
+	},
+	"waiters are not woken": {
+		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "SUBSCRIBE: NOPERM", fix: "ACL SETUSER locker &redlock:*",
+	},
+	"has refused writes": {
+		args: []string{"--maxmemory", "1"}, severity: doctor.Warning, why: "OOM: 1 times",
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.Error(t, c.Set(t.Context(), "x", 1, 0).Err())
+		},
+	},
+	"has refused commands": {
+		severity: doctor.Note, why: "NOPERM: 1 times",
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.Do(t.Context(), "acl", "setuser", "nothing", "on", "nopass").Err())
+			one := c.Conn()
+			defer one.Close()
+			require.NoError(t, one.AuthACL(t.Context(), "nothing", "").Err())
+			require.Error(t, one.Ping(t.Context()).Err())
+		},
+	},
+	"was flushed":                {prepare: command("flushall"), severity: doctor.Warning, why: "FLUSHALL: 1 times"},
+	"KEYS is used":               {prepare: command("keys", "*"), severity: doctor.Warning, why: "KEYS: 1 times"},
+	"was configured at run time": {prepare: command("config", "set", "hz", "10"), severity: doctor.Note, why: "CONFIG SET: 1 times"},
+	"a lock without an end": {
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.Set(t.Context(), "orders:42", "web-1:0123456789abcdef0123456789abcdef", 0).Err())
+			require.NoError(t, c.Set(t.Context(), "report.LOCK", "1", 0).Err())
+			require.NoError(t, c.Set(t.Context(), "fresh.lock", "1", time.Hour).Err())
+			require.NoError(t, c.Set(t.Context(), "greeting", "hello", 0).Err())
+		},
+		severity: doctor.Warning, why: `without a TTL: ("orders:42", "report.LOCK"|"report.LOCK", "orders:42")\.`,
+	},
+	"the restart window is too short": {
+		prepare:  command("set", "nightly", "web-1:0123456789abcdef0123456789abcdef", "px", 60000),
+		severity: doctor.Danger, why: `the lock "nightly" has (1m0|59)s left, and the restart window is 3\.03`,
+	},
+	"not examined": {
+		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG ?GET`, fix: "+config|get",
+	},
+	"does not say who it is": {
+		acl: []any{"-info"}, severity: doctor.Danger, why: "no run_id",
+	},
+}
+
+// Each condition is found. A sound master has none of these findings: TestASoundMaster.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	for title, c := range conditions {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			server := redisproc.ForTest(t, 1, c.args...)[0]
+			admin := connect(t, server)
+			if c.prepare != nil {
+				c.prepare(t, server, admin)
+			}
+			url := server.URL()
+			if c.acl != nil {
+				rules := append([]any{"acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all"}, c.acl...)
+				require.NoError(t, admin.Do(t.Context(), rules...).Err())
+				url = "redis://locker:secret@" + server.Addr()
+			}
+			report := examine(t, []string{url}, c.options...)
+			found := titled(report, title)
+			require.Len(t, found, 1, "%v", report)
+			assert.Equal(t, c.severity, found[0].Severity)
+			assert.Equal(t, server.Addr(), found[0].Node)
+			assert.Regexp(t, c.why, found[0].Why)
+			assert.Contains(t, found[0].Fix, c.fix)
+			assert.NotEmpty(t, found[0].Fix)
+		})
+	}
+}
+
+// replicate starts a replica of the server.
+func replicate(t *testing.T, s *redisproc.Server, c *redis.Client) *redisproc.Server {
+	t.Helper()
+	host, port, _ := strings.Cut(s.Addr(), ":")
+	replica := redisproc.ForTest(t, 1, "--replicaof", host, port)[0]
+	await(t, connect(t, replica), "master_link_status:up")
+	await(t, c, "connected_slaves:1")
+	require.Eventually(t, func() bool {
+		text, err := c.Info(context.Background(), "replication").Result()
+		return err == nil && strings.Contains(text, "state=online")
+	}, patience, 10*time.Millisecond)
+	return replica
+}
+
+// occupy opens n connections.
+func occupy(t *testing.T, s *redisproc.Server, n int) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr(), PoolSize: n})
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	for range n {
+		one := c.Conn()
+		require.NoError(t, one.Ping(t.Context()).Err())
+		t.Cleanup(func() { _ = one.Close() })
+	}
+}
+
+// sleep blocks the server for 50 ms.
+func sleep(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+	t.Helper()
+	require.NoError(t, c.Do(t.Context(), "debug", "sleep", "0.05").Err())
+}
+
+// command has the server execute a command.
+func command(args ...any) func(*testing.T, *redisproc.Server, *redis.Client) {
+	return func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+		t.Helper()
+		require.NoError(t, c.Do(t.Context(), args...).Err())
+	}
+}
+
+func hasLine(text, line string) bool {
+	return regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + `\r?$`).MatchString(text)
+}

@@ -1,0 +1,124 @@
+package doctor
+
+import (
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// master is what an examination found out about one master.
+type master struct {
+	name, zone string
+	failure    error             // why it could not be examined, or no further
+	info       map[string]string // the fields of INFO; nil: it did not answer
+	config     map[string]string // of CONFIG GET
+	refused    []refusal         // the questions that it did not answer
+
+	remote, local string // the addresses of its host, as this side and as the server sees it; "": unknown
+	user          string // of this connection
+	sentinels     int    // connections of a Sentinel
+	latency       []pause
+	slowest       pause // of the SLOWLOG
+	keys          keys
+	rounds        []round
+	trial         trial
+}
+
+// refusal is a question that a master did not answer, and the reason.
+type refusal struct {
+	question string
+	err      error
+}
+
+// pause is what blocked a server, and for how long.
+type pause struct {
+	what string
+	took time.Duration
+}
+
+// round is a few samples in quick succession.
+type round struct {
+	samples []sample
+	client  string // the id of this connection; "": unknown
+	runID   string
+}
+
+// sample is one reply to TIME.
+type sample struct {
+	at     time.Time // on this host's clock, halfway between the question and the reply
+	server time.Time
+	trip   time.Duration
+}
+
+// keys is what the examined keys of a master have shown.
+type keys struct {
+	endless    []string // keys that look like locks and have no TTL
+	longest    time.Duration
+	longestKey string // the lock with the longest TTL
+}
+
+// host is what an examination found out about this host.
+type host struct {
+	now       time.Time
+	wallGain  time.Duration // what the wall clock gained on the monotonic clock during the examination
+	hugePages string        // the setting of transparent huge pages; "": unknown
+	addresses map[string]bool
+}
+
+// hugePagesFile has the kernel's setting of transparent huge pages, as in "always [madvise] never".
+var hugePagesFile = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+func observeHost(began, ended time.Time) host {
+	h := host{now: ended, addresses: map[string]bool{}}
+	h.wallGain = ended.Round(0).Sub(began.Round(0)) - ended.Sub(began) // Round(0) removes the monotonic reading
+	if text, err := os.ReadFile(hugePagesFile); err == nil {
+		_, rest, _ := strings.Cut(string(text), "[")
+		h.hugePages, _, _ = strings.Cut(rest, "]")
+	}
+	addresses, _ := net.InterfaceAddrs() // on an error only loopback addresses are known to be local
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok {
+			h.addresses[n.IP.String()] = true
+		}
+	}
+	return h
+}
+
+// local reports whether an IP address is one of this host's.
+func (h host) local(ip string) bool {
+	return h.addresses[ip] || loopback(ip)
+}
+
+func loopback(ip string) bool { return net.ParseIP(ip).IsLoopback() }
+
+// parseInfo returns the fields of a reply to INFO.
+func parseInfo(text string) map[string]string {
+	fields := make(map[string]string)
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
+			fields[key] = value
+		}
+	}
+	return fields
+}
+
+// parseFields returns the name=value pairs of a text, as CLIENT INFO and the values of INFO have them.
+func parseFields(text, separator string) map[string]string {
+	fields := make(map[string]string)
+	for pair := range strings.SplitSeq(strings.TrimSpace(text), separator) {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			fields[key] = value
+		}
+	}
+	return fields
+}
+
+// calls returns how often a command was executed, in 6.2 by its name, since 7.0 also as "config|set".
+func (m *master) calls(command string) string {
+	n := parseFields(m.info["cmdstat_"+command], ",")["calls"]
+	if n == "0" {
+		return ""
+	}
+	return n
+}

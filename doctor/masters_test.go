@@ -1,0 +1,204 @@
+package doctor_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/doctor"
+	"github.com/redlock-go/redlock/internal/freeport"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/node"
+)
+
+func TestAMasterThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	const title = "does not answer"
+	servers := redisproc.ForTest(t, 3)
+	require.NoError(t, servers[1].Freeze())
+	report := examine(t, redisproc.URLs(servers))
+	require.NoError(t, servers[1].Thaw())
+	found := titled(report, title)
+	require.Len(t, found, 1)
+	assert.Equal(t, servers[1].Addr(), found[0].Node)
+	assert.Equal(t, doctor.Danger, found[0].Severity)
+	assert.Empty(t, titled(examine(t, redisproc.URLs(servers)), title))
+}
+
+func TestOneServerTwice(t *testing.T) {
+	t.Parallel()
+	const title = "is the same server as another"
+	servers := redisproc.ForTest(t, 2)
+	port := servers[0].Addr()[strings.LastIndex(servers[0].Addr(), ":"):]
+	report := examine(t, append(redisproc.URLs(servers), "redis://localhost"+port))
+	found := titled(report, title)
+	require.Len(t, found, 1)
+	assert.Equal(t, servers[0].Addr()+", localhost"+port, found[0].Node)
+	assert.Empty(t, titled(examine(t, redisproc.URLs(redisproc.ForTest(t, 3))), title))
+}
+
+func TestMastersOnOneHost(t *testing.T) {
+	t.Parallel()
+	const title = "shares a host"
+	servers := redisproc.ForTest(t, 3)
+	found := titled(examine(t, redisproc.URLs(servers)), title)
+	require.Len(t, found, 1)
+	assert.Equal(t, 2, strings.Count(found[0].Node, ", "))
+	assert.Empty(t, titled(examine(t, redisproc.URLs(servers[:1])), title))
+
+	// What only servers on other hosts can have is given.
+	seen := func(remote, local string) doctor.Seen {
+		return doctor.Seen{Name: remote + "/" + local, Remote: remote, Local: local}
+	}
+	assert.Empty(t, titled(doctor.Judge(0, seen("10.0.0.1", "10.0.0.1"), seen("10.0.0.2", "10.0.0.2"), seen("10.0.0.3", "127.0.0.1"),
+		seen("10.0.0.4", "127.0.0.1"), seen("", "")), title))
+	found = titled(doctor.Judge(0, seen("10.0.0.1", "10.9.0.1"), seen("10.0.0.2", "10.9.0.1"), seen("10.0.0.3", "10.9.0.3")), title)
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].Why, "laddr 10.9.0.1")
+}
+
+// The addresses in the zone rules come from URLs, and from INFO of servers that report their zone (Valkey, KeyDB).
+func TestZones(t *testing.T) {
+	t.Parallel()
+	const majority, uneven = "a zone holds a majority", "the zones are uneven"
+	servers := redisproc.ForTest(t, 3)
+	in := func(zones ...string) []string {
+		urls := redisproc.URLs(servers)
+		for i, z := range zones {
+			urls[i] += "?zone=" + z
+		}
+		return urls
+	}
+	found := titled(examine(t, in("a", "b", "a")), majority)
+	require.Len(t, found, 1)
+	assert.Equal(t, servers[0].Addr()+", "+servers[2].Addr(), found[0].Node)
+	assert.Contains(t, found[0].Why, "2 of 3 masters are in zone a")
+	assert.Empty(t, titled(examine(t, in("a", "b", "c")), majority))
+
+	five := func(zones string) (all []doctor.Seen) {
+		for i, z := range strings.Split(zones, "") {
+			all = append(all, doctor.Seen{Name: fmt.Sprint(i), Info: "availability_zone:" + z})
+		}
+		return all
+	}
+	assert.Len(t, titled(doctor.Judge(0, five("aaabc")...), majority), 1)
+	assert.Empty(t, titled(doctor.Judge(0, five("aabbc")...), majority))
+	assert.Empty(t, titled(doctor.Judge(0, five("aabbc")...), uneven))
+	assert.Len(t, titled(doctor.Judge(0, five("aaabbcd")...), uneven), 1)
+	assert.Empty(t, titled(doctor.Judge(0, five("aaabbc")[:5]...), uneven), "a majority is the worse finding")
+}
+
+func TestASentinel(t *testing.T) {
+	t.Parallel()
+	const title = "is watched by Sentinel"
+	server := redisproc.ForTest(t, 1)[0]
+	admin := connect(t, server)
+	require.NoError(t, admin.Do(t.Context(), "acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+	urls := []string{"redis://" + server.Addr(), "redis://locker:secret@" + server.Addr()} // by PUBSUB, by CLIENT LIST
+	for _, url := range urls {
+		assert.Empty(t, titled(examine(t, []string{url}), title))
+	}
+	port, err := freeport.Get()
+	require.NoError(t, err)
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1%s 1\n",
+		port, strings.ReplaceAll(server.Addr()[strings.LastIndex(server.Addr(), ":"):], ":", " ")), 0o600))
+	sentinel := exec.Command(redisproc.Binary, conf, "--sentinel")
+	require.NoError(t, sentinel.Start())
+	t.Cleanup(func() {
+		_ = sentinel.Process.Kill()
+		_ = sentinel.Wait()
+	})
+	require.Eventually(t, func() bool {
+		n, err := admin.PubSubNumSub(t.Context(), "__sentinel__:hello").Result()
+		return err == nil && n["__sentinel__:hello"] > 0
+	}, patience, 10*time.Millisecond)
+	for _, url := range urls {
+		assert.Len(t, titled(examine(t, []string{url}), title), 1)
+	}
+}
+
+func TestARoundTripNearTheNodeTimeout(t *testing.T) {
+	t.Parallel()
+	const title = "the round trip is near the node timeout"
+	server := redisproc.ForTest(t, 1)[0]
+	n, err := node.Open(server.URL(), node.WithDialer(slowDialer))
+	require.NoError(t, err)
+	locker, err := redlock.New([]*node.Node{n}, redlock.WithTTL(3*time.Second), redlock.WithNodeTimeout(300*time.Millisecond))
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+	report, err := doctor.Examine(t.Context(), locker, doctor.WithSpan(span))
+	require.NoError(t, err)
+	require.Len(t, titled(report, title), 1, "%v", report)
+	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))
+}
+
+// A proxy that sends the requests of one connection to two servers in turn.
+func TestAProxyThatMultiplexes(t *testing.T) {
+	t.Parallel()
+	const title = "a proxy answers"
+	servers := redisproc.ForTest(t, 2)
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = proxy.Close()
+		serving.Wait()
+	})
+	serving.Go(func() {
+		for {
+			client, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { multiplex(client, servers) })
+		}
+	})
+	report := examine(t, []string{"redis://" + proxy.Addr().String()})
+	found := titled(report, title)
+	require.Len(t, found, 1, "%v", report)
+	assert.Contains(t, found[0].Why, "changed on one connection")
+	assert.Empty(t, titled(examine(t, []string{servers[0].URL()}), title))
+}
+
+// multiplex forwards what the client sends to one server, and after 150 ms to the other. The client sends one request
+// at a time.
+func multiplex(client net.Conn, servers []*redisproc.Server) {
+	defer client.Close()
+	var backends []net.Conn
+	for _, s := range servers {
+		b, err := net.Dial("tcp", s.Addr())
+		if err != nil {
+			return
+		}
+		defer b.Close()
+		backends = append(backends, b)
+		go func() { _, _ = io.Copy(client, b) }()
+	}
+	began := time.Now()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if err != nil {
+			return
+		}
+		turn := 0
+		if time.Since(began) > span/2 {
+			turn = 1
+		}
+		if _, err := backends[turn].Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// rule is one kind of finding. docs/doctor.md has a row for each.
+type rule struct {
+	title    string
+	severity Severity
+	when     string // the condition, for the documentation
+	why      string // why it matters for a lock
+	fix      string // unless the hit has its own
+	check    func(*exam) []hit
+}
+
+// hit is one place where a rule applies.
+type hit struct {
+	node string // as in Finding
+	saw  string // what was observed, without a period
+	fix  string
+}
+
+// rules returns all rules, in the order of docs/doctor.md.
+func rules() []rule {
+	return slices.Concat(
+		reachRules, evictionRules, roleRules, independenceRules, clockRules, persistenceRules, pauseRules,
+		connectionRules, rightRules, neighborRules, serverRules, settingRules,
+	)
+}
+
+// each returns the check of a rule about single masters. see returns what it observed, or "" if the rule does not
+// apply. Masters that did not answer INFO are left out.
+func each(see func(e *exam, m *master) string) func(*exam) []hit {
+	return eachFix(func(e *exam, m *master) (string, string) { return see(e, m), "" })
+}
+
+// eachFix is [each] with a fix that depends on what was observed.
+func eachFix(see func(e *exam, m *master) (saw, fix string)) func(*exam) []hit {
+	return func(e *exam) (hits []hit) {
+		for _, m := range e.masters {
+			if m.info == nil {
+				continue
+			}
+			if saw, fix := see(e, m); saw != "" {
+				hits = append(hits, hit{node: m.name, saw: saw, fix: fix})
+			}
+		}
+		return hits
+	}
+}
+
+// counted returns the check of a rule that applies where an INFO field is a number above 0.
+func counted(field string) func(*exam) []hit {
+	return each(func(_ *exam, m *master) string {
+		if n := m.number(field); n > 0 {
+			return fmt.Sprintf("%s is %d", field, n)
+		}
+		return ""
+	})
+}
+
+// slow returns what a rule about a duration observed: what took longer than the limit.
+func slow(what string, took, limit time.Duration) string {
+	if took <= limit {
+		return ""
+	}
+	return fmt.Sprintf("%s took %v, and the node timeout is %v", what, took.Round(10*time.Microsecond), limit)
+}
+
+// number returns an INFO field as a number; 0 if it is missing.
+func (m *master) number(field string) int64 {
+	n, _ := strconv.ParseInt(m.info[field], 10, 64)
+	return n
+}
+
+// setting returns a parameter of the server's configuration by its name in INFO or, if INFO does not have it, in CONFIG
+// GET; "" if it is unknown.
+func (m *master) setting(inInfo, inConfig string) string {
+	if v, ok := m.info[inInfo]; ok {
+		return v
+	}
+	return m.config[inConfig]
+}
+
+// configured returns a parameter that CONFIG GET has as a number; ok is false if it is unknown.
+func (m *master) configured(name string) (n int64, ok bool) {
+	n, err := strconv.ParseInt(m.config[name], 10, 64)
+	return n, err == nil
+}

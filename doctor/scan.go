@@ -1,0 +1,121 @@
+package doctor
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+const (
+	scanMost  = 10_000 // keys
+	scanBatch = 500
+	valueMost = 300 // bytes of a value that are read
+)
+
+// tokenForm is the form of the tokens of this package: the owner, a colon, 16 random bytes in hexadecimal.
+var tokenForm = regexp.MustCompile(`:[0-9a-f]{32}$`)
+
+// askKeys looks for locks among the keys of the master.
+func (o *observer) askKeys() {
+	cursor, seen := "0", 0
+	for {
+		reply, err := o.conn.Do(o.ctx, "scan", cursor, "count", scanBatch)
+		if err != nil {
+			o.note("SCAN", err)
+			return
+		}
+		page, ok := reply.([]any)
+		if !ok || len(page) != 2 {
+			return
+		}
+		names, _ := page[1].([]any)
+		if err := o.readKeys(names); err != nil {
+			o.note("keys (PTTL, TYPE, GETRANGE)", err)
+			return
+		}
+		seen += len(names)
+		cursor = fmt.Sprint(page[0])
+		if cursor == "0" {
+			return
+		}
+		if seen >= scanMost {
+			o.m.refused = append(o.m.refused, refusal{"all keys", fmt.Errorf("only the first %d were looked at", seen)})
+			return
+		}
+	}
+}
+
+// readKeys reads TTL and type of the keys, and the values of those that may be locks.
+func (o *observer) readKeys(names []any) error {
+	if len(names) == 0 {
+		return nil
+	}
+	var questions [][]any
+	for _, name := range names {
+		questions = append(questions, []any{"pttl", name}, []any{"type", name})
+	}
+	answers := o.conn.DoAll(o.ctx, questions)
+	var candidates []candidate
+	var values [][]any
+	for i, name := range names {
+		ttl, kind := answers[2*i], answers[2*i+1]
+		if err := firstError(ttl, kind); err != nil {
+			return err
+		}
+		ms, _ := ttl.Reply.(int64)
+		if kind.Reply == "string" && ms != keyGone {
+			candidates = append(candidates, candidate{fmt.Sprint(name), ms})
+			values = append(values, []any{"getrange", name, 0, valueMost})
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	for i, answer := range o.conn.DoAll(o.ctx, values) {
+		if answer.Err != nil && !strings.HasPrefix(answer.Err.Error(), "WRONGTYPE") { // it changed meanwhile
+			return answer.Err
+		}
+		value, _ := answer.Reply.(string)
+		o.m.keys.add(candidates[i], value)
+	}
+	return nil
+}
+
+// candidate is a string key.
+type candidate struct {
+	name string
+	pttl int64 // milliseconds, or keyEndless
+}
+
+// The special replies of PTTL.
+const (
+	keyEndless = -1
+	keyGone    = -2
+)
+
+// add notes a string key if it is, or looks like, a lock.
+func (k *keys) add(c candidate, value string) {
+	ours := tokenForm.MatchString(value)
+	named := strings.Contains(strings.ToLower(c.name), "lock") && len(value) <= valueMost
+	switch {
+	case c.pttl == keyEndless && (ours || named):
+		k.endless = append(k.endless, strconv.Quote(c.name))
+	case ours && milliseconds(c.pttl) > k.longest:
+		k.longest, k.longestKey = milliseconds(c.pttl), strconv.Quote(c.name)
+	}
+}
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func firstError(answers ...node.Answer) error {
+	for _, a := range answers {
+		if a.Err != nil {
+			return a.Err
+		}
+	}
+	return nil
+}
