@@ -28,7 +28,9 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(runCommand(), leadCommand(), statusCommand(), devCommand(), versionCommand())
+	root.AddCommand(
+		runCommand(), leadCommand(), statusCommand(), doctorCommand(), devCommand(), versionCommand(),
+	)
 	return root
 }
 

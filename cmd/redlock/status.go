@@ -52,7 +52,7 @@ func statusCommand() *cobra.Command {
 				show = func(ctx context.Context, to io.Writer) error { return showLocks(ctx, to, locker, names, asJSON) }
 			}
 			if watching {
-				return watch(ctx, os.Stdout, show)
+				return watch(ctx, os.Stdout, watchEvery, show)
 			}
 			err = show(ctx, cmd.OutOrStdout())
 			if interrupted := context.Cause(ctx); interrupted != nil {

@@ -134,7 +134,7 @@ func TestCompletion(t *testing.T) {
 		assert.Contains(t, got.stdout, "redlock")
 	}
 	got := redlock(t, nil, "__complete", "")
-	for _, command := range []string{"run", "status", "dev", "version", "completion"} {
+	for _, command := range []string{"run", "status", "doctor", "dev", "version", "completion"} {
 		assert.Contains(t, got.stdout, command+"\t")
 	}
 	const noFiles, files = ":4", ":0"

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// watchEvery is the time between two refreshes.
+// watchEvery is the time between two refreshes of the status.
 const watchEvery = 2 * time.Second
 
-// watch fills the terminal with what show writes, again every two seconds, until ctx ends. An error of show is printed
+// watch fills the terminal with what show writes, again after each pause, until ctx ends. An error of show is printed
 // below its text and ends nothing, except one about the usage, which watch returns. After a signal the result is nil.
-func watch(ctx context.Context, to *os.File, show func(context.Context, io.Writer) error) error {
+func watch(ctx context.Context, to *os.File, pause time.Duration, show func(context.Context, io.Writer) error) error {
 	fd := int(to.Fd())
 	if !term.IsTerminal(fd) {
 		return usage("--watch needs a terminal: leave it out to print once")
 	}
 	defer interpretEscapes(to)()
-	for next := time.After(0); ; next = time.After(watchEvery) {
+	for next := time.After(0); ; next = time.After(pause) {
 		select {
 		case <-next:
 		case <-ctx.Done():
@@ -43,7 +43,7 @@ func watch(ctx context.Context, to *os.File, show func(context.Context, io.Write
 		if err != nil || columns == 0 || rows == 0 { // it does not know
 			columns, rows = 80, 24
 		}
-		title := fmt.Sprintf("%s, refreshed every %v, Ctrl-C ends", time.Now().Format(time.TimeOnly), watchEvery)
+		title := fmt.Sprintf("%s, refreshed every %v, Ctrl-C ends", time.Now().Format(time.TimeOnly), pause)
 		_, _ = to.WriteString(frame(title+"\n\n"+text.String(), columns, rows))
 	}
 }

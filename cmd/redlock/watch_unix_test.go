@@ -47,3 +47,12 @@ func TestWatchEndsWithAWrongUsage(t *testing.T) {
 	s.expect(`redlock:fence:`)
 	assert.Equal(t, 64, s.status())
 }
+
+func TestDoctorRefreshesItsFindings(t *testing.T) {
+	t.Parallel()
+	s := onTerminal(t, redlocktest.Start(t, 3), binary, "doctor", "--watch")
+	s.expect(`\x1b\[H\d\d:\d\d:\d\d, refreshed every 20s, Ctrl-C ends`)
+	s.expect(`not examined`)
+	s.types("\x03")
+	assert.Equal(t, 0, s.status())
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/doctor"
+)
+
+const doctorHelp = `doctor examines the masters, this host and the settings for about ten seconds.
+It says what is wrong, how bad, why it matters for a lock, and what to type to
+fix it. On each master it acquires and releases locks on one scratch name, and
+changes nothing else. Give it the --ttl, --restart-window and --node-timeout of
+your programs.
+
+The exit status is 0 if all is sound or there are only notes, 1 with a warning,
+2 with a danger, and 69 if no majority of the masters could be examined.`
+
+const (
+	exitWarning = 1
+	exitDanger  = 2
+
+	doctorPause = 20 * time.Second // between two examinations
+)
+
+func doctorCommand() *cobra.Command {
+	var m masters
+	var asJSON, watching bool
+	cmd := &cobra.Command{
+		Use:                   "doctor [flags]",
+		Short:                 "Examine the masters, and say what endangers a lock",
+		Long:                  doctorHelp,
+		Example:               "  redlock doctor\n  redlock doctor --json | jq '.findings[].title'",
+		Args:                  noArgs,
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			locker, stop, err := m.open(cmd)
+			if err != nil {
+				return err
+			}
+			defer stop()
+			ctx, cancel := untilSignal()
+			defer cancel()
+			show := func(ctx context.Context, to io.Writer) error { return showFindings(ctx, to, locker, asJSON) }
+			switch {
+			case watching && asJSON:
+				return repeat(ctx, doctorPause, func() error { return show(ctx, cmd.OutOrStdout()) })
+			case watching:
+				return watch(ctx, os.Stdout, doctorPause, show)
+			case !asJSON && term.IsTerminal(int(os.Stderr.Fd())):
+				fmt.Fprintln(cmd.ErrOrStderr(), "redlock: examining the masters for about ten seconds")
+			}
+			err = show(ctx, cmd.OutOrStdout())
+			if interrupted := context.Cause(ctx); interrupted != nil {
+				return interrupted
+			}
+			return err
+		},
+	}
+	m.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object; with --watch, one line per examination")
+	cmd.Flags().BoolVar(&watching, "watch", false, "examine again and again; without --json, on a terminal")
+	return cmd
+}
+
+// repeat calls show again after each pause until ctx ends. Errors of show end nothing, except one about the usage.
+func repeat(ctx context.Context, pause time.Duration, show func() error) error {
+	for {
+		if err := show(); ctx.Err() == nil {
+			if code, message := outcome(err); code == exitUsage {
+				return err
+			} else if message != "" {
+				fmt.Fprintln(os.Stderr, message)
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// showFindings examines the masters and prints the report. The error has the exit status of the worst finding.
+func showFindings(ctx context.Context, to io.Writer, locker *redlock.Locker, asJSON bool) error {
+	report, err := doctor.Examine(ctx, locker)
+	if err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
+		return failure(err)
+	}
+	if asJSON {
+		enc := json.NewEncoder(to)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(report) // an error means a closed pipe without a reader
+	} else {
+		printFindings(to, report)
+	}
+	if err != nil {
+		return &exit{exitNoQuorum, errors.New("no majority of the masters could be examined")}
+	}
+	if len(report.Findings) > 0 { // the worst comes first
+		switch report.Findings[0].Severity {
+		case doctor.Danger:
+			return &exit{exitDanger, nil}
+		case doctor.Warning:
+			return &exit{exitWarning, nil}
+		}
+	}
+	return nil
+}
+
+func printFindings(to io.Writer, report doctor.Report) {
+	const indent = "         "
+	count := map[doctor.Severity]int{}
+	for _, f := range report.Findings {
+		count[f.Severity]++
+		subject := f.Node
+		if subject == "" {
+			subject = "this process"
+		}
+		fmt.Fprintf(to, "%-8s %s: %s\n%s%s\n%sfix: %s\n",
+			strings.ToUpper(f.Severity.String()), subject, f.Title, indent, printable(f.Why), indent, printable(f.Fix))
+	}
+	fmt.Fprintf(to, "%s, %s, %s\n", plural(count[doctor.Danger], "danger"), plural(count[doctor.Warning], "warning"),
+		plural(count[doctor.Note], "note"))
+}
+
+// printable replaces the control characters of a server's text, some of which move the cursor.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

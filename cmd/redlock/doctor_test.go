@@ -1,0 +1,60 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	sound := redisproc.ForTest(t, 1)
+	warned := redisproc.ForTest(t, 1, "--timeout", "100")
+	endangered := redisproc.ForTest(t, 1, "--maxmemory", "100mb", "--maxmemory-policy", "volatile-lru")
+	for name, tc := range map[string]struct {
+		urls []string
+		args string
+		code int
+		says []string
+	}{
+		"sound":       {redisproc.URLs(sound), "", 0, []string{"0 dangers, 0 warnings, 0 notes"}},
+		"a warning":   {redisproc.URLs(warned), "", 1, []string{"WARNING  127.0.0.1:", "closes idle connections", "fix: CONFIG SET timeout 0", "1 warning,"}},
+		"a danger":    {redisproc.URLs(endangered), "", 2, []string{"DANGER   127.0.0.1:", "evicts locks", "maxmemory_policy is volatile-lru"}},
+		"no majority": {append(redisproc.URLs(sound), "redis://127.0.0.1:1", "redis://127.0.0.1:2"), "", 69, []string{"does not answer"}},
+		"json":        {redisproc.URLs(endangered), "--json", 2, []string{`"title":"evicts locks"`}},
+		"arguments":   {redisproc.URLs(sound), "now", 64, nil},
+		"no terminal": {redisproc.URLs(sound), "--watch", 64, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// A short TTL: they have just been started.
+			args := append([]string{"doctor", "--masters", strings.Join(tc.urls, ","), "--ttl", "3s", "--node-timeout", "1s"}, strings.Fields(tc.args)...)
+			got := redlock(t, nil, args...)
+			assert.Equal(t, tc.code, got.code, "%s%s", got.stdout, got.stderr)
+			for _, text := range tc.says {
+				assert.Contains(t, got.stdout, text)
+			}
+			if tc.args == "--json" {
+				assert.True(t, json.Valid([]byte(got.stdout)))
+			}
+		})
+	}
+}
+
+// With --watch --json, each examination is a line.
+func TestDoctorWatchAsJSON(t *testing.T) {
+	t.Parallel()
+	servers := redisproc.ForTest(t, 1)
+	p := launch(t, nil, "doctor", "--watch", "--json", "--masters", servers[0].URL())
+	p.says("}\n")
+	p.signal(os.Interrupt)
+	assert.Equal(t, 0, p.wait())
+	var report struct{ Findings []map[string]string }
+	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(p.stdout.String(), "\n", 2)[0]), &report))
+}
