@@ -124,7 +124,7 @@ func (q *acquisition) start() {
 func (q *acquisition) newLock(c *kind.Claim, lease *quorum.Lease) *Lock {
 	q.lock = &Lock{
 		locker: q.locker, id: q.id, name: c.Target.Title(), claim: c, cfg: q.cfg, lease: lease,
-		base: context.WithoutCancel(q.ctx),
+		since: q.locker.cfg.clock.Now(), base: context.WithoutCancel(q.ctx),
 	}
 	return q.lock
 }
@@ -225,6 +225,8 @@ func (t tracedOps) Acquire() *node.Op              { return mark(t.Ops.Acquire()
 func (t tracedOps) Raise(fence int64) *node.Op     { return mark(t.Ops.Raise(fence), t.origin) }
 func (t tracedOps) Extend(fence int64) *node.Op    { return mark(t.Ops.Extend(fence), t.origin) }
 func (t tracedOps) Release(announce bool) *node.Op { return mark(t.Ops.Release(announce), t.origin) }
+
+func (t tracedOps) Keep(rest time.Duration) *node.Op { return mark(t.Ops.Keep(rest), t.origin) }
 
 // mark sets the origin of a new operation, and returns the operation.
 func mark(op *node.Op, origin *node.Origin) *node.Op {

@@ -21,12 +21,15 @@ type attempts struct {
 	origin *node.Origin // marks the requests for the Vote hook; nil: there is none
 	waiter *waitqueue.Waiter
 
-	count       int // of the attempts so far
-	failures    *quorum.PermanentFailures
-	contention  waitqueue.Contention
-	firstDenied bool  // the first master denied the last attempt, and no other was asked
-	last        error // why the last attempt failed; nil: there was none
-	rejoin      bool  // the attempt of a caller that waited alone was denied, and it must join the shared queue
+	count        int // of the attempts so far
+	failures     *quorum.PermanentFailures
+	contention   waitqueue.Contention
+	firstDenied  bool                // the first master denied the last attempt, and no other was asked
+	last         error               // why the last attempt failed; nil: there was none
+	denied       *quorum.DeniedError // of the last attempt; nil: it was not denied
+	disagreement error               // a majority has another number of slots; nil: it was not found to have
+	freeSlots    []int               // the slots of a semaphore that the last probe found free; nil: unknown
+	rejoin       bool                // a caller that waited alone was denied, and must join the shared queue
 
 	mayIntend bool            // the caller is an exclusive waiter that can leave an intent
 	intent    string          // the token of the intent, the same in every probe; "" before the first probe
@@ -54,7 +57,7 @@ func (l *Locker) newAttempts(ctx context.Context, cfg *config, t kind.Target, tr
 func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
 	a.origin = a.cfg.origin(ctx, a.id, a.target.Kind)
 	defer func() { a.withdraw(lock) }() // deferred, as all cleanup below, because a callback may panic
-	lock, err = a.waitInQueue(ctx, !a.target.Kind.Exclusive())
+	lock, err = a.waitInQueue(ctx, a.target.Kind.AsksAlone())
 	if a.rejoin {
 		lock, err = a.waitInQueue(ctx, false)
 	}
@@ -81,7 +84,8 @@ func (a *attempts) request(alone bool) waitqueue.Request {
 	k := a.target.Kind
 	return waitqueue.Request{
 		Key: waitqueue.KeyOf(a.target.Names), Names: a.target.Names, Kind: k.Name, Owner: a.target.Owner,
-		Try: a.try, Alone: alone, Reader: k.KeptOut,
+		Slots: a.target.Slots,
+		Try:   a.try, Alone: alone, Reader: k.KeptOut,
 		Policy: a.cfg.queuePolicy(k),
 	}
 }
@@ -99,6 +103,9 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 	}
 	plan := waitqueue.Plan{First: turn.Delay > 0} // other processes may be asking for the lock
 	for err = a.sleep(ctx, turn.Delay, nil, nil); err == nil; err = a.pause(ctx, plan.Delay) {
+		if from := a.inherited(); from != nil {
+			return a.inherit(from)
+		}
 		lock, err = a.ask(ctx, plan.First)
 		switch {
 		case lock != nil, a.final(ctx, err), a.try:
@@ -109,6 +116,9 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 		}
 		a.waiter.Failed(err, errors.Is(err, ErrHeld))
 		plan = a.nextPlan(ctx)
+		if a.disagreement != nil {
+			return nil, a.disagreement
+		}
 	}
 	return nil, err
 }
@@ -131,13 +141,22 @@ func (a *attempts) awaitTurn(ctx context.Context) (waitqueue.Wakeup, *Lock, erro
 	}
 }
 
-// ask asks the masters once, with a new token. If they grant, it returns the Lock. With first, it asks one master
-// before the others.
+// ask asks the masters once; for a semaphore, once for each of a few slots. If they grant, it returns the Lock. With
+// first, it asks one master before the others.
 func (a *attempts) ask(ctx context.Context, first bool) (*Lock, error) {
+	if a.target.Kind.Slotted() {
+		return a.askForPermit(ctx, first)
+	}
+	return a.askOnce(ctx, first, 0)
+}
+
+// askOnce asks the masters once, with a new token, for a slot of a semaphore or for a lock of another kind.
+func (a *attempts) askOnce(ctx context.Context, first bool, slot int) (*Lock, error) {
 	if a.locker.isEnding() {
 		return nil, ErrClosed
 	}
 	claim, asked := a.claim(kind.NewToken(a.owner())), a.cfg.clock.Now()
+	claim.Slot = slot
 	lease, err := a.attempt(ctx, claim, first)
 	switch {
 	case err == nil:
@@ -159,7 +178,7 @@ func (a *attempts) ask(ctx context.Context, first bool) (*Lock, error) {
 // final reports whether the call must return the error of an attempt instead of trying again.
 func (a *attempts) final(ctx context.Context, err error) bool {
 	var permanent *quorum.PermanentError
-	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &permanent)
+	return ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &permanent) || a.disagreement != nil
 }
 
 // attempt asks the masters once. All contenders that ask one master first ask the same one, so that they do not split
@@ -170,10 +189,10 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 		firstNode = a.locker.quorum.FirstNode(hash(a.target.Names[0]))
 	}
 	a.count++
+	a.denied = nil
 	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), c.Terms, firstNode, a.failures)
 	if err != nil {
-		var denied *quorum.DeniedError
-		a.firstDenied = errors.As(err, &denied) && denied.Alone
+		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone
 		return nil, heldError(a.target, err)
 	}
 	return lease, nil

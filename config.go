@@ -24,6 +24,7 @@ type config struct {
 	keepalive bool
 	handOver  bool
 	maxHold   time.Duration
+	minHold   time.Duration
 	retryMin  time.Duration
 	retryMax  time.Duration
 	fencing   bool
@@ -101,11 +102,13 @@ func (c *config) terms() quorum.Terms {
 
 // reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
 // it may not, since the masters must count a new fencing token.
-func (c *config) reusesLease() bool { return c.handOver && !c.fencing && c.maxHold == 0 }
+func (c *config) reusesLease() bool {
+	return c.handOver && !c.fencing && c.maxHold == 0 && c.minHold == 0
+}
 
 // queuePolicy returns how a lock of a kind may be passed among the callers of this Locker.
 func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
-	return waitqueue.Policy{Cohort: k.HandsOver, ReuseLease: c.reusesLease(), TTL: c.ttl}
+	return waitqueue.Policy{Cohort: k.HandsOver && c.minHold == 0, ReuseLease: c.reusesLease(), TTL: c.ttl}
 }
 
 // The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
@@ -162,7 +165,7 @@ func (c *config) settle() error {
 		return err
 	}
 	if !c.windowSet {
-		c.restartWindow = c.ttl + c.driftOf()
+		c.restartWindow = max(c.ttl+c.driftOf(), c.minHold+c.drift.Of(c.minHold))
 	}
 	return c.check()
 }
@@ -170,7 +173,7 @@ func (c *config) settle() error {
 // check checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
 func (c *config) check() error {
 	for _, err := range []error{
-		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL),
+		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL), above("min hold", c.minHold, maxTTL),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
 	} {
 		if err != nil {
@@ -190,6 +193,12 @@ func (c *config) check() error {
 		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL "+
 			"that any client uses on these masters; raise it with WithRestartWindow",
 			c.ttl, c.restartWindow)
+	case c.minHold < 0:
+		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
+	case c.guard && c.minHold > c.restartWindow:
+		return fmt.Errorf("redlock: min hold %v is above the restart window of %v, after which a master that lost the name "+
+			"may grant it again; raise the window with WithRestartWindow, or pass WithMinHold to Open",
+			c.minHold, c.restartWindow)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:

@@ -45,6 +45,12 @@ func (r *Reentrant) Do(ctx context.Context, fn func(context.Context) error, opts
 	return r.locker.do(ctx, r.target(), fn, opts)
 }
 
+// Do acquires a permit as [Semaphore.Acquire] does, calls fn, and releases the permit. See [Locker.Do] for fn's context
+// and for the error.
+func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error, opts ...LockOption) error {
+	return s.locker.do(ctx, s.target(), fn, opts)
+}
+
 // do is Do for every kind of lock.
 func (l *Locker) do(ctx context.Context, t kind.Target, fn func(context.Context) error, opts []LockOption) (err error) {
 	if fn == nil {

@@ -152,7 +152,7 @@ var shown = map[string][]string{
 	},
 	"docs/migration.md": {"fleet_test.go"},
 	"docs/locks.md": slices.Concat(
-		slices.Repeat([]string{"example_kinds_test.go"}, 6),
+		slices.Repeat([]string{"example_kinds_test.go"}, 7),
 		[]string{"election/example_test.go", "election/example_test.go", "example_keyed_test.go"},
 	),
 }

@@ -38,9 +38,9 @@ var (
 type HeldError struct {
 	// Name is the name that is held; for LockAll, one of the names.
 	Name string
-	// Kind is the kind of lock on the name: "mutex", "reader", "writer" or "reentrant". If the key on the masters is no
-	// lock, it is the type of the key. A reader that an exclusive waiter keeps out gets "writer". It is "" if unknown,
-	// as a plain SET NX PX does not report it.
+	// Kind is the kind of lock on the name: "mutex", "reader", "writer", "reentrant" or "semaphore". If the key on the
+	// masters is no lock, it is the type of the key. A reader that an exclusive waiter keeps out gets "writer". It is ""
+	// if unknown, as a plain SET NX PX does not report it.
 	Kind string
 	// Retry is how long after the answer the holder's TTL ends; 0 if unknown. The holder may release the lock earlier,
 	// or extend it.
@@ -64,6 +64,22 @@ func (e *HeldError) reason(of []string) string {
 		text += fmt.Sprintf(" for up to %v", e.Retry.Round(time.Millisecond))
 	}
 	return text
+}
+
+// SlotsError reports that other callers hold a semaphore with another number of slots. It does not match [ErrHeld],
+// because to wait or to try again is no remedy: all callers must agree on the number.
+type SlotsError struct {
+	// Name is the semaphore's name.
+	Name string
+	// Want is the number of slots of the caller's semaphore, and Have that of the holders'.
+	Want, Have int
+}
+
+func (e *SlotsError) Error() string { return failed("lock", []string{e.Name}, e).Error() }
+
+func (e *SlotsError) reason([]string) string {
+	return fmt.Sprintf("the semaphore was asked for with %d slots, but its holders have %d: give all callers one number",
+		e.Want, e.Have)
 }
 
 // failure reports that an operation on names failed. why has what happened, and then its causes. The text begins with

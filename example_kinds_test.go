@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -59,21 +58,19 @@ func publish(ctx context.Context, locker *redlock.Locker, save func(ctx context.
 	}, redlock.WithFencing())
 }
 
-// slot takes one of n slots of a name, and waits until one is free.
-func slot(ctx context.Context, locker *redlock.Locker, name string, n int) (*redlock.Lock, error) {
-	for {
-		for _, i := range rand.Perm(n) {
-			lock, err := locker.TryLock(ctx, fmt.Sprintf("%s:%d", name, i))
-			if !errors.Is(err, redlock.ErrHeld) {
-				return lock, err
-			}
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+func encode(ctx context.Context, locker *redlock.Locker, work func(context.Context) error) error {
+	return locker.Semaphore("encoder", 3).Do(ctx, work) // at most three at a time, on all machines together
+}
+
+func nightly(ctx context.Context, locker *redlock.Locker, job func(context.Context) error) error {
+	lock, err := locker.TryLock(ctx, "nightly", redlock.WithMinHold(50*time.Second))
+	if errors.Is(err, redlock.ErrHeld) {
+		return nil // another machine runs the job, or ran it less than 50 seconds ago
 	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(job(lock.Context()), lock.Unlock(ctx))
 }
 
 // showHolders prints who holds a name.
@@ -146,22 +143,51 @@ func ExampleWithFencing() {
 	// larger than the one before: true
 }
 
-func ExampleLocker_TryLock() {
+func ExampleSemaphore() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
-		var slots []*redlock.Lock
-		for range 3 {
-			lock, err := slot(ctx, locker, "encoder", 3)
+		return encode(ctx, locker, func(ctx context.Context) error {
+			sem := locker.Semaphore("encoder", 3)
+			for range 2 {
+				if _, err := sem.TryAcquire(ctx); err != nil {
+					return err
+				}
+			}
+			_, err := sem.TryAcquire(ctx)
+			fmt.Println("a fourth:", errors.Is(err, redlock.ErrHeld))
+			return showHolders(ctx, locker, "encoder")
+		})
+	})
+	// Output:
+	// a fourth: true
+	// encoder: semaphore, 3
+}
+
+func ExampleWithMinHold() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		for range 2 {
+			err := nightly(ctx, locker, func(context.Context) error {
+				fmt.Println("the job runs")
+				return nil
+			})
 			if err != nil {
 				return err
 			}
-			slots = append(slots, lock)
 		}
-		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-		defer cancel()
-		_, err := slot(ctx, locker, "encoder", 3)
-		fmt.Println(len(slots), "slots; a fourth:", err)
 		return nil
 	})
 	// Output:
-	// 3 slots; a fourth: context deadline exceeded
+	// the job runs
+}
+
+func ExampleSlotsError() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		return encode(ctx, locker, func(ctx context.Context) error {
+			_, err := locker.Semaphore("encoder", 5).Acquire(ctx)
+			var slots *redlock.SlotsError
+			fmt.Println(errors.As(err, &slots), slots.Want, slots.Have)
+			return nil
+		})
+	})
+	// Output:
+	// true 5 3
 }

@@ -14,15 +14,17 @@ import (
 type Holding struct {
 	// Name is the lock's name.
 	Name string `json:"name"`
-	// Kind is "mutex", "reader", "writer" or "reentrant", or the type of a key that is no lock of this package. It is
-	// "" if no holder has a majority.
+	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore", or the type of a key that is no lock of this
+	// package. It is "" if no holder has a majority.
 	Kind string `json:"kind,omitempty"`
+	// Slots is the number of slots of a semaphore; 0 for every other kind. Free are Slots less the number of Holders.
+	Slots int `json:"slots,omitempty"`
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int `json:"depth"`
 	// Fence is the fencing token that a majority of the masters report; 0 if there is none.
 	Fence uint64 `json:"fence,omitempty"`
-	// Holders are the holders that have a majority of the masters, sorted by token: all readers, or all such holds of a
-	// reentrant lock's owner. It is empty if no holder has a majority.
+	// Holders are the holders that have a majority of the masters, sorted by token: all readers, all permits of a
+	// semaphore, or all such holds of a reentrant lock's owner. It is empty if no holder has a majority.
 	Holders []Holder `json:"holders"`
 	// Nodes has one row per master, in the order in which they were given.
 	Nodes []NodeHolding `json:"nodes"`
@@ -33,6 +35,8 @@ type Holder struct {
 	// Token is the value that the masters store: owner:random for a lock of this package, any value for another
 	// client's.
 	Token string `json:"token"`
+	// Slot is the slot of a semaphore that the holder has, from 1; 0 for every other kind.
+	Slot int `json:"slot,omitempty"`
 	// Votes is how many masters store the token.
 	Votes int `json:"votes"`
 	// Left is how long a majority will keep the token unless it is extended. It is negative if the keys have no TTL:
@@ -78,8 +82,8 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 // aggregate computes the fields about the majority.
 func (h *Holding) aggregate(c *kind.Census, need int) {
 	for _, s := range c.Standing(need) {
-		h.Holders = append(h.Holders, Holder{Token: s.Token, Votes: s.Votes, Left: s.TTL})
-		h.Kind, h.Depth = s.Kind, 1
+		h.Holders = append(h.Holders, Holder{Token: s.Token, Slot: s.Slot, Votes: s.Votes, Left: s.TTL})
+		h.Kind, h.Slots, h.Depth = s.Kind, s.Slots, 1
 	}
 	if owner, ok := c.NestedOwner(need); ok { // perhaps no single hold of the owner has a majority
 		h.Kind, h.Depth = kind.Reentrant.Name, c.Depth(owner)
@@ -99,7 +103,7 @@ func nodeHolding(an quorum.Answer) NodeHolding {
 	longest := seen.Longest()
 	row.Kind, row.Token, row.Left, row.Fence = seen.Kind, longest.Token, longest.TTL, uint64(seen.Fence)
 	for _, one := range seen.Holders {
-		row.Holders = append(row.Holders, Holder{Token: one.Token, Votes: 1, Left: one.TTL})
+		row.Holders = append(row.Holders, Holder{Token: one.Token, Slot: one.Slot, Votes: 1, Left: one.TTL})
 	}
 	return row
 }

@@ -152,13 +152,13 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.linger()
 	case before == phaseLingering:
 		l.hold.Lost()
-		l.release(false, nil)
+		l.release(0, false, nil)
 	case before == phaseCleared:
 		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
-		l.release(false, nil)
+		l.release(l.minHoldLeft(), false, nil)
 	case before == phaseUnlocked && after == phaseReleased:
-		l.release(c.silent, c.done)
+		l.release(l.minHoldLeft(), c.silent, c.done)
 	}
 }
 
@@ -175,18 +175,30 @@ func (l *Lock) linger() {
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
 // reach the masters after the release. The release in turn follows every extension, so no late extension restores the
-// lock.
-func (l *Lock) release(silently bool, done func(error)) {
+// lock. If keep is not 0, the name stays taken for so long.
+func (l *Lock) release(keep time.Duration, silently bool, done func(error)) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, silently) // also if a callback panics
-	l.lease.Release(silently, func(subscribers int64, err error) {
-		if !silently {
+	decided := func(subscribers int64, err error) {
+		if !silently && keep == 0 {
 			l.hold.Published(int(subscribers), now)
 		}
 		if done != nil {
 			done(err)
 		}
-	})
+	}
+	if keep > 0 {
+		l.lease.Keep(keep, decided)
+		return
+	}
+	l.lease.Release(silently, decided)
+}
+
+// minHoldLeft returns for how long the name must stay taken from now on, in whole milliseconds, rounded up; 0 without a
+// minimum hold, or after it.
+func (l *Lock) minHoldLeft() time.Duration {
+	left := l.since.Add(l.cfg.minHold).Sub(l.cfg.clock.Now())
+	return max(0, left+time.Millisecond-1).Truncate(time.Millisecond)
 }
 
 // giveBack releases the lease of an unlocked lock that no successor takes over.

@@ -20,6 +20,7 @@ type Lock struct {
 	name   string
 	cfg    *config
 	lease  *quorum.Lease
+	since  time.Time       // when it was acquired
 	base   context.Context // the context given to Lock without its cancellation and deadline
 	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
 

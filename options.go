@@ -47,6 +47,23 @@ func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
 }
 
+// WithMinHold makes the name stay taken until d after the lock was acquired, even if it is unlocked before. So a job
+// that runs once per period on many machines does not run twice because their clocks differ, or because it ended
+// early. Until then the masters keep the name under another token, which begins with "min-hold:", and no release is
+// published; [HeldError].Retry says when the time ends. It lasts when the Locker is closed, or the process ends, after
+// the Unlock. Closing the Locker counts as an Unlock. The time runs on the masters' clocks. Default 0.
+//
+// A lock that was lost, or whose process died, does not keep the name: it is free at the end of its TTL, or at the
+// Unlock, so that the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
+// name until their TTL, or execute the Unlock late and keep the name for the time that was left at its call.
+//
+// d may be longer than the TTL. It must not be longer than the restart window, since a master that forgot the name
+// would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the window long enough.
+// Give all Lockers on the same masters the same window.
+func WithMinHold(d time.Duration) LockOption {
+	return lockOption(func(c *config) { c.minHold = d })
+}
+
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
 //
 // By default an Unlock may hand a mutex over to the next caller that waits in this Locker, without a request to the

@@ -21,7 +21,7 @@ type Stats struct {
 
 // KindStats are the figures of one kind of lock.
 type KindStats struct {
-	// Kind is "mutex", "reader", "writer" or "reentrant".
+	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore".
 	Kind string
 	LockStats
 }

@@ -70,7 +70,7 @@ const (
 // AcquireStartEvent is the start of an acquisition.
 type AcquireStartEvent struct {
 	ID uint64
-	// Kind is "mutex", "reader", "writer" or "reentrant". Name is what [Lock.Name] returns.
+	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore". Name is what [Lock.Name] returns.
 	Kind, Name string
 	// Call is "lock", "trylock" or "attach".
 	Call string

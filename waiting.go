@@ -24,6 +24,9 @@ func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 		releases, stop = l.Wait()
 		defer stop()
 	}
+	if a.target.Kind.Slotted() {
+		a.waiter.Pause()
+	}
 	return a.sleep(ctx, delay, releases, a.waiter.Nudges())
 }
 
@@ -124,6 +127,9 @@ func (a *attempts) probe(ctx context.Context, clear bool) (kind.ProbeResult, err
 		a.withdraw(nil)
 		a.mayIntend = false
 		return a.probe(ctx, clear)
+	}
+	if a.target.Kind.Slotted() {
+		a.noteSlots(answers)
 	}
 	return kind.NewProbeResult(answers), err
 }

@@ -29,7 +29,7 @@ func TestCloseIsBoundedUnderEveryFault(t *testing.T) {
 					inBubble(t, func(t *testing.T, r *rig) {
 						prepare(r)
 						fault(r)
-						r.node.Listen("channel", func() {})
+						r.node.Listen("channel", func(string) {})
 						r.ask(acquire("a", "me"))
 						r.ask(acquire("b", "me"), within(time.Hour))
 						r.ask(release("a", "me"), durably)
@@ -144,7 +144,7 @@ func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 			assert.True(t, v.Unsent)
 			require.ErrorIs(t, v.Err, node.ErrClosed)
 		}
-		stop := r.node.Listen("channel", func() { t.Error("notified") })
+		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
 		time.Sleep(time.Second)
 		stop()
 		assert.True(t, r.gone())
@@ -183,7 +183,7 @@ func TestConcurrentCallersAndClose(t *testing.T) {
 				for i := range 16 {
 					callers.Go(func() {
 						for j := range 50 {
-							stop := r.node.Listen(token(i), func() {})
+							stop := r.node.Listen(token(i), func(string) {})
 							r.ask(acquire(token(i), token(j)), within(20*time.Millisecond)).result()
 							r.ask(release(token(i), token(j)), durably, within(20*time.Millisecond)).result()
 							stop()

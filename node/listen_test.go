@@ -30,7 +30,7 @@ type listener struct {
 
 func (r *rig) listen(channel string) *listener {
 	l := &listener{}
-	l.stop = r.node.Listen(channel, func() { l.notified.Add(1) })
+	l.stop = r.node.Listen(channel, func(string) { l.notified.Add(1) })
 	return l
 }
 

@@ -27,7 +27,7 @@ type listener struct {
 	changed chan struct{} // has room for one: wanted has changed
 
 	mu      sync.Mutex
-	wanted  map[string]map[*func()]struct{} // what to call, by channel
+	wanted  map[string]map[*func(message string)]struct{} // what to call, by channel
 	running bool
 	closed  bool
 }
@@ -37,19 +37,19 @@ func newListener(
 ) *listener {
 	return &listener{
 		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1),
-		wanted: make(map[string]map[*func()]struct{}),
+		wanted: make(map[string]map[*func(string)]struct{}),
 	}
 }
 
 // listen calls notify for every message on the channel until stop is called; see [Node.Listen].
-func (ls *listener) listen(channel string, notify func()) (stop func()) {
+func (ls *listener) listen(channel string, notify func(message string)) (stop func()) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.closed {
 		return func() {}
 	}
 	if ls.wanted[channel] == nil {
-		ls.wanted[channel] = make(map[*func()]struct{})
+		ls.wanted[channel] = make(map[*func(string)]struct{})
 	}
 	key := &notify
 	ls.wanted[channel][key] = struct{}{}
@@ -61,7 +61,7 @@ func (ls *listener) listen(channel string, notify func()) (stop func()) {
 	return func() { ls.remove(channel, key) }
 }
 
-func (ls *listener) remove(channel string, key *func()) {
+func (ls *listener) remove(channel string, key *func(string)) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	delete(ls.wanted[channel], key)
@@ -192,26 +192,26 @@ func (ls *listener) read(ctx context.Context, sub *redis.PubSub) {
 		}
 		switch m := msg.(type) {
 		case *redis.Message:
-			ls.notify(m.Channel)
+			ls.notify(m.Channel, m.Payload)
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
-				ls.notify(m.Channel)
+				ls.notify(m.Channel, "")
 			}
 		}
 	}
 }
 
 // notify calls the functions of a channel, without the mutex.
-func (ls *listener) notify(channel string) {
+func (ls *listener) notify(channel, message string) {
 	for _, f := range ls.functions(channel) {
-		f()
+		f(message)
 	}
 }
 
-func (ls *listener) functions(channel string) []func() {
+func (ls *listener) functions(channel string) []func(string) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	all := make([]func(), 0, len(ls.wanted[channel]))
+	all := make([]func(string), 0, len(ls.wanted[channel]))
 	for f := range ls.wanted[channel] {
 		all = append(all, *f)
 	}

@@ -61,9 +61,9 @@ func (n *Node) Submit(c *Call) { n.pipe.submit(c) }
 // Suspect reports whether the master failed and has not answered since.
 func (n *Node) Suspect() bool { return n.pipe.isSuspect() }
 
-// Listen calls notify for every message on the channel, and after every (re)subscription, since a message may have been
-// missed before. It returns without waiting for the subscription, which stop ends.
-func (n *Node) Listen(channel string, notify func()) (stop func()) {
+// Listen calls notify with every message on the channel, and with "" after every (re)subscription, since a message may
+// have been missed before. It returns without waiting for the subscription, which stop ends.
+func (n *Node) Listen(channel string, notify func(message string)) (stop func()) {
 	return n.listener.listen(channel, notify)
 }
 

@@ -300,7 +300,7 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 	t.Parallel()
 	r, _, c := realRig(t)
 	notified := make(chan struct{}, 10)
-	r.node.Listen("channel", func() { notified <- struct{}{} })
+	r.node.Listen("channel", func(string) { notified <- struct{}{} })
 	<-notified
 	require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(patient)).result().Verdict)
 	require.NoError(t, c.Publish(t.Context(), "channel", "").Err())

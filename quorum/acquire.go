@@ -74,7 +74,7 @@ func (l *Lease) acquired(ctx context.Context, r *round) error {
 	case s == won:
 		return l.won(ctx, r)
 	case held || byFirst:
-		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst}
+		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst, round: r}
 	case r.failures.permanent():
 		return &PermanentError{Err: noQuorum(r.errors())}
 	default:

@@ -22,7 +22,7 @@ func (p prompt) Name() string                             { return p.name }
 func (prompt) Bind(func(func() error), func(error)) error { return nil }
 func (prompt) Submit(c *node.Call)                        { c.Voter.Vote(c.Index, node.Vote{Verdict: node.Granted}) }
 func (prompt) Suspect() bool                              { return false }
-func (prompt) Listen(string, func()) (stop func())        { return func() {} }
+func (prompt) Listen(string, func(string)) (stop func())  { return func() {} }
 func (prompt) Close(time.Time) (unconfirmed int)          { return 0 }
 
 // BenchmarkRounds measures a lock and an unlock without masters and network.

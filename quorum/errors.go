@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-multierror"
+
+	"github.com/redlock-go/redlock/node"
 )
 
 var (
@@ -28,6 +30,20 @@ type DeniedError struct {
 	By any
 	// Alone reports whether only the first node was asked.
 	Alone bool
+
+	round *round
+}
+
+// Votes returns the votes of the nodes that have answered so far, in the order of the nodes.
+func (e *DeniedError) Votes() (votes []node.Vote) {
+	e.round.withTally(func(t *tally) {
+		for _, v := range t.votes {
+			if v.Verdict.Answered() {
+				votes = append(votes, v)
+			}
+		}
+	})
+	return votes
 }
 
 func (e *DeniedError) Error() string { return "held by another" }

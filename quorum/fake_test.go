@@ -41,7 +41,7 @@ type fake struct {
 	onHealth    func(error)
 	suspect     bool
 	bindErr     error
-	subscribers map[string][]func()
+	subscribers map[string][]func(string)
 	stopped     int
 	left        int // what Close reports
 	closeBy     time.Time
@@ -71,7 +71,7 @@ func (f *fake) Submit(c *node.Call) {
 
 func (f *fake) Suspect() bool { return f.suspect }
 
-func (f *fake) Listen(channel string, notify func()) (stop func()) {
+func (f *fake) Listen(channel string, notify func(string)) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subscribers[channel] = append(f.subscribers[channel], notify)
@@ -115,10 +115,11 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 // ops are operations without arguments: the fakes look only at their names.
 type ops struct{}
 
-func (ops) Acquire() *node.Op      { return node.Command("acquire", nil) }
-func (ops) Extend(int64) *node.Op  { return node.Command("extend", nil) }
-func (ops) Raise(f int64) *node.Op { return node.Command("raise", nil, f) }
-func (ops) Release(bool) *node.Op  { return node.Command("release", nil) }
+func (ops) Acquire() *node.Op           { return node.Command("acquire", nil) }
+func (ops) Extend(int64) *node.Op       { return node.Command("extend", nil) }
+func (ops) Raise(f int64) *node.Op      { return node.Command("raise", nil, f) }
+func (ops) Release(bool) *node.Op       { return node.Command("release", nil) }
+func (ops) Keep(time.Duration) *node.Op { return node.Command("release", nil, "keep") }
 
 var terms = quorum.Terms{TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second}
 
@@ -128,7 +129,7 @@ func council(t testing.TB, n int, change ...func(*quorum.Config)) (*quorum.Quoru
 	cfg := quorum.Config{Clock: clock.System}
 	var fakes []*fake
 	for i := range n {
-		f := &fake{name: string(rune('A' + i)), subscribers: make(map[string][]func())}
+		f := &fake{name: string(rune('A' + i)), subscribers: make(map[string][]func(string))}
 		fakes = append(fakes, f)
 		cfg.Nodes = append(cfg.Nodes, f)
 	}

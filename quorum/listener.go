@@ -13,6 +13,7 @@ type Listener struct {
 	mu       sync.Mutex
 	notifier majorityNotifier
 	woken    chan struct{} // closed to wake the waiter; nil: none waits
+	text     string        // of the last message that had one
 }
 
 // Listen listens on the channels of a lock's names on every node. It returns at once. Stop ends it.
@@ -20,7 +21,7 @@ func (q *Quorum) Listen(channels ...string) *Listener {
 	l := &Listener{notifier: newMajorityNotifier(len(q.nodes), q.need)}
 	for index, nd := range q.nodes {
 		for _, channel := range channels {
-			l.stops = append(l.stops, nd.Listen(channel, func() { l.message(index) }))
+			l.stops = append(l.stops, nd.Listen(channel, func(text string) { l.message(index, text) }))
 		}
 	}
 	return l
@@ -52,15 +53,26 @@ func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {
 	return c, l.disarm
 }
 
+// TakeText returns the text of the last release message that had one since the last call; "" if there was none.
+func (l *Listener) TakeText() (text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text, l.text = l.text, ""
+	return text
+}
+
 func (l *Listener) disarm() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notifier.armed, l.woken = false, nil
 }
 
-func (l *Listener) message(index int) {
+func (l *Listener) message(index int, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if text != "" {
+		l.text = text
+	}
 	if l.notifier.message(index) {
 		l.wake()
 	}

@@ -1,6 +1,10 @@
 package quorum
 
-import "github.com/redlock-go/redlock/node"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
 
 // Ops are the operations of one lock with one token. A node may execute each of them at any time after the acquire and
 // in any order: Extend, Raise and Release check the token before they change a key.
@@ -17,4 +21,6 @@ type Ops interface {
 	// announce is false for a silent release and for the release of a failed acquire: if that were published,
 	// contenders would wake each other without end.
 	Release(announce bool) *node.Op
+	// Keep replaces the token by one that no lease has, and that expires after rest.
+	Keep(rest time.Duration) *node.Op
 }

@@ -37,7 +37,7 @@ type Node interface {
 	Bind(spawn func(func() error), onHealth func(error)) error
 	Submit(*node.Call)
 	Suspect() bool
-	Listen(channel string, message func()) (stop func())
+	Listen(channel string, notify func(message string)) (stop func())
 	Close(deadline time.Time) (unconfirmed int)
 }
 
@@ -118,6 +118,9 @@ func New(cfg Config) (*Quorum, error) {
 
 // Majority returns how many nodes are a majority.
 func (q *Quorum) Majority() int { return q.need }
+
+// Size returns the number of nodes.
+func (q *Quorum) Size() int { return len(q.nodes) }
 
 // Duplicates returns how many rounds have found that the node at index and another node are one server.
 func (q *Quorum) Duplicates(index int) int64 { return q.duplicates[index].Load() }

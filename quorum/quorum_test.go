@@ -152,7 +152,7 @@ func listen(t *testing.T, n int) *listening {
 // messages delivers messages of nodes.
 func (l *listening) messages(indexes ...int) {
 	for _, i := range indexes {
-		l.fakes[i].subscribers["x"][0]()
+		l.fakes[i].subscribers["x"][0]("")
 	}
 }
 

@@ -15,6 +15,18 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
+	l.end(l.terms.TTL, done, func() *node.Op { return l.ops.Release(!silent && !l.until.IsZero()) })
+}
+
+// Keep ends the lease at once, like a silent Release, but its names stay taken for rest, under a token that no lease
+// has. A node that executes Keep late keeps them for rest from then on.
+func (l *Lease) Keep(rest time.Duration, done func(subscribers int64, err error)) {
+	l.end(max(l.terms.TTL, rest), done, func() *node.Op { return l.ops.Keep(rest) })
+}
+
+// end ends the lease with an operation on every node. ttl is the longest TTL that its keys may have. makeOp is called
+// with l.mu held.
+func (l *Lease) end(ttl time.Duration, done func(subscribers int64, err error), makeOp func() *node.Op) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -24,12 +36,12 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	}
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op := l.ops.Release(!silent && !l.until.IsZero())
+	op := makeOp()
 	l.mu.Unlock()
 	l.q.ask(question{
 		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).clear,
 		each: func(i int, c *node.Call) *node.Vote {
-			c.Delivery.KeyTTL = l.terms.TTL + l.terms.Drift
+			c.Delivery.KeyTTL = ttl + l.terms.Drift
 			c.Delivery.FirstAsked = l.asked
 			switch l.keysOn(i) {
 			case unsent:

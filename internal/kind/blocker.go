@@ -15,6 +15,11 @@ type Blocker struct {
 	Intent bool
 	// Token is the lock's token. Only a probe returns it. It is "" for a writer that waits.
 	Token string
+	// Slots is the number of slots that the name has, if the kind is a semaphore's; 0: unknown.
+	Slots int
+	// Taken has a digit for each slot of the claim's semaphore: 1 if it is taken. It is "" if the name has no such slots.
+	// It is also in the Data of a probe that was granted.
+	Taken string
 }
 
 // BlockerOf returns the blocker that a vote reports.
@@ -85,6 +90,11 @@ func readBlocker(fields []any, names int) (b Blocker, ok bool) {
 	if len(fields) > 4 {
 		if b.Token, ok = fields[4].(string); !ok {
 			return b, false
+		}
+		if b.Kind == Semaphore.Name {
+			if b.Slots, _, b.Token, ok = readPermitToken(b.Token); !ok {
+				return b, false
+			}
 		}
 	}
 	if len(fields) > 5 {

@@ -21,6 +21,8 @@ type Census struct {
 type readings struct {
 	ttls  []time.Duration
 	kinds map[string]int // on how many masters the token is of a kind
+	slots int            // of the token's semaphore
+	slot  int
 }
 
 // Standing is a token that a majority of the masters holds.
@@ -29,6 +31,8 @@ type Standing struct {
 	Kind  string
 	Votes int           // on how many masters
 	TTL   time.Duration // for which a majority holds it; negative: the keys have none
+	Slots int           // the number of slots of its semaphore; 0 for every other kind
+	Slot  int           // the slot that it takes
 }
 
 // NewCensus groups the answers to an inspection.
@@ -45,7 +49,7 @@ func NewCensus(answers []quorum.Answer) *Census {
 		for _, h := range c.states[i].Holders {
 			r := c.tokens[h.Token]
 			if r == nil {
-				r = &readings{kinds: make(map[string]int)}
+				r = &readings{kinds: make(map[string]int), slots: c.states[i].Slots, slot: h.Slot}
 				c.tokens[h.Token] = r
 			}
 			r.ttls = append(r.ttls, h.TTL)
@@ -60,7 +64,9 @@ func (c *Census) Standing(need int) (all []Standing) {
 	for _, token := range slices.Sorted(maps.Keys(c.tokens)) {
 		if r := c.tokens[token]; len(r.ttls) >= need {
 			ttl := majorityTTL(r.ttls, need)
-			all = append(all, Standing{Token: token, Kind: pluralityKind(r.kinds), Votes: len(r.ttls), TTL: ttl})
+			all = append(all, Standing{
+				Token: token, Kind: pluralityKind(r.kinds), Votes: len(r.ttls), TTL: ttl, Slots: r.slots, Slot: r.slot,
+			})
 		}
 	}
 	return all

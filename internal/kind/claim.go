@@ -10,6 +10,7 @@ type Claim struct {
 	Target  Target
 	Token   string
 	Terms   quorum.Terms
+	Slot    int    // the slot of a semaphore to take, from 1; 0 for every other kind
 	Intent  string // the token of a waiter's intent; "": it left none
 	Hint    int64  // the smallest fencing token to give
 	Scripts *Scripts

@@ -1,6 +1,7 @@
 package kind_test
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
@@ -13,6 +14,8 @@ type claim struct {
 	Kind    string
 	Names   []string
 	Token   string
+	Slots   int // of a semaphore; 0: two
+	Slot    int // of a semaphore; 0: the first
 	Intent  string
 	TTL     time.Duration
 	Fencing bool
@@ -20,10 +23,19 @@ type claim struct {
 }
 
 func (c claim) made() *kind.Claim {
+	if c = c.whole(); c.Kind != kind.Semaphore.Name {
+		c.Slots, c.Slot = 0, 0
+	}
 	return &kind.Claim{
-		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names}, Token: c.Token, Intent: c.Intent,
+		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot, Intent: c.Intent,
 		Terms: quorum.Terms{TTL: c.TTL, Fencing: c.Fencing}, Hint: c.Hint, Scripts: kind.DefaultScripts,
 	}
+}
+
+// whole returns the claim with the default slot.
+func (c claim) whole() claim {
+	c.Slots, c.Slot = cmp.Or(c.Slots, 2), cmp.Or(c.Slot, 1)
+	return c
 }
 
 func (c claim) Ops() quorum.Ops                   { return c.made().Ops() }
@@ -73,7 +85,7 @@ func sharedKinds() map[string]string {
 	tokens := make(map[string]string)
 	for _, k := range kind.All {
 		switch k.Sharing {
-		case kind.Alone:
+		case kind.Alone, kind.BySlot:
 		case kind.WithOwner:
 			tokens[k.Name] = innerToken
 		case kind.WithAll:

@@ -161,6 +161,9 @@ type wantBlocker struct {
 	token string
 	// intent reports whether the probe left an intent.
 	intent bool
+	// slots and taken are what a semaphore reports of its slots.
+	slots int
+	taken string
 }
 
 // intended returns the vote of a probe that also left an intent.
@@ -179,6 +182,10 @@ func (want wantBlocker) is(t *testing.T, v node.Vote) {
 	assert.Equal(t, want.token, b.Token)
 	assert.Equal(t, want.intent, b.Intent, "the intent was left")
 	assert.Equal(t, want.name, b.Name)
+	assert.Equal(t, want.taken, b.Taken)
+	if want.slots > 0 {
+		assert.Equal(t, want.slots, b.Slots)
+	}
 	assertLife(t, want.left, b.TTL)
 	assertLeft(t, max(0, want.left), v.Wait)
 }

@@ -34,6 +34,29 @@ func (e entries) Release(announce bool) *node.Op {
 	return e.script(e.Scripts.entry.release, "release", nil, channel, intent)
 }
 
+func (e entries) Keep(rest time.Duration) *node.Op {
+	holds := []string{entryOf(e.Target.Kind, e.Token)}
+	for _, k := range All {
+		if k.Downgraded == e.Target.Kind {
+			holds = append(holds, entryOf(k, e.Token)) // a master may not have executed the downgrade
+		}
+	}
+	return e.keep(rest, entryOf(e.Target.Kind, KeptToken(e.Token)), holds...)
+}
+
+// entryOf returns the entry of a hold.
+func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + token }
+
+// keep returns the operation that replaces a hold by an entry that ends after rest. holds are the entries that the hold
+// may have.
+func (c *Claim) keep(rest time.Duration, kept string, holds ...string) *node.Op {
+	args := []any{rest.Milliseconds(), kept}
+	for _, hold := range holds {
+		args = append(args, hold)
+	}
+	return c.Scripts.entry.keep.Op("release", nil, c.Target.Names[:1], args...).About(c.Target.Names[0])
+}
+
 func (e entries) probe(intentTTL time.Duration) *node.Op {
 	return e.script(e.Scripts.entry.probe, "probe", readClaim(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
 }

@@ -29,6 +29,7 @@ const (
 	Alone     Sharing = iota // one hold
 	WithOwner                // the holds of one owner
 	WithAll                  // any number of holds
+	BySlot                   // one hold in each slot, of which the claims of a name must agree on the number
 )
 
 // Layout says which keys a hold is stored in.
@@ -38,6 +39,7 @@ type Layout uint8
 const (
 	PlainKey Layout = iota // a string key for each name, whose value is the token
 	Entries                // an entry of a sorted set at the name, with an expiry of its own
+	Permits                // an entry that also has a slot
 )
 
 // Intents says where a waiter leaves its intent.
@@ -56,10 +58,11 @@ var (
 	Reader    = &Kind{Name: "reader", Sharing: WithAll, Layout: Entries, Intents: IntentNever, KeptOut: true}
 	Writer    = &Kind{Name: "writer", Sharing: Alone, Layout: Entries, Intents: IntentAlways, Downgraded: Reader}
 	Reentrant = &Kind{Name: "reentrant", Sharing: WithOwner, Layout: Entries, Intents: IntentAtReaders}
+	Semaphore = &Kind{Name: "semaphore", Sharing: BySlot, Layout: Permits, Intents: IntentNever, HandsOver: true}
 )
 
 // All are all kinds.
-var All = []*Kind{Mutex, Reader, Writer, Reentrant}
+var All = []*Kind{Mutex, Reader, Writer, Reentrant, Semaphore}
 
 // foreign is the kind of a key of another client.
 var foreign = &Kind{}
@@ -74,11 +77,14 @@ func Named(name string) *Kind {
 	return foreign
 }
 
-// Exclusive reports whether a name has at most one hold of the kind.
-func (k *Kind) Exclusive() bool { return k.Sharing == Alone }
+// AsksAlone reports whether a caller that wants a hold may ask the masters although this process has one already.
+func (k *Kind) AsksAlone() bool { return k.Sharing == WithOwner || k.Sharing == WithAll }
 
 // Nested reports whether an owner may hold a lock of the kind several times.
 func (k *Kind) Nested() bool { return k.Sharing == WithOwner }
+
+// Slotted reports whether a name has slots, with one hold of the kind in each.
+func (k *Kind) Slotted() bool { return k.Sharing == BySlot }
 
 // NeedsSiblingKeys reports whether every operation of the kind uses the sibling keys of the name.
 func (k *Kind) NeedsSiblingKeys() bool { return k.Layout == Entries }

@@ -26,8 +26,13 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 			},
 			"sharing": func(t *testing.T, s *server) {
 				require.True(t, s.grants(t, of(one).Ops().Acquire()))
-				assert.Equal(t, k.Sharing != kind.Alone, s.grants(t, of(two).Ops().Acquire()), "another hold of the owner")
+				assert.Equal(t, k.AsksAlone(), s.grants(t, of(two).Ops().Acquire()), "another hold of the owner")
 				assert.Equal(t, k.Sharing == kind.WithAll, s.grants(t, of(other).Ops().Acquire()), "another owner's hold")
+				third := of(two)
+				third.Slot = 2
+				assert.Equal(t, k.Slotted(), s.grants(t, third.Ops().Acquire()) && k.Slotted(), "another slot")
+				third.Slot, third.Slots = 3, 3
+				assert.False(t, k.Slotted() && s.grants(t, third.Ops().Acquire()), "another number of slots")
 				for _, second := range kind.All {
 					c := of(two)
 					c.Kind = second.Name
@@ -39,7 +44,7 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 			"layout": func(t *testing.T, s *server) {
 				require.True(t, s.grants(t, of(one).Ops().Acquire()))
 				assert.Equal(t, k.Layout == kind.PlainKey, s.do(t, "type", lockName) == "string")
-				assert.Equal(t, k.Layout == kind.Entries, s.do(t, "type", lockName) == "zset")
+				assert.Equal(t, k.Layout != kind.PlainKey, s.do(t, "type", lockName) == "zset")
 			},
 			"intents": func(t *testing.T, s *server) {
 				if k.Intents == kind.IntentNever {

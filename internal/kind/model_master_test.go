@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // model is a simple model of one master: the state of each name, and what each operation does to it. The scripts must
@@ -19,6 +21,8 @@ type model struct {
 type record struct {
 	kind    string           // of the holds; "" if there are none
 	holds   map[string]int64 // when the hold of each token ends
+	slots   int              // of a semaphore
+	slot    map[string]int   // of the permit of each token
 	intents map[string]int64 // when the intent of each waiter ends
 	last    int64            // the largest fencing token given out
 	owned   int64            // the fencing token of the owner of a reentrant lock
@@ -43,7 +47,7 @@ func denied(by wantBlocker) answer { return answer{blocker: &by} }
 func (m *model) at(name string) *record {
 	r := m.names[name]
 	if r == nil {
-		r = &record{holds: make(map[string]int64), intents: make(map[string]int64)}
+		r = &record{holds: make(map[string]int64), slot: make(map[string]int), intents: make(map[string]int64)}
 		m.names[name] = r
 	}
 	ended := func(_ string, ends int64) bool { return ends <= m.now }
@@ -72,10 +76,23 @@ func (m *model) keep(c claim, r *record) {
 func (m *model) hold(c claim, r *record) {
 	r.kind = c.Kind
 	r.holds[c.Token] = m.now + c.TTL.Milliseconds()
+	r.slots, r.slot[c.Token] = c.whole().Slots, c.whole().Slot
 }
 
 // has reports whether the record has the claim's own hold.
-func (r *record) has(c claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 }
+func (r *record) has(c claim) bool { return r.kind == c.Kind && r.holds[c.Token] > 0 && r.hasSlots(c) }
+
+// hasSlots reports whether a claim of a semaphore has the number of slots that the record has.
+func (r *record) hasSlots(c claim) bool { return c.Kind != "semaphore" || r.slots == c.whole().Slots }
+
+// taken returns a digit for each slot of a claim, 1 if it is taken.
+func (r *record) taken(c claim) string {
+	digits := []byte(strings.Repeat("0", c.whole().Slots))
+	for token := range r.holds {
+		digits[r.slot[token]-1] = '1'
+	}
+	return string(digits)
+}
 
 // downgrades reports whether the record has a reader's token as a writer's.
 func (r *record) downgrades(c claim) bool {
@@ -91,10 +108,11 @@ func (r *record) admits(c claim) bool {
 		return false
 	case c.Kind == "reader":
 		return true
+	case c.Kind == "semaphore":
+		return r.slots == c.whole().Slots && r.taken(c)[c.whole().Slot-1] == '0'
 	case c.Kind == "reentrant":
-		for token := range r.holds {
-			return ownerOf(token) == ownerOf(c.Token) // all holds have one owner
-		}
+		_, token := longest(r.holds)
+		return ownerOf(token) == ownerOf(c.Token) // all holds have one owner, or their names stay taken
 	}
 	return false
 }
@@ -106,7 +124,14 @@ func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
 		left, token := m.longest(r.holds)
-		return wantBlocker{kind: r.kind, token: token, name: i, left: left}, true
+		if c.Kind == "semaphore" {
+			return m.fullOr(c, r, left), true
+		}
+		by = wantBlocker{kind: r.kind, token: token, name: i, left: left}
+		if r.kind == "semaphore" {
+			by.slots = r.slots
+		}
+		return by, true
 	}
 	if c.Kind == "reader" && len(r.intents) > 0 {
 		left, _ := m.longest(r.intents)
@@ -115,12 +140,30 @@ func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	return wantBlocker{}, false
 }
 
+// fullOr returns the blocker of a semaphore's claim: its permits, or another lock with the longest TTL left.
+func (m *model) fullOr(c claim, r *record, left time.Duration) wantBlocker {
+	by := wantBlocker{kind: r.kind, left: left}
+	if r.kind == "semaphore" {
+		by.slots = r.slots
+	}
+	if r.kind == "semaphore" && r.hasSlots(c) {
+		ends := slices.Min(slices.Collect(maps.Values(r.holds)))
+		by.left, by.taken = time.Duration(ends-m.now)*time.Millisecond, r.taken(c)
+	}
+	return by
+}
+
 // longest returns the token that ends last, and its time left. Of equals, Redis returns the greater token.
 func (m *model) longest(ends map[string]int64) (left time.Duration, who string) {
+	end, who := longest(ends)
+	return time.Duration(end-m.now) * time.Millisecond, who
+}
+
+func longest(ends map[string]int64) (end int64, who string) {
 	who = slices.MaxFunc(slices.Collect(maps.Keys(ends)), func(a, b string) int {
 		return cmp.Or(cmp.Compare(ends[a], ends[b]), cmp.Compare(a, b))
 	})
-	return time.Duration(ends[who]-m.now) * time.Millisecond, who
+	return ends[who], who
 }
 
 func (m *model) acquire(c claim) answer {
@@ -130,7 +173,9 @@ func (m *model) acquire(c claim) answer {
 	token := int64(0)
 	for i, name := range c.Names {
 		if by, ok := m.blocks(c, i); ok {
-			by.token = "" // only a probe returns it
+			if by.token != "" { // only a probe returns it
+				by.token, by.slots = "", 0
+			}
 			return denied(by)
 		}
 		token = max(token, m.at(name).last)
@@ -178,6 +223,9 @@ func (m *model) raise(c claim, fence int64) answer {
 		if !m.at(name).has(c) {
 			return answer{}
 		}
+	}
+	if r := m.at(c.Names[0]); c.Kind == "semaphore" && r.last >= fence { // another permit may have the token
+		return answer{failed: noToken(r.last + 1), number: (r.last + 1) % tooLarge}
 	}
 	most := fence
 	for _, name := range c.Names {
@@ -233,7 +281,7 @@ func (m *model) release(c claim, held bool) answer {
 			continue
 		}
 		delete(r.holds, c.Token)
-		if held && len(r.holds) == 0 {
+		if held && (len(r.holds) == 0 || c.Kind == "semaphore") {
 			a.said++
 		}
 	}
@@ -243,8 +291,37 @@ func (m *model) release(c claim, held bool) answer {
 	return a
 }
 
+// stay releases a claim whose names stay taken.
+func (m *model) stay(c claim, rest time.Duration) answer {
+	a := granted(1)
+	for _, name := range c.Names {
+		r := m.at(name)
+		if !r.has(c) && !r.downgrades(c) {
+			a = answer{}
+			continue
+		}
+		delete(r.holds, c.Token)
+		kept := c
+		kept.Token, kept.TTL = kind.KeptToken(c.Token), rest
+		m.hold(kept, r)
+	}
+	return a
+}
+
 func (m *model) probe(c claim, life time.Duration) answer {
 	a := granted(1)
+	if r := m.at(c.Names[0]); c.Kind == "semaphore" {
+		switch {
+		case r.kind == "":
+			a.blocker = &wantBlocker{kind: c.Kind, taken: r.taken(c)}
+		case r.kind == c.Kind && r.hasSlots(c) && strings.Contains(r.taken(c), "0"):
+			a.blocker = &wantBlocker{kind: c.Kind, taken: r.taken(c)}
+		default:
+			left, _ := m.longest(r.holds)
+			a = denied(m.fullOr(c, r, left))
+		}
+		return a
+	}
 	intent := false
 	for i, name := range c.Names {
 		if r := m.at(name); c.Intent != "" && (c.Kind == "writer" || r.kind == "reader") {

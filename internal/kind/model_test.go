@@ -35,7 +35,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe, "withdraw": p.withdraw,
-				"downgrade": p.downgrade, "wait": p.wait, "": p.compare,
+				"downgrade": p.downgrade, "keep": p.keep, "wait": p.wait, "": p.compare,
 			})
 		}
 	})
@@ -51,7 +51,7 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	}
 	rares := []string{
 		"withdraw granted", "withdraw denied", "healed", "owned", "downgraded", "forgotten",
-		"acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
+		"kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
 	}
 	for _, rare := range rares {
 		require.Positive(t, seen[rare], "%s: it has probed too little", rare)
@@ -75,6 +75,10 @@ func pool() [][]claim {
 		c.Intent = intent
 		return c
 	}
+	slot := func(n int, digit string) claim {
+		return claim{Kind: "semaphore", Names: []string{first}, Token: tokenOf("s", digit), Slots: 3, Slot: n}
+	}
+	other := claim{Kind: "semaphore", Names: []string{first}, Token: tokenOf("s", "7"), Slots: 1, Slot: 1}
 	long := tokenOf("one", "4")
 	return [][]claim{
 		{one("mutex", "m", "1")},
@@ -90,6 +94,9 @@ func pool() [][]claim {
 		{one("writer", "w", "3")},
 		{one("reentrant", "one", "1")},
 		{waiting(one("reentrant", "one", "2"), "intent 6"), one("reentrant", "one", "3"), one("reader", "one", "2")},
+		{slot(1, "1"), slot(1, "2"), slot(2, "3")},
+		{slot(2, "4"), slot(3, "5")},
+		{slot(1, "6"), other},
 		{one("reentrant", "one", "4"), one("reentrant", long, "1"), one("reentrant", long, "2")},
 	}
 }
@@ -162,6 +169,17 @@ func (p play) release(t *rapid.T) {
 	p.ask(t, c, c.Ops().Release(held), p.model.release(c, held))
 }
 
+func (p play) keep(t *rapid.T) {
+	held := rapid.Bool().Draw(t, "held")
+	c := p.any(t, func(c claim) bool { return !held || p.model.at(c.Names[0]).has(c) })
+	rest := time.Duration(rapid.IntRange(1, 200).Draw(t, "rest")) * time.Millisecond
+	want := p.model.stay(c, rest)
+	p.ask(t, c, c.Ops().Keep(rest), want)
+	if want.granted {
+		p.probed["kept"]++
+	}
+}
+
 func (p play) probe(t *rapid.T) {
 	c, life := p.any(t), time.Duration(rapid.IntRange(1, 200).Draw(t, "life"))*time.Millisecond
 	p.ask(t, c, c.Probe(life), p.model.probe(c, life))
@@ -217,7 +235,12 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 		number: v.Number, said: p.messages(), intent: blocker.Intent,
 	}
 	if blocked {
-		got.blocker = &wantBlocker{kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token}
+		got.blocker = &wantBlocker{
+			kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots, taken: blocker.Taken,
+		}
+		if v.Verdict == node.Denied && strings.Trim(blocker.Taken, "1") == "" && blocker.Slots > 1 {
+			p.probed["full"]++
+		}
 	}
 	if op.Name == "acquire" && want.granted && !c.Fencing {
 		want.number = v.Number // SET NX and scripts return different numbers, which have no meaning here

@@ -17,6 +17,7 @@ type layout interface {
 var (
 	_ layout = plainKey{}
 	_ layout = entries{}
+	_ layout = permits{}
 )
 
 // Ops returns the claim's operations for the quorum.
@@ -24,10 +25,14 @@ func (c *Claim) Ops() quorum.Ops { return c.layout() }
 
 // layout returns the claim's operations on the keys of its kind.
 func (c *Claim) layout() layout {
-	if c.Target.Kind.Layout == PlainKey {
+	switch c.Target.Kind.Layout {
+	case PlainKey:
 		return plainKey{c}
+	case Permits:
+		return permits{c}
+	default:
+		return entries{c}
 	}
-	return entries{c}
 }
 
 // Probe returns the operation that reports which lock blocks the claim. If the claim has an intent, the operation also

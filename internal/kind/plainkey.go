@@ -46,6 +46,11 @@ func (p plainKey) Release(announce bool) *node.Op {
 	return p.Scripts.mutex.release.Op("release", nil, p.Target.Names, args...).About(p.Target.Title())
 }
 
+func (p plainKey) Keep(rest time.Duration) *node.Op {
+	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names, p.Token, rest.Milliseconds(), KeptToken(p.Token)).
+		About(p.Target.Title())
+}
+
 func (p plainKey) probe(intentTTL time.Duration) *node.Op {
 	keys := p.Target.Names
 	if p.Intent != "" {

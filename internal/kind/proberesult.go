@@ -18,13 +18,13 @@ type ProbeResult struct {
 	blockers map[lock]int // on how many masters each lock blocks
 }
 
-// lock identifies a lock. All readers are one lock, and so are the holds of one owner.
+// lock identifies a lock. All readers are one lock, and so are the permits of a semaphore and the holds of one owner.
 type lock struct{ kind, token, owner string }
 
 func (b Blocker) lock() lock {
 	k := Named(b.Kind)
 	switch {
-	case k.Sharing == WithAll:
+	case k.Sharing == WithAll, k.Slotted():
 		return lock{kind: b.Kind}
 	case k.Nested() && OwnerOf(b.Token) != "":
 		return lock{kind: b.Kind, owner: OwnerOf(b.Token)}

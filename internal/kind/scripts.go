@@ -11,8 +11,9 @@ import (
 type Scripts struct {
 	inspect, withdraw *node.Script
 
-	mutex struct{ fenced, acquire, raise, extend, release, probe *node.Script }
-	entry struct{ acquire, raise, extend, release, probe *node.Script }
+	mutex  struct{ fenced, acquire, raise, extend, release, keep, probe *node.Script }
+	entry  struct{ acquire, raise, extend, release, keep, probe *node.Script }
+	permit struct{ acquire, raise, extend, release, probe *node.Script }
 }
 
 // DefaultScripts are the scripts of every Locker that no test harness has broken.
@@ -32,12 +33,19 @@ func NewScripts(rewrite func(name, text string) string) *Scripts {
 		{&s.mutex.raise, "mutex_raise", "common mutex_common mutex_raise"},
 		{&s.mutex.extend, "mutex_extend", "common mutex_common mutex_extend"},
 		{&s.mutex.release, "mutex_release", "mutex_release"},
+		{&s.mutex.keep, "mutex_keep", "mutex_keep"},
 		{&s.mutex.probe, "mutex_probe", "common entries mutex_probe"},
 		{&s.entry.acquire, "entry_acquire", "common entries kinds entry_common entry_acquire"},
 		{&s.entry.raise, "entry_raise", "common entries kinds entry_common entry_raise"},
 		{&s.entry.extend, "entry_extend", "common entries kinds entry_common entry_extend"},
 		{&s.entry.release, "entry_release", "common entries kinds entry_common entry_release"},
+		{&s.entry.keep, "entry_keep", "common entries entry_keep"},
 		{&s.entry.probe, "entry_probe", "common entries kinds entry_common entry_probe"},
+		{&s.permit.acquire, "permit_acquire", "common entries permit_common permit_acquire"},
+		{&s.permit.raise, "permit_raise", "common permit_common permit_raise"},
+		{&s.permit.extend, "permit_extend", "common entries permit_common permit_extend"},
+		{&s.permit.release, "permit_release", "common entries permit_release"},
+		{&s.permit.probe, "permit_probe", "common permit_common permit_probe"},
 	} {
 		text := source(one.parts)
 		if rewrite != nil {

@@ -12,6 +12,7 @@ import (
 type NodeState struct {
 	Kind    string // or the type of a foreign key; "": the name is free
 	Fence   int64  // 0: none was given out
+	Slots   int    // of a semaphore; 0 for every other kind
 	Holders []Holder
 }
 
@@ -19,6 +20,7 @@ type NodeState struct {
 type Holder struct {
 	Token string
 	TTL   time.Duration // negative: the key has none
+	Slot  int           // of a semaphore, from 1; 0 for every other kind
 }
 
 // StateOf returns what a master reported. It reports false if the answer does not count: the master failed, or is a
@@ -80,7 +82,13 @@ func ReadState(reply any) node.Vote {
 		if tokens[token] = struct{}{}; !isToken || !isTTL || len(tokens) == len(s.Holders) { // the same token twice
 			return malformed(reply, "inspect")
 		}
-		s.Holders = append(s.Holders, Holder{Token: token, TTL: ttl})
+		h := Holder{Token: token, TTL: ttl}
+		if Named(s.Kind).Slotted() {
+			if s.Slots, h.Slot, h.Token, ok = readPermitToken(token); !ok {
+				return malformed(reply, "inspect")
+			}
+		}
+		s.Holders = append(s.Holders, h)
 	}
 	return node.Vote{Verdict: node.Denied, Data: s}
 }

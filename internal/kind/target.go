@@ -14,6 +14,7 @@ const (
 	maxName  = 4096 // bytes
 	maxNames = 256  // names of one LockAll
 
+	MaxSlots = 1024 // of a semaphore
 	MaxOwner = 1024 // bytes
 	MaxToken = 4096 // bytes, for Attach; a token of a Locker has at most MaxOwner + 33
 )
@@ -23,6 +24,7 @@ type Target struct {
 	Kind  *Kind
 	Names []string // one; of a LockAll several, sorted
 	Owner string   // the owner of the lock, if it is not the Locker's
+	Slots int      // the number of slots of a semaphore; 0 for every other kind
 }
 
 // Title is what Lock.Name and traces call the target. Errors and logs show what [names.List] returns.
@@ -50,6 +52,9 @@ func (t Target) Check() error {
 	}
 	if t.Kind.Nested() && t.Owner == "" {
 		return errors.New("redlock: the owner is empty: give all callers that may share the lock one name")
+	}
+	if t.Kind.Slotted() && (t.Slots < 1 || t.Slots > MaxSlots) {
+		return fmt.Errorf("redlock: a semaphore with %d slots: it must have from 1 to %d", t.Slots, MaxSlots)
 	}
 	return names.CheckLength("owner", t.Owner, MaxOwner)
 }

@@ -17,3 +17,6 @@ func NewToken(owner string) string {
 
 // OwnerOf returns the owner of a token; "" if no Locker made the token.
 func OwnerOf(token string) string { return token[:max(0, len(token)-tokenTail)] }
+
+// KeptToken returns the token of a name that stays taken after its holder, which had the given token, released it.
+func KeptToken(token string) string { return "min-hold:" + token }

@@ -16,6 +16,8 @@ type Lock interface {
 // Hold is a lock that was acquired, in its queue. All methods of the zero Hold, which is in no queue, do nothing.
 type Hold struct {
 	queue    *queue
+	pool     *pool // in place of queue, for a semaphore
+	slot     int   // of the semaphore
 	cohort   cohort
 	detached bool // Queues.mu guards it
 }
@@ -36,6 +38,11 @@ func (h *Hold) lock() *queue {
 // PassLease gives the lease of the lock to the next waiter, and reports whether it did. It does not if there is no
 // waiter, or if the policies do not allow it. The caller must not release the lock afterwards.
 func (h *Hold) PassLease(l Lock, now time.Time) bool {
+	if p := h.pool; p != nil {
+		p.all.mu.Lock()
+		defer p.all.mu.Unlock()
+		return p.passLease(h, l, now)
+	}
 	q := h.lock()
 	if q == nil {
 		return false
@@ -71,6 +78,13 @@ func (h *Hold) Lost() {
 // Released gives the turn to the next waiter. The release must have been submitted to the masters before, since the
 // next waiter's request must follow it.
 func (h *Hold) Released(now time.Time, silent bool) {
+	if p := h.pool; p != nil {
+		p.all.mu.Lock()
+		effects := p.released(h, now)
+		p.all.mu.Unlock()
+		effects.run()
+		return
+	}
 	q := h.lock()
 	if q == nil {
 		return
@@ -91,6 +105,12 @@ func (h *Hold) Released(now time.Time, silent bool) {
 // this process yields the lock until the cooldown after the release is over. Otherwise it would win every race for the
 // lock.
 func (h *Hold) Published(subscribers int, released time.Time) {
+	if p := h.pool; p != nil {
+		p.all.mu.Lock()
+		defer p.all.mu.Unlock()
+		p.published(h, subscribers, released)
+		return
+	}
 	q := h.lock()
 	if q == nil {
 		return

@@ -14,6 +14,7 @@ const (
 	byOrder   listSort = iota // all waiters of a queue
 	byTry                     // the TryLocks of a queue that have not had the turn
 	byOwner                   // the waiters of one owner
+	byTurn                    // the waiters of a pool that have the turn
 	listSorts                 // the number of sorts
 )
 

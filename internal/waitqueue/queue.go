@@ -96,6 +96,15 @@ func (q *queue) takeUnpublished() Lock {
 // heldError returns the error of a TryLock while this process holds the lock.
 func (q *queue) heldError() error { return q.all.held(q.names[0], q.kind) }
 
+func (q *queue) why() error {
+	if q.holds > 0 {
+		return q.heldError()
+	}
+	return q.reason
+}
+
+func (q *queue) listening() (names []string, s *Subscription) { return q.names, &q.subscription }
+
 // leave removes a waiter that gives up. The turn that it had goes to the next waiter.
 func (q *queue) leave(w *Waiter) effects {
 	switch {

@@ -9,6 +9,8 @@ type Request struct {
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
 
+	Slots int // the number of slots of a semaphore; 0 for every other kind
+
 	Try    bool // a TryLock: it does not wait for a lock that is held
 	Alone  bool // the caller waits in a queue of its own
 	Reader bool // the caller does not yield to other processes; an exclusive waiter keeps it out in another way
@@ -19,7 +21,8 @@ type Request struct {
 type Waiter struct {
 	Request
 
-	queue   *queue
+	all     *Queues
+	line    line
 	wakeups chan Wakeup
 	nudges  chan struct{}
 
@@ -28,6 +31,12 @@ type Waiter struct {
 	inherit Lock   // the lock whose lease the waiter was given; nil: none
 	cohort  cohort // the cohort that continues if the masters grant the next attempt
 	links   [listSorts]links
+
+	// Only the waiters of a pool use these.
+
+	pausing bool // it has the turn, and waits before its next attempt
+	slot    int  // the slot that it asks for; 0: none
+	denials int  // how many of its attempts failed
 }
 
 // Wakeup ends a waiter's wait in its queue.
@@ -56,43 +65,41 @@ const (
 func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 
 // Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
-// the masters even without the turn. For other kinds of locks it is nil.
+// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease. For other kinds of
+// locks it is nil.
 func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
 // ends when the queue has no waiters any more.
 func (w *Waiter) Listen() {
-	q := w.queue
-	q.all.mu.Lock()
-	defer q.all.mu.Unlock()
-	if q.subscription == nil {
-		q.subscription = q.all.listen(q.names)
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	if names, s := w.line.listening(); *s == nil {
+		*s = w.all.listen(names)
 	}
 }
 
 // Subscription returns the subscription of the waiter's queue; nil if there is none.
 func (w *Waiter) Subscription() Subscription {
-	w.queue.all.mu.Lock()
-	defer w.queue.all.mu.Unlock()
-	return w.queue.subscription
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	_, s := w.line.listening()
+	return *s
 }
 
 // Reason returns why the queue waits; nil if that is not known yet.
 func (w *Waiter) Reason() error {
-	w.queue.all.mu.Lock()
-	defer w.queue.all.mu.Unlock()
-	if w.queue.holds > 0 {
-		return w.queue.heldError()
-	}
-	return w.queue.reason
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	return w.line.why()
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
 // the lock. Leave does nothing if the waiter has acquired the lock or has failed.
 func (w *Waiter) Leave() {
-	w.queue.all.mu.Lock()
-	effects := w.queue.leave(w)
-	w.queue.all.mu.Unlock()
+	w.all.mu.Lock()
+	effects := w.line.leave(w)
+	w.all.mu.Unlock()
 	effects.run()
 }
 
@@ -100,25 +107,57 @@ func (w *Waiter) Leave() {
 // the queue fail with the same error, since they must not overtake the head. If the lock is not held elsewhere, Failed
 // publishes a release that was silent: waiters in other processes would get no message otherwise.
 func (w *Waiter) Failed(err error, heldElsewhere bool) {
-	w.queue.all.mu.Lock()
-	effects := w.queue.failed(w, err, heldElsewhere)
-	w.queue.all.mu.Unlock()
+	w.all.mu.Lock()
+	effects := w.line.failed(w, err, heldElsewhere)
+	w.all.mu.Unlock()
 	effects.run()
 }
 
 // Granted records that the masters granted the lock, which they were asked for at the given time. It removes the waiter
 // from its queue. The TryLocks in the queue fail. Granted initializes hold.
 func (w *Waiter) Granted(hold *Hold, asked, now time.Time) {
-	w.queue.all.mu.Lock()
-	effects := w.queue.granted(w, hold, w.cohort.granted(asked, now))
-	w.queue.all.mu.Unlock()
+	w.all.mu.Lock()
+	effects := w.line.granted(w, hold, w.cohort.granted(asked, now))
+	w.all.mu.Unlock()
 	effects.run()
 }
 
 // Inherited is Granted for a lock that took the lease of another one.
 func (w *Waiter) Inherited(hold *Hold) {
-	w.queue.all.mu.Lock()
-	effects := w.queue.granted(w, hold, w.cohort)
-	w.queue.all.mu.Unlock()
+	w.all.mu.Lock()
+	effects := w.line.granted(w, hold, w.cohort)
+	w.all.mu.Unlock()
 	effects.run()
+}
+
+// Pause records that a waiter for a semaphore has the turn, but does not ask the masters before Resume. Another caller
+// of this process may pass its lease to the waiter until then.
+func (w *Waiter) Pause() { w.setPausing(true) }
+
+// Resume ends a Pause. If the waiter was given the lease of a lock, Resume returns that lock, and the waiter must call
+// Inherited.
+func (w *Waiter) Resume() Lock { return w.setPausing(false) }
+
+func (w *Waiter) setPausing(pausing bool) (inherited Lock) {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.pausing = pausing
+	return w.inherit
+}
+
+// ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of those that may be free, or any if
+// which is nil. It returns 0 if callers of this process hold or ask for all of them.
+func (w *Waiter) ChooseSlot(which []int) int {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.slot = w.line.(*pool).slots.choose(which)
+	return w.slot
+}
+
+// RefuseSlot records that the masters did not grant the slot of the waiter's last ChooseSlot.
+func (w *Waiter) RefuseSlot() {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.line.(*pool).slots.refuse(w.slot)
+	w.slot = 0
 }

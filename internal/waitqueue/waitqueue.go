@@ -1,9 +1,10 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
 // each lock. Only the head of a queue asks the masters, and only while this process does not hold the lock.
 //
-// The package has three parts. A queue has a [phase], which [transition] changes. The policy in cohort.go decides how
-// long a process passes a lock among its own callers. [Contention] decides when a waiter asks again after an attempt
-// that failed. The package knows neither masters nor kinds of locks.
+// The package has four parts. A queue has a [phase], which [transition] changes. A [pool] is a queue for a semaphore,
+// of which several callers may hold permits. The policy in cohort.go decides how long a process passes a lock among
+// its own callers. [Contention] decides when a waiter asks again after an attempt that failed. The package knows
+// neither masters nor kinds of locks.
 package waitqueue
 
 import (
@@ -21,6 +22,9 @@ type Queues struct {
 	mu     sync.Mutex // not held while effects run
 	byKey  map[queueKey]*queue
 	yields yields
+
+	pools        map[poolKey]*pool
+	sweepPoolsAt int // with more pools than this, forgetPools removes the idle ones
 }
 
 // Config is what Queues needs from its user.
@@ -34,7 +38,10 @@ type Config struct {
 
 // New returns Queues without waiters.
 func New(c Config) *Queues {
-	return &Queues{now: c.Now, listen: c.Listen, held: c.HeldError, byKey: make(map[queueKey]*queue)}
+	return &Queues{
+		now: c.Now, listen: c.Listen, held: c.HeldError,
+		byKey: make(map[queueKey]*queue), pools: make(map[poolKey]*pool),
+	}
 }
 
 // Subscription is a subscription for the releases of a lock.
@@ -59,6 +66,15 @@ func KeyOf(names []string) Key {
 type queueKey struct {
 	Key
 	reentrant bool
+}
+
+// line is what the callers that wait for a lock wait in: a [queue], or a [pool].
+type line interface {
+	leave(w *Waiter) effects
+	failed(w *Waiter, err error, heldElsewhere bool) effects
+	granted(w *Waiter, h *Hold, c cohort) effects
+	why() error
+	listening() (names []string, s *Subscription)
 }
 
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
@@ -86,6 +102,11 @@ func (e effects) run() {
 func (qs *Queues) Join(r Request) (*Waiter, error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
+	if r.Slots > 0 {
+		p := qs.poolFor(r)
+		w := &Waiter{Request: r, all: qs, line: p, wakeups: make(chan Wakeup, 1), nudges: make(chan struct{}, 1)}
+		return w, p.join(w)
+	}
 	q := qs.queueFor(r)
 	if r.Try {
 		switch q.phase {
@@ -95,7 +116,7 @@ func (qs *Queues) Join(r Request) (*Waiter, error) {
 			return nil, q.reason
 		}
 	}
-	w := &Waiter{Request: r, queue: q, wakeups: make(chan Wakeup, 1)}
+	w := &Waiter{Request: r, all: qs, line: q, wakeups: make(chan Wakeup, 1)}
 	if r.Owner != "" && !r.Alone {
 		w.nudges = make(chan struct{}, 1)
 	}

@@ -2,8 +2,9 @@
 --
 -- A mutex is a string at the name whose value is the token. Every other kind is a sorted set at the name, with one
 -- entry for each hold: 'redlock:<kind>:<token>', scored by the time at which it expires, in milliseconds by this
--- master's clock. All entries that have not expired are of one kind, and of one owner unless they are readers. The key
--- expires with its last entry. Any other key at the name belongs to another program, and no script changes it.
+-- master's clock. All entries that have not expired are of one kind. Those of a reentrant lock have one owner. Those of
+-- a semaphore have one number of slots and different slots, and '<slots>:<slot>:' before the token. The key expires with
+-- its last entry. Any other key at the name belongs to another program, and no script changes it.
 
 local function clock()
 	local t = redis.call('TIME')

@@ -1,0 +1,18 @@
+-- Releases a mutex on one name or several that must stay taken for some time: the names get another token, with the TTL
+-- that is left of this time. Under the old token a repeated release or a late extension would change the TTL.
+--   KEYS     the names
+--   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds    ARGV[3]  the other token
+-- Returns 1: the names have the other token. 0: some name was not held with the token, and is unchanged.
+-- A key of another type counts as another holder's. Every other error is returned.
+local result = 1
+for i = 1, #KEYS do
+	local held = redis.pcall('GET', KEYS[i])
+	if held == ARGV[1] then
+		redis.call('SET', KEYS[i], ARGV[3], 'PX', ARGV[2])
+	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+		return held
+	else
+		result = 0
+	end
+end
+return result

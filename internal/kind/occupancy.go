@@ -1,0 +1,62 @@
+package kind
+
+import "github.com/redlock-go/redlock/node"
+
+// Occupancy is what masters report of the slots of a semaphore.
+type Occupancy struct {
+	masters  int   // how many masters there are
+	reported int   // how many of them reported
+	taken    []int // by slot, from 0: on how many of these it is taken
+	other    map[int]int
+}
+
+// NewOccupancy returns the Occupancy of a semaphore on so many masters, none of which has reported.
+func NewOccupancy(slots, masters int) *Occupancy {
+	return &Occupancy{masters: masters, taken: make([]int, slots), other: make(map[int]int)}
+}
+
+// Add adds the vote of one master on an acquire or a probe of the semaphore. A vote that says nothing of the slots
+// counts as that of a master that did not report.
+func (o *Occupancy) Add(v node.Vote) {
+	b, ok := BlockerOf(v)
+	switch {
+	case !ok || !v.Verdict.Answered():
+	case b.Kind == Semaphore.Name && b.Slots > 0 && b.Slots != len(o.taken):
+		o.other[b.Slots]++
+	case b.Taken != "":
+		o.reported++
+		for i := range o.taken {
+			o.taken[i] += int(b.Taken[i] - '0')
+		}
+	}
+}
+
+// Free returns the slots, from 1, that a majority of the masters may grant: those that are taken on the fewest
+// masters. A permit is taken on a majority, so if a majority has reported and a slot is taken on none, it is free. It
+// returns none if no master reported.
+func (o *Occupancy) Free(majority int) (slots []int) {
+	if o.reported == 0 {
+		return nil
+	}
+	fewest := o.masters - majority // more masters than this: no majority can grant
+	for i, taken := range o.taken {
+		if taken < fewest {
+			fewest, slots = taken, slots[:0]
+		}
+		if taken == fewest {
+			slots = append(slots, i+1)
+		}
+	}
+	return slots
+}
+
+// Disagrees returns the number of slots that a majority of the masters has for the name, if that is another one than
+// the claim's. A minority does not count: it may be what is left of a holder that is gone. It expires with its TTL.
+func (o *Occupancy) Disagrees(majority int) (slots int, ok bool) {
+	for n, masters := range o.other {
+		if masters >= majority {
+			return n, true
+		}
+	}
+	return 0, false
+}

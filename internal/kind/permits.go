@@ -1,0 +1,111 @@
+package kind
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/node"
+)
+
+// permits are the operations of a semaphore: entries of a sorted set at the name, each with a slot. To the masters a
+// slot is a mutex: it has at most one entry, and a majority of the masters grants it to one holder. So a semaphore
+// never has more holders than slots. (Counts cannot decide that: with two permits and three masters, three holders can
+// each be among the first two on a majority.)
+type permits struct{ *Claim }
+
+func (p permits) Acquire() *node.Op {
+	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
+		UndoneBy(p.Scripts.permit.release)
+}
+
+func (p permits) Raise(fence int64) *node.Op {
+	return p.script(p.Scripts.permit.raise, "raise", readRaise(fence), fence, p.fenceTTL())
+}
+
+func (p permits) Extend(fence int64) *node.Op {
+	return p.script(p.Scripts.permit.extend, "extend", nil, p.Terms.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL())
+}
+
+func (p permits) Release(announce bool) *node.Op {
+	channel := ""
+	if announce {
+		channel = Channel(p.Target.Names[0])
+	}
+	return p.Scripts.permit.release.Op("release", nil, p.Target.Names[:1], p.entry(p.Token), channel, p.Slot).
+		About(p.Target.Names[0])
+}
+
+func (p permits) Keep(rest time.Duration) *node.Op {
+	return p.keep(rest, p.entry(KeptToken(p.Token)), p.entry(p.Token))
+}
+
+func (p permits) probe(time.Duration) *node.Op {
+	return p.script(p.Scripts.permit.probe, "probe", p.readPermit)
+}
+
+// entry returns the entry of a permit in the claim's slot.
+func (p permits) entry(token string) string {
+	return entryOf(p.Target.Kind, fmt.Sprintf("%d:%d:%s", p.Target.Slots, p.Slot, token))
+}
+
+func (p permits) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {
+	name := p.Target.Names[0]
+	keys := []string{name}
+	if p.Terms.Fencing {
+		keys = append(keys, FenceKey(name))
+	}
+	return s.Op(op, read, keys, append([]any{p.Target.Slots, p.Slot, p.Token}, args...)...).About(name)
+}
+
+// readPermit reads what acquire and probe return: a number for a grant; {1, slots} for a probe that found a free slot;
+// {0, kind, TTL in milliseconds} for a denial by another lock, with its number of slots if that is a semaphore with
+// another one; {0, kind, TTL in milliseconds, number of slots, slots} for a denial by the permits themselves. slots has
+// a digit for each slot: 1 if it is taken.
+func (p permits) readPermit(reply any) node.Vote {
+	fields, ok := reply.([]any)
+	if !ok {
+		return readClaimOfOne(reply)
+	}
+	switch {
+	case len(fields) == 2 && fields[0] == int64(1):
+		if taken, ok := p.readSlots(fields[1]); ok {
+			return node.Vote{Verdict: node.Granted, Number: 1, Data: Blocker{Kind: Semaphore.Name, Taken: taken}}
+		}
+	case len(fields) >= 3 && len(fields) <= 5 && fields[0] == int64(0):
+		b, ok := readBlocker(fields[:3], 1)
+		if ok && len(fields) > 3 {
+			b.Slots, ok = readSlotCount(fields[3])
+		}
+		if ok && len(fields) > 4 {
+			b.Taken, ok = p.readSlots(fields[4])
+			ok = ok && b.Slots == p.Target.Slots
+		}
+		if ok {
+			return node.Vote{Verdict: node.Denied, Wait: max(0, b.TTL), Data: b}
+		}
+	}
+	return malformed(reply, "acquire")
+}
+
+// readSlots reads which slots are taken.
+func (p permits) readSlots(field any) (taken string, ok bool) {
+	taken, ok = field.(string)
+	return taken, ok && len(taken) == p.Target.Slots && strings.Trim(taken, "01") == ""
+}
+
+func readSlotCount(field any) (n int, ok bool) {
+	count, ok := field.(int64)
+	return int(count), ok && count >= 1 && count <= MaxSlots
+}
+
+// readPermitToken reads the token of a permit as inspect returns it: 'slots:slot:token'.
+func readPermitToken(field string) (slots, slot int, token string, ok bool) {
+	n, rest, first := strings.Cut(field, ":")
+	i, token, second := strings.Cut(rest, ":")
+	slots, bad := strconv.Atoi(n)
+	slot, worse := strconv.Atoi(i)
+	ok = first && second && bad == nil && worse == nil && slots >= 1 && slots <= MaxSlots && slot >= 1 && slot <= slots
+	return slots, slot, token, ok
+}

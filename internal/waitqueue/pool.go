@@ -1,0 +1,229 @@
+package waitqueue
+
+import "time"
+
+// pool is what a queue is, for a semaphore: several callers of this process may hold permits or ask for them at the
+// same time. They get the turn in the order of their calls. While permits are free, every caller gets it at once, up
+// to the number of slots. After a denial one caller at a time asks, so that a release wakes one caller of each
+// process. It exists while it has waiters or this process holds permits, and longer if its slots are worth
+// remembering. Queues.mu guards it.
+type pool struct {
+	all   *Queues
+	key   poolKey
+	names []string
+	kind  string
+
+	waiting waitList // without the turn
+	asking  waitList // with the turn
+	tries   waitList // the TryLocks of waiting
+	turns   int      // the length of asking
+	window  int      // how many may ask at the same time
+	holds   int      // the permits of this process
+	slots   slots
+	reason  error // why the last attempt failed; nil: the last one was granted
+
+	remoteWaiters bool      // other processes waited at the last release
+	yieldUntil    time.Time // until then this process leaves a free slot to them
+
+	subscription Subscription
+}
+
+// poolKey identifies a pool. Callers that disagree about the number of slots have different pools: the masters tell
+// them.
+type poolKey struct {
+	Key
+	slots int
+}
+
+// poolFor returns the pool for a request. It makes one if there is none.
+func (qs *Queues) poolFor(r Request) *pool {
+	key := poolKey{r.Key, r.Slots}
+	if p := qs.pools[key]; p != nil {
+		return p
+	}
+	qs.forgetPools()
+	p := &pool{
+		all: qs, key: key, names: r.Names, kind: r.Kind, window: r.Slots,
+		waiting: waitList{sort: byOrder}, asking: waitList{sort: byTurn}, tries: waitList{sort: byTry},
+		slots: slots{total: r.Slots, used: make(map[int]bool)},
+	}
+	qs.pools[key] = p
+	return p
+}
+
+// maxIdlePools is how many pools without waiters and permits are kept, for the slots that they remember.
+const maxIdlePools = 256
+
+// forgetPools removes the idle pools if there are too many. Its cost is constant on average, like that of [yields.set].
+func (qs *Queues) forgetPools() {
+	if len(qs.pools) < max(maxIdlePools, qs.sweepPoolsAt) {
+		return
+	}
+	for key, p := range qs.pools {
+		if p.idle() {
+			delete(qs.pools, key)
+		}
+	}
+	qs.sweepPoolsAt = 2 * len(qs.pools)
+}
+
+func (p *pool) idle() bool { return p.holds == 0 && p.turns == 0 && p.waiting.first == nil }
+
+// join adds a waiter, unless the state of the pool answers a TryLock.
+func (p *pool) join(w *Waiter) error {
+	if w.Try {
+		switch {
+		case p.holds == p.key.slots:
+			return p.heldError()
+		case p.reason != nil && p.turns >= p.window:
+			return p.reason
+		}
+	}
+	p.waiting.push(w)
+	if w.Try {
+		p.tries.push(w)
+	}
+	p.giveTurns(0)
+	return nil
+}
+
+// giveTurns gives the turn to as many waiters as may have it. The first of them waits for delay before it asks.
+func (p *pool) giveTurns(delay time.Duration) {
+	for p.waiting.first != nil && p.turns < p.window && p.holds+p.turns < p.key.slots {
+		w := p.waiting.first
+		p.take(w)
+		p.asking.push(w)
+		p.turns++
+		if w.Try {
+			delay = 0
+		} else if p.remoteWaiters {
+			delay = max(delay, p.yieldUntil.Sub(p.all.now()))
+		}
+		w.hasTurn = true
+		w.wakeups <- Wakeup{Action: Ask, Delay: max(0, delay)}
+		delay = 0
+	}
+}
+
+// take takes a waiter out of the lists. It reports whether the waiter was in one.
+func (p *pool) take(w *Waiter) bool {
+	p.tries.remove(w)
+	if p.asking.remove(w) {
+		p.turns--
+		return true
+	}
+	return p.waiting.remove(w)
+}
+
+// passLease gives the lease of a permit to the next waiter if the policies allow it: to one that has the turn and is
+// not asking the masters just now, or else to the first without the turn.
+func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
+	w := p.asking.first
+	for w != nil && (!w.pausing || w.Try) {
+		w = p.asking.next(w)
+	}
+	if w == nil {
+		w = p.waiting.first
+	}
+	if w == nil || !h.cohort.mayReuseLease(from.Policy(), w.Policy, now, from) {
+		return false
+	}
+	p.take(w)
+	w.inherit, w.slot, w.pausing, w.cohort = from, h.slot, false, h.cohort.next()
+	turn := Wakeup{Action: Inherit, Lock: from, cohort: w.cohort}
+	if w.hasTurn {
+		w.nudges <- struct{}{}
+	} else {
+		w.wakeups <- turn
+	}
+	return true
+}
+
+// failTries makes every TryLock fail that has not got the turn.
+func (p *pool) failTries(err error) {
+	for w := p.tries.first; w != nil; w = p.tries.first {
+		p.take(w)
+		w.wakeups <- Wakeup{Action: Fail, Err: err}
+	}
+}
+
+func (p *pool) heldError() error { return p.all.held(p.names[0], p.kind) }
+
+func (p *pool) why() error {
+	if p.holds == p.key.slots {
+		return p.heldError()
+	}
+	return p.reason
+}
+
+func (p *pool) listening() (names []string, s *Subscription) { return p.names, &p.subscription }
+
+// leave removes a waiter that gives up.
+func (p *pool) leave(w *Waiter) effects {
+	p.take(w)
+	if w.slot > 0 && w.inherit == nil {
+		p.slots.refuse(w.slot)
+	}
+	p.giveTurns(0)
+	e := p.clean()
+	e.release, w.inherit = w.inherit, nil
+	return e
+}
+
+// failed records why an attempt failed.
+func (p *pool) failed(w *Waiter, err error, _ bool) effects {
+	p.reason, p.window, w.denials = err, 1, w.denials+1
+	p.failTries(err)
+	return effects{}
+}
+
+// granted records that a waiter has a permit, granted or inherited.
+func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
+	p.take(w)
+	*h = Hold{pool: p, cohort: c, slot: w.slot}
+	if w.inherit == nil {
+		p.holds++
+	}
+	w.inherit = nil
+	p.reason = nil
+	if w.denials == 0 {
+		p.window = min(2*p.window, p.key.slots)
+	}
+	if p.holds == p.key.slots {
+		p.failTries(p.heldError())
+	}
+	p.giveTurns(0)
+	return p.clean()
+}
+
+// released records that a permit was released.
+func (p *pool) released(h *Hold, now time.Time) effects {
+	p.holds--
+	p.slots.release(h.slot)
+	delay := time.Duration(0)
+	if p.remoteWaiters {
+		delay = h.cohort.cooldown(now)
+	}
+	p.giveTurns(delay)
+	return p.clean()
+}
+
+// published records how many subscribers received the message of a release; see [Hold.Published].
+func (p *pool) published(h *Hold, subscribers int, released time.Time) {
+	if p.subscription != nil {
+		subscribers-- // this pool itself
+	}
+	p.remoteWaiters = subscribers > 0
+	if p.remoteWaiters {
+		p.yieldUntil = released.Add(h.cohort.cooldown(released))
+	}
+}
+
+// clean ends the subscription if nobody waits.
+func (p *pool) clean() (e effects) {
+	if p.waiting.first == nil && p.turns == 0 {
+		e.stop, p.subscription = p.subscription, nil
+		p.reason = nil
+	}
+	return e
+}

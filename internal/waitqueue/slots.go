@@ -1,0 +1,69 @@
+package waitqueue
+
+import "math/rand/v2"
+
+// slots chooses which slot of a semaphore a caller of this process asks for. Two callers of one process never ask for
+// the same slot. A process prefers the slots that it had last, so processes rarely ask for each other's.
+type slots struct {
+	total  int
+	used   map[int]bool // the slots that this process holds or asks for
+	recent []int        // free slots that this process held, the last one at the end
+}
+
+// choose chooses one of the slots that may be free, or any slot if which is nil. It returns 0 if this process uses all
+// of them.
+func (s *slots) choose(which []int) int {
+	slot := 0
+	if which == nil {
+		slot = s.any()
+	} else {
+		slot = s.among(which)
+	}
+	if slot > 0 {
+		s.used[slot] = true
+		s.forget(slot)
+	}
+	return slot
+}
+
+func (s *slots) any() int {
+	if n := len(s.recent); n > 0 {
+		return s.recent[n-1]
+	}
+	first := rand.IntN(s.total)
+	for i := range s.total {
+		if slot := (first+i)%s.total + 1; !s.used[slot] {
+			return slot
+		}
+	}
+	return 0
+}
+
+func (s *slots) among(which []int) int {
+	first := rand.IntN(max(1, len(which)))
+	for i := range which {
+		if slot := which[(first+i)%len(which)]; !s.used[slot] {
+			return slot
+		}
+	}
+	return 0
+}
+
+// refuse records that the masters did not grant a slot.
+func (s *slots) refuse(slot int) { delete(s.used, slot) }
+
+// release records that this process released a slot.
+func (s *slots) release(slot int) {
+	delete(s.used, slot)
+	s.recent = append(s.recent, slot)
+}
+
+// forget removes a slot from the recent ones.
+func (s *slots) forget(slot int) {
+	for i, one := range s.recent {
+		if one == slot {
+			s.recent = append(s.recent[:i], s.recent[i+1:]...)
+			return
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package redlock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+)
+
+func TestAMinHoldKeepsTheName(t *testing.T) {
+	t.Parallel()
+	const d = 8 * time.Second
+	acquire := map[string]func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error){
+		"mutex": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.TryLock(t.Context(), "x", opts...)
+		},
+		"names": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.TryLockAll(t.Context(), []string{"x", "y"}, opts...)
+		},
+		"writer": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.RW("x").TryLock(t.Context(), opts...)
+		},
+		"reentrant": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.Reentrant("x", "owner").TryLock(t.Context(), opts...)
+		},
+		"semaphore": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			t.Helper()
+			return l.Semaphore("x", 1).TryAcquire(t.Context(), opts...)
+		},
+	}
+	for name, acquire := range acquire {
+		for _, end := range []string{"Unlock", "Unlock and Close", "Close"} {
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				a, b := w.locker(t, "a"), w.locker(t, "b")
+				lk, err := acquire(t, a, redlock.WithMinHold(d), redlock.WithFencing())
+				require.NoError(t, err, name)
+				acquired := time.Now()
+				time.Sleep(3 * time.Second)
+				if end != "Close" {
+					unlock(t, lk)
+				}
+				if end != "Unlock" {
+					require.NoError(t, a.Close())
+				}
+				_, err = acquire(t, b)
+				require.ErrorIs(t, err, redlock.ErrHeld, name)
+				h, err := b.Inspect(t.Context(), "x")
+				require.NoError(t, err)
+				require.Len(t, h.Holders, 1)
+				assert.True(t, strings.HasPrefix(h.Holders[0].Token, "min-hold:"), h.Holders[0].Token)
+				out := inBackground(func() (*redlock.Lock, error) { return b.Lock(t.Context(), "x") })
+				got := ended(t, out, d)
+				require.NoError(t, got.err)
+				assert.GreaterOrEqual(t, time.Since(acquired), d, "%s, %s", name, end)
+				assert.Less(t, time.Since(acquired), d+50*time.Millisecond, "%s, %s", name, end)
+				unlock(t, got.lock)
+			})
+		}
+	}
+}
+
+func TestAfterItsMinHoldALockIsReleasedAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
+		time.Sleep(20 * time.Second) // extended meanwhile
+		unlock(t, lk)
+		unlock(t, lock(t, a, "x"))
+	})
+}
+
+func TestNoHandOverShortensAMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		lk := lock(t, a, "x", redlock.WithMinHold(5*time.Second))
+		began := time.Now()
+		out := locking(t.Context(), a, "x")
+		time.Sleep(time.Second)
+		unlock(t, lk)
+		_, err := a.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		got := ended(t, out, 5*time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(began), 5*time.Second)
+		unlock(t, got.lock)
+	})
+}
+
+// A master that executes the Unlock, or an extension before it, late must not keep the name for another TTL.
+func TestALostLockKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, a, "x", redlock.WithMinHold(10*time.Second), redlock.WithoutKeepalive(), redlock.WithTTL(5*time.Second))
+		<-lk.Context().Done()
+		require.ErrorIs(t, lk.Unlock(t.Context()), redlock.ErrLost)
+		time.Sleep(100 * time.Millisecond)
+		unlock(t, lock(t, b, "x"))
+	})
+}
+
+func TestAMinHoldMustFitTheRestartWindow(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		_, err := a.Lock(t.Context(), "x", redlock.WithMinHold(time.Minute))
+		require.ErrorContains(t, err, "min hold 1m0s is above the restart window of 10.102s")
+		_, err = a.Lock(t.Context(), "x", redlock.WithMinHold(-1))
+		require.ErrorContains(t, err, "min hold -1ns: it must not be negative")
+		b := w.locker(t, "b", redlock.WithMinHold(time.Minute)) // longer than the TTL
+		lk := lock(t, b, "x")
+		unlock(t, lk)
+		time.Sleep(59 * time.Second)
+		_, err = a.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		time.Sleep(2 * time.Second)
+		unlock(t, lock(t, a, "x"))
+	})
+}
+
+// A release that is repeated on a master that was frozen must not begin the time again.
+func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a, b := w.locker(t, "a"), w.locker(t, "b")
+		lk := lock(t, a, "x", redlock.WithMinHold(8*time.Second))
+		began := time.Now()
+		for _, m := range w.some(0, 2) {
+			m.Freeze()
+		}
+		unlock(t, lk)
+		time.Sleep(3 * time.Second)
+		for _, m := range w.some(0, 2) {
+			m.Thaw()
+		}
+		_, err := b.TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrHeld)
+		got := ended(t, locking(t.Context(), b, "x"), 8*time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(began), 8*time.Second)
+		assert.Less(t, time.Since(began), 9*time.Second)
+		unlock(t, got.lock)
+		time.Sleep(30 * time.Second)
+		for _, m := range w.Masters() {
+			assert.Empty(t, m.Get("x"))
+		}
+	})
+}
