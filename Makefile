@@ -8,7 +8,7 @@ GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
 # The modules of the workspace (go.work). Only the first one is what a user of the library requires.
-MODULES     := . bench chaos contrib/gocron contrib/goose contrib/prometheus examples/certmagic examples/fencing examples/schedulers integration internal/redisbox
+MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/fencing examples/schedulers integration internal/redisbox
 PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
 # make test RACE=1 looks for data races too; make test ARGS="-run TestX" passes flags to go test. The summary at the end has

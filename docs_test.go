@@ -31,7 +31,7 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	deeper, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	documents = append(documents, deeper...)
-	documents = append(documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md")
+	documents = append(documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md", "contrib/otel/README.md")
 	links := 0
 	for _, document := range documents {
 		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
