@@ -75,6 +75,8 @@ func (t *troubles) judge(before, after *hold) bool {
 // excuse reports whether an owner may have different tokens in two holds. It may if one of the two processes did not
 // run between the request of the first hold and the acquisition of the second, or if, in that time, fewer than a
 // majority of the masters that granted the first hold were without trouble.
+//
+// A busy machine can thus only leave pairs out, and each verdict has their number. Virtual time leaves none out for it.
 func (t *troubles) excuse(before, after *hold) bool {
 	meanwhile := span{before.asked.T, after.acquired.T}
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
