@@ -136,7 +136,7 @@ func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
 				}
 			}
 			require.NoError(t, l.Resign(t.Context()))
-			time.Sleep(time.Second) // nobody leads: nothing to yield
+			time.Sleep(time.Second) // no process leads: nothing to yield
 		}
 		cancel()
 		var got []uint64
@@ -162,7 +162,7 @@ func TestObserveEnds(t *testing.T) {
 		over := make(chan struct{})
 		go func() {
 			defer close(over)
-			for range election.New(l, "nobody leads").Observe(t.Context()) {
+			for range election.New(l, "no leader").Observe(t.Context()) {
 			}
 		}()
 		time.Sleep(time.Minute)
