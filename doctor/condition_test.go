@@ -180,7 +180,7 @@ var conditions = map[string]condition{
 		args: []string{"--maxmemory", "1"}, severity: doctor.Danger, why: "acquire: OOM command not allowed",
 	},
 	"waiters are not woken": {
-		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "SUBSCRIBE: NOPERM", fix: "ACL SETUSER locker &redlock:*",
+		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "SUBSCRIBE on .*: NOPERM", fix: "ACL SETUSER locker &redlock:*",
 	},
 	"has refused writes": {
 		args: []string{"--maxmemory", "1"}, severity: doctor.Warning, why: "OOM: 1 times",
@@ -215,7 +215,7 @@ var conditions = map[string]condition{
 		severity: doctor.Danger, why: `the lock "nightly" has (1m0|59)s left, and the restart window is 3\.03`,
 	},
 	"not examined": {
-		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG ?GET`, fix: "+config|get",
+		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG GET 128`, fix: "+config|get",
 	},
 	"does not say who it is": {
 		acl: []any{"-info"}, severity: doctor.Danger, why: "no run_id",

@@ -40,6 +40,24 @@ func TestASoundMaster(t *testing.T) {
 	assert.Equal(t, []string{"greeting"}, keys, "the scratch keys are gone")
 }
 
+// The user of docs/operations.md has the rights that locks need, and no others: there is nothing to warn of.
+func TestTheDocumentedUser(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/operations.md")
+	require.NoError(t, err)
+	line := regexp.MustCompile(`(?m)^ACL SETUSER redlock .*$`).FindString(string(page))
+	server := redisproc.ForTest(t, 1)[0]
+	c := connect(t, server)
+	var args []any
+	for _, word := range strings.Fields(line) {
+		args = append(args, word)
+	}
+	require.NoError(t, c.Do(t.Context(), args...).Err())
+	time.Sleep(4 * time.Second) // as in TestASoundMaster
+	report := examine(t, []string{"redis://redlock:secret@" + server.Addr()})
+	assert.ElementsMatch(t, []string{"not examined", "the drift of clocks is not examined"}, titles(report), "%v", report)
+}
+
 // Five freshly started masters with the settings of docker-compose.5node.yml on one host have one finding: the host.
 func TestFiveFreshMastersOnOneHost(t *testing.T) {
 	t.Parallel()

@@ -109,11 +109,12 @@ func TestASentinel(t *testing.T) {
 	for _, url := range urls {
 		assert.Empty(t, titled(examine(t, []string{url}), title))
 	}
-	port, err := freeport.Get()
+	port, err := freeport.Reserve()
 	require.NoError(t, err)
+	t.Cleanup(port.Release)
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1%s 1\n",
-		port, strings.ReplaceAll(server.Addr()[strings.LastIndex(server.Addr(), ":"):], ":", " ")), 0o600))
+		port.Number(), strings.ReplaceAll(server.Addr()[strings.LastIndex(server.Addr(), ":"):], ":", " ")), 0o600))
 	sentinel := exec.Command(redisproc.Binary, conf, "--sentinel")
 	require.NoError(t, sentinel.Start())
 	t.Cleanup(func() {

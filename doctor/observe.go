@@ -55,9 +55,12 @@ func (o *observer) ask(args ...any) (any, bool) {
 	if err == nil {
 		return reply, true
 	}
-	o.note(fmt.Sprint(args...), err)
+	o.note(question(args), err)
 	return nil, false
 }
+
+// question returns a command as text.
+func question(args []any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
 
 // note records that a question was not answered.
 func (o *observer) note(question string, err error) {

@@ -41,7 +41,7 @@ var rightRules = []rule{
 	},
 	{
 		title: "waiters are not woken", severity: Warning,
-		when: "`PUBLISH` or `SUBSCRIBE` on a channel of the scratch name fails",
+		when: "`PUBLISH` or `SUBSCRIBE` fails, other than for the right to the channel of the scratch name",
 		why:  "Waiters in other processes notice a release only when they ask again, up to a second later.",
 		check: ofTrial(func(m *master, _ refusal) (string, bool) {
 			return fmt.Sprintf("ACL SETUSER %s &redlock:* +publish +subscribe +unsubscribe", m.userName()), true

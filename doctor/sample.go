@@ -68,7 +68,7 @@ func (o *observer) round(first bool) (r round, _ error) {
 		case !node.IsReply(err):
 			return r, err
 		case first:
-			o.note(fmt.Sprint(q.args...), err)
+			o.note(question(q.args), err)
 		}
 	}
 	return r, nil

@@ -51,7 +51,7 @@ func try(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
 		return t
 	}
 	if _, err := conn.Do(ctx, "publish", kind.Channel(name), ""); err != nil {
-		t.messages = append(t.messages, refusal{"PUBLISH", err})
+		t.noteMessage("PUBLISH", err)
 		if !node.IsReply(err) {
 			return t
 		}
@@ -60,9 +60,20 @@ func try(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
 	subscription := n.Connect()
 	defer subscription.Close()
 	if err := subscription.Subscribe(ctx, kind.Channel(name)); err != nil {
-		t.messages = append(t.messages, refusal{"SUBSCRIBE", err})
+		t.noteMessage("SUBSCRIBE", err)
 	}
 	return t
+}
+
+// noteMessage notes that PUBLISH or SUBSCRIBE failed. A user may have the channels of its locks, and not that of the
+// scratch name.
+func (t *trial) noteMessage(command string, err error) {
+	r := refusal{command + " on the channel of the scratch name", err}
+	if strings.HasPrefix(err.Error(), "NOPERM") && strings.Contains(err.Error(), "access one of the channel") {
+		t.unasked = append(t.unasked, r)
+		return
+	}
+	t.messages = append(t.messages, r)
 }
 
 // operations returns the operations of a lock's life, for each kind, with and without fencing.
