@@ -165,3 +165,9 @@ func sorted[V any](m map[string]V) []string {
 	slices.Sort(names)
 	return names
 }
+
+// Share reports whether two acquisitions may hold a name at the same time.
+func Share(a, b history.Event) bool {
+	g := groupOf(a.Mode, &hold{who: a.ID(), acquired: a})
+	return g == groupOf(b.Mode, &hold{who: b.ID(), acquired: b})
+}

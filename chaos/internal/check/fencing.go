@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -21,8 +22,8 @@ import (
 // may have the same one: the residue of a refused or unconfirmed call may have kept the ownership alive between the
 // two.
 //
-// lasting are the faults after whose healing a master may not know its tokens for a while.
-func Fencing(events []history.Event, masters int, lasting []string) Verdict {
+// lasting are the faults after whose healing a master may not know its tokens for the time lingers.
+func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
 	v := on(events, "fencing")
 	fenced := map[string][]*hold{}
 	total := 0
@@ -39,7 +40,7 @@ func Fencing(events []history.Event, masters int, lasting []string) Verdict {
 			fenced[name] = append(fenced[name], h)
 		}
 	}
-	lonely, doubts := alone(events), troublesOf(events, masters, lasting)
+	lonely, doubts := alone(events), troublesOf(events, masters, lasting, lingers)
 	for _, name := range sorted(fenced) {
 		inOrder(&v, name, fenced[name], doubts)
 		unique(&v, name, fenced[name])

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -181,7 +182,7 @@ func TestFencing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Fencing(tt.builder.events, 5, []string{"kill"})
+			v := check.Fencing(tt.builder.events, 5, []string{"kill"}, 10*time.Second)
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return
@@ -211,7 +212,7 @@ func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			looked := check.Fencing(tt.builder.events, 5, nil).Looked
+			looked := check.Fencing(tt.builder.events, 5, nil, 0).Looked
 			if tt.says[0] == ';' {
 				assert.Contains(t, looked, tt.says)
 				return

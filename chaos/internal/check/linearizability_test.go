@@ -25,6 +25,9 @@ func TestLinearizability(t *testing.T) {
 		"the next one as the unlock is called": {
 			new(builder).held(0, 10, 20, "a", 1).held(0, 20, 40, "b", 1), "",
 		},
+		"unlocked in the moment of the acquisition": {
+			new(builder).held(0, 10, 10, "a", 1).held(0, 20, 40, "b", 1), "",
+		},
 		"a killed holder, the next one at its deadline":     {new(builder).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), ""},
 		"a killed holder, the next one before its deadline": {new(builder).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), "no single lock"},
 		"an unlock that may have done nothing, and the deadline": {

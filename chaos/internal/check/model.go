@@ -160,7 +160,10 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 	mode := h.acquired.Mode
 	class, down := c.of(mode, h), false
 	add(step{action: acquires, class: class, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
-	over := max(h.acquired.T, h.acquired.Until) // if it never believed
+	over := h.ended
+	if len(h.beliefs) > 0 {
+		over = h.beliefs[0].end
+	}
 	for i, b := range h.beliefs {
 		if b.mode != mode { // from here on it is a reader
 			add(step{action: downgrades, class: class}, b.start, never)

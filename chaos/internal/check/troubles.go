@@ -8,14 +8,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// For how long a fault has effects after it was healed.
-const (
-	// settles is long enough for every client to try the master again.
-	settles = 2 * time.Second
-	// lingers is for faults after which the master may not vote or has lost what it granted: the restart window, and the
-	// time that a client takes to trust the master again.
-	lingers = 10 * time.Second
-)
+// settles is for how long a fault has effects after it was healed: long enough for every client to try the master
+// again.
+const settles = 2 * time.Second
 
 // troubles are the intervals in which a master may not have known an owner's token, during a fault and some time after
 // it, and the intervals in which a client's process did not run.
@@ -27,7 +22,7 @@ type troubles struct {
 	judged, excused int
 }
 
-func troublesOf(events []history.Event, masters int, lasting []string) *troubles {
+func troublesOf(events []history.Event, masters int, lasting []string, lingers time.Duration) *troubles {
 	all := &troubles{masters: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1}
 	type hit struct {
 		master int

@@ -27,7 +27,7 @@ var checkers = map[string]checker{
 		return check.Linearizability(events, modelTime)
 	}},
 	"fencing": {judge: func(t *trial, events []history.Event) check.Verdict {
-		return check.Fencing(events, t.plan.masters, nil)
+		return check.Fencing(events, t.plan.masters, nil, 0)
 	}},
 	"register": {judge: func(_ *trial, events []history.Event) check.Verdict { return check.Register(events) }},
 	"loss notified": {judge: func(t *trial, events []history.Event) check.Verdict {

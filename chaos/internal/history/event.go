@@ -106,13 +106,16 @@ type Event struct {
 	Mode string `json:"mode,omitempty"`
 	// Owner is the owner of a reentrant lock.
 	Owner string `json:"owner,omitempty"`
+	// Try says in an Invoked that the acquisition does not wait.
+	Try bool `json:"try,omitempty"`
 	// Fencing says in an Invoked that a fencing token was asked for. Fence is the lock's token, 0 for none.
 	Fencing bool   `json:"fencing,omitempty"`
 	Fence   uint64 `json:"fence,omitempty"`
 	// Token is the token that the masters store for the lock, if the client knows it.
 	Token string `json:"token,omitempty"`
-	// TTL is the TTL of the acquisition.
-	TTL time.Duration `json:"ttl,omitempty"`
+	// TTL is the TTL of the acquisition. Keepalive says that the lock is extended while it is held.
+	TTL       time.Duration `json:"ttl,omitempty"`
+	Keepalive bool          `json:"keepalive,omitempty"`
 	// Until is the time at which the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
 	// Votes are the masters' answers to an acquisition.

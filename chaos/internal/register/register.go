@@ -63,14 +63,27 @@ type Answer struct {
 
 // Register is a running register.
 type Register struct {
-	kind     string
+	*Counters
 	history  *history.Writer
 	listener net.Listener
 
-	serving  sync.WaitGroup
-	mu       sync.Mutex
-	counters map[string]*counter
-	conns    map[net.Conn]bool // nil after Close
+	serving sync.WaitGroup
+	mu      sync.Mutex
+	conns   map[net.Conn]bool // nil after Close
+}
+
+// Counters are the counters of one register. A simulation uses them without a socket.
+type Counters struct {
+	kind string
+	log  func(history.Event)
+
+	mu     sync.Mutex
+	byName map[string]*counter
+}
+
+// NewCounters returns the counters of a register of that kind, which record each answer with log.
+func NewCounters(kind string, log func(history.Event)) *Counters {
+	return &Counters{kind: kind, log: log, byName: map[string]*counter{}}
 }
 
 type counter struct {
@@ -92,7 +105,7 @@ func Start(kind, file string) (*Register, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	r := &Register{kind: kind, history: w, listener: l, counters: map[string]*counter{}, conns: map[net.Conn]bool{}}
+	r := &Register{Counters: NewCounters(kind, w.Write), history: w, listener: l, conns: map[net.Conn]bool{}}
 	r.serving.Go(r.accept)
 	return r, nil
 }
@@ -153,14 +166,30 @@ func (r *Register) serve(c net.Conn) {
 	}
 }
 
+// Read returns the counter of q.Name.
+func (r *Counters) Read(q Question) (int64, error) {
+	q.Do = read
+	return r.answer(q).Value, nil
+}
+
+// Write sets the counter of q.Name to q.Value, which was computed from q.From. It returns ErrRejected if the register
+// refuses the write.
+func (r *Counters) Write(q Question) error {
+	q.Do = write
+	if a := r.answer(q); a.Rejected != "" {
+		return fmt.Errorf("%w: %s", ErrRejected, a.Rejected)
+	}
+	return nil
+}
+
 // answer executes a question and records it, before it allows another one.
-func (r *Register) answer(q Question) Answer {
+func (r *Counters) answer(q Question) Answer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.counters[q.Name]
+	c := r.byName[q.Name]
 	if c == nil {
 		c = &counter{}
-		r.counters[q.Name] = c
+		r.byName[q.Name] = c
 	}
 	e := history.Event{
 		Register: r.kind, Name: q.Name, Mode: q.Mode, Fence: q.Fence,
@@ -183,6 +212,6 @@ func (r *Register) answer(q Question) Answer {
 	}
 	c.fence = max(c.fence, q.Fence)
 	a.Value = c.value
-	r.history.Write(e)
+	r.log(e)
 	return a
 }

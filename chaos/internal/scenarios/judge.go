@@ -14,6 +14,9 @@ const (
 	// Slack is the running time within which a client must be notified of a loss. Only a client that is not notified at
 	// all takes so long, even if the machine is busy; virtual time shows smaller delays.
 	Slack = time.Second
+	// lingers is for how long a master that was restarted or emptied may not vote, or has lost what it granted: the
+	// restart window, and the time that a client takes to trust the master again.
+	lingers = 10 * time.Second
 	// modelTime bounds the linearizability check of a name.
 	modelTime = 20 * time.Second
 )
@@ -25,7 +28,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	verdicts := []check.Verdict{
 		check.Exclusion(events),
 		check.Linearizability(events, modelTime),
-		check.Fencing(events, masters, lasting()),
+		check.Fencing(events, masters, lasting(), lingers),
 		check.Register(events),
 		check.LossNotified(p.ours(events), clients, Slack),
 		check.Liveness(events, clients, names, s.Bound()),

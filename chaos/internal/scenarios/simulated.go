@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -130,6 +129,7 @@ func simulatedGroup(g traffic.Group, workers int) simulation.Group {
 		Shared: g.Owner == traffic.OwnerClient, Depth: g.Depth, TTL: g.TTL, Keepalive: g.Keepalive, Careless: g.Careless,
 		Fencing: g.Fencing, Workers: cmp.Or(g.Workers, workers, 1), Stay: span(g.Hold.Usual), Rare: span(g.Hold.Rare),
 		Chance: g.Hold.Chance, Rest: cmp.Or(span(g.Rest), pauses), Patience: g.Patience,
+		Register: g.Register,
 	}
 	switch g.Mode {
 	case traffic.ReadersWriters:
@@ -138,12 +138,6 @@ func simulatedGroup(g traffic.Group, workers int) simulation.Group {
 		out.Kind = kinds.Reentrant
 	case kinds.Several:
 		out.Kind = kinds.Several
-	}
-	switch g.Register {
-	case history.Trusting:
-		out.Register = simulation.Trusting
-	case history.Fenced:
-		out.Register = simulation.Checking
 	}
 	return out
 }
@@ -172,7 +166,7 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 	excused := s.excused()
 	v.Summary, err = simulation.Batch{
 		From: o.Seed, N: o.Schedules, Draw: s.Schedule, Open: open, Say: o.Say, Unshrunk: o.Unshrunk,
-		Excused: func(c simulation.Checker) bool { return excused[string(c)] != "" },
+		Excused: func(c string) bool { return excused[c] != "" },
 	}.Run(ctx)
 	if err != nil {
 		return v, err
@@ -188,7 +182,7 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 // verdicts are those of the checkers of the simulation, of all schedules together.
 func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	for _, c := range simulation.Checkers() {
-		v := check.Verdict{Checker: string(c), Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
+		v := check.Verdict{Checker: c, Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
 		if seen, found := sum.Seen[c]; found {
 			text := fmt.Sprintf(
 				"in %d of %d schedules, first seen with seed %d: %s",

@@ -3,66 +3,60 @@ package simulation
 import (
 	"fmt"
 	"slices"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
 )
 
-// Checker names the part of the judgment that verifies one promise.
-type Checker string
-
-// The checkers, each with the promise that it verifies.
+// The checkers that judge a schedule, by the names of package check. Some findings of the run itself count as theirs.
 const (
-	ByExclusion    Checker = "exclusion"     // two locks that exclude each other are never held at once
-	ByFencing      Checker = "fencing"       // fencing tokens grow, and nested holds of one owner share one
-	ByRegister     Checker = "register"      // a register that checks fencing tokens loses no update
-	ByLossNotified Checker = "loss notified" // a context ends by its lock's deadline, and a lost lock is not kept
-	ByLiveness     Checker = "liveness"      // waiters get the lock, keepalive keeps it, and no call gets stuck
-	ByResidue      Checker = "residue"       // no key and no connection is left on any master
-	ByContract     Checker = "contract"      // calls do what their documentation says
-	ByLoad         Checker = "load"          // no client asks all the time
-	ByHarness      Checker = "harness"       // the schedule could be run
+	ByExclusion       = "exclusion"
+	ByLinearizability = "linearizability"
+	ByFencing         = "fencing"
+	ByRegister        = "register"
+	ByLossNotified    = "loss notified"
+	ByLiveness        = "liveness"
+	ByResidue         = "residue"
+	ByWellFormed      = "well-formed"
+	ByContract        = "contract" // calls do what their documentation says
+	ByLoad            = "load"     // no client asks all the time
+	ByHarness         = "harness"  // the schedule could be run
 )
 
-// Checkers returns all checkers.
-func Checkers() []Checker {
-	return []Checker{
-		ByExclusion,
-		ByFencing,
-		ByRegister,
-		ByLossNotified,
-		ByLiveness,
-		ByResidue,
-		ByContract,
-		ByLoad,
-		ByHarness,
+// Checkers returns the names of all checkers.
+func Checkers() []string {
+	return []string{
+		ByExclusion, ByLinearizability, ByFencing, ByRegister, ByLossNotified, ByLiveness, ByResidue, ByWellFormed,
+		ByContract, ByLoad, ByHarness,
 	}
 }
 
-// Problem is a finding other than a pair of holds that break a rule.
+// Problem is a finding of the run itself: of what its calls returned, and of what its masters have.
 type Problem struct {
 	Entry
-	By Checker
+	By string
 }
 
 func (p Problem) String() string {
 	return fmt.Sprintf("PROBLEM (%s): %s %s: %s", p.By, stamp(p.At), p.Where, p.Text)
 }
 
-// By returns the checker that found the violation.
-func (v Violation) By() Checker {
-	if v.Rule == twoHolders {
-		return ByExclusion
-	}
-	return ByFencing
+// Violation is a finding of a checker in the history.
+type Violation struct {
+	By string
+	check.Finding
 }
 
+func (v Violation) String() string { return fmt.Sprintf("VIOLATION (%s): %s", v.By, v.Text) }
+
 // By returns the checkers that found something: those of violations first, then those of problems.
-func (r *Result) By() (all []Checker) {
-	add := func(c Checker) {
+func (r *Result) By() (all []string) {
+	add := func(c string) {
 		if !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}
 	for _, v := range r.Violations {
-		add(v.By())
+		add(v.By)
 	}
 	for _, p := range r.Problems {
 		add(p.By)

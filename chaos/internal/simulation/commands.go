@@ -58,20 +58,6 @@ func (l labels) acquires(e simnet.Event) bool {
 	return strings.EqualFold(e.Args[0], "SET") || strings.HasPrefix(l.of(e), "Acquires")
 }
 
-// reenters returns name, owner and token of a command that acquires a hold of a reentrant lock or settles its fencing
-// token. For other commands it returns empty strings.
-func (l labels) reenters(e simnet.Event) (name, owner, token string) {
-	const kind = 6 // index of the kind: it follows the script, the number of keys and three keys
-	what := l.of(e)
-	if len(e.Args) < kind+2 || e.Args[kind] != "reentrant" ||
-		!(strings.HasPrefix(what, "Acquires") || strings.HasPrefix(what, "Raises")) {
-		return "", "", ""
-	}
-	token = e.Args[kind+1]
-	owner, _, _ = strings.Cut(token, ":")
-	return e.Args[3], owner, token
-}
-
 func digest(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }
 
 var random = regexp.MustCompile(`([0-9a-f]{8})[0-9a-f]{24,}`)

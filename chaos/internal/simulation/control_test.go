@@ -37,13 +37,13 @@ func TestBrokenKindsAreCaught(t *testing.T) {
 			if w.Mode == kinds.Writer {
 				w.Mode = kinds.Reader
 			}
-		}, "calm", "VIOLATION: two holders"},
+		}, "calm", "VIOLATION (exclusion)"},
 		"any owner is the same": {func(w *locker.Request) {
 			if w.Owner != "" {
 				w.Owner = "everybody"
 			}
-		}, "calm", "VIOLATION: two holders"},
-		"first of many names only": {func(w *locker.Request) { w.Names = w.Names[:1] }, "calm", "VIOLATION: two holders"},
+		}, "calm", "VIOLATION (exclusion)"},
+		"first of many names only": {func(w *locker.Request) { w.Names = w.Names[:1] }, "calm", "VIOLATION (exclusion)"},
 		"owner is a stranger to itself": {func(w *locker.Request) {
 			if w.Mode == kinds.Reentrant {
 				w.Mode = kinds.Mutex
@@ -71,7 +71,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		crime   string
 	}{
 		"unlock does nothing":           {func(l simulation.Lock) simulation.Lock { return forgetful{l} }, "calm", "outlives its Unlock"},
-		"loss told late":                {func(l simulation.Lock) simulation.Lock { return late(l) }, "rolling restarts", "late that"},
+		"loss told late":                {func(l simulation.Lock) simulation.Lock { return late(l) }, "rolling restarts", "was notified of the loss only at"},
 		"keys are left":                 {func(l simulation.Lock) simulation.Lock { return &untidy{Lock: l} }, "calm", "left on master"},
 		"neither lock nor error":        {func(simulation.Lock) simulation.Lock { return nil }, "calm", "neither lock nor error"},
 		"unlock takes for ever, almost": {func(l simulation.Lock) simulation.Lock { return slow{l} }, "calm", "Unlock took"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
 // Group is a set of names and the way in which workers of every client use them. A scenario calls it traffic.
@@ -34,8 +35,8 @@ type Group struct {
 	Rest       Span
 	// Patience is how long most workers wait for a lock.
 	Patience time.Duration
-	// Register is what the lock protects, or "" for nothing.
-	Register Register
+	// Register is the register that the lock protects, a name of package history, or "" for none.
+	Register string
 }
 
 // Span is a range of durations: from Least up to, but not including, Below.
@@ -117,7 +118,7 @@ func (w *worker) meantFor(g Group) time.Duration {
 // section is the critical section: it reads the register, holds the lock, writes the register if the lock is still
 // held, and unlocks.
 func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
-	downgrades := h.kind == kinds.Writer && w.rng.Float64() < g.Downgrades
+	downgrades := h.mode == kinds.Writer && w.rng.Float64() < g.Downgrades
 	if downgrades {
 		meant /= 2
 	}
@@ -136,7 +137,7 @@ func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 	}
 	w.pause(ctx, meant)
 	goesOn := func() bool { return g.Careless || h.lock.Context().Err() == nil }
-	if h.kind != kinds.Reader && goesOn() {
+	if h.mode != kinds.Reader && goesOn() {
 		w.last(Writing)
 		w.put(g, h, seen)
 	}
@@ -154,7 +155,7 @@ func (w *worker) last(m Moment) {
 	}
 	w.note(w.host.Name(), "%s", m)
 	if m == Writing {
-		w.host.Freeze()
+		w.freeze(w.life)
 	} else {
 		w.host.Kill()
 	}
@@ -166,5 +167,29 @@ func (w *worker) soon(m Moment) {
 	if w.life.reached(m) {
 		w.note(w.host.Name(), "soon killed, %s", m)
 		time.AfterFunc(within(w.rng, 100*time.Microsecond), w.host.Kill)
+	}
+}
+
+// question returns the hold as a register needs it.
+func (h *holding) question(from, value int64) register.Question {
+	return register.Question{
+		Name: h.want.Names[0], Mode: h.mode, Fence: h.lock.Fence(), From: from, Value: value,
+		Client: h.life.client, Life: h.life.number, Worker: h.n + 1, Op: h.op,
+	}
+}
+
+// read returns the value of the group's register.
+func (w *worker) read(g Group, h *holding) int64 {
+	if g.Register == "" {
+		return 0
+	}
+	value, _ := w.registers[g.Register].Read(h.question(0, 0))
+	return value
+}
+
+// put increments the group's register from the value seen, unless the register refuses that.
+func (w *worker) put(g Group, h *holding, seen int64) {
+	if g.Register != "" {
+		_ = w.registers[g.Register].Write(h.question(seen, seen+1))
 	}
 }

@@ -2,75 +2,90 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
-// holding is a lock that a worker holds, with what the worker may assume about it.
+// holding is an acquisition and the lock that it returned. Its events in the history are what the worker believes.
 type holding struct {
 	*worker
 	want        locker.Request
 	lock        Lock
-	kind        string // Reader after a downgrade
+	op          int
+	mode        string        // a reader's after a downgrade
+	deadline    time.Duration // the last deadline that is in the history
+	begun       time.Time
 	asked, from time.Duration
 	stop        func() bool
-
-	mu    sync.Mutex
-	ended time.Duration // when the lock's context ended; negative before that
 }
 
-// begin returns the holding of a lock that a worker has just acquired, and watches the lock's context.
-func (w *worker) begin(want locker.Request, lock Lock, asked time.Duration) *holding {
-	h := &holding{worker: w, want: want, lock: lock, kind: want.Mode, asked: asked, from: w.now(), ended: -1}
+// ask begins an acquisition.
+func (w *worker) ask(want locker.Request) *holding {
+	if want.TTL == 0 {
+		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
+	}
+	return &holding{worker: w, want: want, op: int(w.ops.Add(1)), mode: want.Mode, begun: time.Now(), asked: w.now()}
+}
+
+// log adds an event to the history. A killed client writes none, but the deadline that it last knew is known.
+func (h *holding) log(e history.Event) {
+	if h.host.Dead() && e.Kind != history.Extended {
+		return
+	}
+	names := slices.Sorted(slices.Values(h.want.Names))
+	e.Client, e.Life, e.Worker, e.Op = h.life.client, h.life.number, h.n+1, h.op
+	e.Name, e.Mode, e.Owner = strings.Join(names, ","), h.mode, h.want.Owner
+	if len(names) > 1 {
+		e.Names = names
+	}
+	h.recorder.log(e)
+}
+
+// begin begins the hold of a lock that a worker has just acquired, and watches the lock's context.
+func (h *holding) begin(lock Lock) *holding {
+	h.lock, h.from = lock, h.now()
+	h.deadline = h.until()
+	e := history.Event{
+		Kind: history.Acquired, TTL: h.want.TTL, Keepalive: h.want.Keepalive, Fence: lock.Fence(), Until: h.deadline,
+	}
+	if l, ok := h.locker.(voter); ok {
+		e.Votes = l.Votes(h.want.Names, h.begun)
+	}
+	h.log(e)
 	h.stop = context.AfterFunc(lock.Context(), func() {
-		h.mu.Lock()
-		h.ended = h.now()
-		h.mu.Unlock()
-		h.toldInTime()
+		h.log(history.Event{Kind: history.Lost, Err: fmt.Sprint(context.Cause(lock.Context()))})
 	})
 	return h
+}
+
+// voter is a Locker that knows the masters' answers to an acquisition.
+type voter interface {
+	Votes(names []string, since time.Time) []history.Vote
 }
 
 // until returns when the lock's validity ends, in true time.
 func (h *holding) until() time.Duration { return h.host.Clock().World(h.lock.Until()).Sub(h.start) }
 
-// believe records the hold that the event happens ends now. The hold ends earlier if its Until has passed or its Locker
-// has closed. A notification of loss does not end it, since no other client may hold the lock before Until.
+// learn records the present deadline. A lock that was extended was valid all the time, so the record is dated back to
+// the beginning of the hold.
+func (h *holding) learn() {
+	if until := h.until(); until != h.deadline {
+		h.deadline = until
+		h.log(history.Event{T: h.from, Kind: history.Extended, Until: until})
+	}
+}
+
+// believe records that the hold ends now, because what happens ends it. It ends earlier if its deadline has passed. A
+// notification of a loss does not end it, since no other client may hold the lock before the deadline.
 func (h *holding) believe(happens string) {
-	held := Hold{
-		Who: h.who, Kind: h.kind, Owner: h.want.Owner, Fence: h.lock.Fence(),
-		Asked: h.asked, From: h.from, To: h.now(), End: happens, TTL: h.client.TTL, Keepalive: h.client.Keepalive,
-	}
-	if h.want.TTL > 0 {
-		held.TTL, held.Keepalive = h.want.TTL, h.want.Keepalive
-	}
-	if h.kind == kinds.Reentrant && held.Fence != 0 {
-		held.Token = h.lock.Token()
-	}
-	if until := h.until(); until < held.To {
-		held.To, held.End, held.Lost = until, "its time was up", true
-	}
-	h.mu.Lock()
-	if h.ended >= 0 && h.ended < held.To {
-		why := context.Cause(h.lock.Context())
-		held.Lost = errors.Is(why, redlock.ErrLost)
-		if held.Lost {
-			held.End += fmt.Sprintf(", told at %v", stamp(h.ended))
-		} else {
-			held.To, held.End = h.ended, fmt.Sprintf("told: %v", why)
-		}
-	}
-	h.mu.Unlock()
-	for _, name := range h.want.Names {
-		held.Name = name
-		h.hold(held)
-	}
+	h.learn()
+	h.log(history.Event{Kind: history.ReleaseCalled, Err: happens})
 }
 
 func (h *holding) extend() {
@@ -84,8 +99,9 @@ func (h *holding) extend() {
 
 // downgrade turns a writer into a reader. The holder counts as a reader from the call on, whatever the result.
 func (h *holding) downgrade() {
-	h.believe("downgraded")
-	h.kind, h.from = kinds.Reader, h.now()
+	h.learn()
+	h.mode, h.from = kinds.Reader, h.now()
+	h.log(history.Event{Kind: history.Downgraded})
 	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
 	defer cancel()
 	done := h.timed("Downgrade", h.client.TTL+patience)
@@ -105,18 +121,20 @@ func (h *holding) end() {
 	}
 	h.soon(Releasing)
 	done := h.timed("Unlock", h.client.Timeout+patience)
-	_ = h.lock.Unlock(ctx)
+	err := h.lock.Unlock(ctx)
 	done()
+	h.released(err)
 	if h.lock.Context().Err() == nil {
 		h.problem(ByContract, h.who, "the context of a lock outlives its Unlock")
 	}
 	h.host.AwaitThaw()
 }
 
-// toldInTime checks that the lock's context has ended by its deadline, unless the host was frozen then.
-func (h *holding) toldInTime() {
-	deadline := max(h.until(), h.thawed(h.host.Name()))
-	if late := h.now() - deadline; late > time.Millisecond && !h.host.Frozen() {
-		h.problem(ByLossNotified, h.who, "told %v late that %q is lost", late, h.want.Names)
+// released records that the unlock returned.
+func (h *holding) released(err error) {
+	e := history.Event{Kind: history.Released}
+	if err != nil {
+		e.Err = err.Error()
 	}
+	h.log(e)
 }

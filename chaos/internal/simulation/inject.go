@@ -89,7 +89,7 @@ func (f Fault) injectClient(r *run) {
 	case f.Moment != AtOnce:
 		l.setCrashPoint(f.Moment)
 	case f.Kind == Freeze:
-		l.host.Freeze()
+		r.freeze(l)
 	case f.Kind == Kill:
 		l.host.Kill()
 	}
@@ -135,8 +135,7 @@ func (f Fault) healClient(r *run) {
 	case Freeze:
 		l.setCrashPoint(AtOnce)
 		if l.host.Frozen() {
-			r.thaw(l.host.Name())
-			l.host.Thaw()
+			r.thaw(l)
 		}
 	case Kill:
 		r.revive(f.Client)

@@ -5,58 +5,131 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// judge runs all checkers over what was recorded.
-func (r *Result) judge(waits []Wait) {
-	if overlaps := Exclusion(r.Holds); r.Schedule.excludes() {
-		r.Violations = overlaps
-	} else {
-		r.Overlaps = overlaps
+const (
+	// slack is how long after its deadline a running client must be notified of a loss.
+	slack = time.Millisecond
+	// modelTime bounds the linearizability check of a name.
+	modelTime = 20 * time.Second
+)
+
+// lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
+var lasting = []string{
+	string(Crash), string(CrashKept), string(CrashTail), string(Restart), string(Follow), string(Jump), string(Pace),
+	string(Wipe), string(Evict),
+}
+
+// judge has the checkers of real masters judge the history, and then those that only virtual time allows.
+func (r *Result) judge() {
+	s := r.Schedule
+	var clients []string
+	for _, c := range s.Clients {
+		clients = append(clients, c.Name)
 	}
-	disorder := Order(r.Holds, !r.Schedule.forgets() && r.Schedule.excludes())
-	r.Violations = append(r.Violations, slices.DeleteFunc(disorder, func(v Violation) bool {
-		return r.carriedOn(v) || r.cameBack(v) || r.tookOver(v)
-	})...)
-	attempts := r.attempts()
-	r.Violations = append(r.Violations, Sharing(r.Holds, func(first, second Hold) bool {
-		excused := !Alone(first, attempts) || r.untold(first, second)
-		if excused {
-			r.Excused++
-		}
-		return excused
-	})...)
-	r.kept()
-	if microScenarioOf(r.Schedule) != nil {
+	promised := s.excludes() && !s.forgets()
+	for _, v := range []check.Verdict{
+		check.Exclusion(r.Events),
+		check.Fencing(r.Events, s.Masters, lasting, s.Window+2*time.Second),
+		check.Register(r.Events),
+		check.LossNotified(r.Events, clients, slack),
+		check.WellFormed(r.Events),
+	} {
+		r.find(v, promised)
+	}
+	if promised {
+		r.find(check.Linearizability(r.Events, modelTime), promised)
+	}
+	intervals := check.Intervals(r.Events)
+	r.count()
+	r.kept(intervals)
+	if microScenarioOf(s) != nil {
 		return // a micro-scenario injects faults that its schedule does not list, and judges liveness itself
 	}
-	if r.Schedule.quiet() {
-		r.idle(waits)
+	if s.quiet() {
+		r.idle(intervals)
 	}
-	if r.Schedule.fair() {
-		r.alive()
+	if s.fair() {
+		r.alive(intervals)
 	}
 }
 
+// find adds the findings of a verdict. Two holders at once are none where the faults break exclusion, nor are tokens
+// that an earlier hold passed on where masters forget counters.
+func (r *Result) find(v check.Verdict, promised bool) {
+	for _, f := range v.Findings {
+		found := Violation{By: v.Checker, Finding: f}
+		switch {
+		case v.Checker == ByExclusion && !r.Schedule.excludes():
+			r.Overlaps = append(r.Overlaps, found)
+		case v.Checker == ByFencing && !promised && r.passedOn(f):
+		default:
+			r.Violations = append(r.Violations, found)
+		}
+	}
+}
+
+// passedOn reports whether the last hold of a finding has the token of another hold with which it may share the name,
+// and which was asked for before the first hold of the finding began. Where masters forget counters, a token is only as
+// recent as the call that asked for it.
+func (r *Result) passedOn(f check.Finding) bool {
+	if len(f.Events) < 2 {
+		return false
+	}
+	first, second := f.Events[0], f.Events[len(f.Events)-1]
+	asked := make(map[history.ID]time.Duration)
+	for _, e := range r.Events {
+		switch {
+		case e.Kind == history.Invoked:
+			asked[e.ID()] = e.T
+		case e.Kind == history.Acquired && e.ID() != second.ID() && e.Name == second.Name && e.Fence == second.Fence &&
+			e.T <= second.T && asked[e.ID()] < first.T && check.Share(e, second):
+			return true
+		}
+	}
+	return false
+}
+
+// count counts what the history has.
+func (r *Result) count() {
+	for _, e := range r.Events {
+		if e.Kind == history.Acquired {
+			r.Holds++
+		}
+	}
+	for _, f := range check.Register(r.Events).Figures {
+		if f.What == check.LostByTrusting {
+			r.LostUpdates = f.N
+		}
+	}
+}
+
+// report adds a problem.
+func (r *Result) report(by string, at time.Duration, who history.ID, format string, args ...any) {
+	where := fmt.Sprintf("%s.%d.%d", who.Client, who.Life, who.Worker)
+	entry := Entry{At: at, Where: where, Text: fmt.Sprintf(format, args...)}
+	r.Problems = append(r.Problems, Problem{By: by, Entry: entry})
+}
+
 // alive reports every lock with keepalive that a living client lost, though no fault could cause a loss.
-func (r *Result) alive() {
-	for _, h := range r.Holds {
-		client := r.Schedule.clientOf(h.Who)
+func (r *Result) alive(intervals []check.Interval) {
+	for _, i := range intervals {
+		client := r.Schedule.clientOf(i.Who.Client)
 		dead := slices.ContainsFunc(
 			r.Schedule.Faults,
-			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
+			func(f Fault) bool { return f.Client == client && (f.death(r.Schedule) || f.Kind == Kill) },
 		)
-		if h.Lost && !dead && h.Keepalive {
-			r.Problems = append(r.Problems, Problem{By: ByLiveness, Entry: Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf(
-				"lost %q in spite of its keepalive, though all masters answer (%s)", h.Name, h.End)}})
+		if i.Expired && !dead && i.Acquired.Keepalive {
+			r.report(ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer", i.Acquired.Name)
 		}
 	}
 }
 
 // kept reports locks that outlived a wipe of all masters. Such a lock is lost at its next extension, even if later
 // requests of the holder restore its keys. An extension that was in flight gives it one more TTL.
-func (r *Result) kept() {
+func (r *Result) kept(intervals []check.Interval) {
 	wiped := make(map[time.Duration]int)
 	for _, f := range r.Schedule.Faults {
 		if f.Kind == Wipe {
@@ -64,133 +137,54 @@ func (r *Result) kept() {
 		}
 	}
 	for at, masters := range wiped {
-		for _, h := range r.Holds {
-			if masters == r.Schedule.Masters && h.From < at && h.To > at+h.TTL+h.TTL/100 {
-				r.Problems = append(r.Problems, Problem{By: ByLossNotified, Entry: Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf(
-					"kept %q until %v though all masters forgot it at %v", h.Name, stamp(h.To), stamp(at))}})
+		for _, i := range intervals {
+			ttl := i.Acquired.TTL
+			if masters == r.Schedule.Masters && i.Begin < at && i.End > at+ttl+ttl/100 {
+				r.report(ByLossNotified, i.End, i.Who, "kept %q until %v though all masters forgot it at %v",
+					i.Acquired.Name, stamp(i.End), stamp(at))
 			}
 		}
-	}
-}
-
-// attempts returns the calls that asked a master for a hold of a reentrant lock, as the masters saw them.
-func (r *Result) attempts() []Attempt {
-	var all []Attempt
-	seat := make(map[string]int) // index into all, by token
-	for _, e := range r.commands {
-		name, owner, token := r.labels.reenters(e)
-		if token == "" {
-			continue
-		}
-		at := e.At.Sub(r.start)
-		i, ok := seat[token]
-		if !ok {
-			i = len(all)
-			seat[token] = i
-			all = append(all, Attempt{Name: name, Owner: owner, Token: token, From: at})
-		}
-		all[i].To = at
-	}
-	return all
-}
-
-// untold reports whether no majority of the masters could tell the second hold the first hold's fencing token. That
-// takes a fault, or a client that takes one master for two and so learns the token from one fewer. The fault may have
-// affected any client: another call of the owner, delayed by it, raises the counter once more, and the token that such
-// a call settles on is passed on to the owner's other calls.
-func (r *Result) untold(first, second Hold) bool {
-	s := r.Schedule
-	felt := func(f Fault, asked time.Duration) bool {
-		return !f.harmless() && f.At <= second.From && f.Until+s.linger(f) >= asked
-	}
-	trouble := func(master int) bool {
-		return slices.ContainsFunc(s.Faults, func(f Fault) bool {
-			mine := f.Client < 0 || f.Client == s.clientOf(second.Who)
-			return (f.Master == master || f.Master < 0) && mine && felt(f, second.Asked)
-		})
-	}
-	troubled := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Twin }) ||
-		slices.ContainsFunc(s.Faults, func(f Fault) bool { return felt(f, first.Asked) })
-	knew := make(map[int]bool)
-	for _, e := range r.commands {
-		known := fmt.Sprintf("*2\r\n:1\r\n:%d\r\n", first.Fence)
-		if slices.Contains(e.Args, second.Token) && r.labels.acquires(e) && e.Reply == known && !trouble(e.Master) {
-			knew[e.Master] = true
-		}
-	}
-	return troubled && len(knew) <= s.Masters/2
-}
-
-// linger returns how long a fault has effects after its end: clients must connect again, and a server that seems to
-// have restarted does not vote within the restart window.
-func (s Schedule) linger(f Fault) time.Duration {
-	switch f.Kind {
-	case Crash, CrashKept, CrashTail, Restart, Follow, Jump, Pace:
-		return s.Window + 2*time.Second
-	default:
-		return 2 * time.Second
 	}
 }
 
 // idle reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies keeps
 // others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
 // readers out for as long as its intent lives.
-func (r *Result) idle(waits []Wait) {
-	deadly := func(f Fault) bool { return f.death(r.Schedule) }
-	messages := r.Schedule.fair() && !slices.ContainsFunc(r.Schedule.Faults, deadly)
+func (r *Result) idle(intervals []check.Interval) {
+	s := r.Schedule
+	deadly := func(f Fault) bool { return f.death(s) }
+	messages := s.fair() && !slices.ContainsFunc(s.Faults, deadly)
 	var most time.Duration
-	for _, c := range r.Schedule.Clients {
+	for _, c := range s.Clients {
 		retry := c.RetryMax
 		if messages { // release messages arrive, so long retry bounds do not matter
 			retry = min(retry, time.Second)
 		}
 		most = max(most, retry+500*time.Millisecond)
 	}
-	holds := slices.Clone(r.Holds)
-	for _, f := range r.Schedule.Faults {
-		if !f.death(r.Schedule) {
+	var held []check.Held
+	for _, e := range r.Events {
+		if e.Kind == history.Acquired { // also of a hold that ended at once
+			for _, name := range e.Locked() {
+				held = append(held, check.Held{Name: name, From: e.T, To: e.T})
+			}
+		}
+	}
+	for _, i := range intervals {
+		for _, name := range i.Acquired.Locked() {
+			held = append(held, check.Held{Name: name, From: i.Begin, To: i.End})
+		}
+	}
+	died := make(map[string]time.Duration)
+	for _, f := range s.Faults {
+		if !f.death(s) {
 			continue
 		}
-		dead := r.Schedule.Clients[f.Client]
-		for _, name := range r.Schedule.Names {
-			holds = append(holds, Hold{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, r.Schedule.intentLife())})
+		dead := s.Clients[f.Client]
+		died[dead.Name] = f.At
+		for _, name := range s.Names {
+			held = append(held, check.Held{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, s.intentLife())})
 		}
-		waits = slices.DeleteFunc(waits, func(w Wait) bool { return r.Schedule.clientOf(w.Who) == f.Client && w.To >= f.At })
 	}
-	if w, found := Idle(waits, holds, most); found {
-		r.Problems = append(r.Problems, Problem{By: ByLiveness, Entry: Entry{At: w.To, Where: w.Who, Text: fmt.Sprintf(
-			"waited for a %s of %q though nobody held it from %v to %v", w.Kind, w.Names, stamp(w.From), stamp(w.To))}})
-	}
-}
-
-// carriedOn reports whether the second hold has the smaller token of an older hold, which its owner acquired before the
-// first hold and kept. If the masters that knew the larger token were lost meanwhile, the extensions of the older hold
-// carry the smaller token on.
-func (r *Result) carriedOn(v Violation) bool {
-	lost := slices.ContainsFunc(r.Schedule.Faults, func(f Fault) bool {
-		return (f.Kind == Crash || f.Kind == CrashTail || f.Kind == Restart) &&
-			v.First.Asked <= f.At && f.At <= v.Second.From
-	})
-	return lost && v.First.owned(v.Second) && slices.ContainsFunc(r.Holds, func(h Hold) bool {
-		return h.Name == v.First.Name && h.owned(v.First) && h.Fence == v.Second.Fence && h.From <= v.First.From &&
-			h.To >= v.First.To
-	})
-}
-
-// cameBack reports whether the first hold is a reader that shares the token of an owner's hold, which overlapped, and
-// the second hold is that owner's. That happens only if masters forget keys.
-func (r *Result) cameBack(v Violation) bool {
-	return !r.Schedule.excludes() && v.First.Kind == kinds.Reader && v.First.Fence == v.Second.Fence &&
-		slices.ContainsFunc(r.Holds, func(h Hold) bool {
-			return h.Name == v.First.Name && h.owned(v.Second) && h.Fence == v.First.Fence && h.From <= v.First.From
-		})
-}
-
-// tookOver reports whether the second hold has the token of an overlapping hold that was asked for before the first
-// hold began. Where counters are lost, a token is only as recent as the call that asked for it.
-func (r *Result) tookOver(v Violation) bool {
-	return r.Schedule.forgets() && slices.ContainsFunc(r.Holds, func(h Hold) bool {
-		return h.Name == v.Second.Name && h.shared(v.Second) && h.Fence == v.Second.Fence && h.From <= v.Second.From &&
-			h.Asked < v.First.From
-	})
+	r.find(check.Free(r.Events, held, died, most), true)
 }

@@ -21,6 +21,8 @@ const (
 
 // A life is one process of a client, from its start until it is killed.
 type life struct {
+	client  string
+	number  int
 	host    *simnet.Host
 	locker  Locker
 	workers sync.WaitGroup
@@ -52,7 +54,7 @@ func (r *run) begin(client int) error {
 		return err
 	}
 	r.hosts[client], r.lockers[client] = h, locker
-	r.lives[client] = &life{host: h, locker: locker}
+	r.lives[client] = &life{client: c.Name, number: r.started[client] - 1, host: h, locker: locker}
 	return nil
 }
 
@@ -87,7 +89,6 @@ func (r *run) revive(client int) {
 // drainKilled lets the goroutines of killed clients run to their end.
 func (r *run) drainKilled() {
 	for _, l := range r.killed {
-		r.thaw(l.host.Name())
 		l.host.Drain()
 		r.await(l.host.Name(), &l.workers, r.schedule.MaxTTL()+patience)
 		_ = l.locker.Close() // it has no network, so it cannot confirm its releases

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
 // Summary adds up the results of many schedules.
@@ -32,7 +34,7 @@ type Summary struct {
 	// LostUpdates is the number of updates that registers without fencing tokens lost.
 	LostUpdates int
 	// Seen is what each checker found, including what is excused.
-	Seen map[Checker]Sighting
+	Seen map[string]Sighting
 	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
 	// the schedules contain each fault that a scenario names, and Injected how often it was injected.
 	Wanted, Held      map[string]int
@@ -42,7 +44,7 @@ type Summary struct {
 // Finding is a schedule in which a checker found something.
 type Finding struct {
 	Seed uint64
-	By   []Checker
+	By   []string
 	// Report describes the run in which it was found.
 	Report string
 	// Again is the number of the Runs further runs of the same schedule that showed it too.
@@ -76,7 +78,7 @@ type Batch struct {
 	// Open opens the Lockers.
 	Open Open
 	// Excused reports whether the findings of a checker are only counted.
-	Excused func(Checker) bool
+	Excused func(string) bool
 	// Unshrunk says that findings are neither run again nor shrunk.
 	Unshrunk bool
 	// Say receives a progress message from time to time.
@@ -93,7 +95,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 		Profiles: make(
 			map[string]int,
 		),
-		Seen:     make(map[Checker]Sighting),
+		Seen:     make(map[string]Sighting),
 		Wanted:   make(map[string]int),
 		Held:     make(map[string]int),
 		Planned:  make(map[string]int),
@@ -144,7 +146,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	return sum, nil
 }
 
-func (b Batch) excused(c Checker) bool { return b.Excused != nil && b.Excused(c) }
+func (b Batch) excused(c string) bool { return b.Excused != nil && b.Excused(c) }
 
 // Sighting is what one checker found in many schedules, excused or not.
 type Sighting struct {
@@ -155,17 +157,21 @@ type Sighting struct {
 	Seed      uint64
 }
 
-func (s *Summary) add(r *Result, excused func(Checker) bool) {
+func (s *Summary) add(r *Result, excused func(string) bool) {
 	s.Schedules++
 	s.Profiles[r.Schedule.Profile]++
-	s.Holds += int64(len(r.Holds))
+	s.Holds += int64(r.Holds)
 	s.HandedOver += int64(r.HandedOver)
 	s.Commands += int64(r.Commands)
 	s.Virtual += r.Took
 	s.Overlaps += len(r.Overlaps)
 	s.LostUpdates += r.LostUpdates
-	for _, h := range r.Holds {
-		s.Held[h.Name]++
+	for _, e := range r.Events {
+		if e.Kind == history.Acquired {
+			for _, name := range e.Locked() {
+				s.Held[name]++
+			}
+		}
 	}
 	for _, name := range r.Schedule.Names {
 		s.Wanted[name]++
@@ -176,14 +182,14 @@ func (s *Summary) add(r *Result, excused func(Checker) bool) {
 	for name, n := range r.Injected {
 		s.Injected[name] += n
 	}
-	first := make(map[Checker]string)
-	see := func(c Checker, text string) {
+	first := make(map[string]string)
+	see := func(c string, text string) {
 		if _, ok := first[c]; !ok {
 			first[c] = text
 		}
 	}
 	for _, v := range slices.Concat(r.Violations, r.Overlaps) {
-		see(v.By(), v.String())
+		see(v.By, v.String())
 	}
 	for _, p := range r.Problems {
 		see(p.By, p.String())

@@ -103,7 +103,9 @@ func (h *holding) unlock() error {
 	h.believe("unlocked")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return h.lock.Unlock(ctx)
+	err := h.lock.Unlock(ctx)
+	h.released(err)
+	return err
 }
 
 // sure unlocks the lock. It reports a problem if that fails.

@@ -68,11 +68,10 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 	answer := make(chan error, 1)
 	go func() { answer <- ask() }()
 	time.Sleep(way * 3 / 2)
-	w.host.Freeze()
+	w.freeze(w.life)
 	w.note(w.client.Name, "frozen, until %v", stamp(until))
 	time.Sleep(until + within(w.rng, 20*time.Millisecond) - w.now())
-	w.thaw(w.client.Name)
-	w.host.Thaw()
+	w.thaw(w.life)
 	return <-answer
 }
 
@@ -112,7 +111,7 @@ func (e *env) givenUp() {
 }
 
 // unasked reports a problem if the client asked a master for one of the names after the given time.
-func (h *history) unasked(client string, names []string, since time.Duration) {
+func (h *recorder) unasked(client string, names []string, since time.Duration) {
 	h.mu.Lock()
 	commands := h.commands
 	h.mu.Unlock()
@@ -150,11 +149,13 @@ func (e *env) attached() {
 		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
 		return
 	}
-	a := second.begin(e.want(kinds.Mutex), l, e.now())
-	first.host.Freeze()
+	until := h.until()
+	h.believe("handed to the other process")
+	a := second.ask(e.want(kinds.Mutex)).begin(l)
+	e.freeze(first.life)
 	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the drift budget, and as much for what clocks gained
-	if !first.client.Keepalive && a.until() > h.until()+drifts {
-		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(h.until()))
+	if !first.client.Keepalive && a.until() > until+drifts {
+		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(until))
 	}
 	waited := make(chan *holding)
 	go func() { waited <- third.take(e.want(kinds.Mutex), patient{most: 10 * third.client.TTL}) }()
@@ -177,8 +178,7 @@ func (e *env) attached() {
 		next.sure()
 	}
 	h.stop()
-	e.thaw(first.client.Name)
-	first.host.Thaw()
+	e.thaw(first.life)
 	time.Sleep(first.client.Timeout) // the first client notices that its lock is over
 	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
 		e.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)

@@ -120,7 +120,7 @@ func (e *env) deadWriter() {
 		came <- nil
 	case <-time.After(2*time.Second + within(e.rng, 3*time.Second)): // the intent is renewed several times
 	}
-	writer.host.Freeze()
+	e.freeze(writer.life)
 	dead := e.now()
 	e.note(writer.client.Name, "dead")
 	life := writer.client.intentLife()
@@ -133,8 +133,7 @@ func (e *env) deadWriter() {
 		next.sure()
 	}
 
-	e.thaw(writer.client.Name)
-	writer.host.Thaw()
+	e.thaw(writer.life)
 	h.sure()
 	if w := <-wrote; w != nil {
 		w.sure()

@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 	"github.com/redlock-go/redlock/node"
 )
@@ -39,8 +43,10 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 	if !c.Keepalive {
 		all = append(all, redlock.WithoutKeepalive())
 	}
-	p := &product{}
-	all = append(all, redlock.WithTrace(&redlock.Trace{AcquireEnd: p.acquired}))
+	p := &product{votes: traffic.NewVotes(w.URLs())}
+	trace := p.votes.Trace()
+	trace.AcquireEnd = p.acquired
+	all = append(all, redlock.WithTrace(trace))
 	var err error
 	p.Locker, err = redlock.New(nodes, slices.Concat(all, opts)...)
 	if err != nil {
@@ -62,6 +68,7 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 type product struct {
 	*redlock.Locker
 	handed atomic.Int64
+	votes  *traffic.Votes
 }
 
 // acquired counts the locks that were acquired without asking any master.
@@ -73,6 +80,11 @@ func (p *product) acquired(_ context.Context, e redlock.AcquireEndEvent) {
 
 // HandedOver returns the number of locks that one holder passed to the next.
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
+
+// Votes returns the masters' answers to an acquisition that began at since.
+func (p *product) Votes(names []string, since time.Time) []history.Vote {
+	return p.votes.Since(strings.Join(slices.Sorted(slices.Values(names)), ","), since)
+}
 
 // Lock acquires a lock. A nil *redlock.Lock would be a Lock that is not nil.
 func (p *product) Lock(ctx context.Context, want locker.Request) (Lock, error) {

@@ -7,13 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // Result is the outcome of a schedule.
 type Result struct {
-	Schedule   Schedule
-	Holds      []Hold
+	Schedule Schedule
+	// Events is the history. Holds is the number of its acquisitions.
+	Events []history.Event
+	Holds  int
+	// Violations are what checkers found in the history.
 	Violations []Violation
 	// Overlaps are the pairs of holders at the same time in a schedule whose faults break exclusion. They are no
 	// violations.
@@ -21,8 +26,6 @@ type Result struct {
 	// Problems are the other findings, such as a waiter that starved, a key left behind, or a late notification of a
 	// loss.
 	Problems []Problem
-	// Excused is the number of holds that have a reason not to share their owner's fencing token.
-	Excused int
 	// HandedOver is the number of locks that one holder passed to the next without asking the masters.
 	HandedOver int
 	// LostUpdates is the number of updates that registers without fencing tokens lost.
@@ -43,14 +46,15 @@ type Result struct {
 // OK reports whether no checker found anything.
 func (r *Result) OK() bool { return len(r.Violations) == 0 && len(r.Problems) == 0 }
 
-func (h *history) result(s Schedule) *Result {
+func (h *recorder) result(s Schedule) *Result {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &Result{
-		Schedule: s, Holds: h.holds, Problems: h.problems, Took: time.Since(h.start), Commands: len(h.commands),
+		Schedule: s, Events: h.events, Problems: h.problems, Took: time.Since(h.start), Commands: len(h.commands),
 		entries: h.entries, commands: h.commands, labels: h.labels, start: h.start,
 	}
-	r.judge(h.waits)
+	history.Sort(r.Events)
+	r.judge()
 	return r
 }
 
@@ -61,7 +65,7 @@ func (r *Result) Report() string {
 	fmt.Fprintf(
 		&b,
 		"%d holds, %d of them handed over, %d commands in %v of virtual time\n",
-		len(r.Holds),
+		r.Holds,
 		r.HandedOver,
 		r.Commands,
 		r.Took.Round(time.Millisecond),
@@ -86,7 +90,7 @@ func (s Schedule) again() string {
 // Verdict lists the first violations and problems.
 func (r *Result) Verdict() string {
 	var b strings.Builder
-	few(&b, r.Violations, func(v Violation) string { return fmt.Sprintf("VIOLATION: %v", v) })
+	few(&b, r.Violations, Violation.String)
 	few(&b, r.Problems, Problem.String)
 	return b.String()
 }
@@ -112,7 +116,11 @@ func (r *Result) focus() (from, to time.Duration, names []string) {
 	switch {
 	case len(r.Violations) > 0:
 		v := r.Violations[0]
-		return v.First.From - before, v.To, []string{v.First.Name}
+		if len(v.Events) == 0 {
+			break
+		}
+		first, last := v.Events[0], v.Events[len(v.Events)-1]
+		return first.T - before, last.T, first.Locked()
 	case len(r.Problems) > 0:
 		return r.Problems[0].At - before, r.Problems[0].At, r.Schedule.Names
 	}
@@ -127,10 +135,12 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 			lines = append(lines, Entry{At: e.At.Sub(r.start), Where: fmt.Sprintf("master %d", e.Master), command: i + 1})
 		}
 	}
-	for _, h := range r.Holds {
-		if slices.Contains(names, h.Name) && h.To > h.From {
-			lines = append(lines, Entry{At: h.From, Where: h.Who, Text: fmt.Sprintf("HOLDS %q", h.Name)},
-				Entry{At: h.To, Where: h.Who, Text: fmt.Sprintf("no longer holds %q: %s", h.Name, h.End)})
+	for _, i := range check.Intervals(r.Events) {
+		if h := i.Acquired; slices.ContainsFunc(h.Locked(), func(n string) bool { return slices.Contains(names, n) }) {
+			who := fmt.Sprintf("%s.%d.%d", h.Client, h.Life, h.Worker)
+			holds := fmt.Sprintf("HOLDS %q as a %s, token %d", h.Name, i.Mode, h.Fence)
+			lines = append(lines, Entry{At: i.Begin, Where: who, Text: holds},
+				Entry{At: i.End, Where: who, Text: fmt.Sprintf("no longer holds %q", h.Name)})
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b Entry) int { return cmp.Compare(a.At, b.At) })
@@ -154,3 +164,5 @@ func (r *Result) Timeline(from, to time.Duration, names []string) string {
 func about(e simnet.Event, names []string) bool {
 	return slices.ContainsFunc(e.Args, func(a string) bool { return slices.Contains(names, a) })
 }
+
+func stamp(d time.Duration) string { return fmt.Sprintf("%.6fs", d.Seconds()) }

@@ -19,8 +19,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -38,7 +41,7 @@ const (
 
 // A run is one schedule while it is played.
 type run struct {
-	*history
+	*recorder
 	schedule Schedule
 	world    *simnet.Net
 	open     Open
@@ -52,7 +55,7 @@ type run struct {
 	storm    context.Context // ends with the storm
 	injected map[string]int  // number of injections of each fault, by its name in the scenario
 
-	registers registers
+	registers map[string]*register.Counters
 }
 
 // Run runs s within the bubble that it is called from.
@@ -60,10 +63,16 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	t.Helper()
 	n := len(s.Clients)
 	r := &run{
-		history: newHistory(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
+		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
 		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
 		images: make(map[int]simnet.Image), injected: make(map[string]int),
 	}
+	r.registers = map[string]*register.Counters{}
+	for _, kind := range []string{history.Trusting, history.Fenced} {
+		r.registers[kind] = register.NewCounters(kind, r.log)
+	}
+	r.log(history.Event{T: 1, Kind: history.Phase, Phase: history.Storm})
+	r.twins()
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
 	r.storm = storm
@@ -94,7 +103,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		if h.Dead() {
 			r.revive(i)
 		} else if h.Frozen() {
-			r.thaw(h.Name())
+			r.thaw(r.lives[i])
 		}
 	}
 	r.world.Heal()
@@ -115,7 +124,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r.close()
 	r.drainKilled()
 	result := r.result(s)
-	result.LostUpdates, result.Injected = r.registers.lost, r.injected
+	result.Injected = r.injected
 	for _, l := range slices.Concat(r.killed, r.lives) {
 		if l, ok := l.locker.(interface{ HandedOver() int }); ok {
 			result.HandedOver += l.HandedOver()
@@ -134,8 +143,12 @@ func (r *run) playFaults() bool {
 	for _, f := range r.schedule.Faults {
 		turns = append(turns, turn{f.At, func() {
 			r.note(f.where(), "%v", f)
+			r.trouble(history.Inject, f)
 			f.inject(r)
 			r.injected[f.Name]++
+			if f.Until <= f.At {
+				r.trouble(history.Healthy, f)
+			}
 		}})
 		if f.Kind == CrashTail {
 			turns = append(turns, turn{max(0, f.At-tail), func() { r.images[f.Master] = r.world.Master(f.Master).Image() }})
@@ -146,6 +159,7 @@ func (r *run) playFaults() bool {
 		if f.Until > f.At {
 			turns = append(turns, turn{f.Until, func() {
 				f.heal(r)
+				r.trouble(history.Healthy, f)
 				r.note(f.where(), "no longer %v", f)
 			}})
 		}
@@ -161,6 +175,22 @@ func (r *run) playFaults() bool {
 		t.do()
 	}
 	return r.sleep(r.schedule.Storm)
+}
+
+// trouble records a fault of a master, or of the path to one, for the checkers.
+func (r *run) trouble(kind history.Kind, f Fault) {
+	if f.Master >= 0 {
+		r.log(history.Event{Kind: kind, Fault: string(f.Kind), On: string(faults.Masters), Targets: []int{f.Master}})
+	}
+}
+
+// twins records that a master with two addresses counts for no client: one client takes it for two.
+func (r *run) twins() {
+	if slices.ContainsFunc(r.schedule.Clients, func(c Client) bool { return c.Twin }) {
+		for _, m := range []int{0, r.schedule.Masters - 1} {
+			r.trouble(history.Inject, Fault{Kind: "twins", Master: m})
+		}
+	}
 }
 
 // sleep waits until the given time. It returns false if the run should end early.

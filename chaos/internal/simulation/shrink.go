@@ -13,7 +13,7 @@ import (
 
 // Shows runs a schedule the given number of times. It returns how often the checker found something, and the last such
 // result.
-func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (times int, last *Result) {
+func Shows(ctx context.Context, s Schedule, open Open, by string, runs int) (times int, last *Result) {
 	for range runs {
 		if ctx.Err() != nil {
 			break
@@ -30,7 +30,7 @@ func Shows(ctx context.Context, s Schedule, open Open, by Checker, runs int) (ti
 // a client, a name and so on, until nothing more can be left out or ctx ends.
 //
 // A micro-scenario is small and needs all that it has, so Shrink returns it unchanged.
-func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Schedule {
+func Shrink(ctx context.Context, s Schedule, open Open, by string, runs int) Schedule {
 	if microScenarioOf(s) != nil {
 		return s
 	}
@@ -55,7 +55,7 @@ func Shrink(ctx context.Context, s Schedule, open Open, by Checker, runs int) Sc
 
 // twice reports whether the checker finds something in two of the given number of runs. As many runs as there are
 // processors run at a time.
-func twice(ctx context.Context, s Schedule, open Open, by Checker, runs int) bool {
+func twice(ctx context.Context, s Schedule, open Open, by string, runs int) bool {
 	var found, left atomic.Int64
 	left.Store(int64(runs))
 	var all sync.WaitGroup

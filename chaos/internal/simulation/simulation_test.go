@@ -80,7 +80,7 @@ func TestSchedules(t *testing.T) {
 
 func (s *totals) add(r *simulation.Result) {
 	s.done.Add(1)
-	s.holds.Add(int64(len(r.Holds)))
+	s.holds.Add(int64(r.Holds))
 	s.handed.Add(int64(r.HandedOver))
 	s.commands.Add(int64(r.Commands))
 	s.took.Add(int64(r.Took))

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -23,6 +25,7 @@ type worker struct {
 	client Client
 	n      int // index among the client's workers
 	asked  int // number of locks it asked for in turn
+	ops    atomic.Int64
 	rng    *rand.Rand
 }
 
@@ -47,7 +50,7 @@ func (w *worker) work() {
 }
 
 // problem drops the findings of killed clients, whose goroutines prove nothing.
-func (w *worker) problem(by Checker, where, format string, args ...any) {
+func (w *worker) problem(by string, where, format string, args ...any) {
 	if !w.host.Dead() {
 		w.run.problem(by, where, format, args...)
 	}
@@ -107,29 +110,31 @@ func (w *worker) take(want locker.Request, p patient) *holding {
 	if want.Try {
 		op, most = "TryLock", min(p.most, 3*w.client.Timeout)
 	}
-	asked := w.now()
+	h := w.ask(want)
+	h.log(history.Event{
+		Kind: history.Invoked, TTL: h.want.TTL, Keepalive: h.want.Keepalive, Fencing: want.Fencing, Try: want.Try,
+	})
 	w.soon(Acquiring)
 	done := w.timed(op, most+patience)
 	l, err := w.locker.Lock(ctx, want)
 	done()
-	if !want.Try {
-		w.run.wait(Wait{Who: w.who, Names: want.Names, Kind: want.Mode, From: asked, To: w.now()})
-	}
 	switch {
 	case err == nil && l == nil:
 		w.problem(ByContract, w.who, "%s returned neither lock nor error", op)
+		h.log(history.Event{Kind: history.Refused, Err: "no error"})
 		return nil
 	case err != nil && l != nil:
 		w.problem(ByContract, w.who, "%s returned both a lock and an error: %v", op, err)
 	}
 	w.host.AwaitThaw()
 	if err != nil {
+		h.log(history.Event{Kind: history.Refused, Err: err.Error()})
 		return nil
 	}
 	if (l.Fence() != 0) != want.Fencing {
 		w.problem(ByContract, w.who, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
-	return w.begin(want, l, asked)
+	return h.begin(l)
 }
 
 // timed returns a function that the caller must call when op has ended. It reports a problem if op took longer than

@@ -191,7 +191,7 @@ func (a *attempt) broken(err error) {
 }
 
 // votes returns the masters' answers to the acquisition.
-func (a *attempt) votes() []history.Vote { return a.client.votes.since(a.locks(), a.begin) }
+func (a *attempt) votes() []history.Vote { return a.client.votes.Since(a.locks(), a.begin) }
 
 // locks returns the name of the lock: all its names joined.
 func (a *attempt) locks() string { return strings.Join(a.Names, ",") }

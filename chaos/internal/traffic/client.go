@@ -28,7 +28,7 @@ type client struct {
 	history    *history.Writer
 	locker     locker.Locker
 	registers  map[string]*register.Client
-	votes      *votes
+	votes      *Votes
 	crashPoint crashPoint
 	held       atomic.Int64
 	workers    atomic.Int64 // the last id given to a worker
@@ -90,7 +90,7 @@ func (c *client) open() error {
 		}
 		c.registers[g.Register] = r
 	}
-	c.drift, c.votes = newDrift(c.config), newVotes(c.config.URLs)
+	c.drift, c.votes = newDrift(c.config), NewVotes(c.config.URLs)
 	var err error
 	c.locker, err = openLocker(c.config, locker.Settings{
 		URLs: c.config.URLs, Owner: fmt.Sprintf("%s.%d", c.config.Client, c.config.Life), Window: c.config.Window,

@@ -11,7 +11,7 @@ import (
 )
 
 // openLocker opens the lock that the configuration names, if it can do what the groups ask for.
-func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
+func openLocker(c Config, s locker.Settings, v *Votes) (locker.Locker, error) {
 	switch c.Lock {
 	case Quorum:
 		return openQuorum(s, v)
@@ -39,7 +39,7 @@ func openLocker(c Config, s locker.Settings, v *votes) (locker.Locker, error) {
 }
 
 // openBroken opens the lock under test, broken from outside.
-func openBroken(b broken.Lock, s locker.Settings, v *votes) (locker.Locker, error) {
+func openBroken(b broken.Lock, s locker.Settings, v *Votes) (locker.Locker, error) {
 	w := b.Wrap()
 	l, err := openQuorum(s, v, w.Options()...)
 	l.wrapping = w

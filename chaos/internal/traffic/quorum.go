@@ -21,10 +21,10 @@ type quorum struct {
 }
 
 // openQuorum opens it, with opts on top.
-func openQuorum(s locker.Settings, v *votes, opts ...redlock.Option) (quorum, error) {
+func openQuorum(s locker.Settings, v *Votes, opts ...redlock.Option) (quorum, error) {
 	l, err := redlock.Open(s.URLs, append([]redlock.Option{
 		redlock.WithTTL(TTL), redlock.WithRestartWindow(s.Window), redlock.WithNodeTimeout(NodeTimeout),
-		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.trace()),
+		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.Trace()),
 		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, opts...)...)
 	return quorum{Locker: l}, err

@@ -12,10 +12,10 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// votes remembers what every master said last to an acquisition of a name. Callers of one name take turns in a Locker,
+// Votes remembers what every master said last to an acquisition of a name. Callers of one name take turns in a Locker,
 // so what was said since a caller asked was said to that caller; among readers, who ask at the same time, it may have
 // been said to another.
-type votes struct {
+type Votes struct {
 	masters map[string]int // by address
 
 	mu   sync.Mutex
@@ -27,8 +27,9 @@ type said struct {
 	at time.Time
 }
 
-func newVotes(urls []string) *votes {
-	v := &votes{masters: map[string]int{}, last: map[string]map[int]said{}}
+// NewVotes returns the votes of the masters at these addresses.
+func NewVotes(urls []string) *Votes {
+	v := &Votes{masters: map[string]int{}, last: map[string]map[int]said{}}
 	for i, u := range urls {
 		if o, err := redis.ParseURL(u); err == nil { // what is no URL, Open will say
 			v.masters[o.Addr] = i
@@ -37,10 +38,10 @@ func newVotes(urls []string) *votes {
 	return v
 }
 
-// trace has a Locker tell.
-func (v *votes) trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
+// Trace returns the trace with which a Locker records its votes.
+func (v *Votes) Trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
 
-func (v *votes) record(_ context.Context, e redlock.VoteEvent) {
+func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 	master, known := v.masters[e.Node]
 	if e.Op != "acquire" || !known {
 		return
@@ -50,12 +51,13 @@ func (v *votes) record(_ context.Context, e redlock.VoteEvent) {
 	if v.last[e.Name] == nil {
 		v.last[e.Name] = map[int]said{}
 	}
-	v.last[e.Name][master] = said{history.Vote{Master: master, Verdict: e.Verdict, Took: e.Took, Err: text(e.Err)}, time.Now()}
+	vote := history.Vote{Master: master, Verdict: e.Verdict, Took: e.Took, Err: text(e.Err)}
+	v.last[e.Name][master] = said{vote, time.Now()}
 }
 
-// since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not
+// Since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not
 // waited for is not among them.
-func (v *votes) since(lock string, begin time.Time) []history.Vote {
+func (v *Votes) Since(lock string, begin time.Time) []history.Vote {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var all []history.Vote

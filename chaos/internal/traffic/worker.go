@@ -115,7 +115,9 @@ func (w *worker) pass(ctx context.Context, t try) {
 // history before the next one begins. In particular the end of the belief is written before the unlock is sent.
 func (w *worker) cycle(ctx context.Context, t try) bool {
 	a := newAttempt(w, t)
-	a.log(history.Event{Kind: history.Invoked, TTL: t.TTL, Fencing: t.Fencing})
+	a.log(history.Event{
+		Kind: history.Invoked, TTL: t.TTL, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
+	})
 	wait, cancel := context.WithTimeout(ctx, t.patience)
 	w.client.crashPoint.killDuring(Acquiring)
 	l, err := w.client.locker.Lock(wait, t.Request)

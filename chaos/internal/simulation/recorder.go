@@ -1,10 +1,12 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -17,17 +19,17 @@ type Entry struct {
 	command int // number of the command that the line shows, from 1, or 0; its text is made only when it is shown
 }
 
-// history records what happens in one run.
-type history struct {
+// recorder records what happens in one run.
+type recorder struct {
 	start time.Time
 
 	mu       sync.Mutex
-	holds    []Hold
-	waits    []Wait
+	events   []history.Event
 	entries  []Entry
 	commands []simnet.Event
 	labels   labels
 	problems []Problem
+	froze    map[string]time.Duration // when each frozen client froze
 	thaws    map[string]time.Duration // when each client last thawed
 	second   time.Duration            // start of the current second
 	asked    map[asker]int            // acquires in that second
@@ -47,9 +49,10 @@ func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a
 // Its waiters pause for at least 10 ms between two attempts, unless a lock was released.
 const busy = 1000
 
-func newHistory() *history {
-	return &history{
+func newRecorder() *recorder {
+	return &recorder{
 		start:  time.Now(),
+		froze:  make(map[string]time.Duration),
 		thaws:  make(map[string]time.Duration),
 		asked:  make(map[asker]int),
 		hectic: make(chan struct{}),
@@ -58,16 +61,16 @@ func newHistory() *history {
 	}
 }
 
-func (h *history) now() time.Duration { return time.Since(h.start) }
+func (h *recorder) now() time.Duration { return time.Since(h.start) }
 
-func (h *history) note(where, format string, args ...any) {
+func (h *recorder) note(where, format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.entries = append(h.entries, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
 // problem records a finding other than two holders.
-func (h *history) problem(by Checker, where, format string, args ...any) {
+func (h *recorder) problem(by string, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,33 +80,40 @@ func (h *history) problem(by Checker, where, format string, args ...any) {
 	)
 }
 
-// thaw records that a client thaws.
-func (h *history) thaw(client string) {
+// log adds an event to the history. Its time is the present unless it has one.
+func (h *recorder) log(e history.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.thaws[client] = h.now()
+	e.T = cmp.Or(e.T, h.now())
+	h.events = append(h.events, e)
+}
+
+// freeze freezes a client.
+func (r *run) freeze(l *life) {
+	r.mu.Lock()
+	r.froze[l.host.Name()] = r.now()
+	r.mu.Unlock()
+	l.host.Freeze()
+}
+
+// thaw thaws a client, and records how long it did not run.
+func (r *run) thaw(l *life) {
+	r.mu.Lock()
+	stall := r.now() - r.froze[l.host.Name()]
+	r.thaws[l.host.Name()] = r.now()
+	r.mu.Unlock()
+	r.log(history.Event{Kind: history.Stalled, Client: l.client, Life: l.number, Stall: stall})
+	l.host.Thaw()
 }
 
 // thawed returns when the client last thawed, or 0 if it never froze.
-func (h *history) thawed(client string) time.Duration {
+func (h *recorder) thawed(client string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.thaws[client]
 }
 
-func (h *history) hold(held Hold) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.holds = append(h.holds, held)
-}
-
-func (h *history) wait(w Wait) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.waits = append(h.waits, w)
-}
-
-func (h *history) command(e simnet.Event) {
+func (h *recorder) command(e simnet.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.commands = append(h.commands, e)
