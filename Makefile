@@ -83,7 +83,7 @@ smoke: build ## README's first command, and then the built command against five 
 	go run ./cmd/redlock run --embedded nightly-report -- echo "one of us runs this"
 	@trap '$(MAKE) --no-print-directory down' EXIT; set -e; \
 	  $(MAKE) --no-print-directory up; set -x; export REDLOCK_MASTERS=$(MASTERS); \
-	  bin/redlock run --wait 1m nightly-report -- bin/redlock status nightly-report; sleep 2; bin/redlock status; \
+	  bin/redlock run --wait 1m --pass-masters nightly-report -- bin/redlock status nightly-report; sleep 2; bin/redlock status; \
 	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
 	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
 

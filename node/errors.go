@@ -80,17 +80,24 @@ func (e *RightError) Error() string {
 func (e *RightError) Unwrap() error { return e.Err }
 
 // Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
-// a certificate that does not verify, a server that is not Redis, fencing tokens that are used up, or keys that a Redis
-// Cluster keeps in different slots. Every other error may go away by itself.
+// a certificate that the client or the server does not accept, a server that is not Redis, fencing tokens that are used
+// up, or keys that a Redis Cluster keeps in different slots. Every other error may go away by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
 	var right *RightError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
-		errors.As(err, &right) ||
+		rejectsCertificate(err) || errors.As(err, &right) ||
 		redis.IsAuthError(err) || redis.IsPermissionError(err) ||
 		hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err) || fenceUsedUp(err)
+}
+
+// rejectsCertificate reports whether err is the TLS alert of a server that does not accept the client's certificate, or
+// that got none. Package crypto/tls has no type for it outside of QUIC.
+func rejectsCertificate(err error) bool {
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 // refusedInScript reports whether err is the reply to a script that may not run one of its commands. The reply has no

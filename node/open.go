@@ -183,6 +183,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 		return d.session(ctx)
 	}
 	if err != nil && (!connected || !refusesInfo(err)) {
+		err = rejection(conn, err)
 		_ = conn.Close()
 		return nil, err
 	}
@@ -191,6 +192,19 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	identity := d.known.learn(info, err, d.clock.Now())
 	identity.scripts = right
 	return newSession(conn, identity), nil
+}
+
+// rejection returns why a server has ended a new connection at which a write failed with err. With TLS 1.3, it rejects
+// the client's certificate after the handshake, when the client writes already. The alert can still be read.
+func rejection(conn net.Conn, err error) error {
+	var failed *net.OpError
+	if _, ok := conn.(*tls.Conn); !ok || !errors.As(err, &failed) || failed.Op != "write" {
+		return err
+	}
+	if _, alert := conn.Read(make([]byte, 1)); rejectsCertificate(alert) {
+		return alert
+	}
+	return err
 }
 
 // errRightCheck is the error of a right that identify could not check, because the connection ended at that command.

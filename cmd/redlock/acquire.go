@@ -58,11 +58,11 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
 	return func(ctx context.Context, name string) (*redlock.Lock, error) {
 		switch {
-		case f.shared && f.try:
+		case f.shared && f.once():
 			return locker.RW(name).TryRLock(ctx)
 		case f.shared:
 			return locker.RW(name).RLock(ctx)
-		case f.try:
+		case f.once():
 			return locker.TryLock(ctx, name)
 		default:
 			return locker.Lock(ctx, name)
@@ -77,9 +77,12 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 	case e.code == exitNoQuorum:
 		e.err = fmt.Errorf("%s is not locked: %w", quote(name), e.err)
 	case e.code == exitNotAcquired:
-		advice := "without --try, redlock waits for it"
-		if !f.try {
-			advice = fmt.Sprintf("gave up after %v (--wait)", f.wait)
+		advice := fmt.Sprintf("gave up after %v (--wait)", f.wait)
+		switch {
+		case f.try:
+			advice = "without --try, redlock waits for it"
+		case f.once():
+			advice = "with a longer --wait, redlock waits for it"
 		}
 		e.err = fmt.Errorf("%s; %s", whoHolds(locker, name, err), advice)
 	case errors.Is(err, context.DeadlineExceeded): // before any answer came

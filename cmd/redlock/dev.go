@@ -12,8 +12,9 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-const devHelp = `dev runs masters in this process until it is interrupted, and prints their URLs and the line that sets ` + mastersEnv + `.
-They are enough to develop against: they keep nothing on disk, and are slow with many thousand keys.`
+const devHelp = `dev runs masters in this process until it is interrupted, and prints their URLs
+and the line that sets ` + mastersEnv + `. They are enough to develop against: they
+keep nothing on disk, and are slow with many thousand keys.`
 
 func devCommand() *cobra.Command {
 	var nodes, port int

@@ -67,6 +67,7 @@ var flagOf = map[string]string{
 	"WithTTL":             "--ttl",
 	"WithMaxHold":         "--max-hold",
 	"WithFencing":         "--fence",
+	"WithOwner":           "--owner",
 	"WithNodeTimeout":     "--node-timeout",
 	"WithRestartWindow":   "--restart-window",
 	"WithoutRestartGuard": "--without-restart-guard",

@@ -29,6 +29,8 @@ type holder struct {
 	signals <-chan os.Signal
 	log     *slog.Logger
 
+	passMasters bool // the command inherits REDLOCK_MASTERS
+
 	lost  bool // the lock was lost while the command ran
 	asked bool // a signal arrived after the loss
 }
@@ -133,10 +135,14 @@ func lostError(l *redlock.Lock) error {
 	return fmt.Errorf("%w: %w", redlock.ErrLost, err)
 }
 
-// env returns the environment of the command. If a variable occurs twice, the last value counts. A lock without a
-// fencing token clears the variable: this redlock may itself run under another lock with a token.
+// env returns the environment of the command. If a variable occurs twice, the last value counts. REDLOCK_MASTERS is
+// left out because it may have passwords, and a stale REDLOCK_FENCE because this redlock may itself run under a lock
+// with a fencing token.
 func (h *holder) env() []string {
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, fenceEnv+"=") })
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == fenceEnv || name == mastersEnv && !h.passMasters
+	})
 	env = append(env, nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())
 	if fence := h.lock.Fence(); fence > 0 {
 		env = append(env, fenceEnv+"="+strconv.FormatUint(fence, 10))

@@ -119,7 +119,7 @@ func TestRunGivesTheCommandAFenceThatGrows(t *testing.T) {
 func TestACommandDoesNotInheritAnotherLocksFence(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	got := redlock(t, masters, "run", "--fence", "outer", "--", binary, "run", "inner", "--",
+	got := redlock(t, masters, "run", "--fence", "--pass-masters", "outer", "--", binary, "run", "inner", "--",
 		"sh", "-c", `echo "$REDLOCK_NAME ${REDLOCK_FENCE-none}"`)
 	assert.Equal(t, result{0, "inner none\n", ""}, got)
 }

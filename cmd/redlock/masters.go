@@ -1,23 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-const (
-	mastersEnv    = "REDLOCK_MASTERS"
-	embeddedCount = 5
-)
+const embeddedCount = 5
 
 // masters has the flags that select the masters, and the options for requests to them.
 type masters struct {
@@ -32,12 +24,12 @@ type masters struct {
 
 func (m *masters) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(
-		&m.urls,
-		"masters",
-		nil,
-		"URLs of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number (default: $"+mastersEnv+")",
-	)
+	f.StringArrayVar(&m.urls, "masters", nil,
+		"`URLs` of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number; other users of "+
+			"this machine see them, so put passwords into a file or the variable [$"+mastersEnv+"]")
+	settingFlag(cmd, mastersFile, "`file` with the URLs of the masters, separated by commas or white space; "+
+		"lines that begin with # are comments")
+	tlsFlags(cmd)
 	f.BoolVar(&m.embedded, "embedded", false,
 		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",
 			embeddedCount))
@@ -96,9 +88,18 @@ func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Loc
 	if err := m.check(cmd); err != nil {
 		return nil, nil, err
 	}
-	urls, stop, err := m.find()
+	urls, stop, err := m.find(cmd)
 	if err != nil {
 		return nil, nil, err
+	}
+	if !m.embedded {
+		config, err := tlsConfig(cmd, urls)
+		if err != nil {
+			return nil, nil, err
+		}
+		if config != nil {
+			opts = append(opts, redlock.WithTLSConfig(config))
+		}
 	}
 	locker, err := redlock.Open(urls, append(m.options(cmd), opts...)...)
 	if err != nil {
@@ -109,33 +110,4 @@ func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Loc
 		_ = locker.Close() // unconfirmed keys expire with their TTL; Unlock has reported them
 		stop()
 	}, nil
-}
-
-func (m *masters) find() (urls []string, stop func(), err error) {
-	stop = func() {}
-	switch {
-	case m.embedded && len(m.urls) > 0:
-		return nil, nil, usage("--embedded starts its own masters: leave out --masters")
-	case m.embedded:
-		all, err := embedded.OpenAll(embeddedCount)
-		if err != nil {
-			return nil, nil, &exit{1, err}
-		}
-		return embedded.URLs(all), func() { embedded.CloseAll(all) }, nil
-	case len(m.urls) > 0:
-		urls = split(strings.Join(m.urls, ","))
-	default:
-		urls = split(os.Getenv(mastersEnv))
-	}
-	if len(urls) == 0 {
-		return nil, nil, &exit{exitUsage, errors.New("no masters given: use --masters URL,URL,URL or set " + mastersEnv +
-			"; to try things out without any, use --embedded, or redlock dev in another terminal")}
-	}
-	return urls, stop, nil
-}
-
-// split returns the URLs of a list with commas, or with white space as in a file of them. A comma within a password is
-// written %2C.
-func split(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }

@@ -2,15 +2,22 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 const rootHelp = `redlock locks a name on a majority of independent Redis masters.
 
-The masters come from --masters or from the environment variable REDLOCK_MASTERS, as URLs separated by commas.
-Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost while the command ran, 75 not acquired;
-any other is the command's own.`
+The masters come from --masters or --masters-file, or from the environment
+variable REDLOCK_MASTERS or REDLOCK_MASTERS_FILE, as URLs separated by commas.
+
+Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost while
+the command ran, 75 not acquired; any other is the command's own.`
+
+// helpColumns is the width of every help text.
+const helpColumns = 80
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
@@ -25,12 +32,23 @@ func newRoot() *cobra.Command {
 			return usage("which command? For example: redlock run NAME -- COMMAND")
 		},
 	}
+	build, _ := debug.ReadBuildInfo()
+	root.Version = versionLine(build)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
+		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
 		runCommand(), leadCommand(), statusCommand(), doctorCommand(), devCommand(), versionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		for _, shell := range c.Commands() { // cobra's text for bash has a line that is too long
+			shell.Long = strings.ReplaceAll(shell.Long, "already, you can", "already,\nyou can")
+		}
+	}
 	return root
 }
 

@@ -16,37 +16,51 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
+const ownerFlag = "owner"
+
 const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends.
 
-COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and with --fence the fencing token in
-REDLOCK_FENCE: a number that is larger for every later holder, for storage that refuses a smaller one. Its exit status
-is passed through (128+n if signal n ended it). It runs in a process group of its own; SIGINT, SIGTERM and SIGHUP are
-forwarded to the group, except a SIGINT or SIGHUP that redlock was started to ignore, as under nohup. When the lock is
-lost, or redlock is killed, COMMAND and what it started get SIGTERM, and SIGKILL after --grace. After a loss another
-holder may have the lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run with --grace 0.
-What COMMAND leaves in the background when it ends is not covered by the lock.
+COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and
+with --fence the fencing token in REDLOCK_FENCE: a number that is larger for
+every later holder, for storage that refuses a smaller one. REDLOCK_MASTERS is
+not passed on, because it may have passwords; see --pass-masters.
 
-Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock lost while COMMAND ran, 75 not
-acquired, 126 and 127 when COMMAND cannot be executed or found. It prints nothing unless something is wrong; on a
-terminal it shows what it waits for.`
+The exit status is that of COMMAND (128+n if signal n ended it). COMMAND runs in
+a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the
+group, except a SIGINT or SIGHUP that redlock was started to ignore, as under
+nohup. When the lock is lost, or redlock is killed, COMMAND and what it started
+get SIGTERM, and SIGKILL after --grace. After a loss another holder may have the
+lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
+with --grace 0. What COMMAND leaves in the background when it ends is not
+covered by the lock.
+
+Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock
+lost while COMMAND ran, 75 not acquired, 126 and 127 when COMMAND cannot be
+executed or found. It prints nothing unless something is wrong or it waits for
+longer than a second.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
-  redlock run --try --ttl 1m backup -- pg_dump -f /backup/db.sql   # not at all if another machine is at it
-  redlock run --shared catalog -- ./read-it.sh                   # together with others that use --shared
-  redlock run --fence nightly-report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
+  redlock run --try --ttl 1m backup -- ./backup.sh   # not if one runs elsewhere
+  redlock run --shared catalog -- ./read.sh   # with others that use --shared
+  redlock run --fence report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
 // runFlags are the flags of redlock run.
 type runFlags struct {
 	masters
-	try     bool
-	shared  bool
-	fence   bool
-	wait    time.Duration
-	maxHold time.Duration
-	grace   time.Duration
-	verbose bool
+	try         bool
+	shared      bool
+	fence       bool
+	wait        time.Duration
+	waits       bool // --wait was given
+	maxHold     time.Duration
+	grace       time.Duration
+	passMasters bool
+	verbose     bool
 }
+
+// once reports whether to try once and not to wait.
+func (f *runFlags) once() bool { return f.try || f.waits && f.wait == 0 }
 
 func runCommand() *cobra.Command {
 	var f runFlags
@@ -70,7 +84,7 @@ func runCommand() *cobra.Command {
 	fl.BoolVar(&f.shared, "shared", false,
 		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
-	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock (default: as long as it takes)")
+	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock; 0: do not wait (default: as long as it takes)")
 	f.holdFlags(cmd)
 	return cmd
 }
@@ -86,6 +100,9 @@ func (f *runFlags) holdFlags(cmd *cobra.Command) {
 	)
 	fl.DurationVar(&f.grace, "grace", 5*time.Second,
 		"how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
+	settingFlag(cmd, ownerFlag, "`name` of the holder in redlock status and in the token (default: host:pid)")
+	fl.BoolVar(&f.passMasters, passMasters, false,
+		"pass $"+mastersEnv+" on to COMMAND, with the passwords in it")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say on stderr what happens")
 }
 
@@ -98,6 +115,7 @@ func completeCommand(_ *cobra.Command, args []string, _ string) ([]string, cobra
 }
 
 func (f *runFlags) check(cmd *cobra.Command, args []string) error {
+	f.waits = cmd.Flags().Changed("wait")
 	dash := cmd.ArgsLenAtDash()
 	form := "redlock " + cmd.Use
 	switch {
@@ -111,10 +129,10 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 		return usage("%q: there is one name before --: %s", args[:dash], form)
 	case args[0] == "":
 		return usage("the name is empty: %s", form)
-	case f.try && cmd.Flags().Changed("wait"):
+	case f.try && f.wait > 0:
 		return usage("--try does not wait, --wait does: use one of them")
-	case cmd.Flags().Changed("wait") && f.wait <= 0:
-		return usage("--wait %v: it must be above 0; --try does not wait at all", f.wait)
+	case f.wait < 0:
+		return usage("--wait %v: it must not be negative", f.wait)
 	case f.maxHold < 0:
 		return usage("--max-hold %v: it must not be negative", f.maxHold)
 	case f.grace < 0:
@@ -158,6 +176,9 @@ func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, erro
 	if f.fence {
 		opts = append(opts, redlock.WithFencing())
 	}
+	if owner := setting(cmd, ownerFlag); owner != "" {
+		opts = append(opts, redlock.WithOwner(owner))
+	}
 	locker, stop, err := f.open(cmd, opts...)
 	if err != nil {
 		return nil, err
@@ -182,7 +203,7 @@ func (r *runner) once(name string) (again bool, err error) {
 		return false, err
 	}
 	r.log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
-	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log}
+	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log, passMasters: r.flags.passMasters}
 	err = h.run(r.path, r.command)
 	return h.lost && !h.asked, err
 }

@@ -56,6 +56,9 @@ func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	assert.Equal(t, 75, tried.code)
 	assert.Empty(t, tried.stdout)
 	assert.Regexp(t, "^"+by+"without --try, redlock waits for it\n$", tried.stderr)
+	tried = redlock(t, masters, "run", "--wait", "0", "name", "--", "echo", "must not run")
+	assert.Equal(t, 75, tried.code)
+	assert.Regexp(t, "^"+by+"with a longer --wait, redlock waits for it\n$", tried.stderr)
 
 	waited := redlock(t, masters, "run", "--wait", "300ms", "name", "--", "echo", "must not run")
 	assert.Equal(t, 75, waited.code)
@@ -89,10 +92,32 @@ func TestRunWaitsItsTurn(t *testing.T) {
 	end()
 	for _, p := range []*process{first, second, third} {
 		assert.Equal(t, 0, p.wait())
-		assert.Empty(t, p.stderr.String(), "waiting is silent where stderr is no terminal")
 	}
 	assert.Equal(t, "my turn\n", second.stdout.String())
 	assert.Equal(t, "my turn\n", third.stdout.String())
+}
+
+// A wait of more than a second is explained once where stderr is no terminal.
+func TestALongWaitInAPipeIsReported(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 5)
+	_, end := hold(t, masters, "name", "--owner", "the night shift")
+	p := launch(t, masters, "run", "name", "--", "echo", "my turn")
+	const report = `redlock: waiting 1\.\ds for name: held by "the night shift", \S+ left unless it is extended\n`
+	require.Eventually(t, func() bool { return regexp.MustCompile(report).MatchString(p.stderr.String()) }, patience, time.Millisecond)
+	time.Sleep(1200 * time.Millisecond) // for a second report
+	end()
+	assert.Equal(t, 0, p.wait())
+	assert.Regexp(t, "^"+report+"$", p.stderr.String())
+
+	for _, m := range masters[:3] {
+		m.Stop()
+		m.Start()
+	}
+	young := launch(t, masters, "run", "--ttl", "3s", "name", "--", "echo", "my turn")
+	assert.Equal(t, 0, young.wait())
+	assert.Regexp(t, `^redlock: waiting 1\.\ds for name: 2 of 5 masters may vote, 3 are needed; `+
+		`they have started a moment ago, and may vote in \S+\n$`, young.stderr.String())
 }
 
 func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {

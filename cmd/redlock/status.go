@@ -12,11 +12,17 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-const statusHelp = `status without a name shows the masters: whether each answers, how fast, what it is, and whether it may vote now, or why
-not. With names it shows who holds them, for how long, and what each master says.
+const statusHelp = `status without a name shows the masters: whether each answers, how fast, what it
+is, and whether it may vote now, or why not. With names it shows who holds them,
+for how long, and what each master says.
 
-With --json, durations are in milliseconds (fields that end in _ms), and -1 is a key without an end.
-The exit status is 69 if no majority of the masters may vote, or answers.`
+With --json, durations are in milliseconds (fields that end in _ms), and -1 is a
+key without an end. The exit status is 69 if no majority of the masters may
+vote, or answers.`
+
+const statusExample = `  redlock status
+  redlock status --watch nightly-report
+  redlock status --json nightly-report | jq '.locks[0].holders[0].left_ms'`
 
 func statusCommand() *cobra.Command {
 	var m masters
@@ -25,7 +31,7 @@ func statusCommand() *cobra.Command {
 		Use:               "status [flags] [NAME...]",
 		Short:             "Show who holds what; without a name, the masters",
 		Long:              statusHelp,
-		Example:           "  redlock status\n  redlock status --json nightly-report | jq '.locks[0].holders[0].left_ms'",
+		Example:           statusExample,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Args: func(_ *cobra.Command, names []string) error {
 			for _, n := range names {

@@ -158,7 +158,7 @@ func TestNoMajorityIsShownWhileWaiting(t *testing.T) {
 	masters[0].Freeze()
 	masters[1].Freeze()
 	s := onTerminal(t, masters, binary, "run", "name", "--", "echo", "my turn")
-	s.expect(`waiting .* no majority of the masters answers`)
+	s.expect(`waiting .*: 1 of 3 masters may vote`)
 	masters[0].Thaw()
 	s.expect(`\r +\rmy turn`)
 	assert.Equal(t, 0, s.status())

@@ -116,7 +116,7 @@ func TestACommandEndedForItsSupervisorHasNotSucceeded(t *testing.T) {
 func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, nil,
+	l := startListeners(t, masters, nil, []string{"--pass-masters"},
 		`"`+binary+`" run inner -- bash -c '`+as(background, "bg!")+as(direct, "direct!")+`'; exit 7`, "bg!", "direct!")
 	l.signal(syscall.SIGKILL)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())

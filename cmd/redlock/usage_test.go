@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -31,8 +32,16 @@ func TestWrongUsage(t *testing.T) {
 		"two names":                {"run x y -- true", "one name"},
 		"bad duration":             {"run --ttl soon x -- true", "soon"},
 		"negative wait":            {"run --wait -1s x -- true", "--wait -1s"},
-		"no wait":                  {"run --wait 0 x -- true", "--try"},
 		"try and wait":             {"run --try --wait 1s x -- true", "one of them"},
+		"two lists of masters":     {"status --masters " + urls + " --masters-file f", "two lists"},
+		"no masters file":          {"status --masters-file /no/such/file", "/no/such/file"},
+		"an empty masters file":    {"status --masters-file " + os.DevNull, "has no URL"},
+		"certificate without key":  {"status --masters rediss://h --tls-cert f", "belong together"},
+		"no authorities":           {"status --masters rediss://h --tls-ca /no/such/file", "--tls-ca: "},
+		"empty authorities":        {"status --masters rediss://h --tls-ca " + os.DevNull, "no certificate in PEM"},
+		"no certificate":           {"status --masters rediss://h --tls-cert /no/such/file --tls-key f", "--tls-cert and --tls-key: "},
+		"TLS and no rediss":        {"status --masters " + urls + " --tls-server-name h", "rediss://"},
+		"a long owner":             {"run --masters " + urls + " --owner " + strings.Repeat("o", 1025) + " x -- true", "1024"},
 		"negative grace":           {"run --grace -1s x -- true", "--grace -1s"},
 		"negative max hold":        {"run --masters " + urls + " --max-hold -1s x -- true", "--max-hold -1s"},
 		"TTL zero":                 {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
@@ -124,6 +133,7 @@ func TestVersion(t *testing.T) {
 	got := redlock(t, nil, "version")
 	assert.Equal(t, 0, got.code)
 	assert.Regexp(t, `^redlock \S+( \(.+\))? go1\.\d+\S* \w+/\w+\n$`, got.stdout)
+	assert.Equal(t, got, redlock(t, nil, "--version"))
 }
 
 func TestCompletion(t *testing.T) {
@@ -141,4 +151,24 @@ func TestCompletion(t *testing.T) {
 	assert.Contains(t, redlock(t, nil, "__complete", "run", "").stdout, noFiles, "a lock's name is no file")
 	assert.Contains(t, redlock(t, nil, "__complete", "status", "x", "").stdout, noFiles)
 	assert.Contains(t, redlock(t, nil, "__complete", "run", "x", "--", "").stdout, files, "a command's argument may be one")
+}
+
+// A terminal of 80 columns shows every help text without a break that was not meant.
+func TestHelpHasEightyColumns(t *testing.T) {
+	t.Parallel()
+	commands := [][]string{nil}
+	for i := 0; i < len(commands); i++ { // grows
+		path := commands[i]
+		help := redlock(t, nil, append(path[:len(path):len(path)], "--help")...)
+		assert.Equal(t, 0, help.code)
+		for line := range strings.Lines(help.stdout) {
+			assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80, "%q: %s", path, line)
+		}
+		_, available, _ := strings.Cut(help.stdout, "Available Commands:\n")
+		available, _, _ = strings.Cut(available, "\n\n")
+		for line := range strings.Lines(available) {
+			commands = append(commands, append(path[:len(path):len(path)], strings.Fields(line)[0]))
+		}
+	}
+	assert.Greater(t, len(commands), 10)
 }

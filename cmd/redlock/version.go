@@ -15,8 +15,7 @@ func versionCommand() *cobra.Command {
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		Run: func(cmd *cobra.Command, _ []string) {
-			info, _ := debug.ReadBuildInfo()
-			printf(cmd, "%s\n", versionLine(info))
+			printf(cmd, "%s\n", cmd.Root().Version)
 		},
 	}
 }

@@ -19,43 +19,45 @@ import (
 const (
 	showAfter = 500 * time.Millisecond // a shorter wait shows nothing
 	showEvery = time.Second
+	// reportAfter is when a wait is reported if stderr is no terminal.
+	reportAfter = time.Second
 )
 
-// showWait shows who holds name and for how long, in one line on stderr that it redraws regularly. It shows nothing if
-// stderr is no terminal. shared reports whether the waiter would share the lock with readers. hide removes the line and
-// returns when nothing more is drawn.
+// showWait shows why name is not locked yet, for example who holds it and for how long. It redraws one line on stderr
+// regularly, or prints one if stderr is no terminal. shared reports whether the waiter would share the lock with
+// readers. hide removes the line and returns when nothing more is drawn.
 func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	fd := int(os.Stderr.Fd())
-	if !term.IsTerminal(fd) {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
+	var showing sync.WaitGroup
+	w := watcher{locker: locker, name: name, shared: shared, since: time.Now()}
+	showing.Go(func() {
+		if !term.IsTerminal(fd) {
+			if text, ok := w.look(ctx, reportAfter); ok {
+				fmt.Fprintln(os.Stderr, text)
+			}
+			return
+		}
 		l := line{to: os.Stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
 		defer l.clear()
-		w := watcher{name: name, shared: shared, since: time.Now()}
-		for next := time.After(showAfter); ; next = time.After(showEvery) {
-			select {
-			case <-next:
-			case <-ctx.Done():
+		for after := showAfter; ; after = showEvery {
+			text, ok := w.look(ctx, after)
+			if !ok {
 				return
 			}
-			holding, err := locker.Inspect(ctx, name)
-			if ctx.Err() != nil {
-				return
-			}
-			l.draw(w.text(time.Now(), holding, err))
+			l.draw(text)
 		}
 	})
 	return func() {
 		cancel()
-		drawing.Wait()
+		showing.Wait()
 	}
 }
 
 // watcher turns the masters' reports into a line of text, and remembers since when it has seen a holder.
 type watcher struct {
+	locker *redlock.Locker
+
 	name   string
 	shared bool
 	since  time.Time
@@ -64,8 +66,30 @@ type watcher struct {
 	seen  time.Time
 }
 
+// look returns what to show after d; ok is false if ctx has ended.
+func (w *watcher) look(ctx context.Context, d time.Duration) (text string, ok bool) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return "", false
+	}
+	holding, err := w.locker.Inspect(ctx, w.name)
+	text = w.text(time.Now(), holding, err)
+	if err != nil || len(holding.Holders) == 0 {
+		nodes, _ := w.locker.Nodes(ctx)
+		if r := reportMasters(nodes); len(nodes) > 0 && !r.Quorum {
+			text = w.head(time.Now()) + r.shortage(nodes)
+		}
+	}
+	return text, ctx.Err() == nil
+}
+
+func (w *watcher) head(now time.Time) string {
+	return fmt.Sprintf("redlock: waiting %s for %s: ", short(now.Sub(w.since)), quote(w.name))
+}
+
 func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string {
-	head := fmt.Sprintf("redlock: waiting %s for %s: ", short(now.Sub(w.since)), quote(w.name))
+	head := w.head(now)
 	if err != nil || len(holding.Holders) == 0 {
 		w.token = ""
 		if err != nil {
@@ -85,6 +109,22 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		left = max(left, h.Left)
 	}
 	return text + ", " + short(left) + " left unless it is extended"
+}
+
+// shortage describes how many masters may vote, and when it will be a majority if only restart windows must pass.
+func (r mastersReport) shortage(nodes []redlock.NodeStatus) string {
+	text := fmt.Sprintf("%d of %d masters may vote, %d are needed", r.MayVote, r.Votes, r.Needed)
+	var in []time.Duration
+	for _, n := range nodes {
+		if n.MayVote || n.VoteIn > 0 {
+			in = append(in, n.VoteIn)
+		}
+	}
+	if len(in) < r.Needed {
+		return text + "; redlock status shows why"
+	}
+	slices.Sort(in)
+	return text + "; they have started a moment ago, and may vote in " + short(in[r.Needed-1])
 }
 
 // who names one holder, the same one as long as it holds the lock, and counts the others.

@@ -1,0 +1,126 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// secured are three servers that want a client certificate and a password, the file with their URLs, and the files of
+// the authority.
+func secured(t *testing.T) (ca *testcert.Authority, masters string, authority string) {
+	t.Helper()
+	ca = testcert.New(t)
+	cert, key, authority := ca.Files(ca.Valid())
+	servers := redisproc.ForTLSTest(t, 3, cert, key, authority, "--tls-auth-clients", "yes",
+		"--user", "locks", "on", ">s3cret", "~*", "&*", "+@all")
+	masters = filepath.Join(t.TempDir(), "masters")
+	text := "# one per rack\n"
+	for _, url := range redisproc.TLSURLs(servers) {
+		text += strings.Replace(url, "rediss://", "rediss://locks:s3cret@", 1) + "\n"
+	}
+	require.NoError(t, os.WriteFile(masters, []byte(text), 0o600))
+	return ca, masters, authority
+}
+
+func TestTLSWithClientCertificates(t *testing.T) {
+	t.Parallel()
+	ca, masters, authority := secured(t)
+	cert, key, _ := ca.Files(ca.Valid())
+	expiredCert, expiredKey, _ := ca.Files(ca.Certificate("127.0.0.1", time.Now().Add(-time.Hour)))
+	stranger := testcert.New(t)
+	strangersCert, strangersKey, strangersCA := stranger.Files(stranger.Valid())
+	for name, tt := range map[string]struct {
+		flags []string
+		says  string // "": it works
+	}{
+		"a certificate of the same authority": {[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key}, ""},
+		"no certificate":                      {[]string{"--tls-ca", authority}, "certificate required"},
+		"an expired certificate":              {[]string{"--tls-ca", authority, "--tls-cert", expiredCert, "--tls-key", expiredKey}, "expired certificate"},
+		"a certificate of another authority":  {[]string{"--tls-ca", authority, "--tls-cert", strangersCert, "--tls-key", strangersKey}, "certificate"},
+		"another authority":                   {[]string{"--tls-ca", strangersCA, "--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority"},
+		"the system's authorities":            {[]string{"--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority"},
+		"another name":                        {[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key, "--tls-server-name", "redis.example.org"}, "redis.example.org"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"run", "--without-restart-guard", "--node-timeout", "2s", "--ttl", "1m", "--masters-file", masters}, tt.flags...)
+			got := redlock(t, nil, append(args, "name "+name, "--", "echo", "runs")...)
+			if tt.says == "" {
+				assert.Equal(t, result{0, "runs\n", ""}, got)
+				return
+			}
+			assert.Equal(t, 69, got.code, "it does not wait: only an operator can fix it")
+			assert.Contains(t, got.stderr, tt.says)
+			assert.NotContains(t, got.stderr, "s3cret")
+		})
+	}
+}
+
+func TestTLSFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	ca, masters, authority := secured(t)
+	cert, key, _ := ca.Files(ca.Valid())
+	p := launchWith(t, nil, func(c *exec.Cmd) {
+		c.Env = append(c.Env, "REDLOCK_MASTERS_FILE="+masters, "REDLOCK_TLS_CA="+authority, "REDLOCK_TLS_CERT="+cert,
+			"REDLOCK_TLS_KEY="+key, "REDLOCK_OWNER=from the environment")
+	}, "run", "--without-restart-guard", "name", "--", binary, "status", "name") // the files' names are inherited
+	assert.Equal(t, 0, p.wait(), p.stderr.String())
+	assert.Contains(t, p.stdout.String(), `name: held by "from the environment"`)
+}
+
+// The masters' URLs may have passwords. They are in no argument and no environment of a process that redlock starts.
+func TestTheCommandDoesNotInheritTheMasters(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	got := redlock(t, masters, "run", "name", "--", "sh", "-c", `env; tr '\0' '\n' 2>/dev/null </proc/$PPID/environ; tr '\0' ' ' 2>/dev/null </proc/$PPID/cmdline`)
+	assert.Equal(t, 0, got.code)
+	assert.Contains(t, got.stdout, "REDLOCK_NAME=name")
+	assert.NotContains(t, got.stdout, addr(masters[0]))
+
+	got = redlock(t, masters, "run", "--pass-masters", "name", "--", "sh", "-c", `echo "$REDLOCK_MASTERS"`)
+	assert.Equal(t, result{0, strings.Join(redlocktest.URLs(masters), ",") + "\n", ""}, got)
+
+	got = redlock(t, masters, "run", "name", "--", binary, "run", "inner", "--", "true")
+	assert.Equal(t, 64, got.code)
+	assert.Contains(t, got.stderr, "--pass-masters")
+}
+
+func TestMastersFromAFile(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	urls := redlocktest.URLs(masters)
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "masters")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	for name, text := range map[string]string{
+		"a line each":        strings.Join(urls, "\n"),
+		"commas":             strings.Join(urls, ","),
+		"comments and blank": "# first\n\n  # second\r\n" + strings.Join(urls, "\r\n") + "\r\n",
+	} {
+		got := redlock(t, nil, "status", "--masters-file", write(text))
+		assert.Equal(t, 0, got.code, "%s: %s", name, got.stderr)
+		assert.Contains(t, got.stdout, "3 of 3 may vote", name)
+	}
+	got := redlock(t, redlocktest.Start(t, 1), "status", "--masters-file", write(strings.Join(urls, "\n")))
+	assert.Contains(t, got.stdout, "3 of 3 may vote", "a flag goes before the environment")
+
+	p := launchWith(t, masters, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE="+write("redis://h")) }, "status")
+	assert.Equal(t, 64, p.wait())
+	assert.Contains(t, p.stderr.String(), "two lists")
+	p = launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE=/no/such/file") }, "status",
+		"--masters", strings.Join(urls, ","))
+	assert.Equal(t, 0, p.wait(), p.stderr.String())
+}
