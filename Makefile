@@ -4,6 +4,9 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
 FIVE        := -f docker-compose.5node.yml
 REDISIMAGE  := go run ./internal/redisbox/redisimage/cmd/redisimage
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.14.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
@@ -22,7 +25,7 @@ DURATION ?= 2h
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean
+.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,7 +90,8 @@ smoke: build ## README's first command, and then the built command against five 
 	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
 	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
 
-lint: tidy-check ## go mod tidy and golangci-lint (.golangci.yml); change nothing
+lint: tidy-check ## go mod tidy, golangci-lint (.golangci.yml) and actionlint; change nothing
+	go run $(ACTIONLINT)
 	@for m in $(MODULES); do echo "golangci-lint: $$m"; (cd $$m && go run $(GOLANGCI) run ./...) || exit 1; done
 
 tidy-check:
@@ -103,5 +107,23 @@ cross: ## build for macOS and Windows
 	GOOS=darwin go build $(PACKAGES)
 	GOOS=windows go build $(PACKAGES)
 
+vuln: ## known vulnerabilities in what the code calls (asks the internet)
+	@for m in $(MODULES); do (cd $$m && go run $(GOVULNCHECK) ./...) || exit 1; done
+
+package-files: build ## the man page and the completions that packages install, in packaging/
+	bin/redlock man > packaging/redlock.1
+	@for s in bash zsh fish; do bin/redlock completion $$s > packaging/redlock.$$s || exit 1; done
+
+docker: ## the image of the command, redlock:local (Dockerfile)
+	CGO_ENABLED=0 go build -trimpath -o bin/image/redlock ./cmd/redlock
+	docker build -q -f Dockerfile -t redlock:local bin/image
+
+snapshot: ## the files of a release, in dist/; publish nothing
+	go run $(GORELEASER) check
+	go run $(GORELEASER) release --snapshot --clean
+
+release: ## publish a release of the tag (the release workflow)
+	go run $(GORELEASER) release --clean
+
 clean: ## remove the output of the other targets
-	rm -rf bin chaos-report bench-report coverage.out
+	rm -rf bin dist chaos-report bench-report coverage.out

@@ -41,7 +41,7 @@ func newRoot() *cobra.Command {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		runCommand(), leadCommand(), statusCommand(), doctorCommand(), devCommand(), versionCommand(),
+		runCommand(), leadCommand(), statusCommand(), doctorCommand(), devCommand(), versionCommand(), manCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -1,0 +1,41 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What packages install is what the command prints.
+func TestThePackagedFilesAreUpToDate(t *testing.T) {
+	t.Parallel()
+	for file, args := range map[string][]string{
+		"redlock.1":    {"man"},
+		"redlock.bash": {"completion", "bash"},
+		"redlock.zsh":  {"completion", "zsh"},
+		"redlock.fish": {"completion", "fish"},
+	} {
+		want := redlock(t, nil, args...)
+		require.Equal(t, 0, want.code)
+		got, err := os.ReadFile(filepath.Join("..", "..", "packaging", file))
+		require.NoError(t, err)
+		assert.Equal(t, want.stdout, strings.ReplaceAll(string(got), "\r\n", "\n"), "%s: run make package-files", file)
+	}
+}
+
+func TestTheManualIsAManPage(t *testing.T) {
+	t.Parallel()
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("groff is not installed")
+	}
+	out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", filepath.Join("..", "..", "packaging", "redlock.1")).CombinedOutput()
+	require.NoError(t, err)
+	assert.NotContains(t, string(out), "warning")
+	assert.Contains(t, string(out), "REDLOCK_MASTERS_FILE")
+}
