@@ -25,7 +25,7 @@ arrives while COMMAND is being stopped after a loss, 126 and 127 when COMMAND
 cannot be executed or found.`
 
 const leadExample = `  redlock lead scheduler -- ./scheduler
-  redlock lead --ttl 3s --grace 1s scheduler -- sh -c './scheduler --term "$REDLOCK_FENCE"'`
+  redlock lead --ttl 3s scheduler -- sh -c './scheduler --term "$REDLOCK_FENCE"'`
 
 func leadCommand() *cobra.Command {
 	f := runFlags{fence: true}
