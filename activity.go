@@ -123,8 +123,8 @@ func (q *acquisition) start() {
 // newLock makes the Lock of a lease that was acquired.
 func (q *acquisition) newLock(c *kind.Claim, lease *quorum.Lease) *Lock {
 	q.lock = &Lock{
-		locker: q.locker, id: q.id, name: c.Target.Title(), claim: c, cfg: q.cfg, lease: lease,
-		since: q.locker.cfg.clock.Now(), base: context.WithoutCancel(q.ctx),
+		locker: q.locker, id: q.id, claim: c, cfg: q.cfg, lease: lease,
+		base: context.WithoutCancel(q.ctx),
 	}
 	return q.lock
 }
@@ -196,16 +196,19 @@ func (l *Lock) endHold(o Outcome) {
 	if l.heldSince == 0 {
 		return
 	}
-	k, held := l.kind(), l.cfg.clock.Now().Sub(l.locker.opened)-l.heldSince
+	k, held := l.kind(), l.heldFor()
 	l.locker.activity.holdEnd(k, o, held)
 	if t := l.cfg.trace; t != nil && t.HoldEnd != nil {
-		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.name, Outcome: o, Held: held}
+		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Outcome: o, Held: held}
 		if o == OutcomeLost || o == OutcomeClosed {
 			e.Err = l.ended()
 		}
 		t.HoldEnd(l.base, e)
 	}
 }
+
+// heldFor returns the time since the acquisition ended.
+func (l *Lock) heldFor() time.Duration { return l.cfg.clock.Now().Sub(l.locker.opened) - l.heldSince }
 
 // tracedOps are the operations of a lock, marked for the Vote hook.
 type tracedOps struct {

@@ -197,7 +197,7 @@ func (l *Lock) release(keep time.Duration, silently bool, done func(error)) {
 // minHoldLeft returns for how long the name must stay taken from now on, in whole milliseconds, rounded up; 0 without a
 // minimum hold, or after it.
 func (l *Lock) minHoldLeft() time.Duration {
-	left := l.since.Add(l.cfg.minHold).Sub(l.cfg.clock.Now())
+	left := l.cfg.minHold - l.heldFor()
 	return max(0, left+time.Millisecond-1).Truncate(time.Millisecond)
 }
 
@@ -231,7 +231,7 @@ func (l *Lock) extended(err error) {
 	k := l.kind()
 	l.locker.activity.extension(k, err)
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
-		t.Extended(l.base, ExtendedEvent{ID: l.id, Kind: k.Name, Name: l.name, Until: l.Until(), Err: err})
+		t.Extended(l.base, ExtendedEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Until: l.Until(), Err: err})
 	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):

@@ -17,10 +17,8 @@ import (
 type Lock struct {
 	locker *Locker
 	id     uint64 // of the acquisition and the hold, in events
-	name   string
 	cfg    *config
 	lease  *quorum.Lease
-	since  time.Time       // when it was acquired
 	base   context.Context // the context given to Lock without its cancellation and deadline
 	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
 
@@ -40,7 +38,7 @@ type Lock struct {
 }
 
 // Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
-func (l *Lock) Name() string { return l.name }
+func (l *Lock) Name() string { return l.claimed().Target.Title() }
 
 // Token returns the lock's value on every master: the owner, a colon, and 32 random hexadecimal digits. Every lock that
 // the masters grant has a new token. A lock that was handed over inside this Locker (see [WithoutHandOver]) keeps the
@@ -200,7 +198,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	began := l.cfg.clock.Now()
 	err := during("unlock", l.names(), l.unlock())
 	took := l.cfg.clock.Now().Sub(began)
-	t.Unlocked(ctx, UnlockedEvent{ID: l.id, Kind: l.kind().Name, Name: l.name, Took: took, Err: err})
+	t.Unlocked(ctx, UnlockedEvent{ID: l.id, Kind: l.kind().Name, Name: l.Name(), Took: took, Err: err})
 	return err
 }
 

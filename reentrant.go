@@ -48,7 +48,7 @@ func (l *Lock) Depth() int {
 	if l.Err() != nil {
 		return 0
 	}
-	answers, err := l.locker.read(context.Background(), l.name, l.origin())
+	answers, err := l.locker.read(context.Background(), l.Name(), l.origin())
 	if err != nil {
 		return 1
 	}

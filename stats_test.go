@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,20 +98,23 @@ func TestStatsReportsTheStateOfEachMaster(t *testing.T) {
 			}
 			return states
 		}
+		use := func() {
+			require.NoError(t, l.Do(t.Context(), "x", func(context.Context) error { return nil }))
+		}
 		const voting, unknown = redlock.NodeVoting, redlock.NodeUnknown
 		assert.Equal(t, []redlock.NodeState{unknown, unknown, unknown}, states())
-		unlock(t, lock(t, l, "x"))
+		use()
 		synctest.Wait()
 		assert.Equal(t, []redlock.NodeState{voting, voting, voting}, states())
 		w.Master(0).Stop()
 		for range 2 {
-			unlock(t, lock(t, l, "x"))
+			use()
 			time.Sleep(10 * time.Millisecond)
 		}
 		assert.Equal(t, []redlock.NodeState{redlock.NodeSuspect, voting, voting}, states())
 		w.Master(0).Start()
 		time.Sleep(time.Second)
-		unlock(t, lock(t, l, "x"))
+		use()
 		time.Sleep(10 * time.Millisecond)
 		assert.Equal(t, []redlock.NodeState{redlock.NodeRestarting, voting, voting}, states())
 		assert.InDelta(t, float64(ttl+drift), float64(l.Stats().Nodes[0].VoteIn), float64(3*time.Second))

@@ -65,9 +65,10 @@ rule_files: [rules.yml]
 scrape_configs: [{job_name: program, static_configs: [{targets: [%q]}]}]
 `, strings.TrimPrefix(target, "http://"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
-	port, err := freeport.Get()
+	port, err := freeport.Reserve()
 	require.NoError(t, err)
-	address := fmt.Sprintf("127.0.0.1:%d", port)
+	t.Cleanup(port.Release)
+	address := port.Addr()
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=error")
 	cmd.Stderr = os.Stderr
