@@ -58,6 +58,10 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
 	return func(ctx context.Context, name string) (*redlock.Lock, error) {
 		switch {
+		case f.slots > 0 && f.once():
+			return locker.Semaphore(name, f.slots).TryAcquire(ctx)
+		case f.slots > 0:
+			return locker.Semaphore(name, f.slots).Acquire(ctx)
 		case f.shared && f.once():
 			return locker.RW(name).TryRLock(ctx)
 		case f.shared:

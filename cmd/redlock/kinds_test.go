@@ -198,3 +198,26 @@ func TestStatusShowsAKeyThatIsNoLock(t *testing.T) {
 	assert.Equal(t, 75, tried.code)
 	assert.Contains(t, tried.stderr, `"a hash" is held by an unknown holder (hash), without an end;`)
 }
+
+func TestSlotsLimitHowManyRun(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	_, endFirst := hold(t, masters, "encoder", "--slots", "2")
+	_, endSecond := hold(t, masters, "encoder", "--slots", "2")
+	seen(t, masters, "encoder", `\(semaphore, slot [12] of 2\).*\n.*\(semaphore, slot [12] of 2\)`)
+	assert.Equal(t, 75, redlock(t, masters, "run", "--try", "--slots", "2", "encoder", "--", "true").code)
+	other := redlock(t, masters, "run", "--slots", "3", "encoder", "--", "true")
+	assert.Equal(t, 64, other.code)
+	assert.Contains(t, other.stderr, "asked for with 3 slots, but its holders have 2")
+	endFirst()
+	endSecond()
+}
+
+func TestAMinHoldOutlivesTheRun(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	assert.Zero(t, redlock(t, masters, "run", "--min-hold", "1m", "nightly", "--", "true").code)
+	again := redlock(t, masters, "run", "--try", "nightly", "--", "true")
+	assert.Equal(t, 75, again.code)
+	assert.Contains(t, again.stderr, "min-hold:")
+}

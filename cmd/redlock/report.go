@@ -38,8 +38,9 @@ type lockReport struct {
 	Kind    string         `json:"kind,omitempty"`
 	Held    bool           `json:"held"`
 	Depth   int            `json:"depth"`           // of a reentrant lock; 1 for other kinds, 0 if the name is free
+	Slots   int            `json:"slots,omitempty"` // of a semaphore
 	Fence   uint64         `json:"fence,omitempty"` // that a majority agrees on
-	Holders []holderReport `json:"holders"`         // all readers, all holds of a reentrant lock's owner
+	Holders []holderReport `json:"holders"`         // all readers, all permits, all holds of a reentrant lock's owner
 	Nodes   []voteReport   `json:"nodes"`
 	Error   string         `json:"error,omitempty"`
 }
@@ -47,6 +48,7 @@ type lockReport struct {
 type holderReport struct {
 	Owner  string  `json:"owner"`
 	Token  string  `json:"token"`
+	Slot   int     `json:"slot,omitempty"` // of a semaphore, from 1
 	Votes  int     `json:"votes"`
 	LeftMS float64 `json:"left_ms"`
 }
@@ -93,14 +95,14 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 
 func reportLock(h redlock.Holding, err error) lockReport {
 	r := lockReport{
-		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0, Depth: h.Depth, Fence: h.Fence,
+		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0, Depth: h.Depth, Slots: h.Slots, Fence: h.Fence,
 		Holders: []holderReport{}, Nodes: []voteReport{},
 	}
 	if err != nil {
 		r.Error = noMajority
 	}
 	for _, who := range h.Holders {
-		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Votes, left(who.Left)})
+		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, left(who.Left)})
 	}
 	for _, n := range h.Nodes {
 		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Error: reason(n.Err)}

@@ -43,6 +43,8 @@ const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- ./backup.sh   # not if one runs elsewhere
   redlock run --shared catalog -- ./read.sh   # with others that use --shared
   redlock run --fence report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
+  redlock run --slots 3 encoder -- ./encode.sh   # at most three at a time
+  redlock run --try --min-hold 50s nightly -- ./job.sh   # once per period
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
 // runFlags are the flags of redlock run.
@@ -54,6 +56,8 @@ type runFlags struct {
 	wait        time.Duration
 	waits       bool // --wait was given
 	maxHold     time.Duration
+	minHold     time.Duration
+	slots       int
 	grace       time.Duration
 	passMasters bool
 	verbose     bool
@@ -85,6 +89,8 @@ func runCommand() *cobra.Command {
 		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock; 0: do not wait (default: as long as it takes)")
+	fl.IntVar(&f.slots, "slots", 0, "let as many run at the same time; all runs of NAME must have one number")
+	fl.DurationVar(&f.minHold, "min-hold", 0, "how long NAME stays locked at least, also if COMMAND ends before")
 	f.holdFlags(cmd)
 	return cmd
 }
@@ -133,6 +139,12 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 		return usage("--try does not wait, --wait does: use one of them")
 	case f.wait < 0:
 		return usage("--wait %v: it must not be negative", f.wait)
+	case cmd.Flags().Changed("slots") && f.slots < 1:
+		return usage("--slots %d: it must be at least 1", f.slots)
+	case f.slots > 0 && f.shared:
+		return usage("--slots limits how many run, --shared does not: use one of them")
+	case f.minHold < 0:
+		return usage("--min-hold %v: it must not be negative", f.minHold)
 	case f.maxHold < 0:
 		return usage("--max-hold %v: it must not be negative", f.maxHold)
 	case f.grace < 0:
@@ -172,7 +184,7 @@ func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, erro
 	if f.verbose {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	opts := []redlock.Option{redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold)}
+	opts := []redlock.Option{redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold), redlock.WithMinHold(f.minHold)}
 	if f.fence {
 		opts = append(opts, redlock.WithFencing())
 	}

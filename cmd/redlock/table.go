@@ -73,7 +73,7 @@ func (r lockReport) print(to io.Writer) {
 	}
 	for _, h := range r.Holders {
 		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes\n",
-			quote(r.Name), h.Owner, r.what(), remaining(h.LeftMS), h.Votes, len(r.Nodes))
+			quote(r.Name), h.Owner, r.what(h), remaining(h.LeftMS), h.Votes, len(r.Nodes))
 	}
 	t := table(to)
 	for _, n := range r.Nodes {
@@ -91,9 +91,13 @@ func (r lockReport) print(to io.Writer) {
 	_ = t.Flush()
 }
 
-// what returns the kind of a lock and its other properties, without its holders.
-func (r lockReport) what() string {
+// what returns the kind of a lock and its other properties, without its holders. h is the holder whose slot
+// it names.
+func (r lockReport) what(h holderReport) string {
 	text := r.Kind
+	if r.Slots > 0 {
+		text += fmt.Sprintf(", slot %d of %d", h.Slot, r.Slots)
+	}
 	if r.Depth > 1 {
 		text += fmt.Sprintf(", depth %d", r.Depth)
 	}
