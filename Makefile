@@ -25,7 +25,7 @@ DURATION ?= 2h
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test race integration sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ integration: image ## the tests against five real masters in containers, alone
 
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
 	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
+
+model: ## check the models of model/ with Spin, and remove one rule after the other
+	model/check
+
+model-quick: ## the small instances of them, and every removed rule
+	model/check quick
 
 image: ## find, pull or build the Redis image of the container tests
 	@$(REDISIMAGE)
