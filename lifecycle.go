@@ -197,6 +197,9 @@ func (l *Lock) release(keep time.Duration, silently bool, done func(error)) {
 // minHoldLeft returns for how long the name must stay taken from now on, in whole milliseconds, rounded up; 0 without a
 // minimum hold, or after it.
 func (l *Lock) minHoldLeft() time.Duration {
+	if l.cfg.minHold == 0 {
+		return 0 // heldFor may be negative by a nanosecond
+	}
 	left := l.cfg.minHold - l.heldFor()
 	return max(0, left+time.Millisecond-1).Truncate(time.Millisecond)
 }
