@@ -18,13 +18,13 @@ import (
 )
 
 const doctorHelp = `doctor examines the masters, this host and the settings for about ten seconds.
-It says what is wrong, how bad, why it matters for a lock, and what to type to
-fix it. On each master it acquires and releases locks on one scratch name, and
-changes nothing else. Give it the --ttl, --restart-window and --node-timeout of
-your programs.
+It reports what is wrong, how bad that is, why it matters for a lock, and what
+to type to fix it. On each master it acquires and releases locks on one scratch
+name, and changes nothing else. Pass the --ttl, --restart-window and
+--node-timeout of your programs.
 
-The exit status is 0 if all is sound or there are only notes, 1 with a warning,
-2 with a danger, and 69 if no majority of the masters could be examined.`
+The exit status is 2 with a danger, 1 with a warning, 0 otherwise, and 69 if no
+majority of the masters could be examined.`
 
 const (
 	exitWarning = 1
@@ -38,7 +38,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON, watching bool
 	cmd := &cobra.Command{
 		Use:                   "doctor [flags]",
-		Short:                 "Examine the masters, and say what endangers a lock",
+		Short:                 "Examine the masters, and report what endangers a lock",
 		Long:                  doctorHelp,
 		Example:               "  redlock doctor\n  redlock doctor --json | jq '.findings[].title'",
 		Args:                  noArgs,
@@ -70,7 +70,7 @@ func doctorCommand() *cobra.Command {
 	}
 	m.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object; with --watch, one line per examination")
-	cmd.Flags().BoolVar(&watching, "watch", false, "examine again and again; without --json, on a terminal")
+	cmd.Flags().BoolVar(&watching, "watch", false, "repeat the examination; without --json, needs a terminal")
 	return cmd
 }
 

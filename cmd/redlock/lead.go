@@ -12,17 +12,17 @@ when COMMAND ends.
 
 When the leadership is lost, COMMAND and what it started get SIGTERM, and
 SIGKILL after --grace; then lead campaigns again, and starts COMMAND again when
-it leads. COMMAND finds its term in REDLOCK_FENCE: a number that is larger than
-every earlier leader's, for storage that refuses a smaller one. The leader holds
-a mutex with a fencing token, so programs that use the package election take
-part, and redlock status NAME shows who leads. Environment, process groups and
-signals are those of redlock run.
+it leads. COMMAND finds the term in REDLOCK_FENCE: a number that is larger for
+every later leader, for storage that refuses a smaller one. The leader holds a
+mutex with a fencing token, so programs that use package election can be
+candidates, too, and redlock status NAME shows who leads. Environment, process
+groups and signals are as in redlock run.
 
 The exit status is that of COMMAND when it ends by itself, or 128+n if signal n
-ended it or the wait. Exit statuses of its own: 64 wrong usage, 69 no majority
-of the masters because of a fault that waiting cannot fix, 70 when a signal
-arrives while COMMAND is being stopped after a loss, 126 and 127 when COMMAND
-cannot be executed or found.`
+ended COMMAND or the wait. Exit statuses of its own: 64 wrong usage, 69 no
+majority of the masters because of a fault that waiting cannot fix, 70 when a
+signal arrives while COMMAND is being stopped after a loss, 126 and 127 when
+COMMAND cannot be executed or found.`
 
 const leadExample = `  redlock lead scheduler -- ./scheduler
   redlock lead --ttl 3s scheduler -- sh -c './scheduler --term "$REDLOCK_FENCE"'`

@@ -31,8 +31,8 @@ group, except a SIGINT or SIGHUP that redlock was started to ignore, as under
 nohup. When the lock is lost, or redlock is killed, COMMAND and what it started
 get SIGTERM, and SIGKILL after --grace. After a loss another holder may have the
 lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
-with --grace 0. What COMMAND leaves in the background when it ends is not
-covered by the lock.
+with --grace 0. The lock does not cover processes that COMMAND leaves in the
+background when it ends.
 
 Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock
 lost while COMMAND ran, 75 not acquired, 126 and 127 when COMMAND cannot be
@@ -86,11 +86,11 @@ func runCommand() *cobra.Command {
 	fl := cmd.Flags()
 	fl.BoolVar(&f.try, "try", false, "do not wait for the lock")
 	fl.BoolVar(&f.shared, "shared", false,
-		"share the lock with other runs that use --shared; a run without it has the lock alone, after all of them")
+		"share the lock with other runs that use --shared; a run without it waits for all of them, and then runs alone")
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock; 0: do not wait (default: as long as it takes)")
-	fl.IntVar(&f.slots, "slots", 0, "let as many run at the same time; all runs of NAME must have one number")
-	fl.DurationVar(&f.minHold, "min-hold", 0, "how long NAME stays locked at least, also if COMMAND ends before")
+	fl.IntVar(&f.slots, "slots", 0, "let up to `n` run at the same time; all runs of NAME must have the same n")
+	fl.DurationVar(&f.minHold, "min-hold", 0, "how long NAME stays locked at least, even if COMMAND ends earlier")
 	f.holdFlags(cmd)
 	return cmd
 }
@@ -102,10 +102,10 @@ func (f *runFlags) holdFlags(cmd *cobra.Command) {
 		&f.maxHold,
 		"max-hold",
 		0,
-		"the longest that COMMAND may hold the lock; then it is lost (default: no limit)",
+		"how long COMMAND may hold the lock; then the lock is lost (default: no limit)",
 	)
 	fl.DurationVar(&f.grace, "grace", 5*time.Second,
-		"how long COMMAND has to end when the lock is lost or redlock is killed, until it is killed")
+		"how long COMMAND may take to end when the lock is lost or redlock is killed; then it is killed")
 	settingFlag(cmd, ownerFlag, "`name` of the holder in redlock status and in the token (default: host:pid)")
 	fl.BoolVar(&f.passMasters, passMasters, false,
 		"pass $"+mastersEnv+" on to COMMAND, with the passwords in it")

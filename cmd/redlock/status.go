@@ -16,9 +16,9 @@ const statusHelp = `status without a name shows the masters: whether each answer
 is, and whether it may vote now, or why not. With names it shows who holds them,
 for how long, and what each master says.
 
-With --json, durations are in milliseconds (fields that end in _ms), and -1 is a
-key without an end. The exit status is 69 if no majority of the masters may
-vote, or answers.`
+With --json, durations are in milliseconds (fields that end in _ms), and -1
+means a key without a TTL. The exit status is 69 if no majority of the masters
+may vote, or, with names, answers.`
 
 const statusExample = `  redlock status
   redlock status --watch nightly-report
