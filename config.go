@@ -197,7 +197,7 @@ func (c *config) check() error {
 		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
 	case c.guard && c.minHold > c.restartWindow:
 		return fmt.Errorf("redlock: min hold %v is above the restart window of %v, after which a master that lost the name "+
-			"may grant it again; raise the window with WithRestartWindow, or pass WithMinHold to Open",
+			"may grant it again; raise the window with WithRestartWindow, or pass the min hold to Open",
 			c.minHold, c.restartWindow)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// The reasons for which an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names
+// The reasons why an operation fails. Find them with errors.Is, whatever wraps them. The text of an error names
 // the operation and the lock, and then the reason; that of an [ErrNoQuorum] also names each master that failed, and
 // how. The text shows only some of many names, and only the beginning of a long one; [Lock.Name] and [HeldError] have
 // all.
@@ -66,12 +66,12 @@ func (e *HeldError) reason(of []string) string {
 	return text
 }
 
-// SlotsError reports that other callers hold a semaphore with another number of slots. It does not match [ErrHeld],
-// because to wait or to try again is no remedy: all callers must agree on the number.
+// SlotsError reports that other callers hold permits of a semaphore with another number of slots. It does not match
+// [ErrHeld], because waiting does not help: all callers must agree on the number.
 type SlotsError struct {
 	// Name is the semaphore's name.
 	Name string
-	// Want is the number of slots of the caller's semaphore, and Have that of the holders'.
+	// Want is the caller's number of slots, and Have the holders'.
 	Want, Have int
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Keyed locks and unlocks by key, for libraries that ask for such methods. It keeps the [Lock] of each key. See
-// [Locker.Keyed].
+// Keyed locks and unlocks by key, for libraries that lock without a handle. It keeps the [Lock] of each key. It is safe
+// for concurrent use. See [Locker.Keyed].
 type Keyed struct {
 	locker *Locker
 	opts   []LockOption
@@ -24,18 +24,18 @@ type keyedEntry struct {
 	lock  *Lock         // nil while a caller locks or unlocks
 }
 
-// Keyed returns a Keyed that locks with these options. A key is the name of a mutex, as in [Locker.Lock]. It sends
-// nothing: invalid options are errors of Lock and TryLock.
+// Keyed returns a Keyed that locks with these options. A key is the name of a mutex, as in [Locker.Lock]. Keyed sends
+// nothing: invalid options are errors of its methods Lock and TryLock.
 //
-// Where you can, use [Locker.Do] or a [Lock] instead. Keyed cannot tell its callers apart, so any of them can unlock a
-// key, and the caller that locked it learns of a loss only from [Keyed.Context] and [Keyed.Unlock].
+// Where you can, use [Locker.Do] or a [Lock] instead. A Keyed cannot tell its callers apart, so any of them can unlock
+// a key, and the caller that locked the key learns of a loss only from [Keyed.Context] and [Keyed.Unlock].
 func (l *Locker) Keyed(opts ...LockOption) *Keyed {
 	return &Keyed{locker: l, opts: opts, keys: make(map[string]*keyedEntry)}
 }
 
 // Lock locks key, and waits for it as [Locker.Lock] does. Callers of one Keyed get a key in the order in which they
 // called. A key is taken from Lock to Unlock, even if the lock is lost in between: otherwise the late Unlock of one
-// caller could unlock the key of the next. When ctx ends before, nothing is held.
+// caller could unlock the key of the next. If Lock returns an error, the key is not held.
 func (k *Keyed) Lock(ctx context.Context, key string) error {
 	e := k.enter(key)
 	select {
@@ -88,8 +88,8 @@ func (k *Keyed) Unlock(ctx context.Context, key string) error {
 	return err
 }
 
-// Context returns the [Lock.Context] of the lock on key: it ends when the lock is lost or unlocked. If no caller holds
-// the key, it returns a context that has ended, whose cause matches [ErrReleased].
+// Context returns the [Lock.Context] of the lock on key, which ends when the lock is lost or unlocked. If no caller
+// holds the key, the context has ended, and its cause matches [ErrReleased].
 func (k *Keyed) Context(key string) context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -50,12 +50,13 @@ func WithMaxHold(d time.Duration) LockOption {
 // WithMinHold makes the name stay taken until d after the lock was acquired, even if it is unlocked before. So a job
 // that runs once per period on many machines does not run twice because their clocks differ, or because it ended
 // early. Until then the masters keep the name under another token, which begins with "min-hold:", and no release is
-// published; [HeldError].Retry says when the time ends. It lasts when the Locker is closed, or the process ends, after
-// the Unlock. Closing the Locker counts as an Unlock. The time runs on the masters' clocks. Default 0.
+// published; [HeldError].Retry says when the time ends. After the Unlock the masters keep the name by their own clocks,
+// even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
 //
-// A lock that was lost, or whose process died, does not keep the name: it is free at the end of its TTL, or at the
-// Unlock, so that the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
-// name until their TTL, or execute the Unlock late and keep the name for the time that was left at its call.
+// A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
+// the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
+// name until the TTL ends. If such a master executes the Unlock late, it keeps the name for the time that was left when
+// Unlock was called.
 //
 // d may be longer than the TTL. It must not be longer than the restart window, since a master that forgot the name
 // would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the window long enough.

@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Semaphore is a lock with a number of permits, each of which has one holder. See [Locker.Semaphore].
+// Semaphore is a lock that a limited number of holders share: each holds one permit. See [Locker.Semaphore].
 type Semaphore struct {
 	locker *Locker
 	name   string
@@ -19,19 +19,20 @@ type Semaphore struct {
 
 // Semaphore returns the semaphore with n permits on name. It sends nothing. n is from 1 to 1,024.
 //
-// A permit is a [Lock] with everything that belongs to one: TTL, keepalive, Context, loss. It is a lock on one of n
-// slots, which a majority of the masters grants to one holder. So there are never n + 1 holders where a mutex would not
-// have two.
+// A permit is a [Lock], with TTL, keepalive and Context, on one of n slots. A majority of the masters grants a slot to
+// one holder. So there are never n + 1 holders where a mutex would not have two.
 //
-// All callers must agree on n. While anyone holds a permit, a caller with another n gets a [SlotsError]. One name is
-// one lock: [Locker.Lock] and the other kinds wait until no permit is held, and Acquire waits for them.
+// All callers must agree on n. While a majority of the masters has permits with another number, Acquire and TryAcquire
+// return a [SlotsError]. One name is one lock: [Locker.Lock] and the other kinds wait until no permit is held, and
+// Acquire waits for them.
 //
-// With [WithFencing], each permit has a token of its own, larger than all tokens given before. Holders work at the same
-// time, so a storage cannot reject all tokens but the largest: see docs/fencing.md.
+// With [WithFencing], no two permits have the same fencing token, and a permit's token is larger than that of every
+// permit acquired before it was requested. The holders work at the same time, so storage must not reject all tokens but
+// the largest: see docs/fencing.md.
 func (l *Locker) Semaphore(name string, n int) *Semaphore { return &Semaphore{l, name, n} }
 
 // Acquire acquires a permit, and waits for it until ctx ends, as [Locker.Lock] does. Callers of one Locker get permits
-// in the order of their calls. Unlock releases the permit.
+// in the order of their calls. [Lock.Unlock] releases the permit.
 func (s *Semaphore) Acquire(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return s.locker.lock(ctx, s.target(), false, opts)
 }
@@ -47,11 +48,11 @@ func (s *Semaphore) target() kind.Target {
 	return kind.Target{Kind: kind.Semaphore, Names: []string{s.name}, Slots: s.slots}
 }
 
-// maxSlotsAsked bounds how many slots one attempt asks for. Each but the first is free by the masters' answers to the
-// one before, so that more than two are rare.
+// maxSlotsAsked bounds how many slots one attempt asks for. The masters' answers to one request name the free slots for
+// the next, so more than two requests are rare.
 const maxSlotsAsked = 5
 
-// askForPermit asks the masters for a slot and, if it is taken, for others that they report as free.
+// askForPermit asks the masters for a slot. If it is taken, it asks for slots that they report as free.
 func (a *attempts) askForPermit(ctx context.Context, first bool) (lock *Lock, err error) {
 	which := a.likelySlots()
 	for range maxSlotsAsked {
@@ -80,7 +81,7 @@ func (a *attempts) askForPermit(ctx context.Context, first bool) (lock *Lock, er
 	return nil, err
 }
 
-// likelySlots returns the slots that were free when the call last heard of them; nil if it knows none.
+// likelySlots returns the slots that were free by the latest message or probe; nil if none is known.
 func (a *attempts) likelySlots() (which []int) {
 	if l := a.listener(); l != nil {
 		if slot, err := strconv.Atoi(l.TakeText()); err == nil && slot >= 1 && slot <= a.target.Slots {
@@ -100,8 +101,8 @@ func (a *attempts) noteSlots(answers []quorum.Answer) {
 	a.freeSlots = a.readSlots(votes)
 }
 
-// readSlots returns the slots that may be free by the masters' votes. If a majority has another number of slots, it
-// sets a.disagreement.
+// readSlots returns the slots that the masters' votes show as free. If a majority has another number of slots, it sets
+// a.disagreement.
 func (a *attempts) readSlots(votes []node.Vote) (free []int) {
 	o := kind.NewOccupancy(a.target.Slots, a.locker.quorum.Size())
 	for _, v := range votes {
@@ -114,7 +115,7 @@ func (a *attempts) readSlots(votes []node.Vote) (free []int) {
 	return o.Free(need)
 }
 
-// inherited returns the lock whose permit a waiter was given while it paused; nil if there is none.
+// inherited returns the lock that was handed over to the waiter while it paused; nil if there is none.
 func (a *attempts) inherited() *Lock {
 	if !a.target.Kind.Slotted() {
 		return nil

@@ -34,7 +34,7 @@ type KindStats struct {
 //	Waits.Count = Acquired
 //	Holds.Count = Acquired - Held
 //
-// [Lock.Downgrade] moves a hold from the writers to the readers. After one, the second and fourth line hold for the
+// [Lock.Downgrade] moves a hold from the writers to the readers. After it, the second and fourth equation hold for the
 // totals, but not for these two kinds.
 type LockStats struct {
 	// Waiting is how many acquisitions are in progress. Held is how many locks are held.
@@ -80,7 +80,7 @@ const (
 	NodeRestarting NodeState = "restarting"
 	// NodeSuspect: it failed and has not answered since.
 	NodeSuspect NodeState = "suspect"
-	// NodeBarred: it lacks something that only an operator can give: INFO, or the right to release locks.
+	// NodeBarred: it does not identify itself (INFO), or refuses the scripts that release locks. An operator must act.
 	NodeBarred NodeState = "barred"
 	// NodeUnknown: it has not been asked yet, or has not answered yet.
 	NodeUnknown NodeState = "unknown"
@@ -102,7 +102,7 @@ type NodeStats struct {
 	Granted, Denied, Failed, Unknown int64
 	// Dropped is how many requests were not sent because their round had ended. This is normal.
 	Dropped int64
-	// Latency has the times from the request to the vote, of the Granted and Denied votes.
+	// Latency has the times from the request to the vote, for Granted and Denied votes.
 	Latency Histogram
 
 	// Queued is how many requests wait to be written to the master, and InFlight how many were written and have no reply.
@@ -110,14 +110,15 @@ type NodeStats struct {
 	// Batches is how many batches of requests were written, and Requests how many requests. Requests/Batches is the mean
 	// size of a batch.
 	Batches, Requests int64
-	// Unconfirmed is how many releases the master has not confirmed, or may have to get again. They are repeated.
+	// Unconfirmed is how many releases the master has not confirmed, or must execute again because a late delivery is
+	// possible. They are repeated.
 	Unconfirmed int
 	// Duplicates is how many rounds found that this master and another one are the same server, which has one vote.
 	Duplicates int64
 }
 
-// Stats returns what the Locker has counted so far. It asks no master. All figures of LockStats, for all kinds, are of
-// one moment; those of each master are read right after. It may be called at any time, also after Close.
+// Stats returns what the Locker has counted so far. It asks no master. The LockStats of all kinds are one consistent
+// snapshot; the NodeStats are read right after it. Stats may be called at any time, also after Close.
 func (l *Locker) Stats() Stats {
 	s := l.activity.stats()
 	for i := range l.masters {

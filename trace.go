@@ -10,10 +10,10 @@ import (
 // Trace is a set of hooks, as in net/http/httptrace. Any hook may be nil. Later versions may add hooks, and fields to
 // the events.
 //
-// Each acquisition, which is a call of Lock, TryLock or Attach of any kind, has an ID that is unique in its Locker. It
-// has one AcquireStart and one AcquireEnd. If it acquired the lock, the hold has the same ID and later one HoldEnd.
-// HoldEnd returns before the masters are asked to release the lock, and before the AcquireEnd of the next caller of
-// this Locker that gets it. Calls with invalid arguments have no events.
+// An acquisition is a call that acquires a lock of any kind: Lock, TryLock, Acquire, Attach and so on. Each has an ID
+// that is unique in its Locker, one AcquireStart and one AcquireEnd. If it acquired the lock, the hold has the same ID
+// and one HoldEnd. HoldEnd returns before the Locker asks the masters to release the lock, and before the AcquireEnd of
+// the caller that the lock is handed over to. Calls with invalid arguments have no events.
 //
 // The context is that of the call. Events that may come after the call (Vote, Extended, HoldEnd) get a context with the
 // values of the context that the lock was acquired with, but without its cancellation and deadline.
@@ -142,7 +142,7 @@ type UnlockedEvent struct {
 
 // VoteEvent is the end of a request to one master.
 type VoteEvent struct {
-	// ID and Kind are empty if the request belongs to no acquisition, as those of Inspect and Nodes.
+	// ID and Kind are empty if the request belongs to no acquisition, as with Inspect and Nodes.
 	ID         uint64
 	Kind, Name string
 	// Node is the master's address.

@@ -81,7 +81,7 @@ var clockRules = []rule{
 		title: "restarted a moment ago", severity: Warning,
 		when: "`uptime_in_seconds` is below the restart window",
 		why:  "It may have forgotten what it granted, so its votes do not count yet.",
-		fix:  "wait; if nobody restarted it, see its log",
+		fix:  "wait; if the restart was not intended, see its log",
 		check: each(func(e *exam, m *master) string {
 			up := time.Duration(m.number("uptime_in_seconds")) * time.Second
 			if _, ok := m.info["uptime_in_seconds"]; !ok || !e.deployment.Guard {

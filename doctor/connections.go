@@ -25,7 +25,7 @@ var connectionRules = []rule{
 	{
 		title: "has rejected connections", severity: Warning,
 		when:  "`rejected_connections` is above 0",
-		why:   "Since it started, clients could not connect because of maxclients.",
+		why:   "Since it started, maxclients kept clients from connecting.",
 		fix:   "CLIENT LIST shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
 		check: counted("rejected_connections"),
 	},

@@ -39,7 +39,7 @@ type Finding struct {
 	Title string `json:"title"`
 	// Why says what was observed, and why that matters for a lock.
 	Why string `json:"why"`
-	// Fix says what to do, as a rule a command to type.
+	// Fix says what to do, usually as a command to type.
 	Fix string `json:"fix"`
 }
 
@@ -81,18 +81,18 @@ type settings struct{ span time.Duration }
 // fullSpan is the default span. Over a shorter one the round trips blur the speed of a clock.
 const fullSpan = 10 * time.Second
 
-// WithSpan sets for how long the clocks and round trips of the masters are observed, which is most of what [Examine]
-// takes. Default 10 s. Over less than 10 s the drift of clocks is not judged, which a finding says, and round trips and
-// steps of clocks are observed for that time only. It must be above 0.
+// WithSpan sets how long [Examine] observes the clocks and round trips of the masters, which is most of the time that
+// it takes. Default 10 s. The span must be above 0. Below 10 s the drift of clocks is not examined, and a finding says
+// so.
 func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } }
 
 // Examine examines the masters of a Locker in parallel, for about 10 seconds ([WithSpan]). It uses connections of its
 // own, and does not disturb the Locker. On each master it acquires and releases locks of all kinds on one scratch name
 // that begins with "redlock:doctor:"; it changes nothing else.
 //
-// What a master refuses to answer is reported in a finding. If fewer than a majority of the masters could be examined,
-// Examine returns an error that matches [redlock.ErrNoQuorum], with a report on what it found. Other errors come with
-// an empty report: the error of ctx, [redlock.ErrClosed], or that of an invalid option.
+// A finding lists the commands that a master refused. If fewer than a majority of the masters could be examined,
+// Examine returns the report and an error that matches [redlock.ErrNoQuorum]. With any other error the report is empty:
+// the error of ctx, [redlock.ErrClosed], or that of an invalid option.
 func Examine(ctx context.Context, locker *redlock.Locker, opts ...Option) (Report, error) {
 	s := settings{span: fullSpan}
 	for _, o := range opts {
@@ -124,7 +124,7 @@ func Examine(ctx context.Context, locker *redlock.Locker, opts ...Option) (Repor
 	return e.judge(), e.majority()
 }
 
-// exam is everything that an examination found out. The checks only read it.
+// exam is everything that an examination observed. The checks only read it.
 type exam struct {
 	deployment seam.Deployment
 	span       time.Duration

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// master is what an examination found out about one master.
+// master is what an examination observed of one master.
 type master struct {
 	name, zone string
-	failure    error             // why it could not be examined, or no further
+	failure    error             // why it could not be examined, or not completely
 	info       map[string]string // the fields of INFO; nil: it did not answer
-	config     map[string]string // of CONFIG GET
+	config     map[string]string // the parameters of CONFIG GET
 	refused    []refusal         // the questions that it did not answer
 
-	remote, local string // the addresses of its host, as this side and as the server sees it; "": unknown
+	remote, local string // the address of its host, as seen by this process and by the server; "": unknown
 	user          string // of this connection
 	sentinels     int    // connections of a Sentinel
 	latency       []pause
@@ -51,17 +51,17 @@ type sample struct {
 	trip   time.Duration
 }
 
-// keys is what the examined keys of a master have shown.
+// keys is what an examination observed of a master's keys.
 type keys struct {
 	endless    []string // keys that look like locks and have no TTL
 	longest    time.Duration
 	longestKey string // the lock with the longest TTL
 }
 
-// host is what an examination found out about this host.
+// host is what an examination observed of this host.
 type host struct {
 	now       time.Time
-	wallGain  time.Duration // what the wall clock gained on the monotonic clock during the examination
+	wallGain  time.Duration // how much the wall clock gained on the monotonic clock during the examination
 	hugePages string        // the setting of transparent huge pages; "": unknown
 	addresses map[string]bool
 }

@@ -16,7 +16,7 @@ var neighborRules = []rule{
 	{
 		title: "KEYS is used", severity: Warning,
 		when:  "`commandstats` counts KEYS",
-		why:   "It reads all keys in one step. The server answers no lock meanwhile.",
+		why:   "It reads all keys in one step. Meanwhile the server answers no request for a lock.",
 		fix:   "use SCAN; forbid it: ACL SETUSER USER -keys",
 		check: each(func(_ *exam, m *master) string { return m.executed("keys") }),
 	},
@@ -30,8 +30,8 @@ var neighborRules = []rule{
 	{
 		title: "a lock without an end", severity: Warning,
 		when: "a string key without a TTL whose value is a token of redlock, or whose name contains \"lock\"",
-		why:  "If its holder died, the name stays locked for ever.",
-		fix:  "redlock status NAME shows the holder; if it does not live: DEL NAME",
+		why:  "If its holder died, the name stays locked forever.",
+		fix:  "redlock status NAME shows the holder; if the holder no longer runs: DEL NAME",
 		check: each(func(_ *exam, m *master) string {
 			const few = 5
 			shown := m.keys.endless

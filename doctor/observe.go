@@ -33,7 +33,7 @@ func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Dur
 	}
 	o := &observer{ctx: ctx, conn: n.Connect(), clock: d.Clock, m: m}
 	defer o.conn.Close()
-	// INFO is first: what doctor is refused later counts in the server's statistics of errors.
+	// INFO comes first, because commands that the server refuses later count in its statistics of errors.
 	o.askInfo()
 	o.m.remote = o.conn.Remote()
 	for _, ask := range []func(){
@@ -90,7 +90,7 @@ func (o *observer) askInfo() {
 	}
 }
 
-// parameters are what CONFIG GET is asked for. INFO has the first two as well, on most servers.
+// parameters are those that the observer reads with CONFIG GET. Most servers report the first two in INFO, too.
 var parameters = []string{
 	"maxmemory", "maxmemory-policy", "appendfsync", "timeout", "tcp-keepalive", "client-output-buffer-limit",
 	"disable-thp",

@@ -50,7 +50,7 @@ var pauseRules = []rule{
 		title: "executes slow commands", severity: Warning,
 		when: "`SLOWLOG GET` has a command above the node timeout",
 		why:  whyPause,
-		fix:  "SLOWLOG GET shows all; move that user to another server; afterwards SLOWLOG RESET",
+		fix:  "SLOWLOG GET shows all; move the program that sends them to another server; afterwards SLOWLOG RESET",
 		check: each(func(e *exam, m *master) string {
 			return slow("a "+m.slowest.what, m.slowest.took, e.deployment.NodeTimeout)
 		}),
@@ -78,7 +78,7 @@ var pauseRules = []rule{
 	{
 		title: "the round trip is near the node timeout", severity: Warning,
 		when: "the 99th percentile of 110 round trips is above half of the node timeout, and the median is not above it",
-		why:  "A little more load, and its votes arrive too late.",
+		why:  "With a little more load its votes arrive too late.",
 		fix:  "raise the node timeout (WithNodeTimeout, --node-timeout) and the TTL, or use a nearer master",
 		check: each(func(e *exam, m *master) string {
 			median, p99 := m.trips()

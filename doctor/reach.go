@@ -10,7 +10,7 @@ var reachRules = []rule{
 	{
 		title: "does not answer", severity: Danger,
 		when: "no connection, a refused login, or a connection that ended during the examination",
-		why:  "It cannot vote. Each lock then depends on all but a few of the other masters.",
+		why:  "It cannot vote, so fewer of the other masters may fail.",
 		fix:  "redlock status; check the address, the password, the network, and the log of the server",
 		check: func(e *exam) (hits []hit) {
 			for _, m := range e.masters {
@@ -24,7 +24,7 @@ var reachRules = []rule{
 	{
 		title: "not examined", severity: Note,
 		when: "the server refused a question (CONFIG on managed services, the rights of the user), or has too many keys",
-		why:  "What this would have shown is unknown.",
+		why:  "What these commands would have shown is unknown.",
 		check: eachFix(func(_ *exam, m *master) (string, string) {
 			var questions []string
 			for _, r := range slices.Concat(m.refused, m.trial.unasked) {

@@ -64,7 +64,8 @@ var rightRules = []rule{
 	},
 }
 
-// ofTrial returns the check of a rule about the commands of the trial: those of which matches returns true, with a fix.
+// ofTrial returns the check of a rule about the commands of the trial. of selects refusals, and matches reports whether
+// the rule applies to one, with the fix.
 func ofTrial(
 	matches func(*master, refusal) (fix string, ok bool), of func(*master) []refusal,
 ) func(*exam) []hit {

@@ -21,7 +21,7 @@ var roleRules = []rule{
 	{
 		title: "is an active replica", severity: Danger,
 		when:  "KeyDB with `active-replica yes`: `role` is `active-replica`",
-		why:   "It copies the locks of another server, late and in both directions: its vote is not its own.",
+		why:   "It and another server copy their locks to each other, late. So its vote is not independent.",
 		fix:   "in keydb.conf: active-replica no, and no replicaof",
 		check: each(func(_ *exam, m *master) string { return ifSo(m.activeReplica(), "its role is active-replica") }),
 	},

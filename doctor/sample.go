@@ -15,7 +15,7 @@ import (
 const (
 	roundsOfSpan    = 10 // and one more at its beginning
 	samplesOfRound  = 10
-	stepLeast       = 10 * time.Millisecond // a smaller step is not told from a slow reply
+	stepLeast       = 10 * time.Millisecond // a smaller step cannot be distinguished from a slow reply
 	driftSuspicious = 0.5                   // of the budget
 )
 
@@ -52,7 +52,7 @@ func (o *observer) round(first bool) (r round, _ error) {
 		}
 		r.samples = append(r.samples, sample{at: sent.Add(trip / 2), server: server, trip: trip})
 	}
-	// One after the other: a proxy may send the commands of one batch to one server.
+	// One after the other, because a proxy may send the commands of one batch to the same server.
 	for _, q := range []struct {
 		args []any
 		into *string
@@ -87,13 +87,14 @@ func serverTime(reply any) (time.Time, error) {
 	return time.Unix(seconds, micros*1000), nil
 }
 
-// gains returns by how much the server's clock gained on this host's between two rounds, and how uncertain that is.
+// gain is how much the server's clock gained on this host's between two rounds, and how uncertain that is.
 type gain struct {
 	by, within, uncertain time.Duration
 }
 
+// gains returns the gain from each round to the next.
 func (m *master) gains() []gain {
-	var best []sample // of each round, the one that knows the time best
+	var best []sample // the sample with the shortest round trip of each round
 	for _, r := range m.rounds {
 		best = append(best, slices.MinFunc(r.samples, func(a, b sample) int { return cmp.Compare(a.trip, b.trip) }))
 	}

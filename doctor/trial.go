@@ -21,7 +21,7 @@ var noScript = strings.Repeat("0", 40)
 type trial struct {
 	user     string
 	refusals []refusal // different errors only
-	messages []refusal // of PUBLISH and SUBSCRIBE: waiters are then not woken
+	messages []refusal // of PUBLISH and SUBSCRIBE, which wake waiters
 	dryRun   []refusal // commands that ACL DRYRUN says the user may not run
 	unasked  []refusal // the questions that the master did not answer
 }
@@ -65,8 +65,8 @@ func try(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
 	return t
 }
 
-// noteMessage notes that PUBLISH or SUBSCRIBE failed. A user may have the channels of its locks, and not that of the
-// scratch name.
+// noteMessage notes that PUBLISH or SUBSCRIBE failed. A user may have a right to the channels of its locks, but not to
+// that of the scratch name.
 func (t *trial) noteMessage(command string, err error) {
 	r := refusal{command + " on the channel of the scratch name", err}
 	if strings.HasPrefix(err.Error(), "NOPERM") && strings.Contains(err.Error(), "access one of the channel") {
@@ -97,7 +97,7 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 	return append(ops, kind.DefaultScripts.Inspect(name, true))
 }
 
-// dryRuns asks whether the user has the rights of docs/operations.md, also those that the trial may not have needed.
+// dryRuns asks whether the user has the rights of docs/operations.md, including those that the trial did not need.
 func (t *trial) dryRuns(ctx context.Context, conn *node.Connection, name string) {
 	reply, err := conn.Do(ctx, "acl", "whoami")
 	if err != nil {

@@ -1,20 +1,20 @@
 // Package election elects one leader among the processes that share a set of masters.
 //
 // Every candidate makes an [Election] with the same name and calls [Election.Run], or [Election.Campaign] to control
-// each step. The leader is the holder of a fenced mutex on the name, so everything said about [redlock.Locker.Lock]
-// holds for a leadership: the keepalive extends it, its context ends when it is lost, and a paused leader does not
-// notice that it was deposed. Its term is its fencing token. Let the storage refuse a smaller term
-// ([redlock.WithFencing]), or make what a leader does harmless if a deposed leader repeats it.
+// each step. The leader is the holder of a fenced mutex on the name, so a leadership is like a lock of
+// [redlock.Locker.Lock]: the keepalive extends it, its context ends when it is lost, and a paused leader does not
+// notice the loss. The term of a leader is its fencing token. Let the storage refuse a smaller term
+// ([redlock.WithFencing]), or make it harmless that a deposed leader goes on.
 //
 //	e := election.New(locker, "scheduler")
 //	err := e.Run(ctx, func(ctx context.Context) error { return schedule(ctx) }) // ctx ends with the leadership
 //
 // # How long there is no leader
 //
-// After [Leadership.Resign], for a few round trips: the release message wakes the candidates. After a crash of the
-// leader, until its keys expire, which is at most the TTL after its last extension, and then for one more round trip
-// to the masters, or for a few backoffs ([redlock.WithRetry]) if the candidates split the vote. A leader whose process
-// is paused loses its leadership in the same time.
+// After [Leadership.Resign], a few round trips: the release message wakes the candidates. After a crash of the leader,
+// at most the TTL: its keys expire within a TTL of its last extension. Then a candidate needs one more round trip, or a
+// few backoffs ([redlock.WithRetry]) if the candidates split the vote. A paused leader loses its leadership after the
+// same time.
 package election
 
 import (
@@ -41,11 +41,11 @@ type Election struct {
 	opts   []redlock.LockOption
 
 	mu     sync.Mutex
-	latest *Leadership // the last that Campaign returned; nil before
+	latest *Leadership // the one that Campaign returned last; nil before the first
 }
 
-// New returns the election of that name. It sends nothing: invalid arguments are errors of the methods. The options
-// are those of the mutex that the leader holds; fencing is always on. All candidates should use the same TTL.
+// New returns the election with a name. It sends nothing: invalid arguments are errors of the methods. The options are
+// those of the leader's mutex; fencing is always on. All candidates should use the same TTL.
 //
 // The mutex is that of [redlock.Locker.Lock]: a lock of any kind on the name excludes a leader, and is excluded by it.
 func New(locker *redlock.Locker, name string, opts ...redlock.LockOption) *Election {
@@ -68,7 +68,7 @@ func (e *Election) Campaign(ctx context.Context) (*Leadership, error) {
 
 // IsLeader returns nil while this process leads, by a Campaign or Run of this Election. Otherwise it returns an error
 // that matches [ErrNotLeader] and, after a leadership, its [Leadership.Err]. It reads the clock and sends nothing. The
-// answer may be outdated as soon as it is given; work that takes longer should run under [Leadership.Context].
+// result may be outdated at once: work that takes time should run under [Leadership.Context].
 func (e *Election) IsLeader(context.Context) error {
 	e.mu.Lock()
 	l := e.latest
@@ -98,5 +98,5 @@ func (l *Leadership) Context() context.Context { return l.lock.Context() }
 func (l *Leadership) Err() error { return l.lock.Err() }
 
 // Resign ends the leadership and wakes the candidates. Its errors are those of [redlock.Lock.Unlock]. Call it after a
-// loss, too: until then, or until the TTL ends, no other candidate may be able to lead.
+// loss, too: otherwise other candidates may have to wait for the end of the TTL.
 func (l *Leadership) Resign(ctx context.Context) error { return l.lock.Unlock(ctx) }

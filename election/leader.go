@@ -12,8 +12,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// pace is the time between two readings of an observer. Observing sends no candidate's request that a release could
-// wake, so an observer polls.
+// pace is the time between two readings of an observer. It polls, because no message announces a new leader.
 const pace = 250 * time.Millisecond
 
 // Leader is what the masters report about the leader.
@@ -22,15 +21,15 @@ type Leader struct {
 	Owner string
 	// Term is the number of the leader's term.
 	Term uint64
-	// TTL is for how long a majority of the masters will keep the leader unless it is extended.
+	// TTL is how long a majority of the masters keeps the leader unless it extends its mutex.
 	TTL time.Duration
 }
 
 // Leader returns the leader that a majority of the masters reports. If there is none, the error matches [ErrNoLeader],
-// also if another kind of lock or one without fencing holds the name. If no majority answers within the node timeout,
-// the error matches [redlock.ErrNoQuorum].
+// even if the name is held by a lock of another kind or without fencing. If no majority answers within the node
+// timeout, the error matches [redlock.ErrNoQuorum].
 //
-// The answer is a reading of the past: the leader may have lost or resigned its leadership when Leader returns.
+// The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	unclear := ""
 	for {
@@ -56,10 +55,10 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	}
 }
 
-// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. A leader is yielded once,
-// in order of terms. Observe asks the masters four times a second, so a leader that leads for a shorter time may be
-// missed. While no majority answers, Observe goes on asking. The sequence ends early if the Locker is closed or the
-// name is invalid; [Election.Leader] returns the reason. The TTL of a yielded Leader is that of the first reading.
+// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. Each leader is yielded
+// once, in the order of terms. Observe asks the masters four times a second, so it may miss a leader that leads for a
+// shorter time. While no majority answers, Observe continues to ask. The sequence ends early if the Locker is closed or
+// the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded Leader is that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
 		var term uint64
@@ -86,10 +85,10 @@ type reading struct {
 	left   time.Duration
 }
 
-// read finds the leader and its term. Every master that has the leader's token has a count of at least the term, and a
-// majority got exactly the term when the leader was elected. A larger count is one that the master gave to a candidate
-// that lost the vote. So the term is the count that a majority has, or the smallest if too few of the majority answer.
-// Only while a candidate is being elected can a count be too small.
+// read finds the leader and its term. On every master that has the leader's token, the fence counter is at least the
+// term, and on a majority it was exactly the term when the leader was elected. A counter is larger if the master had
+// also granted a candidate that lost the vote. So the term is the counter of a majority, or the smallest one if too few
+// of that majority answer. Only while a candidate is being elected can a counter be too small.
 func read(h redlock.Holding) reading {
 	if h.Kind != "mutex" {
 		return reading{}
@@ -97,7 +96,7 @@ func read(h redlock.Holding) reading {
 	r := reading{token: h.Holders[0].Token, left: h.Holders[0].Left}
 	votes := make(map[uint64]int)
 	for _, n := range h.Nodes {
-		if n.Token != r.token || n.Fence == 0 { // it does not answer, has another holder, or lost its count
+		if n.Token != r.token || n.Fence == 0 { // it does not answer, has another holder, or lost its counter
 			continue
 		}
 		votes[n.Fence]++

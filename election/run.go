@@ -12,12 +12,12 @@ import (
 // fn may be called several times, one call after the other.
 //
 // The context passed to fn keeps ctx's values and deadline, and ends with ctx or with the leadership, whichever comes
-// first. [redlock.FromContext] returns the leader's mutex, whose Fence is the term. Run waits for fn: while an fn that
-// ignores its context still runs after a loss, this process does not campaign. When fn returns, or panics, Run resigns.
+// first. [redlock.FromContext] returns the leader's mutex, whose Fence is the term. Run waits for fn: if fn ignores
+// its context after a loss, this process does not campaign until fn returns. When fn returns or panics, Run resigns.
 //
 // Run returns nil when fn returns nil, and fn's error when fn fails. If the leadership was lost by then, Run ignores
-// what fn returned and campaigns again. When ctx ends, Run returns an error that matches ctx's, joined with fn's. It
-// also returns an error of Campaign that waiting cannot mend, such as [redlock.ErrClosed].
+// what fn returned and campaigns again. When ctx ends, Run returns an error that matches ctx's, joined with fn's. If
+// Campaign fails with another error, such as [redlock.ErrClosed], Run returns it.
 func (e *Election) Run(ctx context.Context, fn func(context.Context) error) error {
 	if fn == nil {
 		return fmt.Errorf("election: run %q: fn is nil: pass the function to call while this process leads", e.name)
@@ -45,7 +45,7 @@ func (l *Leadership) call(ctx context.Context, fn func(context.Context) error) (
 	defer func() {
 		cancel() // before the release: goroutines that fn started must stop before another process leads
 		resigned := l.Resign(ctx)
-		lost = resigned != nil && !errors.Is(resigned, redlock.ErrNoQuorum) // then the release goes on in the background
+		lost = resigned != nil && !errors.Is(resigned, redlock.ErrNoQuorum) // ErrNoQuorum: the release continues
 	}()
 	return false, fn(work)
 }

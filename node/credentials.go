@@ -15,14 +15,14 @@ type credentials = func(ctx context.Context) (user, password string, err error)
 // expire. The node calls it for every connection that it makes: for requests, probes, repeated releases and
 // subscriptions. An empty user is Redis' default user; an empty password means no authentication.
 //
-// The function must be safe for concurrent use and must return soon after ctx has ended, which is when the attempt to
-// connect may not take longer: after at least a second. If it returns an error, the attempt has failed, and the next
-// attempt calls it again. A password that the server refuses is a permanent error, see [Permanent]. So let the server
-// accept both passwords until the function returns the new one. A connection that is open stays authenticated when its
-// password changes.
+// The function must be safe for concurrent use, and must return soon after ctx ends. ctx ends when the time for the
+// attempt to connect is over, at least a second after it began. If the function returns an error, the attempt fails,
+// and the next attempt calls the function again. A password that the server refuses is a permanent error (see
+// [Permanent]), so let the server accept both passwords until the function returns the new one. An open connection
+// stays authenticated when its password changes.
 //
-// A nil function is an error. So is the option together with a user or a password in the URL, and with [Wrap], whose
-// client has a CredentialsProviderContext of its own.
+// A nil function is an error. A URL with a user or a password is an error, too, and so is [Wrap]: its client has a
+// CredentialsProviderContext of its own.
 func WithCredentials(get func(ctx context.Context) (user, password string, err error)) Option {
 	return func(s *settings) {
 		if get == nil {
@@ -46,8 +46,7 @@ func (s *settings) authenticate(o *redis.Options) error {
 	return nil
 }
 
-// during returns credentials that are asked with ctx, whatever context go-redis passes. Their errors are a
-// *credentialsError.
+// during returns get with ctx in place of the context that go-redis passes. Its errors are a *credentialsError.
 func during(ctx context.Context, get credentials) credentials {
 	if get == nil {
 		return nil

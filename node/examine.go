@@ -14,8 +14,8 @@ import (
 // examineTimeout is how long a [Connection] waits for one reply.
 const examineTimeout = 3 * time.Second
 
-// Connection is a connection to a master, apart from those that carry requests, for the commands of package doctor. Its
-// methods must not be called concurrently.
+// Connection is a connection to a master for the commands of package doctor. It carries no requests. Its methods must
+// not be called concurrently.
 //
 // Connection is for packages of redlock: see the package documentation.
 type Connection struct {
@@ -30,11 +30,11 @@ type Connection struct {
 	remote net.Addr
 }
 
-// Zone returns the zone of the master that its URL names; "" if it names none.
+// Zone returns the parameter zone of the master's URL; "" if there is none.
 func (n *Node) Zone() string { return n.zone }
 
-// Connect returns a connection, which the caller must close. The network connection is made by the first command, is
-// not replaced when it breaks, and ends with the node.
+// Connect returns a connection of its own to the master. The caller must close it. The first command dials. A broken
+// connection is not replaced, and closing the node ends it.
 func (n *Node) Connect() *Connection { return n.connect(n.ctx) }
 
 func (d *dialer) examine(ctx context.Context) *Connection {
@@ -102,8 +102,8 @@ func replyOf(cmd *redis.Cmd) (any, error) {
 	return reply, err
 }
 
-// Subscribe subscribes to a channel and returns when the master has confirmed it. The connection can then only be
-// closed.
+// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can only
+// be closed.
 func (c *Connection) Subscribe(ctx context.Context, channel string) error {
 	s := c.subscriber.Subscribe(ctx, channel)
 	defer s.Close()
@@ -111,7 +111,7 @@ func (c *Connection) Subscribe(ctx context.Context, channel string) error {
 	return err
 }
 
-// Remote returns the IP address that the connection leads to; "" if it is unknown or no IP address.
+// Remote returns the IP address of the other end; "" if it is unknown or no IP address.
 func (c *Connection) Remote() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

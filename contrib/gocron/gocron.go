@@ -1,5 +1,5 @@
 // Package gocronlock runs each job of several gocron schedulers (github.com/go-co-op/gocron/v2) on one machine at a
-// time: a [Locker] locks every run of a job, an [Elector] runs all jobs on one elected machine.
+// time. A [Locker] locks every run of a job; an [Elector] runs all jobs on one elected machine.
 //
 //	locks := gocronlock.NewLocker(locker)
 //	scheduler, err := gocron.NewScheduler(gocron.WithDistributedLocker(locks))
@@ -34,7 +34,8 @@ var _ gocron.Locker = (*Locker)(nil)
 
 // NewLocker returns a Locker that locks with these options.
 //
-// A run is locked only while it takes. A machine whose clock is behind by more than that runs a short job again.
+// The lock of a run ends with the run. If a machine's clock is behind by more than a run takes, that machine runs the
+// job again. [redlock.WithMinHold] prevents this.
 func NewLocker(locker *redlock.Locker, opts ...redlock.LockOption) *Locker {
 	return &Locker{locker: locker, opts: opts, held: make(map[string]*redlock.Lock)}
 }
@@ -52,8 +53,8 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	return &run{locker: l, lock: lock}, nil
 }
 
-// Job wraps the function of a job for gocron.NewTask. The context that fn gets ends with gocron's, or when the lock of
-// the run is lost; [redlock.FromContext] returns the lock. job is the name of the job. If the run is not locked,
+// Job wraps the function fn of a job for gocron.NewTask. The context passed to fn ends with gocron's, or when the lock
+// of the run is lost; [redlock.FromContext] returns the lock. job is the name of the job. If the run is not locked,
 // because the job has another name or its scheduler another Locker, the function returns an error and does not call fn.
 func (l *Locker) Job(job string, fn func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {

@@ -1,6 +1,6 @@
-// Package gooselock is a session locker for goose (github.com/pressly/goose/v3): of several machines that start with
-// the same migrations, one applies them and the others wait. It works for every database, also those that goose has no
-// locker for, such as SQLite and ClickHouse.
+// Package gooselock is a session locker for goose (github.com/pressly/goose/v3): if several machines start with the
+// same migrations, one machine applies them and the others wait. It works for every database, including those for which
+// goose has no locker, such as SQLite and ClickHouse.
 //
 //	provider, err := goose.NewProvider(dialect, db, migrations,
 //		goose.WithSessionLocker(gooselock.New(locker, "migrate:orders")))
@@ -30,14 +30,14 @@ type SessionLocker struct {
 
 var _ lock.SessionLocker = (*SessionLocker)(nil)
 
-// New returns a SessionLocker that locks name, with these options. Name the database in it: migrations of two databases
-// need not wait for each other.
+// New returns a SessionLocker that locks name, with these options. Let name include the database's: migrations of two
+// databases need not wait for each other.
 func New(locker *redlock.Locker, name string, opts ...redlock.LockOption) *SessionLocker {
 	return &SessionLocker{locker: locker, name: name, opts: opts, held: make(map[*sql.Conn]*redlock.Lock)}
 }
 
-// SessionLock waits for the lock as [redlock.Locker.Lock] does. It does not use conn, except to find the lock again.
-// goose calls it before a migration.
+// SessionLock waits for the lock as [redlock.Locker.Lock] does. goose calls it before a migration. conn only identifies
+// the lock for SessionUnlock.
 func (s *SessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if s.at(conn) != nil {
 		return fmt.Errorf("gooselock: %q: this connection has locked already: call SessionUnlock before", s.name)
@@ -52,9 +52,9 @@ func (s *SessionLocker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock unlocks, with the errors of [redlock.Lock.Unlock]. goose calls it after a migration, and returns the
-// error: one that matches [redlock.ErrLost] means that another machine may have migrated at the same time. goose cannot
-// stop a migration whose lock is lost.
+// SessionUnlock unlocks, with the errors of [redlock.Lock.Unlock]. goose calls it after a migration, and returns its
+// error. [redlock.ErrLost] means that another machine may have migrated at the same time: goose cannot stop a migration
+// whose lock is lost.
 func (s *SessionLocker) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	l := s.at(conn)
 	if l == nil {

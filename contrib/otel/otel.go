@@ -59,8 +59,8 @@ func WithTracerProvider(p trace.TracerProvider) Option { return func(c *config) 
 // WithMeterProvider sets the provider of the metrics. Default: otel.GetMeterProvider.
 func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.meters = p } }
 
-// WithName sets the function that returns the attribute redlock.name for the name of a lock; "" for no attribute. Every
-// value is a time series of its own. It must be safe for concurrent use. Default: no attribute.
+// WithName sets the function that maps the name of a lock to the attribute redlock.name; "" means no attribute. Every
+// value is a time series of its own. The function must be safe for concurrent use. Default: no attribute.
 func WithName(label func(name string) string) Option { return func(c *config) { c.label = label } }
 
 // New returns a Telemetry.

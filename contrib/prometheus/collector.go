@@ -77,13 +77,13 @@ var (
 	}
 )
 
-// Collector is a prometheus.Collector of the Stats of one Locker. A process with several Lockers wraps the registerer
-// of each with prometheus.WrapRegistererWith and a label of its own.
+// Collector is a prometheus.Collector of the Stats of one Locker. With several Lockers in a process, register each
+// Collector through prometheus.WrapRegistererWith, with a label of its own.
 type Collector struct{ stats func() redlock.Stats }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// New returns a Collector for a Locker. It reads the Locker's Stats at every scrape, and asks no master.
+// New returns a Collector for a Locker. The Collector reads the Locker's Stats at every scrape, and asks no master.
 func New(locker *redlock.Locker) *Collector { return &Collector{stats: locker.Stats} }
 
 // Describe sends the descriptions of all metrics.

@@ -23,8 +23,8 @@ type Names struct {
 
 var _ prometheus.Collector = (*Names)(nil)
 
-// NewNames returns a Names. label returns the label for the name of a lock; with "" the lock is not counted. It must be
-// safe for concurrent use.
+// NewNames returns a Names. label maps the name of a lock to a label. A lock whose label is "" is not counted. label
+// must be safe for concurrent use.
 func NewNames(label func(name string) string) *Names {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
