@@ -62,8 +62,8 @@ byte restarts, breaks
 /* The clients. */
 mtype = { idle, asking, holding, done };
 mtype phase[CLIENTS] = idle
-byte validity[CLIENTS]   /* what is left of the validity */
-byte extended[CLIENTS]   /* what is left of the validity that the present extension will give */
+byte validity[CLIENTS]   /* the ticks left of the validity */
+byte extended[CLIENTS]   /* the ticks left of the validity that the present extension will give */
 bit  extending[CLIENTS]
 bit  interrupted[CLIENTS] /* another client has held the lock since this one acquired it */
 byte extensions[CLIENTS]
@@ -75,7 +75,7 @@ bit  vote[CLIENTS * N]            /* the master granted the acquire or the exten
 byte late[CLIENTS * N]            /* how long a request of a broken connection may still arrive */
 bit  releasing[CLIENTS * N]       /* the release is not confirmed for good */
 
-/* No ghost: a client whose release a master has confirmed for good gets no key there any more. */
+/* No ghost: after a master has confirmed a client's release for good, it sets no key of that client. */
 inline place(c) {
   assert(phase[c] != done || releasing[AT(c, m)])
   key[m] = c + 1
@@ -135,8 +135,8 @@ inline executeLate(c) {
 }
 
 /*
- * A release is executed after the requests that are before it on the connection. It is confirmed for good when no late
- * request can arrive any more; until then it is repeated.
+ * A master executes a release after the requests that precede it on the connection. It confirms the release for good
+ * when no late request can arrive any more; until then the client repeats it.
  */
 inline executeRelease(c) {
   atomic {
@@ -209,7 +209,7 @@ proctype Master(byte m) {
   od
 }
 
-/* A tick of the time: it ends keys, windows, validities, and the wait for late requests. */
+/* A tick: every key, window, validity and wait for late requests is one tick shorter. */
 proctype Clock() {
   byte i, j
   do

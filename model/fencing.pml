@@ -29,7 +29,7 @@
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
 #define AT(c, m)  ((c) * N + (m))
 
-/* The masters. Any key may have expired, so that a key matters only while its client may still write a token back. */
+/* The masters. Any key may have expired, so a key matters only while its client may still write a token back. */
 byte key[N]       /* the client whose key is there, plus 1; 0: none, or one that matters to no client any more */
 byte counter[N]   /* the fence counter */
 byte restarts     /* how many masters have restarted */
@@ -50,8 +50,8 @@ bit  agrees[CLIENTS * N]    /* the master granted the client's token, or took it
 byte reply[CLIENTS * N]     /* the larger counter with which the master answered a write-back; 0: none */
 
 /*
- * A master grants an acquire: SET NX, and the counter. The key of before has expired. If it has not, the master denies
- * the acquire, which is the same as an acquire that is lost.
+ * A master grants an acquire: it sets the key and increments the counter. Any earlier key has expired. If it has not,
+ * the master denies the acquire, which is the same as an acquire that is lost.
  */
 inline executeAcquire(c) {
   atomic {
@@ -76,7 +76,7 @@ inline take(f) {
 
 /*
  * A master takes a write-back if the name still has the client's key. If not, it refuses, which is the same as a
- * write-back that is lost. An earlier write-back of the client arrives first, or alone.
+ * write-back that is lost. The client's earlier write-back may arrive before this one, or without it.
  */
 inline executeRaise(c) {
   atomic {
@@ -116,8 +116,9 @@ inline executeExtend(c) {
 
 /*
  * A master restarts without its data. Its connections break, so that no earlier request reaches the new server. Within
- * the restart window nothing that it grants counts, so the clients that are asking now do without it. After the window
- * the hints of the clients are above every earlier number (docs/fencing.md, "When counters are lost"): it goes on above.
+ * the restart window nothing that it grants counts, so the clients that are asking now do not get its vote. After the
+ * window the clients' hints are above every earlier number (docs/fencing.md, "When counters are lost"), and so is the
+ * counter.
  */
 inline restart() {
   atomic {
@@ -150,7 +151,7 @@ proctype Master(byte m) {
   od
 }
 
-/* The client holds the lock: the two properties. What it received does not matter any more. */
+/* The client holds the lock: checks the two properties. The replies that it received no longer matter. */
 inline hold() {
   printf("client %d holds the lock with token %d\n", c, fence[c])
   for (m : 0 .. CLIENTS - 1) {
@@ -168,7 +169,7 @@ inline hold() {
   m = 0
 }
 
-/* The client has the votes of NEED masters or more: any part of the grants, since each reply takes its own time. */
+/* The client has the votes of at least NEED masters: any subset of the grants, since each reply takes its own time. */
 inline settle() {
   best = 0
   for (m : 0 .. N - 1) {
