@@ -11,16 +11,16 @@ import (
 )
 
 // Fencing checks that each hold that asked for a fencing token has one, and compares the tokens of each name. If A had
-// returned before B was asked for:
+// returned when B was asked for:
 //   - and B is exclusive, its token must be larger than A's;
-//   - and B is a reader and A was exclusive, B's token must not be smaller than A's. Two readers are not compared.
+//   - and B is a reader and A was exclusive, B's token must not be smaller than A's. [ReadersInOrder] compares readers.
 //
 // No two exclusive holds may share a token, in whatever order they came, except holds of one owner of a reentrant lock.
 // An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
 // hold. This is required only if no other acquisition of the owner overlapped that of the outer hold, and if no fault
-// kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token. It
-// may have the same one: the residue of a refused or unconfirmed call may have kept the ownership alive between the
-// two.
+// kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token,
+// unless a lasting fault made masters forget. It may have the same one: the residue of a refused or unconfirmed call
+// may have kept the ownership alive between the two.
 //
 // lasting are the faults after whose healing a master may not know its tokens for the time lingers.
 func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
@@ -58,15 +58,7 @@ func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // inOrder compares the token of each hold with the largest token that was returned before the hold was asked for.
 func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
-	asked := slices.Clone(all) // all is in the order of the returns
-	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
-	var largest best[*hold]
-	i := 0
-	for _, h := range asked {
-		for ; i < len(all) && all[i].acquired.T < h.asked.T; i++ {
-			g := groupOf(all[i].acquired.Mode, all[i])
-			largest.add(g, int64(all[i].acquired.Fence), all[i])
-		}
+	compare(all, func(h *hold, largest *best[*hold]) {
 		g, fence := groupOf(h.acquired.Mode, h), h.acquired.Fence
 		last, ok := largest.outside(g) // for a reader: of those that exclude readers
 		switch {
@@ -75,9 +67,48 @@ func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 		case ok && !reads(h) && fence <= last.acquired.Fence:
 			stale(v, name, last, h, "not larger than")
 		}
-		if last, ok := largest.of(g); ok && !reads(h) && doubts.judge(last, h) && fence < last.acquired.Fence {
+		if last, ok := largest.of(g); ok && !reads(h) && doubts.judgeOrder(last, h) && fence < last.acquired.Fence {
 			stale(v, name, last, h, "smaller than")
 		}
+	})
+}
+
+// ReadersInOrder checks that no reader has a smaller token than a reader that had returned when it was asked for.
+// Lock.Fence does not promise this. It is true as long as locks exclude each other and no master forgets its counters.
+func ReadersInOrder(events []history.Event) Verdict {
+	v := on(events, "fencing")
+	readers := map[string][]*hold{}
+	total := 0
+	for _, h := range holds(events) {
+		if reads(h) && h.acquired.Fence > 0 {
+			total++
+			readers[h.acquired.Name] = append(readers[h.acquired.Name], h)
+		}
+	}
+	for _, name := range sorted(readers) {
+		compare(readers[name], func(h *hold, largest *best[*hold]) {
+			if last, ok := largest.of(groupOf(h.acquired.Mode, h)); ok && h.acquired.Fence < last.acquired.Fence {
+				stale(&v, name, last, h, "smaller than")
+			}
+		})
+	}
+	v.Looked = fmt.Sprintf("%d readers with a token, of %d names", total, len(readers))
+	return v
+}
+
+// compare calls judge for each hold, with the largest tokens that had been returned when the hold was asked for. A
+// token that was returned in that very moment is one of them: the masters had decided on it before.
+func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
+	asked := slices.Clone(all) // all is in the order of the returns
+	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
+	var largest best[*hold]
+	i := 0
+	for _, h := range asked {
+		for ; i < len(all) && all[i].acquired.T <= h.asked.T; i++ {
+			g := groupOf(all[i].acquired.Mode, all[i])
+			largest.add(g, int64(all[i].acquired.Fence), all[i])
+		}
+		judge(h, &largest)
 	}
 }
 

@@ -20,8 +20,23 @@ func TestFencing(t *testing.T) {
 		"larger than the one before": {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(6)), "",
 		},
-		"asked for as the other returned: no order": {
-			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "",
+		"asked for before the other returned: no order": {
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(9, 30, 40, "b", 1, fence(5)), "",
+		},
+		"asked for in the moment in which the other returned": {
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(10, 30, 40, "b", 1, fence(5)), "not larger than the 6",
+		},
+		"an owner's later one is smaller, though a master was paused": {
+			new(builder).down(21, 22, "pause", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
+				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "smaller than the 6",
+		},
+		"an owner's later one is smaller, since masters lost it": {
+			new(builder).down(21, 22, "kill", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
+				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "",
+		},
+		"an owner's later one is smaller, since masters are lost for good": {
+			new(builder).fault(21, history.Inject, "kill", 2).held(0, 10, 20, "a", 1, owner("o"), fence(6)).
+				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"smaller than the one before": {
 			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)), "got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
@@ -194,6 +209,43 @@ func TestFencing(t *testing.T) {
 	}
 }
 
+func TestReadersInOrder(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		builder *builder
+		says    string // "" if it holds
+	}{
+		"smaller": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)), "got the token 5, smaller than the 6",
+		},
+		"smaller than one long before": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 12, 20, "b", 1, reader, fence(6)).
+				held(31, 40, 50, "c", 1, reader, fence(5)), "smaller than the 6",
+		},
+		"the same":                    {new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(11, 30, 40, "b", 1, reader, fence(5)), ""},
+		"asked for before the return": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(9, 30, 40, "b", 1, reader, fence(5)), ""},
+		"of another name": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5), other), "",
+		},
+		"after a writer's":    {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)), ""},
+		"without fencing":     {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader), ""},
+		"with one in between": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 12, 13, "b", 1, reader, fence(7)).held(31, 40, 50, "c", 1, reader, fence(6)), "smaller than the 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.ReadersInOrder(tt.builder.events)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+		})
+	}
+}
+
+func other(e *history.Event) { e.Name = "other" }
+
 // A reader of the verdict sees how much of the rule for owners a run has tried.
 func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	t.Parallel()
@@ -207,12 +259,13 @@ func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 		"no owner":       {new(builder).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
 		"one hold alone": {new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
 		"one in another, and the same owner's after it was had": {nested(), "; 2 of 2 times"},
-		"the same while a fault excuses it":                     {nested().down(0, 50, "pause", 0), "; 0 of 2 times"},
+		"the same while a fault excuses another token":          {nested().down(0, 50, "pause", 0), "; 1 of 2 times"},
+		"the same while a master loses its tokens":              {nested().down(0, 50, "kill", 0), "; 0 of 2 times"},
 		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; 2 of 2 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			looked := check.Fencing(tt.builder.events, 5, nil, 0).Looked
+			looked := check.Fencing(tt.builder.events, 5, []string{"kill"}, 0).Looked
 			if tt.says[0] == ';' {
 				assert.Contains(t, looked, tt.says)
 				return

@@ -15,7 +15,9 @@ const settles = 2 * time.Second
 // troubles are the intervals in which a master may not have known an owner's token, during a fault and some time after
 // it, and the intervals in which a client's process did not run.
 type troubles struct {
-	masters  map[int][]span
+	masters map[int][]span
+	// lasting are those of lasting faults, after which a master may have lost its tokens.
+	lasting  map[int][]span
 	clients  map[string][]span
 	majority int
 	// judged is the number of pairs of an owner's holds that were compared, excused the number of those that were not.
@@ -23,7 +25,9 @@ type troubles struct {
 }
 
 func troublesOf(events []history.Event, masters int, lasting []string, lingers time.Duration) *troubles {
-	all := &troubles{masters: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1}
+	all := &troubles{
+		masters: map[int][]span{}, lasting: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1,
+	}
 	type hit struct {
 		master int
 		fault  string
@@ -45,6 +49,7 @@ func troublesOf(events []history.Event, masters int, lasting []string, lingers t
 					after := settles
 					if slices.Contains(lasting, e.Fault) {
 						after = lingers
+						all.lasting[m] = append(all.lasting[m], span{from, e.T + after})
 					}
 					all.masters[m] = append(all.masters[m], span{from, e.T + after})
 				}
@@ -53,18 +58,29 @@ func troublesOf(events []history.Event, masters int, lasting []string, lingers t
 	}
 	for at, from := range since {
 		all.masters[at.master] = append(all.masters[at.master], span{from, math.MaxInt64})
+		if slices.Contains(lasting, at.fault) {
+			all.lasting[at.master] = append(all.lasting[at.master], span{from, math.MaxInt64})
+		}
 	}
 	return all
 }
 
 // judge reports whether an owner must have the same token in two holds, and counts the answer.
-func (t *troubles) judge(before, after *hold) bool {
-	if t.excuse(before, after) {
+func (t *troubles) judge(before, after *hold) bool { return t.count(!t.excuse(before, after)) }
+
+// judgeOrder reports whether a later hold of an owner must not have a smaller token, and counts the answer. Only
+// lasting faults excuse that: any majority has a master that knows the larger token, unless masters lost it.
+func (t *troubles) judgeOrder(before, after *hold) bool {
+	return t.count(t.known(before, span{before.asked.T, after.acquired.T}, t.lasting))
+}
+
+func (t *troubles) count(judged bool) bool {
+	if judged {
+		t.judged++
+	} else {
 		t.excused++
-		return false
 	}
-	t.judged++
-	return true
+	return judged
 }
 
 // excuse reports whether an owner may have different tokens in two holds. It may if one of the two processes did not
@@ -77,14 +93,20 @@ func (t *troubles) excuse(before, after *hold) bool {
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
 		return true
 	}
+	return !t.known(before, meanwhile, t.masters)
+}
+
+// known reports whether a majority of the masters granted the hold and were without trouble meanwhile, or all masters
+// were without trouble.
+func (t *troubles) known(before *hold, meanwhile span, troubles map[int][]span) bool {
 	troubled := map[int]bool{}
-	for m, spans := range t.masters {
+	for m, spans := range troubles {
 		if meets(spans, meanwhile) {
 			troubled[m] = true
 		}
 	}
 	if len(troubled) == 0 {
-		return false
+		return true
 	}
 	knowing := 0
 	for _, v := range before.acquired.Votes {
@@ -92,7 +114,7 @@ func (t *troubles) excuse(before, after *hold) bool {
 			knowing++
 		}
 	}
-	return knowing < t.majority
+	return knowing >= t.majority
 }
 
 // meets reports whether one of the spans overlaps s.
