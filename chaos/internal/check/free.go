@@ -7,17 +7,20 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // Held is a time in which a name cannot be acquired.
 type Held struct {
 	Name     string
 	From, To time.Duration
+	// Readers says that it keeps out readers only.
+	Readers bool
 }
 
 // Free checks that no acquisition that may wait did so for longer than most while all its names were free. It can be
-// judged only where every client runs all the time: in virtual time. died has the times at which clients died; an acquisition that
-// had not returned then shows nothing.
+// judged only where every client runs all the time: in virtual time. died has the times at which clients died; an
+// acquisition that had not returned then shows nothing.
 func Free(events []history.Event, held []Held, died map[string]time.Duration, most time.Duration) Verdict {
 	v := on(events, "liveness")
 	held = slices.Clone(held)
@@ -42,12 +45,12 @@ func Free(events []history.Event, held []Held, died map[string]time.Duration, mo
 		free := begin.T
 		look := func(until time.Duration) {
 			if until = min(until, e.T); until-free > most {
-				v.find(e.Name, []history.Event{begin, e}, "%s waited for %q though nobody held it from %s to %s; allowed are %v",
-					who(e.ID()), e.Name, moment(free), moment(until), most)
+				v.find(e.Name, []history.Event{begin, e}, "%s waited for a %s of %q though nobody held it from %s to %s; allowed are %v",
+					who(e.ID()), kinds.Of(e.Mode).Name, e.Name, moment(free), moment(until), most)
 			}
 		}
 		for _, h := range held {
-			if slices.Contains(e.Locked(), h.Name) {
+			if slices.Contains(e.Locked(), h.Name) && (!h.Readers || kinds.Of(e.Mode).Reads()) {
 				look(h.From)
 				free = max(free, h.To)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 func TestWhoWaitsForAFreeName(t *testing.T) {
@@ -15,7 +16,9 @@ func TestWhoWaitsForAFreeName(t *testing.T) {
 	held := func(name string, from, to time.Duration) check.Held {
 		return check.Held{Name: name, From: from * time.Second, To: to * time.Second}
 	}
+	intent := check.Held{Name: "a", To: 11 * time.Second, Readers: true}
 	for name, tt := range map[string]struct {
+		mode  string
 		names []string
 		try   bool
 		held  []check.Held
@@ -35,13 +38,15 @@ func TestWhoWaitsForAFreeName(t *testing.T) {
 		"a client that died":                 {died: map[string]time.Duration{"c": 5 * time.Second}},
 		"a client that died later":           {died: map[string]time.Duration{"c": 12 * time.Second}, found: 1},
 		"the client of another acquisition":  {died: map[string]time.Duration{"d": 5 * time.Second}, found: 1},
+		"held, for a reader":                 {mode: kinds.Reader, held: []check.Held{intent}},
+		"held for readers only":              {mode: kinds.Writer, held: []check.Held{intent}, found: 1},
 		"held by two, the second for longer": {held: []check.Held{held("a", 0, 2), held("a", 1, 11)}},
 		"held by two, the first for longer":  {held: []check.Held{held("a", 0, 11), held("a", 1, 2)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := history.Event{T: time.Second, Kind: history.Invoked, Client: "c", Name: "a", Names: tt.names, Try: tt.try}
-			got := history.Event{T: 11 * time.Second, Kind: history.Acquired, Client: "c", Name: "a", Names: tt.names}
+			asked := history.Event{T: time.Second, Kind: history.Invoked, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names, Try: tt.try}
+			got := history.Event{T: 11 * time.Second, Kind: history.Acquired, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names}
 			v := check.Free([]history.Event{asked, got}, tt.held, tt.died, 4*time.Second)
 			assert.Len(t, v.Findings, tt.found, "%v", v.Findings)
 		})

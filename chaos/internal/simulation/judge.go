@@ -3,10 +3,13 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 const (
@@ -29,7 +32,6 @@ func (r *Result) judge() {
 	for _, c := range s.Clients {
 		clients = append(clients, c.Name)
 	}
-	promised := s.excludes() && !s.forgets()
 	for _, v := range []check.Verdict{
 		check.Exclusion(r.Events),
 		check.Fencing(r.Events, s.Masters, lasting, s.Window+2*time.Second),
@@ -37,10 +39,11 @@ func (r *Result) judge() {
 		check.LossNotified(r.Events, clients, slack),
 		check.WellFormed(r.Events),
 	} {
-		r.find(v, promised)
+		r.find(v)
 	}
-	if promised {
-		r.find(check.Linearizability(r.Events, modelTime), promised)
+	if s.excludes() && !s.forgets() {
+		r.find(check.ReadersInOrder(r.Events))
+		r.find(check.Linearizability(r.Events, modelTime))
 	}
 	intervals := check.Intervals(r.Events)
 	r.count()
@@ -57,36 +60,51 @@ func (r *Result) judge() {
 }
 
 // find adds the findings of a verdict. Two holders at once are none where the faults break exclusion, nor are tokens
-// that an earlier hold passed on where masters forget counters.
-func (r *Result) find(v check.Verdict, promised bool) {
+// that an earlier hold passed on.
+func (r *Result) find(v check.Verdict) {
+	if v.Undecided != "" {
+		entry := Entry{At: r.Took, Where: v.Checker, Text: v.Undecided}
+		r.Problems = append(r.Problems, Problem{By: v.Checker, Entry: entry})
+	}
 	for _, f := range v.Findings {
 		found := Violation{By: v.Checker, Finding: f}
 		switch {
 		case v.Checker == ByExclusion && !r.Schedule.excludes():
 			r.Overlaps = append(r.Overlaps, found)
-		case v.Checker == ByFencing && !promised && r.passedOn(f):
+		case v.Checker == ByFencing && r.passedOn(f):
 		default:
 			r.Violations = append(r.Violations, found)
 		}
 	}
 }
 
-// passedOn reports whether the last hold of a finding has the token of another hold with which it may share the name,
-// and which was asked for before the first hold of the finding began. Where masters forget counters, a token is only as
-// recent as the call that asked for it.
+// passedOn reports whether the second of two holds has its token from another hold with which it may share the name:
+//   - Where masters forget counters, a token is only as recent as the call that asked for it. So the other hold must
+//     have been asked for before the first hold began.
+//   - Where locks do not exclude each other, a reader may have the token of an owner's hold, and the owner may get the
+//     same token again. So the other hold must have begun before the first.
 func (r *Result) passedOn(f check.Finding) bool {
 	if len(f.Events) < 2 {
 		return false
 	}
 	first, second := f.Events[0], f.Events[len(f.Events)-1]
+	if first.Kind != history.Acquired || second.Kind != history.Acquired || first.ID() == second.ID() {
+		return false // the finding is not about the order of two holds
+	}
+	forgets := r.Schedule.forgets()
+	if !forgets && (r.Schedule.excludes() || !kinds.Of(first.Mode).Reads() || first.Fence != second.Fence) {
+		return false
+	}
 	asked := make(map[history.ID]time.Duration)
 	for _, e := range r.Events {
 		switch {
 		case e.Kind == history.Invoked:
 			asked[e.ID()] = e.T
 		case e.Kind == history.Acquired && e.ID() != second.ID() && e.Name == second.Name && e.Fence == second.Fence &&
-			e.T <= second.T && asked[e.ID()] < first.T && check.Share(e, second):
-			return true
+			e.T <= second.T && check.Share(e, second):
+			if forgets && asked[e.ID()] < first.T || e.T <= first.T {
+				return true
+			}
 		}
 	}
 	return false
@@ -113,15 +131,27 @@ func (r *Result) report(by string, at time.Duration, who history.ID, format stri
 	r.Problems = append(r.Problems, Problem{By: by, Entry: entry})
 }
 
-// alive reports every lock with keepalive that a living client lost, though no fault could cause a loss.
+// alive reports every lock with keepalive that a living client lost, though no fault could cause a loss: its deadline
+// passed, or the client was notified of a loss before it unlocked.
 func (r *Result) alive(intervals []check.Interval) {
+	lost, unlocked := make(map[history.ID]bool), make(map[history.ID]bool)
+	for _, e := range r.Events {
+		switch e.Kind {
+		case history.ReleaseCalled:
+			unlocked[e.ID()] = true
+		case history.Lost: // also when the client unlocks or closes
+			if !unlocked[e.ID()] && strings.Contains(e.Err, redlock.ErrLost.Error()) {
+				lost[e.ID()] = true
+			}
+		}
+	}
 	for _, i := range intervals {
 		client := r.Schedule.clientOf(i.Who.Client)
 		dead := slices.ContainsFunc(
 			r.Schedule.Faults,
-			func(f Fault) bool { return f.Client == client && (f.death(r.Schedule) || f.Kind == Kill) },
+			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
 		)
-		if i.Expired && !dead && i.Acquired.Keepalive {
+		if (i.Expired || lost[i.Who]) && !dead && i.Acquired.Keepalive {
 			r.report(ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer", i.Acquired.Name)
 		}
 	}
@@ -162,7 +192,7 @@ func (r *Result) idle(intervals []check.Interval) {
 		}
 		most = max(most, retry+500*time.Millisecond)
 	}
-	var held []check.Held
+	var held, read []check.Held // read are those of readers
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired { // also of a hold that ended at once
 			for _, name := range e.Locked() {
@@ -172,7 +202,11 @@ func (r *Result) idle(intervals []check.Interval) {
 	}
 	for _, i := range intervals {
 		for _, name := range i.Acquired.Locked() {
-			held = append(held, check.Held{Name: name, From: i.Begin, To: i.End})
+			h := check.Held{Name: name, From: i.Begin, To: i.End}
+			held = append(held, h)
+			if kinds.Of(i.Mode).Reads() {
+				read = append(read, h)
+			}
 		}
 	}
 	died := make(map[string]time.Duration)
@@ -183,8 +217,37 @@ func (r *Result) idle(intervals []check.Interval) {
 		dead := s.Clients[f.Client]
 		died[dead.Name] = f.At
 		for _, name := range s.Names {
-			held = append(held, check.Held{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, s.intentLife())})
+			h := check.Held{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, s.intentLife())}
+			held, read = append(held, h), append(read, h)
 		}
 	}
-	r.find(check.Free(r.Events, held, died, most), true)
+	r.find(check.Free(r.Events, append(held, r.intents(read)...), died, most))
+}
+
+// intents returns how long waiters for several names keep readers out of a name after its last reader, because of
+// another name that is held. Such a waiter renews its intent only while readers hold the name.
+func (r *Result) intents(read []check.Held) []check.Held {
+	var all []check.Held
+	asked := make(map[history.ID]time.Duration)
+	for _, e := range r.Events {
+		switch e.Kind {
+		case history.Invoked:
+			if kinds.Of(e.Mode).Several && !e.Try {
+				asked[e.ID()] = e.T
+			}
+		case history.Acquired, history.Refused:
+			at, waited := asked[e.ID()]
+			if !waited {
+				continue
+			}
+			life := r.Schedule.Clients[r.Schedule.clientOf(e.Client)].intentLife()
+			for _, h := range read {
+				if slices.Contains(e.Locked(), h.Name) && at < h.To && h.To < e.T {
+					to := min(e.T, h.To+life+life/100)
+					all = append(all, check.Held{Name: h.Name, From: h.To, To: to, Readers: true})
+				}
+			}
+		}
+	}
+	return all
 }

@@ -1,0 +1,186 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+)
+
+// taken returns the call and the return of an acquisition of "a". op identifies it; times are in seconds.
+func taken(mode, owner string, fence uint64, op int, asked, acquired time.Duration) []history.Event {
+	e := history.Event{
+		T: asked * time.Second, Kind: history.Invoked, Client: "client1", Op: op, Name: "a", Mode: mode, Owner: owner,
+	}
+	got := e
+	got.T, got.Kind, got.Fence, got.Until = acquired*time.Second, history.Acquired, fence, 100*time.Second
+	return []history.Event{e, got}
+}
+
+// judged returns a result with these events, in the order of their times.
+func judged(s Schedule, events ...[]history.Event) *Result {
+	r := &Result{Schedule: s}
+	for _, e := range events {
+		r.Events = append(r.Events, e...)
+	}
+	history.Sort(r.Events)
+	return r
+}
+
+// TestATokenIsPassedOn shows what excuses tokens out of order: the second hold of the finding has the token of a third
+// hold, which it may share the name with.
+func TestATokenIsPassedOn(t *testing.T) {
+	t.Parallel()
+	kept, evicts := Schedule{}, Schedule{Faults: []Fault{{Kind: Evict, Client: -1}}}
+	jumps := Schedule{Faults: []Fault{{Kind: Jump, Client: -1}}}
+	mutex := taken(kinds.Mutex, "", 8, 1, 3, 4)
+	reader := taken(kinds.Reader, "", 7, 1, 3, 4)
+	inner := taken(kinds.Reentrant, "o", 7, 2, 6, 7)
+	for name, tt := range map[string]struct {
+		schedule             Schedule
+		first, second, third []history.Event
+		excused              bool
+	}{
+		"from the owner's hold":                      {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), true},
+		"from another reader":                        {evicts, mutex, taken(kinds.Reader, "", 7, 2, 6, 7), taken(kinds.Reader, "", 7, 3, 2, 6), true},
+		"where counters are kept":                    {kept, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), false},
+		"from a hold that was asked later":           {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 5, 6), false},
+		"from a hold with another token":             {evicts, mutex, inner, taken(kinds.Reentrant, "o", 6, 3, 2, 6), false},
+		"from another owner":                         {evicts, mutex, inner, taken(kinds.Reentrant, "p", 7, 3, 2, 6), false},
+		"from a hold that began afterwards":          {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 8), false},
+		"from a hold that excludes all":              {evicts, mutex, taken(kinds.Mutex, "", 7, 2, 6, 7), taken(kinds.Mutex, "", 7, 3, 2, 6), false},
+		"back from a reader, without exclusion":      {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), true},
+		"back from a reader, with exclusion":         {kept, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"back from a reader before the owner":        {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 5), false},
+		"back from a reader with another token":      {jumps, taken(kinds.Reader, "", 8, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"back from a hold that is no reader":         {jumps, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"back from a writer that has the same token": {jumps, taken(kinds.Writer, "", 7, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := judged(tt.schedule, tt.first, tt.second, tt.third)
+			found := check.Finding{Events: []history.Event{tt.first[1], tt.second[0], tt.second[1]}}
+			assert.Equal(t, tt.excused, r.passedOn(found))
+			r.find(check.Verdict{Checker: ByFencing, Findings: []check.Finding{found}})
+			assert.Equal(t, tt.excused, r.OK())
+		})
+	}
+}
+
+// TestOnlyTheOrderOfTokensIsExcused shows that no third hold excuses other findings of the same checker.
+func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
+	t.Parallel()
+	outer, inner := taken(kinds.Reentrant, "o", 7, 1, 3, 4), taken(kinds.Reentrant, "o", 8, 2, 6, 7)
+	unlocks := history.Event{T: 9 * time.Second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a", Mode: kinds.Reentrant, Owner: "o"}
+	without := taken(kinds.Reentrant, "o", 0, 2, 6, 7)
+	for name, tt := range map[string]struct {
+		finding []history.Event
+		third   []history.Event
+	}{
+		"two tokens of one owner":            {[]history.Event{outer[1], inner[0], inner[1], unlocks}, taken(kinds.Reentrant, "o", 0, 3, 1, 2)},
+		"the outer hold ends by itself":      {[]history.Event{outer[1], inner[0], inner[1], outer[1]}, taken(kinds.Reentrant, "o", 7, 3, 1, 2)},
+		"no token, though one was asked for": {without, taken(kinds.Reentrant, "o", 0, 3, 1, 2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := judged(Schedule{Faults: []Fault{{Kind: Evict, Client: -1}}}, tt.third, tt.finding)
+			assert.False(t, r.passedOn(check.Finding{Events: tt.finding}))
+		})
+	}
+}
+
+func TestAnUndecidedVerdictIsAProblem(t *testing.T) {
+	t.Parallel()
+	r := &Result{}
+	r.find(check.Verdict{Checker: ByLinearizability, Undecided: `"a" not decided`})
+	assert.Equal(t, []string{ByLinearizability}, r.By())
+}
+
+func TestAliveFindsLossesOfLivingClients(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	event := func(at time.Duration, kind history.Kind, err error) history.Event {
+		e := history.Event{T: at, Kind: kind, Client: "client1", Op: 1, Name: "a"}
+		if err != nil {
+			e.Err = err.Error()
+		}
+		return e
+	}
+	dies := []Fault{{Kind: Freeze, Master: -1, Client: 0, Until: 60 * second}}
+	for name, tt := range map[string]struct {
+		keepalive bool
+		faults    []Fault
+		then      []history.Event
+		found     bool
+	}{
+		"unlocked":            {true, nil, []history.Event{event(5*second, history.ReleaseCalled, nil)}, false},
+		"the deadline passed": {true, nil, []history.Event{event(11*second, history.ReleaseCalled, nil)}, true},
+		"notified of a loss before the deadline": {
+			true, nil, []history.Event{event(5*second, history.Lost, redlock.ErrLost), event(5*second, history.ReleaseCalled, nil)}, true,
+		},
+		"the locker was closed": {
+			true, nil, []history.Event{event(5*second, history.Lost, redlock.ErrClosed), event(5*second, history.ReleaseCalled, nil)}, false,
+		},
+		"its context ended by the unlock": {
+			true, nil, []history.Event{event(5*second, history.ReleaseCalled, nil), event(6*second, history.Lost, redlock.ErrLost)}, false,
+		},
+		"without keepalive":     {false, nil, []history.Event{event(11*second, history.ReleaseCalled, nil)}, false},
+		"of a client that died": {true, dies, []history.Event{event(11*second, history.ReleaseCalled, nil)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := taken(kinds.Mutex, "", 0, 1, 0, 1)
+			got[1].Keepalive, got[1].Until = tt.keepalive, 10*second
+			s := Schedule{Clients: []Client{{Name: "client1"}}, Storm: 60 * second, Faults: tt.faults}
+			r := judged(s, got, tt.then)
+			r.alive(check.Intervals(r.Events))
+			assert.Equal(t, tt.found, !r.OK(), "%v", r.Problems)
+		})
+	}
+}
+
+// TestAWaiterForSeveralNamesKeepsReadersOut shows how long: until its intent ends, which it renews only while readers
+// hold the name, or until it no longer waits.
+func TestAWaiterForSeveralNamesKeepsReadersOut(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	s := Schedule{Clients: []Client{{Name: "client1", RetryMax: 5 * second, Timeout: second}}} // an intent lives for 4 s
+	read := []check.Held{{Name: "a", From: 0, To: 10 * second}, {Name: "c", From: 0, To: 10 * second}}
+	wait := func(from, to time.Duration, change func(*history.Event)) []history.Event {
+		events := taken(kinds.Several, "", 0, 1, from, to)
+		for i := range events {
+			events[i].Name, events[i].Names = "a,b", []string{"a", "b"}
+			change(&events[i])
+		}
+		return events
+	}
+	plain := func(*history.Event) {}
+	for name, tt := range map[string]struct {
+		wait []history.Event
+		to   time.Duration // 0 for never
+	}{
+		"until the intent ends":     {wait(5, 30, plain), 14*second + 40*time.Millisecond},
+		"until the waiter gives up": {wait(5, 12, plain), 12 * second},
+		"not if it gave up before":  {wait(5, 9, plain), 0},
+		"not if it came later":      {wait(11, 30, plain), 0},
+		"not if it only tries":      {wait(5, 30, func(e *history.Event) { e.Try = true }), 0},
+		"not if it is a mutex":      {wait(5, 30, func(e *history.Event) { e.Mode = kinds.Mutex }), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := judged(s, tt.wait).intents(read)
+			if tt.to == 0 {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1)
+			assert.Equal(t, check.Held{Name: "a", From: 10 * second, To: tt.to, Readers: true}, found[0])
+		})
+	}
+}
