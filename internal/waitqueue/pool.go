@@ -2,11 +2,11 @@ package waitqueue
 
 import "time"
 
-// pool is what a queue is, for a semaphore: several callers of this process may hold permits or ask for them at the
-// same time. They get the turn in the order of their calls. While permits are free, every caller gets it at once, up
-// to the number of slots. After a denial one caller at a time asks, so that a release wakes one caller of each
-// process. It exists while it has waiters or this process holds permits, and longer if its slots are worth
-// remembering. Queues.mu guards it.
+// pool is the queue of a semaphore. Several callers of this process may hold permits or ask for them at the same time.
+// They get the turn in the order of their calls. While permits are free, every caller gets the turn at once, up to the
+// number of slots. After a denial one caller at a time asks, so that a release wakes one caller of each process. A pool
+// exists while it has waiters or this process holds permits, and longer if its slots are worth remembering. Queues.mu
+// guards it.
 type pool struct {
 	all   *Queues
 	key   poolKey
@@ -28,8 +28,8 @@ type pool struct {
 	subscription Subscription
 }
 
-// poolKey identifies a pool. Callers that disagree about the number of slots have different pools: the masters tell
-// them.
+// poolKey identifies a pool. Callers that disagree about the number of slots have different pools, and learn of the
+// disagreement from the masters.
 type poolKey struct {
 	Key
 	slots int
@@ -219,7 +219,7 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 	}
 }
 
-// clean ends the subscription if nobody waits.
+// clean ends the subscription if no caller waits.
 func (p *pool) clean() (e effects) {
 	if p.waiting.first == nil && p.turns == 0 {
 		e.stop, p.subscription = p.subscription, nil
