@@ -93,6 +93,7 @@ type change struct {
 	event  event
 	cause  error       // eventLose, eventUnlock, eventClose: the error with which a held lock ends
 	silent bool        // eventGiveBack: the release is not published; see [waitqueue.Hold.KeepSilent]
+	unused bool        // eventGiveBack: the caller never got the lock, so there is no minimum hold
 	done   func(error) // eventGiveBack: receives the result of the release, unless it is nil
 }
 
@@ -157,6 +158,8 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
 		l.release(l.minHoldLeft(), false, nil)
+	case c.unused:
+		l.release(0, false, nil)
 	case before == phaseUnlocked && after == phaseReleased:
 		l.release(l.minHoldLeft(), c.silent, c.done)
 	}
@@ -195,9 +198,9 @@ func (l *Lock) release(keep time.Duration, silently bool, done func(error)) {
 }
 
 // minHoldLeft returns for how long the name must stay taken from now on, in whole milliseconds, rounded up; 0 without a
-// minimum hold, or after it.
+// minimum hold, after it, or if the caller does not have the lock yet.
 func (l *Lock) minHoldLeft() time.Duration {
-	if l.cfg.minHold == 0 {
+	if l.cfg.minHold == 0 || l.heldSince == 0 {
 		return 0 // heldFor may be negative by a nanosecond
 	}
 	left := l.cfg.minHold - l.heldFor()
@@ -210,7 +213,7 @@ func (l *Lock) giveBack() { l.transition(change{event: eventGiveBack}) }
 // abandon unlocks a lock that its caller never gets. It waits for no master.
 func (l *Lock) abandon() {
 	if l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) == phaseHeld {
-		l.giveBack()
+		l.transition(change{event: eventGiveBack, unused: true})
 	}
 }
 

@@ -1,14 +1,18 @@
 package redlock_test
 
 import (
+	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
 )
 
 func TestAMinHoldKeepsTheName(t *testing.T) {
@@ -135,6 +139,7 @@ func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
 		a, b := w.locker(t, "a"), w.locker(t, "b")
 		lk := lock(t, a, "x", redlock.WithMinHold(8*time.Second))
 		began := time.Now()
+		synctest.Wait() // until every master has granted: the release drops what is not written yet
 		for _, m := range w.some(0, 2) {
 			m.Freeze()
 		}
@@ -155,4 +160,48 @@ func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
 			assert.Empty(t, m.Get("x"))
 		}
 	})
+}
+
+// A job that never ran must be able to run elsewhere.
+func TestALockThatNoCallerGotKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { panic("the caller's") },
+		}))
+		assert.Panics(t, func() { _, _ = a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second)) })
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// Nor does one that is granted just when its Locker begins to close: its caller gets ErrClosed.
+func TestALockThatAClosedLockerGotKeepsNoMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		c := &closingClock{Clock: w.Host("a").Clock()}
+		a := w.locker(t, "a", redlock.WithClock(c), redlock.WithTrace(&redlock.Trace{
+			Vote: func(context.Context, redlock.VoteEvent) { c.armed.Store(true) },
+		}))
+		c.locker = a
+		_, err := a.TryLock(t.Context(), "x", redlock.WithMinHold(8*time.Second))
+		require.ErrorIs(t, err, redlock.ErrClosed)
+		time.Sleep(10 * time.Millisecond)
+		unlock(t, lock(t, w.locker(t, "b"), "x"))
+	})
+}
+
+// closingClock is a clock that begins to close a Locker when it is read for the first time since it was armed.
+type closingClock struct {
+	clock.Clock
+	locker *redlock.Locker
+	armed  atomic.Bool
+}
+
+func (c *closingClock) Now() time.Time {
+	if c.armed.CompareAndSwap(true, false) {
+		go func() { _ = c.locker.Close() }()
+		<-c.locker.Ending()
+	}
+	return c.Clock.Now()
 }
