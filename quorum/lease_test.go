@@ -237,6 +237,36 @@ func TestReleaseReturnsWhatAMajorityAnswered(t *testing.T) {
 	}
 }
 
+// A name that only a minority keeps is free for others.
+func TestKeepNeedsAMajority(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		votes []*node.Vote
+		want  error
+	}{
+		{"three of five", []*node.Vote{failed(), unknown(), granted(), granted(), granted()}, nil},
+		{"no longer there", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
+		{"some gone", []*node.Vote{denied(), denied(), granted(), granted(), unknown()}, quorum.ErrNoQuorum},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			q, fakes := council(t, 5)
+			lease := held(t, q, fakes)
+			done, result := newDone(t)
+			lease.Keep(time.Second, ignoringSubscribers(done))
+			for i, f := range fakes {
+				f.vote(t, "release", tt.votes[i])
+			}
+			if tt.want == nil {
+				require.NoError(t, result())
+			} else {
+				require.ErrorIs(t, result(), tt.want)
+			}
+		})
+	}
+}
+
 // TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease makes two of five nodes drop an operation after the
 // release has begun and before it has asked them. With a third node frozen, their answers are needed for the majority.
 func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T) {

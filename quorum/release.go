@@ -15,18 +15,23 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(l.terms.TTL, done, func() *node.Op { return l.ops.Release(!silent && !l.until.IsZero()) })
+	l.end(l.terms.TTL, done, (*tally).answered,
+		func() *node.Op { return l.ops.Release(!silent && !l.until.IsZero()) })
 }
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken for rest, under a token that no lease
-// has. A node that executes Keep late keeps them for rest from then on.
+// has. A node that executes Keep late keeps them for rest from then on. The result is nil only if a majority keeps
+// them: unlike for Release, the answer of a node that did not have the token does not count.
 func (l *Lease) Keep(rest time.Duration, done func(subscribers int64, err error)) {
-	l.end(max(l.terms.TTL, rest), done, func() *node.Op { return l.ops.Keep(rest) })
+	l.end(max(l.terms.TTL, rest), done, func(*tally) bool { return false },
+		func() *node.Op { return l.ops.Keep(rest) })
 }
 
-// end ends the lease with an operation on every node. ttl is the longest TTL that its keys may have. makeOp is called
-// with l.mu held.
-func (l *Lease) end(ttl time.Duration, done func(subscribers int64, err error), makeOp func() *node.Op) {
+// end ends the lease with an operation on every node. ttl is the longest TTL that its keys may have. suffices reports
+// whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu held.
+func (l *Lease) end(
+	ttl time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool, makeOp func() *node.Op,
+) {
 	if done == nil {
 		done = func(int64, error) {}
 	}
@@ -53,23 +58,23 @@ func (l *Lease) end(ttl time.Duration, done func(subscribers int64, err error), 
 			}
 			return nil
 		},
-		decided: func(r *round) { done(confirmed(r)) },
+		decided: func(r *round) { done(confirmed(r, suffices)) },
 	})
 }
 
-// confirmed returns the result of a decided release.
-func confirmed(r *round) (subscribers int64, err error) {
+// confirmed returns the result of a decided release. For suffices, see end.
+func confirmed(r *round, suffices func(*tally) bool) (subscribers int64, err error) {
 	var s state
-	var gone, answered bool
+	var gone, enough bool
 	r.withTally(func(t *tally) {
-		s, gone, answered, subscribers = t.state(), t.gone(), t.answered(), max(0, t.maxSeen()-1)
+		s, gone, enough, subscribers = t.state(), t.gone(), suffices(t), max(0, t.maxSeen()-1)
 	})
 	switch {
 	case s == won:
 		return subscribers, nil
 	case gone:
 		return 0, ErrGone
-	case answered:
+	case enough:
 		return subscribers, nil
 	default:
 		return 0, noQuorum(r.errors())
@@ -78,5 +83,5 @@ func confirmed(r *round) (subscribers int64, err error) {
 
 // Broadcast sends op to every node and does not wait for the answers.
 func (q *Quorum) Broadcast(op *node.Op, timeout time.Duration) {
-	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: func(*tally) bool { return false }})
+	q.ask(question{op: op, timeout: timeout, first: NoFirst, enough: (*tally).answered})
 }
