@@ -47,8 +47,10 @@ func (k *Keyed) Lock(ctx context.Context, key string) error {
 		k.leave(key, e)
 		return failed("lock", []string{key}, ErrClosed)
 	}
+	var lock *Lock
+	defer func() { k.entered(key, e, lock) }() // deferred, as in TryLock and Unlock, because a callback may panic
 	lock, err := k.locker.Lock(ctx, key, k.opts...)
-	return k.entered(key, e, lock, err)
+	return err
 }
 
 // TryLock locks key if it is free, as [Locker.TryLock] does, and reports whether it did. It returns false and no error
@@ -61,8 +63,9 @@ func (k *Keyed) TryLock(ctx context.Context, key string) (bool, error) {
 		k.leave(key, e)
 		return false, nil
 	}
+	var lock *Lock
+	defer func() { k.entered(key, e, lock) }()
 	lock, err := k.locker.TryLock(ctx, key, k.opts...)
-	err = k.entered(key, e, lock, err)
 	if errors.Is(err, ErrHeld) {
 		return false, nil
 	}
@@ -83,9 +86,8 @@ func (k *Keyed) Unlock(ctx context.Context, key string) error {
 	if lock == nil {
 		return failed("unlock", []string{key}, errNotLocked)
 	}
-	err := lock.Unlock(ctx)
-	k.open(key, e)
-	return err
+	defer k.open(key, e)
+	return lock.Unlock(ctx)
 }
 
 // Context returns the [Lock.Context] of the lock on key, which ends when the lock is lost or unlocked. If no caller
@@ -125,16 +127,15 @@ func (k *Keyed) leave(key string, e *keyedEntry) {
 	}
 }
 
-// entered keeps the lock of a caller that has passed the gate, or opens the gate if there is none.
-func (k *Keyed) entered(key string, e *keyedEntry, lock *Lock, err error) error {
-	if err != nil {
+// entered keeps the lock of a caller that has passed the gate. If the caller has none, it opens the gate.
+func (k *Keyed) entered(key string, e *keyedEntry, lock *Lock) {
+	if lock == nil {
 		k.open(key, e)
-		return err
+		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e.lock = lock
-	return nil
 }
 
 // open lets the next caller pass the gate.

@@ -181,3 +181,29 @@ func TestCloseEndsTheCallersOfAKeyed(t *testing.T) {
 		require.ErrorIs(t, k.Lock(t.Context(), "x"), redlock.ErrClosed)
 	})
 }
+
+// A callback that panics leaves no key taken.
+func TestAPanicLeavesNoKeyTaken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		panics := ""
+		do := func(callback string) {
+			if callback == panics {
+				panic("the caller's")
+			}
+		}
+		k := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{
+			AcquireEnd: func(context.Context, redlock.AcquireEndEvent) { do("acquire") },
+			Unlocked:   func(context.Context, redlock.UnlockedEvent) { do("unlock") },
+		})).Keyed()
+		panics = "acquire"
+		assert.Panics(t, func() { _ = k.Lock(t.Context(), "x") })
+		assert.Panics(t, func() { _, _ = k.TryLock(t.Context(), "x") })
+		panics = "unlock"
+		require.NoError(t, k.Lock(within(t, time.Second), "x"))
+		assert.Panics(t, func() { _ = k.Unlock(t.Context(), "x") })
+		panics = ""
+		require.NoError(t, k.Lock(within(t, time.Second), "x"))
+		require.NoError(t, k.Unlock(t.Context(), "x"))
+	})
+}
