@@ -15,6 +15,9 @@ import (
 // pace is the time between two readings of an observer. It polls, because no message announces a new leader.
 const pace = 250 * time.Millisecond
 
+// keptPrefix is how a token begins that keeps a name for the rest of a minimum hold; see [redlock.WithMinHold].
+const keptPrefix = "min-hold:"
+
 // Leader is what the masters report about the leader.
 type Leader struct {
 	// Owner is the owner of the leader's Locker ([redlock.WithOwner]).
@@ -26,8 +29,11 @@ type Leader struct {
 }
 
 // Leader returns the leader that a majority of the masters reports. If there is none, the error matches [ErrNoLeader],
-// even if the name is held by a lock of another kind or without fencing. If no majority answers within the node
-// timeout, the error matches [redlock.ErrNoQuorum].
+// even if the name is held by a lock of another kind or without fencing, or for the rest of a minimum hold
+// ([redlock.WithMinHold]). If no majority answers within the node timeout, the error matches [redlock.ErrNoQuorum].
+//
+// The masters do not record which mutex has a fencing token, and keep the last term for a day. So a mutex that was
+// acquired on the name without fencing, soon after an election, is reported as a leader with the last term.
 //
 // The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
@@ -39,6 +45,8 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 		}
 		r := read(h)
 		switch {
+		case strings.HasPrefix(r.token, keptPrefix):
+			return Leader{}, fmt.Errorf("%w of %q: the last one resigned, and its minimum hold goes on", ErrNoLeader, e.name)
 		case r.term == 0 && h.Kind == "":
 			return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, e.name)
 		case r.term == 0:

@@ -60,6 +60,17 @@ func TestAHolderWithoutATermIsNoLeader(t *testing.T) {
 	})
 }
 
+func TestALeaderThatResignedLeadsNoMoreDuringItsMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		e := w.candidate(t, "a", redlock.WithMinHold(5*time.Second))
+		require.NoError(t, campaign(t, e).Resign(t.Context()))
+		_, err := e.Leader(t.Context())
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		assert.ErrorContains(t, err, "minimum hold")
+	})
+}
+
 // A master that granted a candidate which lost the vote has a larger count than the leader's term. When one of the
 // other masters is down, no majority reports the term.
 func TestTheTermIsKnownWhenTheMastersDisagree(t *testing.T) {
