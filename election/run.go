@@ -45,7 +45,7 @@ func (l *Leadership) call(ctx context.Context, fn func(context.Context) error) (
 	defer func() {
 		cancel() // before the release: goroutines that fn started must stop before another process leads
 		resigned := l.Resign(ctx)
-		lost = resigned != nil && !errors.Is(resigned, redlock.ErrNoQuorum) // ErrNoQuorum: the release continues
+		lost = errors.Is(resigned, redlock.ErrLost) || errors.Is(resigned, redlock.ErrClosed)
 	}()
 	return false, fn(work)
 }

@@ -67,6 +67,20 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	}
 }
 
+func TestRunReturnsAfterAFunctionThatUnlocks(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		calls := 0
+		require.ErrorIs(t, w.candidate(t, "a").Run(t.Context(), func(ctx context.Context) error {
+			calls++
+			lock, _ := redlock.FromContext(ctx)
+			require.NoError(t, lock.Unlock(ctx))
+			return errOwn
+		}), errOwn)
+		assert.Equal(t, 1, calls, "the leadership was not lost")
+	})
+}
+
 func TestRunCampaignsAgainAfterALossThatOnlyTheReleaseFinds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
