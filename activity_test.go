@@ -320,6 +320,7 @@ func TestEventsAfterTheCallKeepTheValuesOfItsContext(t *testing.T) {
 		require.NoError(t, err)
 		cancel()
 		time.Sleep(ttl)
+		synctest.Wait()
 		assert.ErrorIs(t, got, redlock.ErrLost)
 		assert.Equal(t, lk.Err(), got)
 		assert.InDelta(t, float64(ttl-drift), float64(held), float64(2*time.Millisecond))

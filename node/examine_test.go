@@ -67,8 +67,10 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 	_, err = c.Do(ctx, "ping")
 	require.NoError(t, err)
 	opened.Close(time.Now())
-	_, err = c.Do(context.Background(), "ping")
-	require.Error(t, err)
+	require.Eventually(t, func() bool {
+		_, err = c.Do(context.Background(), "ping")
+		return err != nil
+	}, 10*time.Second, time.Millisecond, "the connection ends with the node")
 	assert.False(t, node.IsReply(err))
 	c.Close()
 	wrapped.Close(time.Now())

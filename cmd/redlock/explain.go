@@ -66,6 +66,7 @@ func perMaster(err error) string {
 var flagOf = map[string]string{
 	"WithTTL":             "--ttl",
 	"WithMaxHold":         "--max-hold",
+	"WithMinHold":         "--min-hold",
 	"WithFencing":         "--fence",
 	"WithOwner":           "--owner",
 	"WithNodeTimeout":     "--node-timeout",
