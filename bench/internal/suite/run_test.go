@@ -114,7 +114,7 @@ func TestFaultsAndScaleOnRealMasters(t *testing.T) {
 	}
 	assert.Equal(t, 500, r.Scale.Locks)
 	assert.Zero(t, r.Scale.Lost)
-	assert.Positive(t, r.Scale.Heap)
+	assert.NotZero(t, r.Scale.Heap, "negative if the heap shrinks by more than so few locks need")
 	assert.Positive(t, r.Scale.Extensions, "they are kept alive")
 }
 
