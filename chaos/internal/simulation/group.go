@@ -118,7 +118,7 @@ func (w *worker) meantFor(g Group) time.Duration {
 // section is the critical section: it reads the register, holds the lock, writes the register if the lock is still
 // held, and unlocks.
 func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
-	downgrades := h.mode == kinds.Writer && w.rng.Float64() < g.Downgrades
+	downgrades := h.mode() == kinds.Writer && w.rng.Float64() < g.Downgrades
 	if downgrades {
 		meant /= 2
 	}
@@ -137,7 +137,7 @@ func (w *worker) section(g Group, h *holding, meant time.Duration, depth int) {
 	}
 	w.pause(ctx, meant)
 	goesOn := func() bool { return g.Careless || h.lock.Context().Err() == nil }
-	if h.mode != kinds.Reader && goesOn() {
+	if h.mode() != kinds.Reader && goesOn() {
 		w.last(Writing)
 		w.put(g, h, seen)
 	}
@@ -173,7 +173,7 @@ func (w *worker) soon(m Moment) {
 // question returns the hold as a register needs it.
 func (h *holding) question(from, value int64) register.Question {
 	return register.Question{
-		Name: h.want.Names[0], Mode: h.mode, Fence: h.lock.Fence(), From: from, Value: value,
+		Name: h.want.Names[0], Mode: h.mode(), Fence: h.lock.Fence(), From: from, Value: value,
 		Client: h.life.client, Life: h.life.number, Worker: h.n + 1, Op: h.op,
 	}
 }

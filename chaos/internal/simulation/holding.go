@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
@@ -18,7 +19,7 @@ type holding struct {
 	want        locker.Request
 	lock        Lock
 	op          int
-	mode        string        // a reader's after a downgrade
+	downgraded  atomic.Bool   // the context's end is recorded by a goroutine of its own
 	deadline    time.Duration // the last deadline that is in the history
 	begun       time.Time
 	asked, from time.Duration
@@ -30,7 +31,15 @@ func (w *worker) ask(want locker.Request) *holding {
 	if want.TTL == 0 {
 		want.TTL, want.Keepalive = w.client.TTL, w.client.Keepalive
 	}
-	return &holding{worker: w, want: want, op: int(w.ops.Add(1)), mode: want.Mode, begun: time.Now(), asked: w.now()}
+	return &holding{worker: w, want: want, op: int(w.ops.Add(1)), begun: time.Now(), asked: w.now()}
+}
+
+// mode returns the kind of the lock, which is a reader's after a downgrade.
+func (h *holding) mode() string {
+	if h.downgraded.Load() {
+		return kinds.Reader
+	}
+	return h.want.Mode
 }
 
 // log adds an event to the history. A killed client writes none, but the deadline that it last knew is known.
@@ -40,7 +49,7 @@ func (h *holding) log(e history.Event) {
 	}
 	names := slices.Sorted(slices.Values(h.want.Names))
 	e.Client, e.Life, e.Worker, e.Op = h.life.client, h.life.number, h.n+1, h.op
-	e.Name, e.Mode, e.Owner = strings.Join(names, ","), h.mode, h.want.Owner
+	e.Name, e.Mode, e.Owner = strings.Join(names, ","), h.mode(), h.want.Owner
 	if len(names) > 1 {
 		e.Names = names
 	}
@@ -100,7 +109,8 @@ func (h *holding) extend() {
 // downgrade turns a writer into a reader. The holder counts as a reader from the call on, whatever the result.
 func (h *holding) downgrade() {
 	h.learn()
-	h.mode, h.from = kinds.Reader, h.now()
+	h.downgraded.Store(true)
+	h.from = h.now()
 	h.log(history.Event{Kind: history.Downgraded})
 	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)
 	defer cancel()
