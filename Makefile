@@ -2,7 +2,8 @@
 
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 COMPOSE     ?= $(shell if docker compose version >/dev/null 2>&1; then echo docker compose; else echo docker-compose; fi)
-FIVE        := -f docker-compose.5node.yml
+# The project has a name here, because docker-compose 1 refuses one in the file.
+FIVE        := -p redlock -f docker-compose.5node.yml
 REDISIMAGE  := go run ./internal/redisbox/redisimage/cmd/redisimage
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.14.0
