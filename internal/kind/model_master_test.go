@@ -94,6 +94,13 @@ func (r *record) taken(c claim) string {
 	return string(digits)
 }
 
+// lastPermit returns the token of the permit that ends last; of equals, that of the greatest slot.
+func (r *record) lastPermit() string {
+	return slices.MaxFunc(slices.Collect(maps.Keys(r.holds)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.holds[a], r.holds[b]), cmp.Compare(r.slot[a], r.slot[b]), cmp.Compare(a, b))
+	})
+}
+
 // downgrades reports whether the record has a reader's token as a writer's.
 func (r *record) downgrades(c claim) bool {
 	return c.Kind == "reader" && r.kind == "writer" && r.holds[c.Token] > 0
@@ -124,6 +131,9 @@ func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
 	r := m.at(c.Names[i])
 	if !r.admits(c) {
 		left, token := m.longest(r.holds)
+		if r.kind == "semaphore" {
+			token = r.lastPermit()
+		}
 		if c.Kind == "semaphore" {
 			return m.fullOr(c, r, left), true
 		}
