@@ -93,21 +93,7 @@ func (t *troubles) excuse(before, after *hold) bool {
 	if meets(t.clients[before.who.Client], meanwhile) || meets(t.clients[after.who.Client], meanwhile) {
 		return true
 	}
-	return !t.known(before, meanwhile, t.masters) || t.common(before, after) < t.majority
-}
-
-// common returns how many masters granted both holds. The owner's token is certain only if a majority did: a master
-// whose reply is late gives the second hold no token.
-func (t *troubles) common(before, after *hold) int {
-	n := 0
-	for _, a := range before.acquired.Votes {
-		for _, b := range after.acquired.Votes {
-			if a.Master == b.Master && a.Verdict == "granted" && b.Verdict == "granted" {
-				n++
-			}
-		}
-	}
-	return n
+	return !t.known(before, meanwhile, t.masters)
 }
 
 // known reports whether a majority of the masters granted the hold and were without trouble meanwhile, or all masters
