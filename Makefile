@@ -12,7 +12,7 @@ GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 MASTERS     := redis://127.0.0.1:6391,redis://127.0.0.1:6392,redis://127.0.0.1:6393,redis://127.0.0.1:6394,redis://127.0.0.1:6395
 
 # The modules of the workspace (go.work). Only the first one is what a user of the library requires.
-MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/fencing examples/schedulers integration internal/redisbox
+MODULES     := . bench chaos contrib/gocron contrib/goose contrib/otel contrib/prometheus examples/certmagic examples/day examples/fencing examples/schedulers integration internal/redisbox
 PACKAGES    := $(foreach m,$(MODULES),./$(if $(filter .,$(m)),,$(m)/)...)
 
 # make test RACE=1 looks for data races too; make test ARGS="-run TestX" passes flags to go test. The summary at the end has
@@ -22,11 +22,15 @@ TESTREPORT ?= bin/test-report.json
 TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),-race) $(ARGS)
 # How long make chaos-soak lasts.
 DURATION ?= 2h
+# How long make day looks at each incident, at least.
+LOOK ?= 45s
+# How long make fuzz runs each target.
+FUZZTIME ?= 10s
 # How many schedules make sim and make chaos run.
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test race integration fuzz sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +54,13 @@ integration: image ## the tests against five real masters in containers, alone
 
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
 	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
+
+# A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
+fuzz: ## every fuzz target, each for FUZZTIME=10s
+	@set -e; for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
+	  for t in $$(go test -list '^Fuzz' ./$$p | grep '^Fuzz'); do \
+	    echo "$$p $$t"; go test ./$$p -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME); \
+	  done; done
 
 model: ## check the models of model/ with Spin, and remove one rule after the other
 	model/check
@@ -76,7 +87,7 @@ chaos-soak: image ## play random scenarios for DURATION=2h
 guarantees: image ## play the scenarios of docs/guarantees.md and write its table
 	go run ./chaos -guarantees docs/guarantees.md
 
-bench: ## the benchmark: latency, far masters, contention, faults; 15 minutes; needs redis-server
+bench: ## the benchmark: latency, far masters, contention, slots, faults; 17 minutes; needs redis-server
 	go run ./bench
 
 bench-check: ## compare the benchmark with the project's targets (on an idle machine)
@@ -97,6 +108,9 @@ smoke: build ## README's first command, and then the built command against five 
 	  $(COMPOSE) $(FIVE) kill redis-1 redis-4; \
 	  bin/redlock run --wait 10s nightly-report -- echo "with three of five"
 
+day: ## break one thing after the other, and see what reports it, and how soon (LOOK=45s; 6 minutes)
+	go run ./examples/day -look $(LOOK)
+
 lint: tidy-check ## go mod tidy, golangci-lint (.golangci.yml) and actionlint; change nothing
 	go run $(ACTIONLINT)
 	@for m in $(MODULES); do echo "golangci-lint: $$m"; (cd $$m && go run $(GOLANGCI) run ./...) || exit 1; done
@@ -114,7 +128,7 @@ cross: ## build for macOS and Windows
 	GOOS=darwin go build $(PACKAGES)
 	GOOS=windows go build $(PACKAGES)
 
-vuln: ## known vulnerabilities in what the code calls (asks the internet)
+vuln: ## known vulnerabilities in what the code calls (needs vuln.go.dev)
 	@for m in $(MODULES); do (cd $$m && go run $(GOVULNCHECK) ./...) || exit 1; done
 
 package-files: build ## the man page and the completions that packages install, in packaging/

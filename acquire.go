@@ -77,5 +77,5 @@ func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
 			return nil, err
 		}
 	}
-	return cfg, l.checkSlots(t, cfg)
+	return cfg, l.checkHashSlots(t, cfg)
 }

@@ -35,7 +35,10 @@ var troubles = []struct {
 	{"down", false, "refused", func(w *world, i int) { w.Master(i).Crash() }},
 	{"frozen", false, "no answer in time", func(w *world, i int) { w.Master(i).Freeze() }},
 	{"cut off", false, "no answer in time", func(w *world, i int) { w.Master(i).BlackHole() }},
-	{"loading", false, "LOADING", func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") }},
+	{
+		"loading", false, "LOADING",
+		func(w *world, i int) { w.Master(i).Reply("LOADING Redis is loading the dataset in memory") },
+	},
 	{"a replica", false, "READONLY", func(w *world, i int) {
 		w.Master(i).Reply("READONLY You can't write against a read only replica.", "SET")
 	}},

@@ -1,19 +1,17 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/histogram"
 	"github.com/redlock-go/redlock/internal/kind"
-	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// activity counts the acquisitions and holds of a Locker, by kind. One mutex guards all counters, so that a snapshot
-// adds up. It is held for a few assignments.
+// activity counts the acquisitions and holds of a Locker, by kind. One mutex guards all counters, so that a snapshot is
+// consistent. It is never held for longer than a few assignments.
 type activity struct {
 	mu     sync.Mutex
 	lastID uint64
@@ -22,7 +20,7 @@ type activity struct {
 
 // kindActivity counts the acquisitions and holds of one kind.
 type kindActivity struct {
-	counts       LockStats // without the histograms
+	counts       LockStats // its histograms are unused
 	waits, holds histogram.Histogram
 }
 
@@ -80,7 +78,7 @@ func (a *activity) downgrade(from, to *kind.Kind) {
 	a.of(to).counts.Held++
 }
 
-// extension counts an extension that ended with err. One that the end of the lock overtook is not counted.
+// extension counts an extension that ended with err. An extension is not counted if its lock ended first.
 func (a *activity) extension(k *kind.Kind, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,147 +90,78 @@ func (a *activity) extension(k *kind.Kind, err error) {
 	}
 }
 
-// acquisition is one call that acquires a lock, as it is counted and traced.
-type acquisition struct {
-	locker *Locker
-	cfg    *config
-	target kind.Target
-	call   string // one of those of AcquireStartEvent.Call
-	ctx    context.Context
-	id     uint64
-	began  time.Time
-	ended  bool
-	lock   *Lock // that was acquired; nil: none was
+// stats returns a consistent snapshot of all counters.
+func (a *activity) stats() (s Stats) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var total kindActivity
+	for i, k := range kind.All {
+		s.Kinds = append(s.Kinds, KindStats{Kind: k.Name, LockStats: a.kinds[i].stats()})
+		total.add(&a.kinds[i])
+	}
+	s.LockStats = total.stats()
+	return s
 }
 
-// The values of AcquireStartEvent.Call.
-const (
-	callLock    = "lock"
-	callTryLock = "trylock"
-	callAttach  = "attach"
-)
+// stats returns the counters with their histograms.
+func (k *kindActivity) stats() LockStats {
+	s := k.counts
+	s.Waits, s.Holds = histogramOf(&k.waits), histogramOf(&k.holds)
+	return s
+}
 
-// start counts and traces the start of the acquisition.
-func (q *acquisition) start() {
-	q.id, q.began = q.locker.activity.start(q.target.Kind), q.cfg.clock.Now()
-	if t := q.cfg.trace; t != nil && t.AcquireStart != nil {
-		t.AcquireStart(q.ctx, AcquireStartEvent{ID: q.id, Kind: q.target.Kind.Name, Name: q.target.Title(), Call: q.call})
+// add adds the figures of another kind.
+func (k *kindActivity) add(other *kindActivity) {
+	for i, n := range other.counts.counters() {
+		*k.counts.counters()[i] += *n
+	}
+	k.waits.Add(&other.waits)
+	k.holds.Add(&other.holds)
+}
+
+// counters returns all numbers of s.
+func (s *LockStats) counters() []*int64 {
+	return []*int64{
+		&s.Waiting, &s.Held, &s.Started,
+		&s.Acquired, &s.Refused, &s.TimedOut, &s.Canceled, &s.Failed, &s.ClosedWaiting,
+		&s.Released, &s.HandedOver, &s.Lost, &s.ClosedHeld,
+		&s.Extended, &s.ExtensionFailures,
 	}
 }
 
-// newLock makes the Lock of a lease that was acquired.
-func (q *acquisition) newLock(c *kind.Claim, lease *quorum.Lease) *Lock {
-	q.lock = &Lock{
-		locker: q.locker, id: q.id, claim: c, cfg: q.cfg, lease: lease,
-		base: context.WithoutCancel(q.ctx),
-	}
-	return q.lock
-}
-
-// acquired ends the acquisition with a lock. Nothing else may use the lock yet.
-func (q *acquisition) acquired(lock *Lock, attempts int) {
-	now := q.cfg.clock.Now()
-	lock.heldSince = max(1, now.Sub(q.locker.opened))
-	q.end(OutcomeAcquired, now, AcquireEndEvent{Attempts: attempts, Fence: lock.Fence()})
-}
-
-// failed ends the acquisition without a lock. If a hook panicked, err is nil, and the lock may have been acquired. Then
-// failed releases it, since the caller never gets it.
-func (q *acquisition) failed(err error, attempts int) {
-	if q.lock != nil {
-		defer q.lock.abandon()
-	}
-	if !q.ended {
-		q.end(q.outcomeOf(err), q.cfg.clock.Now(), AcquireEndEvent{Attempts: attempts, Err: err})
-	}
-}
-
-func (q *acquisition) end(o Outcome, now time.Time, e AcquireEndEvent) {
-	q.ended = true
-	took := now.Sub(q.began)
-	q.locker.activity.end(q.target.Kind, o, took)
-	if t := q.cfg.trace; t != nil && t.AcquireEnd != nil {
-		e.ID, e.Kind, e.Name, e.Call = q.id, q.target.Kind.Name, q.target.Title(), q.call
-		e.Outcome, e.Took = o, took
-		t.AcquireEnd(q.ctx, e)
-	}
-}
-
-// outcomeOf returns the outcome of an acquisition that ended with err. An error may match several reasons: that of a
-// caller whose context ended while another holder had the lock matches the context's error and ErrHeld.
-func (q *acquisition) outcomeOf(err error) Outcome {
-	over := q.ctx.Err()
-	switch {
-	case errors.Is(err, ErrClosed):
-		return OutcomeClosed
-	case over != nil && errors.Is(err, over) && errors.Is(over, context.DeadlineExceeded):
-		return OutcomeTimedOut
-	case over != nil && errors.Is(err, over):
-		return OutcomeCanceled
-	case errors.Is(err, ErrHeld):
-		return OutcomeRefused
+// acquisitions returns the counter of the acquisitions with an outcome.
+func (s *LockStats) acquisitions(o Outcome) *int64 {
+	switch o {
+	case OutcomeAcquired:
+		return &s.Acquired
+	case OutcomeRefused:
+		return &s.Refused
+	case OutcomeTimedOut:
+		return &s.TimedOut
+	case OutcomeCanceled:
+		return &s.Canceled
+	case OutcomeClosed:
+		return &s.ClosedWaiting
 	default:
-		return OutcomeFailed
+		return &s.Failed
 	}
 }
 
-// origin returns what marks the requests of an acquisition or a hold for the Vote hook; nil if there is no such hook.
-func (c *config) origin(ctx context.Context, id uint64, k *kind.Kind) *node.Origin {
-	if !c.trace.votes() {
-		return nil
-	}
-	o := &node.Origin{Context: context.WithoutCancel(ctx), ID: id}
-	if k != nil {
-		o.Kind = k.Name
-	}
-	return o
-}
-
-// origin returns what marks the requests of the hold for the Vote hook; nil if there is none.
-func (l *Lock) origin() *node.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
-
-// endHold counts and traces the end of a lock, if its caller has got it.
-func (l *Lock) endHold(o Outcome) {
-	if l.heldSince == 0 {
-		return
-	}
-	k, held := l.kind(), l.heldFor()
-	l.locker.activity.holdEnd(k, o, held)
-	if t := l.cfg.trace; t != nil && t.HoldEnd != nil {
-		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Outcome: o, Held: held}
-		if o == OutcomeLost || o == OutcomeClosed {
-			e.Err = l.ended()
-		}
-		t.HoldEnd(l.base, e)
+// holds returns the counter of the holds with an outcome.
+func (s *LockStats) holds(o Outcome) *int64 {
+	switch o {
+	case OutcomeHandedOver:
+		return &s.HandedOver
+	case OutcomeLost:
+		return &s.Lost
+	case OutcomeClosed:
+		return &s.ClosedHeld
+	default:
+		return &s.Released
 	}
 }
 
-// heldFor returns the time since the acquisition ended.
-func (l *Lock) heldFor() time.Duration { return l.cfg.clock.Now().Sub(l.locker.opened) - l.heldSince }
-
-// tracedOps are the operations of a lock, marked for the Vote hook.
-type tracedOps struct {
-	quorum.Ops
-	origin *node.Origin
-}
-
-// traced returns ops, marked with their origin unless it is nil.
-func traced(ops quorum.Ops, origin *node.Origin) quorum.Ops {
-	if origin == nil {
-		return ops
-	}
-	return tracedOps{ops, origin}
-}
-
-func (t tracedOps) Acquire() *node.Op              { return mark(t.Ops.Acquire(), t.origin) }
-func (t tracedOps) Raise(fence int64) *node.Op     { return mark(t.Ops.Raise(fence), t.origin) }
-func (t tracedOps) Extend(fence int64) *node.Op    { return mark(t.Ops.Extend(fence), t.origin) }
-func (t tracedOps) Release(announce bool) *node.Op { return mark(t.Ops.Release(announce), t.origin) }
-
-func (t tracedOps) Keep(rest time.Duration) *node.Op { return mark(t.Ops.Keep(rest), t.origin) }
-
-// mark sets the origin of a new operation, and returns the operation.
-func mark(op *node.Op, origin *node.Origin) *node.Op {
-	op.Origin = origin
-	return op
+func histogramOf(h *histogram.Histogram) Histogram {
+	bounds, counts := histogram.Bounds, h.Counts
+	return Histogram{Count: h.Count(), Sum: h.Sum, Bounds: bounds[:], Counts: counts[:]}
 }

@@ -16,7 +16,10 @@ import (
 // A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It
 // returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise
 // it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up. The token of
-// a reader, a writer or a reentrant lock cannot be attached: the result is [ErrHeld], and [HeldError] has the kind.
+// a reader, a writer, a reentrant lock or a permit cannot be attached: the result is [ErrHeld], and [HeldError] has the
+// kind.
+//
+// [WithMinHold] counts from the call of Attach: the masters do not store when the lock was acquired.
 //
 // [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
 // the fencing token along with the lock's token.
@@ -31,7 +34,7 @@ func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOpt
 		return nil, failed("attach", target.Names, err)
 	}
 	q := &acquisition{locker: l, cfg: cfg, target: target, call: callAttach, ctx: ctx}
-	lock, err := (*Lock)(nil), error(nil)
+	var lock *Lock
 	defer func() {
 		if lock == nil { // also if a hook panics
 			q.failed(err, 0)
@@ -52,13 +55,17 @@ func (l *Locker) attachSettings(t kind.Target, token string, opts []LockOption) 
 	if token == "" {
 		return nil, errors.New("redlock: the token is empty: pass what Lock.Token returned")
 	}
+	if kind.IsKept(token) {
+		return nil, errors.New("redlock: the token marks a name that stays taken for a minimum hold, after its lock was " +
+			"unlocked: pass what Lock.Token returned")
+	}
 	if err := names.CheckLength("token", token, kind.MaxToken); err != nil {
 		return nil, err
 	}
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	return cfg, l.checkSlots(t, cfg)
+	return cfg, l.checkHashSlots(t, cfg)
 }
 
 func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Lock, error) {
@@ -86,7 +93,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		return nil, ErrClosed
 	}
 	c := l.claim(q.target, token, "", cfg)
-	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), c.Terms, census.Maybe, until, 0))
+	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), c.Terms, census.MayHold, until, 0))
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil

@@ -36,7 +36,9 @@ func TestAttachContinuesALockAcquiredElsewhere(t *testing.T) {
 		assert.Equal(t, "x", lk.Name())
 		assert.Equal(t, token, lk.Token())
 		assert.Equal(t, "value", lk.Context().Value(key{}))
-		assert.Equal(t, asked.Add(7*time.Second-72*time.Millisecond), lk.Until(), "what the masters vouch for, less its drift")
+		assert.Equal(
+			t, asked.Add(7*time.Second-72*time.Millisecond), lk.Until(), "what the masters vouch for, less its drift",
+		)
 
 		time.Sleep(5 * ttl)
 		require.NoError(t, lk.Err(), "kept alive")
@@ -133,7 +135,9 @@ func TestAttachWithAShorterTTLNeverOutlivesItsKeys(t *testing.T) {
 				tt.extend(t, lk)
 				extended := w.asked()
 				require.NotEmpty(t, extended)
-				assert.False(t, lk.Until().After(extended[0].At.Add(short)), "Until is %v after the extension", lk.Until().Sub(extended[0].At))
+				assert.False(
+					t, lk.Until().After(extended[0].At.Add(short)), "Until is %v after the extension", lk.Until().Sub(extended[0].At),
+				)
 				require.NoError(t, lk.Err(), "held until then")
 
 				a := ended(t, locking(t.Context(), other, "x"), 2*short)
@@ -328,7 +332,9 @@ func TestInspectSaysWhoHoldsWhatNodeByNode(t *testing.T) {
 		h, err = l.Inspect(t.Context(), "x")
 		require.NoError(t, err)
 		assert.Equal(t, "mutex", h.Kind)
-		assert.Equal(t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for")
+		assert.Equal(
+			t, []redlock.Holder{{Token: lk.Token(), Votes: 3, Left: 4 * time.Second}}, h.Holders, "what a majority vouches for",
+		)
 		assert.Equal(t, redlock.NodeHolding{Node: w.Addr(0)}, h.Nodes[0])
 		assert.Equal(t, "foreign", h.Nodes[1].Token)
 		assert.Negative(t, h.Nodes[1].Left, "no TTL")

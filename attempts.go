@@ -21,17 +21,18 @@ type attempts struct {
 	origin *node.Origin // marks the requests for the Vote hook; nil: there is none
 	waiter *waitqueue.Waiter
 
-	count        int // of the attempts so far
-	failures     *quorum.PermanentFailures
+	count        int // number of attempts so far
+	failures     quorum.PermanentFailures
 	contention   waitqueue.Contention
 	firstDenied  bool                // the first master denied the last attempt, and no other was asked
 	last         error               // why the last attempt failed; nil: there was none
-	denied       *quorum.DeniedError // of the last attempt; nil: it was not denied
-	disagreement error               // a majority has another number of slots; nil: it was not found to have
+	denied       *quorum.DeniedError // the denial of the last attempt; nil: it was not denied
+	doubtful     bool                // some master has another number of slots
+	disagreement error               // a majority has permits with another number of slots; nil: none is known
 	freeSlots    []int               // the slots of a semaphore that the last probe found free; nil: unknown
 	rejoin       bool                // a caller that waited alone was denied, and must join the shared queue
 
-	mayIntend bool            // the caller is an exclusive waiter that can leave an intent
+	canIntend bool            // the caller is an exclusive waiter that can leave an intent
 	intent    string          // the token of the intent, the same in every probe; "" before the first probe
 	residue   *quorum.Residue // where the intent may have been left; nil: nowhere
 }
@@ -43,11 +44,11 @@ func (l *Locker) newAttempts(ctx context.Context, cfg *config, t kind.Target, tr
 	}
 	return &attempts{
 		acquisition: acquisition{locker: l, cfg: cfg, target: t, call: call, ctx: ctx},
-		try:         try, failures: l.quorum.NewPermanentFailures(),
+		try:         try,
 		contention: waitqueue.Contention{
 			RetryMin: cfg.retryMin, RetryMax: cfg.retryMax, Majority: l.quorum.Majority(),
 		},
-		mayIntend: !try && t.Kind.Intents != kind.IntentNever && !l.noSiblingKeys(t.Names[0]),
+		canIntend: !try && t.Kind.Intents != kind.IntentNever && !l.noSiblingKeys(t.Names[0]),
 	}
 }
 
@@ -162,7 +163,7 @@ func (a *attempts) askOnce(ctx context.Context, first bool, slot int) (*Lock, er
 	case err == nil:
 		lock := a.newLock(claim, lease)
 		a.waiter.Granted(&lock.hold, asked, a.cfg.clock.Now())
-		return a.hand(lock)
+		return a.deliver(lock)
 	case a.locker.isEnding():
 		return nil, ErrClosed
 	case ctx.Err() != nil:
@@ -190,7 +191,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	}
 	a.count++
 	a.denied = nil
-	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), c.Terms, firstNode, a.failures)
+	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), c.Terms, firstNode, &a.failures)
 	if err != nil {
 		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone
 		return nil, heldError(a.target, err)
@@ -216,7 +217,7 @@ func (a *attempts) claim(token string) *kind.Claim {
 // owner returns the owner part of the lock's token.
 func (a *attempts) owner() string { return cmp.Or(a.target.Owner, a.cfg.owner) }
 
-// inherit returns a Lock with the lease of from, which was handed over.
+// inherit returns a Lock that takes over the lease of from.
 func (a *attempts) inherit(from *Lock) (*Lock, error) {
 	lock := a.newLock(from.claim, from.lease)
 	if a.origin != nil {
@@ -224,15 +225,14 @@ func (a *attempts) inherit(from *Lock) (*Lock, error) {
 	}
 	a.waiter.Inherited(&lock.hold)
 	from.transition(change{event: eventHandOver})
-	started, err := a.hand(lock)
-	from.continueAs(started)
+	started, err := a.deliver(lock)
+	from.setSuccessor(started)
 	return started, err
 }
 
-// hand returns a lock that was acquired to the caller and begins to extend it. From then on the lock may end at any
-// moment. Before the end its queue must have recorded the acquisition, so Granted or Inherited comes first, and the
-// acquisition must have ended.
-func (a *attempts) hand(lock *Lock) (*Lock, error) {
+// deliver returns an acquired lock for the caller and starts its keepalive. From then on the lock may end at any
+// moment, so its queue must know of the acquisition before: call Waiter.Granted or Waiter.Inherited first.
+func (a *attempts) deliver(lock *Lock) (*Lock, error) {
 	if a.locker.isEnding() {
 		lock.transition(change{event: eventClose, cause: ErrClosed})
 		return nil, ErrClosed

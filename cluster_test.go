@@ -62,7 +62,9 @@ func (c *cluster) locker(t *testing.T, others []*redisproc.Server, opts ...redlo
 		require.NoError(t, err)
 		masters = append(masters, m)
 	}
-	l, err := redlock.New(masters, append([]redlock.Option{redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(2 * time.Second)}, opts...)...)
+	l, err := redlock.New(masters, append([]redlock.Option{
+		redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(2 * time.Second),
+	}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
 	return l
@@ -109,7 +111,7 @@ func TestNamesOfSeveralSlotsOverAClusterAreRefusedBeforeAnythingIsLocked(t *test
 			require.Error(t, err, "%s: %s", name, op)
 			for _, says := range []string{
 				`"account:1"`, `"account:2"`, `"{tag}account:1"`, `"{tag}account:2"`,
-				fmt.Sprint("slot ", kind.Slot("account:1")), fmt.Sprint("slot ", kind.Slot("account:2")),
+				fmt.Sprint("slot ", kind.HashSlot("account:1")), fmt.Sprint("slot ", kind.HashSlot("account:2")),
 			} {
 				require.ErrorContains(t, err, says, "%s: %s", name, op)
 			}
@@ -186,11 +188,13 @@ func TestANameWithoutSiblingKeysOverACluster(t *testing.T) {
 func TestSlotsAreTheClusters(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
-	for _, name := range []string{"orders:42", "", "{tag}a", "a{tag}b{other}", "{}a", "a{b", "a}b{c}d", "{{a}}", "\x00\xff", "käse 🧀"} {
+	for _, name := range []string{
+		"orders:42", "", "{tag}a", "a{tag}b{other}", "{}a", "a{b", "a}b{c}d", "{{a}}", "\x00\xff", "käse 🧀",
+	} {
 		for _, key := range []string{name, kind.FenceKey(name), kind.IntentKey(name)} {
 			slot, err := c.client.ClusterKeySlot(t.Context(), key).Result()
 			require.NoError(t, err)
-			assert.Equal(t, slot, int64(kind.Slot(key)), "%q", key)
+			assert.Equal(t, slot, int64(kind.HashSlot(key)), "%q", key)
 		}
 	}
 }
@@ -251,7 +255,9 @@ func TestAWriterWaitsOverACluster(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t)
 	slow := redlock.WithRetry(time.Minute, time.Minute) // only a message, or the TTL's end, ends a wait
-	ours, others := c.locker(t, nil, slow, redlock.WithTTL(time.Minute)), c.locker(t, nil, slow, redlock.WithTTL(time.Minute))
+	ours, others := c.locker(
+		t, nil, slow, redlock.WithTTL(time.Minute),
+	), c.locker(t, nil, slow, redlock.WithTTL(time.Minute))
 	reader, err := ours.RW("doc").TryRLock(t.Context())
 	require.NoError(t, err)
 	got := make(chan attempt, 1)

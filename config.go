@@ -48,7 +48,7 @@ const (
 	defaultTTL  = 10 * time.Second
 	minTimeout  = 50 * time.Millisecond
 	maxTimeout  = 500 * time.Millisecond
-	timeoutPart = 20 // the default node timeout is this part of the TTL
+	timeoutPart = 20 // the default node timeout is TTL/timeoutPart, within the bounds above
 )
 
 func defaults() config {
@@ -86,13 +86,13 @@ func (c *config) window() time.Duration {
 	return c.restartWindow
 }
 
-func (c *config) driftOf() time.Duration { return c.drift.Of(c.ttl) }
+func (c *config) driftBudget() time.Duration { return c.drift.Of(c.ttl) }
 
-// terms are a lease's durations.
+// terms returns the durations of a lease.
 func (c *config) terms() quorum.Terms {
 	return quorum.Terms{
 		TTL:     c.ttl,
-		Drift:   c.driftOf(),
+		Drift:   c.driftBudget(),
 		Timeout: c.timeout(),
 		Window:  c.window(),
 		MaxHold: c.maxHold,
@@ -106,7 +106,7 @@ func (c *config) reusesLease() bool {
 	return c.handOver && !c.fencing && c.maxHold == 0 && c.minHold == 0
 }
 
-// queuePolicy returns how a lock of a kind may be passed among the callers of this Locker.
+// queuePolicy returns how the callers of this Locker may pass a lock of a kind to each other.
 func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
 	return waitqueue.Policy{Cohort: k.HandsOver && c.minHold == 0, ReuseLease: c.reusesLease(), TTL: c.ttl}
 }
@@ -119,8 +119,8 @@ const (
 	maxRetry    = time.Hour
 )
 
-// settle checks the options of Open or New and sets the defaults that depend on others.
-func (c *config) settle() error {
+// validate checks the options of Open or New and sets the defaults that depend on others.
+func (c *config) validate() error {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if c.nodeTimeoutSet && c.nodeTimeout <= 0 {
@@ -136,13 +136,13 @@ func (c *config) settle() error {
 		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
 	}
 	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
-		bad("owner %q: it must not be empty or hold control characters", names.Truncate(c.owner))
+		bad("owner %q: it must not be empty or contain control characters", names.Truncate(c.owner))
 	}
-	if err := names.CheckLength("owner", c.owner, kind.MaxOwner); err != nil {
+	if err := kind.CheckOwner(c.owner); err != nil {
 		bad("%s", plain(err))
 	}
 	if c.logger == nil {
-		bad("logger nil: leave WithLogger out to discard what it would log")
+		bad("logger nil: without WithLogger, nothing is logged")
 	}
 	if c.clock == nil {
 		bad("clock nil: leave WithClock out to use the system's")
@@ -165,13 +165,13 @@ func (c *config) settle() error {
 		return err
 	}
 	if !c.windowSet {
-		c.restartWindow = max(c.ttl+c.driftOf(), c.minHold+c.drift.Of(c.minHold))
+		c.restartWindow = max(c.ttl+c.driftBudget(), c.minHold+c.drift.Of(c.minHold))
 	}
-	return c.check()
+	return c.validateLock()
 }
 
-// check checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
-func (c *config) check() error {
+// validateLock checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
+func (c *config) validateLock() error {
 	for _, err := range []error{
 		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL), above("min hold", c.minHold, maxTTL),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
@@ -181,14 +181,14 @@ func (c *config) check() error {
 		}
 	}
 	c.ttl = c.ttl.Truncate(time.Millisecond)
-	least := c.driftOf() + c.timeout()
+	overhead := c.driftBudget() + c.timeout()
 	switch {
 	case c.ttl <= 0:
 		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", c.ttl)
-	case c.ttl <= least:
+	case c.ttl <= overhead:
 		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
 			"take off it; use a longer TTL or a shorter node timeout",
-			c.ttl, least, c.driftOf(), c.timeout())
+			c.ttl, overhead, c.driftBudget(), c.timeout())
 	case c.guard && c.ttl > c.restartWindow:
 		return fmt.Errorf("redlock: TTL %v is above the restart window of %v: the window must cover the largest TTL "+
 			"that any client uses on these masters; raise it with WithRestartWindow",
@@ -213,17 +213,17 @@ func (c *config) with(opts []LockOption) (*config, error) {
 	if len(opts) == 0 {
 		return c, nil
 	}
-	own := *c
+	changed := *c
 	for _, o := range opts {
 		if o == nil {
 			return nil, errors.New("redlock: a nil LockOption")
 		}
-		o.applyTo(&own)
+		o.applyTo(&changed)
 	}
-	if err := own.check(); err != nil {
+	if err := changed.validateLock(); err != nil {
 		return nil, err
 	}
-	return &own, nil
+	return &changed, nil
 }
 
 // above returns an error if a duration is above its bound.

@@ -45,9 +45,15 @@ func TestContextEndsWithWhatEndedTheLock(t *testing.T) {
 		end  func(t *testing.T, l *redlock.Locker, lk *redlock.Lock)
 		want error
 	}{
-		{"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) }, redlock.ErrReleased},
+		{
+			"released", func(t *testing.T, _ *redlock.Locker, lk *redlock.Lock) { t.Helper(); unlock(t, lk) },
+			redlock.ErrReleased,
+		},
 		{"lost", func(t *testing.T, _ *redlock.Locker, _ *redlock.Lock) { t.Helper(); time.Sleep(ttl) }, redlock.ErrLost},
-		{"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) }, redlock.ErrClosed},
+		{
+			"closed", func(t *testing.T, l *redlock.Locker, _ *redlock.Lock) { t.Helper(); require.NoError(t, l.Close()) },
+			redlock.ErrClosed,
+		},
 	} {
 		for _, asked := range []string{"before", "after"} {
 			t.Run(tt.name+", asked for "+asked, func(t *testing.T) {
@@ -120,7 +126,10 @@ func TestErrorsAreDistinct(t *testing.T) {
 		assert.Equal(t, errors.Is(&redlock.HeldError{}, a), errors.Is(a, redlock.ErrHeld))
 	}
 	assert.Equal(t, `redlock: lock "x": held by another`, (&redlock.HeldError{Name: "x"}).Error())
-	assert.Equal(t, `redlock: lock "x": held by another for up to 1.5s`, (&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error())
+	assert.Equal(
+		t, `redlock: lock "x": held by another for up to 1.5s`,
+		(&redlock.HeldError{Name: "x", Retry: 1500 * time.Millisecond}).Error(),
+	)
 	one := &redlock.NodeError{Node: "10.0.0.1:6379", Op: "acquire", Err: errOwn}
 	assert.Equal(t, "10.0.0.1:6379: acquire: the caller's own", one.Error())
 	require.ErrorIs(t, one, errOwn)

@@ -324,10 +324,12 @@ func TestDoEndsTheFunctionsContextHoweverItEnds(t *testing.T) {
 		end   func(w *world, cancel context.CancelCauseFunc) error
 		cause error
 	}{
-		"an error":     {func(*world, context.CancelCauseFunc) error { return errOwn }, redlock.ErrReleased},
-		"no quorum":    {func(w *world, _ context.CancelCauseFunc) error { w.freeze(); return nil }, redlock.ErrReleased},
-		"after a loss": {func(w *world, _ context.CancelCauseFunc) error { w.sleepThrough(); panic("mine") }, redlock.ErrLost},
-		"canceled":     {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
+		"an error":  {func(*world, context.CancelCauseFunc) error { return errOwn }, redlock.ErrReleased},
+		"no quorum": {func(w *world, _ context.CancelCauseFunc) error { w.freeze(); return nil }, redlock.ErrReleased},
+		"after a loss": {
+			func(w *world, _ context.CancelCauseFunc) error { w.sleepThrough(); panic("mine") }, redlock.ErrLost,
+		},
+		"canceled": {func(_ *world, cancel context.CancelCauseFunc) error { cancel(errOwn); panic("mine") }, errOwn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

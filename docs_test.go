@@ -7,6 +7,7 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -31,7 +32,10 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	deeper, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	documents = append(documents, deeper...)
-	documents = append(documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md", "contrib/otel/README.md")
+	documents = append(
+		documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md",
+		"contrib/otel/README.md",
+	)
 	links := 0
 	for _, document := range documents {
 		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
@@ -52,8 +56,24 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	assert.NotZero(t, links)
 }
 
-// The internals and the measured facts say where each rule is: `file: name`, or `file: name`, `name`. The file declares the name, or a
-// script has it. For constants the form is: `name`, `name` (`file`).
+// docs/errors.md says what each warning in the log means.
+func TestErrorsListsTheWarnings(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	page, warnings := read(t, "docs/errors.md"), 0
+	for _, file := range files {
+		for _, warning := range regexp.MustCompile(`logger\.Warn\("(redlock: [^;"]*)`).
+			FindAllStringSubmatch(read(t, file), -1) {
+			warnings++
+			assert.Contains(t, page, "| WARN `"+warning[1], "%s", file)
+		}
+	}
+	assert.NotZero(t, warnings)
+}
+
+// The internals and the measured facts say where each rule is: `file: name`, or `file: name`, `name`. The file declares
+// the name, or a script has it. For constants the form is: `name`, `name` (`file`).
 func TestInternalsNamesWhatIsThere(t *testing.T) {
 	t.Parallel()
 	text := read(t, "docs/internals.md") + read(t, "docs/history/measured.md")
@@ -79,6 +99,43 @@ func TestInternalsNamesWhatIsThere(t *testing.T) {
 	assert.Greater(t, len(bounds), 8)
 	for _, bound := range bounds {
 		declares(bound[2], bound[1])
+	}
+}
+
+// The pages of evidence name tests, scenarios, rules of the models, and controls (control "name"). All of them exist.
+func TestEvidenceNamesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	var tests strings.Builder
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			tests.WriteString(read(t, path))
+		}
+		return err
+	}))
+	models, err := filepath.Glob("model/*.pml")
+	require.NoError(t, err)
+	var rules strings.Builder
+	for _, model := range models {
+		rules.WriteString(read(t, model))
+	}
+	scenarios, controls := read(t, "docs/guarantees.md"), read(t, "chaos/internal/broken/broken.go")
+	for _, page := range []string{"docs/objections.md", "docs/report.md"} {
+		text := strings.ReplaceAll(read(t, page), "\n", " ")
+		named := 0
+		for _, kind := range []struct{ pattern, form, in string }{
+			{"`(Test[A-Z]\\w+)`", "func %s(t *testing.T)", tests.String()},
+			{"`(only-[a-z-]+)`", "`%s`", scenarios},
+			{"`(NO_[A-Z_]+)`", "%s", rules.String()},
+			{`[Cc]ontrols? "([^"]+)"`, "%q", controls},
+			{`[Cc]ontrols "[^"]+", "([^"]+)"`, "%q", controls},
+		} {
+			for _, name := range regexp.MustCompile(kind.pattern).FindAllStringSubmatch(text, -1) {
+				named++
+				found := strings.Contains(kind.in, fmt.Sprintf(kind.form, name[1]))
+				assert.True(t, found, "%s names %s, which is not there", page, name[1])
+			}
+		}
+		assert.Greater(t, named, 10, page)
 	}
 }
 
@@ -146,13 +203,14 @@ func headings(text string) (anchors []string) {
 // Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
 // indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
 var shown = map[string][]string{
-	"README.md": {"example_test.go", "example_context_test.go"},
+	"README.md": {"examples/quickstart/main.go"},
 	"docs/fencing.md": {
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
 	},
 	"docs/migration.md": {"fleet_test.go"},
 	"docs/locks.md": slices.Concat(
-		slices.Repeat([]string{"example_kinds_test.go"}, 7),
+		[]string{"example_kinds_test.go", "example_context_test.go"},
+		slices.Repeat([]string{"example_kinds_test.go"}, 6),
 		[]string{"election/example_test.go", "election/example_test.go", "example_keyed_test.go"},
 	),
 }
@@ -168,12 +226,14 @@ func TestDocumentsShowCodeThatRuns(t *testing.T) {
 			continue
 		}
 		for i, file := range files {
-			assert.Contains(t, unindented(read(t, file)), unindented(blocks[i][1]), "block %d of %s is not in %s", i+1, document, file)
+			assert.Contains(
+				t, unindented(read(t, file)), unindented(blocks[i][1]), "block %d of %s is not in %s", i+1, document, file,
+			)
 		}
 	}
 }
 
-// The first block is "library use in fifteen lines".
+// The program of the first block shows "library use in fifteen lines", apart from its imports.
 func TestReadmeNeedsFifteenLines(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
@@ -181,15 +241,17 @@ func TestReadmeNeedsFifteenLines(t *testing.T) {
 	_, after, found := strings.Cut(string(readme), "```go\n")
 	require.True(t, found)
 	first, _, _ := strings.Cut(after, "```")
-	assert.LessOrEqual(t, strings.Count(first, "\n"), 15)
+	_, program, found := strings.Cut(first, "func main() {\n")
+	require.True(t, found)
+	assert.LessOrEqual(t, strings.Count(program, "\n"), 15)
 }
 
 func unindented(code string) string {
 	return regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAllString(code, "")
 }
 
-// The README's handler lets go of the lock when the booking panics, and says that a name is taken only if it is.
-func TestTheHandlerOfTheREADMEWhenThingsGoWrong(t *testing.T) {
+// The handler in docs/locks.md unlocks when the booking panics, and reports that a name is taken only if it is.
+func TestTheHandlerOfTheDocumentsWhenThingsGoWrong(t *testing.T) {
 	t.Parallel()
 	locker, masters := redlocktest.StartLocker(t, 3)
 	s := &shop{locker, func(context.Context, string) error { panic("booking") }}
@@ -248,7 +310,11 @@ func TestAConsumerHasFewModules(t *testing.T) {
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	write("go.mod", "module example.com/consumer\n\ngo 1.26.0\n\nrequire github.com/redlock-go/redlock v0.0.0\n\nreplace github.com/redlock-go/redlock => "+here+"\n")
+	write(
+		"go.mod",
+		"module example.com/consumer\n\ngo 1.26.0\n\nrequire github.com/redlock-go/redlock v0.0.0\n\nreplace "+
+			"github.com/redlock-go/redlock => "+here+"\n",
+	)
 	write("go.sum", read(t, "go.sum"))
 	write("main.go", "package main\n\nimport _ \"github.com/redlock-go/redlock\"\n\nfunc main() {}\n")
 	modules := golist(t, dir, "-mod=mod", "-m", "-f", "{{.Path}}", "all")

@@ -27,7 +27,9 @@ var takers = []taker{
 	{"mutex", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
 		return l.TryLock(ctx, "x", opts...)
 	}},
-	{"mutex", []string{"w", "x", "y"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {
+	{"mutex", []string{"w", "x", "y"}, func(
+		ctx context.Context, l *redlock.Locker, opts ...option,
+	) (*redlock.Lock, error) {
 		return l.TryLockAll(ctx, []string{"y", "x", "w"}, opts...)
 	}},
 	{"writer", []string{"x"}, func(ctx context.Context, l *redlock.Locker, opts ...option) (*redlock.Lock, error) {

@@ -223,7 +223,7 @@ func TestErrorsAboutSlotsShowAPartOfLongNames(t *testing.T) {
 	t.Parallel()
 	long := func(s string) string { return s + strings.Repeat("x", 4095) }
 	for _, names := range [][]string{{long("a"), long("b")}, {long("{}") + "{a}"}} {
-		err := kind.CheckSlots("cluster:7000", names)
+		err := kind.CheckHashSlots("cluster:7000", names)
 		require.Error(t, err)
 		assert.Less(t, len(err.Error()), 600)
 	}

@@ -84,7 +84,7 @@ var texts = []struct {
 	}},
 	{
 		"Open, several invalid options",
-		`redlock: node timeout -1s: it must be above 0; owner "": it must not be empty or hold control characters`,
+		`redlock: node timeout -1s: it must be above 0; owner "": it must not be empty or contain control characters`,
 		nil, func(fixture) error {
 			return errorOf(redlock.Open([]string{"redis://h"}, redlock.WithNodeTimeout(-time.Second), redlock.WithOwner("")))
 		},

@@ -19,11 +19,11 @@ func once(ctx context.Context, locker *redlock.Locker, work func(context.Context
 	return err
 }
 
-func readCatalogue(ctx context.Context, locker *redlock.Locker, use func(context.Context) error) error {
+func readCatalog(ctx context.Context, locker *redlock.Locker, use func(context.Context) error) error {
 	return locker.RW("catalog").RDo(ctx, use) // together with other readers
 }
 
-func rebuildCatalogue(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
+func rebuildCatalog(ctx context.Context, locker *redlock.Locker, write, use func(context.Context) error) error {
 	return locker.RW("catalog").Do(ctx, func(ctx context.Context) error { // alone
 		if err := write(ctx); err != nil {
 			return err
@@ -94,7 +94,7 @@ func ExampleLocker_Do() {
 func ExampleRW() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
 		show := func(ctx context.Context) error { return showHolders(ctx, locker, "catalog") }
-		return errors.Join(readCatalogue(ctx, locker, show), rebuildCatalogue(ctx, locker, show, show))
+		return errors.Join(readCatalog(ctx, locker, show), rebuildCatalog(ctx, locker, show, show))
 	})
 	// Output:
 	// catalog: reader, 1
@@ -104,7 +104,9 @@ func ExampleRW() {
 
 func ExampleReentrant() {
 	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
-		return transfer(ctx, locker, "request-17", func(ctx context.Context) error { return showHolders(ctx, locker, "account:9") })
+		return transfer(
+			ctx, locker, "request-17", func(ctx context.Context) error { return showHolders(ctx, locker, "account:9") },
+		)
 	})
 	// Output:
 	// depth 2

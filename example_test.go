@@ -21,8 +21,7 @@ func ship(ctx context.Context, masters []string) error {
 	}) // ErrLost: the lock expired under the function, and another holder may have run since
 }
 
-// A process acquires a lock, works under a context that ends with the lock, and releases it. The README shows this
-// code.
+// A process acquires a lock, works under a context that ends with the lock, and releases it.
 func Example() {
 	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
 		return ship(ctx, redlocktest.URLs(masters)) // in a program: the URLs of its masters

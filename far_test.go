@@ -69,7 +69,8 @@ func TestNoKindWaitsForAMinority(t *testing.T) {
 	t.Parallel()
 	const way = 10 * time.Millisecond
 	for fault, do := range map[string]func(m *simnet.Master){
-		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash, "cut off": func(m *simnet.Master) { m.BlackHole() },
+		"frozen": (*simnet.Master).Freeze, "down": (*simnet.Master).Crash,
+		"cut off": func(m *simnet.Master) { m.BlackHole() },
 	} {
 		for _, k := range triesOfX {
 			inWorld(t, 5, func(t *testing.T, w *world) {

@@ -355,7 +355,10 @@ func TestInspectShowsEveryKind(t *testing.T) {
 			holders int
 			depth   int
 			fence   uint64
-		}{"r": {"reader", 2, 1, r1.Fence()}, "o": {"reentrant", 2, 2, o1.Fence()}, "w": {"writer", 1, 1, writer.Fence()}, "free": {}} {
+		}{
+			"r": {"reader", 2, 1, r1.Fence()}, "o": {"reentrant", 2, 2, o1.Fence()}, "w": {"writer", 1, 1, writer.Fence()},
+			"free": {},
+		} {
 			h, err := b.Inspect(t.Context(), name)
 			require.NoError(t, err)
 			assert.Equal(t, want.kind, h.Kind)

@@ -29,7 +29,9 @@ type fleet struct {
 func (f *fleet) start(t *testing.T, w *world, host string, list []int) {
 	t.Helper()
 	h := w.Host(host)
-	locker, err := redlock.New(w.nodes(t, host, w.list(list)...), redlock.WithClock(h.Clock()), redlock.WithOwner(host), redlock.WithFencing())
+	locker, err := redlock.New(
+		w.nodes(t, host, w.list(list)...), redlock.WithClock(h.Clock()), redlock.WithOwner(host), redlock.WithFencing(),
+	)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
@@ -135,7 +137,9 @@ func (c change) course(t *testing.T, careful bool) *fleet {
 			f.start(t, w, host, c.to)
 			f.progress(t, "during the change")
 			if !careful && i == 1 {
-				f.await(t, func() bool { return f.count(&f.overlaps) > 0 }, "the control: two lists, all masters run, and no two holders")
+				f.await(
+					t, func() bool { return f.count(&f.overlaps) > 0 }, "the control: two lists, all masters run, and no two holders",
+				)
 			}
 		}
 		for _, m := range without(off, c.gone()) {

@@ -232,7 +232,9 @@ func TestTheSameServerTwiceIsLoggedOnce(t *testing.T) {
 			m.RequirePassword("secret")
 		}
 		var log logbook
-		l := w.over(t, "a", w.nodes(t, "a", append(w.passwords(), "redis://:secret@10.9.9.9")...), redlock.WithLogger(log.logger()))
+		l := w.over(
+			t, "a", w.nodes(t, "a", append(w.passwords(), "redis://:secret@10.9.9.9")...), redlock.WithLogger(log.logger()),
+		)
 		for range 3 {
 			unlock(t, lock(t, l, "x"))
 			synctest.Wait()

@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// passOn hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and returns when a
-// majority has confirmed the release.
-func (l *Lock) passOn() error {
+// handOverOrRelease hands the lease of an unlocked lock over to the next waiter of this Locker, or releases it and
+// returns when a majority has confirmed the release.
+func (l *Lock) handOverOrRelease() error {
 	if l.handOver() {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (l *Lock) passOn() error {
 	}
 }
 
-// handOver hands the lease of an unlocked lock to the next waiter of this Locker. It reports whether it did. It does
-// not if Token was called before Unlock: the caller may still use the token.
+// handOver hands the lease of an unlocked lock to the next waiter of this Locker, and reports whether it did. It never
+// does if Token was called before Unlock: the caller may still use the token.
 func (l *Lock) handOver() bool {
 	l.mu.Lock()
 	exposed := l.tokenExposed
@@ -41,15 +41,15 @@ func (l *Lock) handOver() bool {
 	return !exposed && l.cfg.reusesLease() && l.hold.PassLease(queuedLock{l}, l.cfg.clock.Now())
 }
 
-// continueAs records that successor has the lease now. successor is nil if the Locker was closed meanwhile.
-func (l *Lock) continueAs(successor *Lock) {
+// setSuccessor records the Lock that has the lease now; nil if the Locker was closed before.
+func (l *Lock) setSuccessor(successor *Lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.successor = successor
 }
 
-// queuedLock is an unlocked Lock as its wait queue uses it. Its claim no longer changes, so the methods need not lock
-// Lock.mu. They must not: Policy and Validity are called with the queues locked.
+// queuedLock is an unlocked Lock as its wait queue sees it. Its methods must not lock Lock.mu, because the queue calls
+// Policy and Validity with its own mutex locked. They need not: the claim of an unlocked lock no longer changes.
 type queuedLock struct{ *Lock }
 
 // Policy returns what the lock's caller allows.
@@ -57,7 +57,7 @@ func (l queuedLock) Policy() waitqueue.Policy { return l.cfg.queuePolicy(l.claim
 
 // Validity returns how long the lease lasts. After a suspension of the machine the lock may belong to another process.
 func (l queuedLock) Validity(now time.Time) time.Duration {
-	l.lease.Wake()
+	l.lease.CountSuspension()
 	return l.lease.Until().Sub(now)
 }
 

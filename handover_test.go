@@ -15,7 +15,9 @@ import (
 )
 
 // withWaiter returns a lock, and the attempt of the next waiter.
-func withWaiter(t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption) (*redlock.Lock, <-chan attempt) {
+func withWaiter(
+	t testing.TB, w *world, l *redlock.Locker, first, next []redlock.LockOption,
+) (*redlock.Lock, <-chan attempt) {
 	t.Helper()
 	w.warm(t, l)
 	lk := lock(t, l, "x", first...)
@@ -249,8 +251,8 @@ func TestOtherProcessesGetTheirTurn(t *testing.T) {
 	})
 }
 
-// The process that has just released is first at the masters: without the cooldown it would have the name again before any process that
-// waits has learned that it is free.
+// The process that has just released is first at the masters: without the cooldown it would have the name again before
+// any process that waits has learned that it is free.
 func TestAReleaseYieldsTheNameToWaitersElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(context.Context, *redlock.Locker, string) (*redlock.Lock, error){

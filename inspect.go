@@ -17,14 +17,14 @@ type Holding struct {
 	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore", or the type of a key that is no lock of this
 	// package. It is "" if no holder has a majority.
 	Kind string `json:"kind,omitempty"`
-	// Slots is the number of slots of a semaphore; 0 for every other kind. Free are Slots less the number of Holders.
+	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) are free; 0 for every other kind.
 	Slots int `json:"slots,omitempty"`
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int `json:"depth"`
 	// Fence is the fencing token that a majority of the masters report; 0 if there is none.
 	Fence uint64 `json:"fence,omitempty"`
-	// Holders are the holders that have a majority of the masters, sorted by token: all readers, all permits of a
-	// semaphore, or all such holds of a reentrant lock's owner. It is empty if no holder has a majority.
+	// Holders are the holders that have a majority of the masters, sorted by token. Readers, permits of a semaphore and
+	// the holds of a reentrant owner may be several. It is empty if no holder has a majority.
 	Holders []Holder `json:"holders"`
 	// Nodes has one row per master, in the order in which they were given.
 	Nodes []NodeHolding `json:"nodes"`
@@ -81,12 +81,12 @@ func (l *Locker) Inspect(ctx context.Context, name string) (Holding, error) {
 
 // aggregate computes the fields about the majority.
 func (h *Holding) aggregate(c *kind.Census, need int) {
-	for _, s := range c.Standing(need) {
+	for _, s := range c.MajorityHolders(need) {
 		h.Holders = append(h.Holders, Holder{Token: s.Token, Slot: s.Slot, Votes: s.Votes, Left: s.TTL})
 		h.Kind, h.Slots, h.Depth = s.Kind, s.Slots, 1
 	}
 	if owner, ok := c.NestedOwner(need); ok { // perhaps no single hold of the owner has a majority
-		h.Kind, h.Depth = kind.Reentrant.Name, c.Depth(owner)
+		h.Kind, h.Depth = kind.Reentrant.Name, max(1, c.Depth(owner)) // or only a minimum hold is left
 	}
 	if h.Kind != "" {
 		h.Fence = uint64(c.Fence(need))

@@ -19,7 +19,7 @@ type Keyed struct {
 
 // keyedEntry is one key in use.
 type keyedEntry struct {
-	gate  chan struct{} // holds one element while a caller has the key, from before it locks until it has unlocked
+	gate  chan struct{} // full while a caller has the key: from before it locks until it has unlocked
 	users int           // callers that have the key or wait for the gate
 	lock  *Lock         // nil while a caller locks or unlocks
 }
@@ -48,7 +48,7 @@ func (k *Keyed) Lock(ctx context.Context, key string) error {
 		return failed("lock", []string{key}, ErrClosed)
 	}
 	var lock *Lock
-	defer func() { k.entered(key, e, lock) }() // deferred, as in TryLock and Unlock, because a callback may panic
+	defer func() { k.keepLock(key, e, lock) }() // deferred, as in TryLock and Unlock, because a callback may panic
 	lock, err := k.locker.Lock(ctx, key, k.opts...)
 	return err
 }
@@ -64,7 +64,7 @@ func (k *Keyed) TryLock(ctx context.Context, key string) (bool, error) {
 		return false, nil
 	}
 	var lock *Lock
-	defer func() { k.entered(key, e, lock) }()
+	defer func() { k.keepLock(key, e, lock) }()
 	lock, err := k.locker.TryLock(ctx, key, k.opts...)
 	if errors.Is(err, ErrHeld) {
 		return false, nil
@@ -105,7 +105,7 @@ func (k *Keyed) Context(key string) context.Context {
 
 var errNotLocked = fmt.Errorf("%w: this Keyed does not hold the key: call Lock before", ErrReleased)
 
-// enter returns the entry of a key, which stays in the map until leave.
+// enter returns the entry of a key, and keeps it in the map until leave is called.
 func (k *Keyed) enter(key string) *keyedEntry {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,7 +118,7 @@ func (k *Keyed) enter(key string) *keyedEntry {
 	return e
 }
 
-// leave ends what enter began.
+// leave removes the entry from the map if no other caller uses it.
 func (k *Keyed) leave(key string, e *keyedEntry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,8 +127,8 @@ func (k *Keyed) leave(key string, e *keyedEntry) {
 	}
 }
 
-// entered keeps the lock of a caller that has passed the gate. If the caller has none, it opens the gate.
-func (k *Keyed) entered(key string, e *keyedEntry, lock *Lock) {
+// keepLock stores the lock of a caller that has passed the gate. If the caller got no lock, keepLock opens the gate.
+func (k *Keyed) keepLock(key string, e *keyedEntry, lock *Lock) {
 	if lock == nil {
 		k.open(key, e)
 		return

@@ -79,7 +79,7 @@ var transitions = [phases][events]phase{
 	},
 	phaseReleased: {
 		eventLose: phaseReleased, eventUnlock: phaseReleased, eventClose: phaseReleased,
-		eventClear:    phaseReleased, // the deadline and an Unlock of a lost lock overlapped
+		eventClear:    phaseReleased, // Unlock came while the expiry of the lost lock was being handled
 		eventHandOver: impossible, eventGiveBack: impossible,
 	},
 	phaseClosed: {
@@ -146,7 +146,7 @@ func (l *Lock) effects(before, after phase, c change) {
 	}
 }
 
-// followUp carries out what the masters and the queue must know of a change of phase.
+// followUp passes a change of phase on to the masters and the queue.
 func (l *Lock) followUp(before, after phase, c change) {
 	switch {
 	case after == phaseLingering:
@@ -250,6 +250,25 @@ func (l *Lock) extended(err error) {
 	}
 }
 
+// endHold counts and traces the end of a lock, if its caller has got it.
+func (l *Lock) endHold(o Outcome) {
+	if l.heldSince == 0 {
+		return
+	}
+	k, held := l.kind(), l.heldFor()
+	l.locker.activity.holdEnd(k, o, held)
+	if t := l.cfg.trace; t != nil && t.HoldEnd != nil {
+		e := HoldEndEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Outcome: o, Held: held}
+		if o == OutcomeLost || o == OutcomeClosed {
+			e.Err = l.ended()
+		}
+		t.HoldEnd(l.base, e)
+	}
+}
+
+// heldFor returns the time since the acquisition ended.
+func (l *Lock) heldFor() time.Duration { return l.cfg.clock.Now().Sub(l.locker.opened) - l.heldSince }
+
 // expiryLead is how long before its Until a lock is lost, so that the holder never learns of the loss after Until.
 const expiryLead = time.Millisecond
 
@@ -273,7 +292,7 @@ func (l *scheduled) Until() time.Time { return l.lease.Until() }
 
 func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
 
-func (l *scheduled) Wake() { l.lease.Wake() }
+func (l *scheduled) CountSuspension() { l.lease.CountSuspension() }
 
 func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
 

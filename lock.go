@@ -10,24 +10,25 @@ import (
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
 // Lock is a lock that was acquired. It is safe for concurrent use.
 type Lock struct {
 	locker *Locker
-	id     uint64 // of the acquisition and the hold, in events
+	id     uint64 // identifies the acquisition and the hold in trace events
 	cfg    *config
 	lease  *quorum.Lease
 	base   context.Context // the context given to Lock without its cancellation and deadline
 	hold   waitqueue.Hold  // the lock in its wait queue; the zero Hold if it was attached
 
 	renewal   keepalive.Entry // for locker.schedule, which guards it
-	heldSince time.Duration   // when the acquisition ended, since locker.opened; 0: the caller does not have the lock yet
+	heldSince time.Duration   // end of the acquisition, counted from locker.opened; 0: the caller has not got the lock yet
 
 	mu           sync.Mutex
 	phase        phase
-	tokenExposed bool        // Token returned the claim's: the caller may still use it
+	tokenExposed bool        // Token has returned claim.Token, which the caller may still use
 	decoy        string      // what Token returns if it is first called after Unlock; "" until then
 	claim        *kind.Claim // a downgrade replaces it
 	successor    *Lock       // to which the lease was handed over
@@ -75,9 +76,10 @@ func (l *Lock) claimed() *kind.Claim {
 // earlier exclusive holder. A reader's token is not smaller than that of the last writer before it, and smaller than
 // that of the next writer. Readers between two writers may share a token.
 //
-// Nested holds of one reentrant owner share one token. In two cases a later hold may get a larger one, which makes the
-// first token stale: other calls of the owner for the name overlapped the acquisition of the first hold, or no majority
-// of the masters still returns the first token. See docs/fencing.md.
+// Nested holds of one reentrant owner share one token, and so does a hold that the owner acquires during its minimum
+// hold ([WithMinHold]). In two cases a later hold may get a larger one, which makes the first token stale: other calls
+// of the owner for the name overlapped the acquisition of the first hold, or no majority of the masters still returns
+// the first token. See docs/fencing.md.
 func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 
 // Until returns when the lock ends unless it is extended. After that time the caller no longer holds the lock. The time
@@ -91,7 +93,7 @@ func (l *Lock) Until() time.Time {
 	if !until.IsZero() {
 		return until
 	}
-	l.lease.Wake()
+	l.lease.CountSuspension()
 	return l.lease.Until()
 }
 
@@ -122,12 +124,15 @@ func (l *Lock) Context() context.Context {
 func (l *Lock) Err() error {
 	err := l.ended()
 	if err == nil {
-		l.lease.Wake()
+		l.lease.CountSuspension()
 		l.expire()
 		err = l.ended()
 	}
 	return err
 }
+
+// origin returns the mark of the hold's requests for the Vote hook; nil without the hook.
+func (l *Lock) origin() *node.Origin { return l.cfg.origin(l.base, l.id, l.kind()) }
 
 // ended returns the error that the lock has ended with; nil while it is held.
 func (l *Lock) ended() error {
@@ -161,9 +166,6 @@ func (l *Lock) extend(ctx context.Context) error {
 	case err := <-done:
 		if ended := l.Err(); ended != nil { // the lock ended meanwhile, so ErrNoQuorum would be wrong
 			return ended
-		}
-		if err == nil {
-			return nil
 		}
 		return err
 	case <-ctx.Done():
@@ -210,7 +212,7 @@ func (l *Lock) unlock() error {
 	l.expire()           // a deadline that has passed is a loss, noticed or not
 	switch l.transition(change{event: eventUnlock, cause: releasedError{l.claimed()}}) {
 	case phaseHeld:
-		return l.passOn()
+		return l.handOverOrRelease()
 	case phaseLingering, phaseCleared, phaseClosed:
 		return l.ended()
 	default:

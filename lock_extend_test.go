@@ -515,8 +515,18 @@ func TestMaxHoldIsALossThatSaysSo(t *testing.T) {
 	}{
 		{"over several TTLs", 35 * time.Second, nil, 35 * time.Second, "maximum of 35s (WithMaxHold)"},
 		{"below the TTL", 3 * time.Second, nil, 3 * time.Second, "maximum of 3s (WithMaxHold)"},
-		{"without keepalive", 3 * time.Second, []redlock.LockOption{redlock.WithoutKeepalive()}, 3 * time.Second, "WithMaxHold"},
-		{"above the TTL, without keepalive", time.Minute, []redlock.LockOption{redlock.WithoutKeepalive()}, ttl - drift, "was not extended"},
+		{
+			"without keepalive", 3 * time.Second,
+			[]redlock.LockOption{redlock.WithoutKeepalive()},
+			3 * time.Second,
+			"WithMaxHold",
+		},
+		{
+			"above the TTL, without keepalive", time.Minute,
+			[]redlock.LockOption{redlock.WithoutKeepalive()},
+			ttl - drift,
+			"was not extended",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

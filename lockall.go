@@ -9,8 +9,9 @@ import (
 
 // LockAll acquires a mutex on all of names, or on none of them, and waits as [Locker.Lock] does. It takes at most 256
 // names, in any order; duplicates are ignored. Two calls with common names cannot deadlock, since neither ever holds a
-// part of its names while it waits for the rest. The Lock has one Unlock, one validity and one fencing token, which is
-// larger than every earlier token of each name. It excludes every other lock on any of the names.
+// part of its names while it waits for the rest. The Lock has one Unlock and one validity, and with [WithFencing] one
+// fencing token, which is larger than every earlier token of each name. It excludes every other lock on any of the
+// names.
 //
 // If a master is a Redis Cluster, the names must share a slot: give them a common hash tag.
 func (l *Locker) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {

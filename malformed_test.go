@@ -152,11 +152,15 @@ func command(in *bufio.Reader) (args []string, err error) {
 func TestOneMasterThatRepliesNonsense(t *testing.T) {
 	t.Parallel()
 	for _, nonsense := range []string{
-		":0\r\n", ":-5\r\n", ":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+OK\r\n", "+\r\n", "$-1\r\n", "$0\r\n\r\n", "*-1\r\n", "*0\r\n",
-		"*1\r\n:0\r\n", "*2\r\n$9\r\nreentrant\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n", "*3\r\n:0\r\n:0\r\n:0\r\n", "*4\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:77\r\n",
-		"*4\r\n:0\r\n$5\r\nmutex\r\n:-9\r\n:1\r\n", "*4\r\n:0\r\n$5\r\nmutex\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
+		":0\r\n", ":-5\r\n", ":9223372036854775807\r\n", ":-9223372036854775808\r\n", "+OK\r\n", "+\r\n", "$-1\r\n",
+		"$0\r\n\r\n", "*-1\r\n", "*0\r\n",
+		"*1\r\n:0\r\n", "*2\r\n$9\r\nreentrant\r\n:1\r\n", "*2\r\n:1\r\n:0\r\n", "*3\r\n:0\r\n:0\r\n:0\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:77\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:-9\r\n:1\r\n",
+		"*4\r\n:0\r\n$5\r\nmutex\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
 		"*5\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:1\r\n:1\r\n", "*3\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n",
-		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n", "-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
+		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n",
+		"-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
 		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n",
 	} {
 		for seat := range 3 { // the first to be asked is one of them

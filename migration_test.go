@@ -28,7 +28,8 @@ func changes(t *testing.T) []change {
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
 	var all []change
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|-]+) \| ([A-F ]+) \| ([A-F ]+) \| ([A-F ]+) \|`).FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|-]+) \| ([A-F ]+) \| ([A-F ]+) \| ([A-F ]+) \|`).
+		FindAllStringSubmatch(table, -1) {
 		all = append(all, change{row[1], numbered(row[2]), numbered(row[3]), numbered(row[4])})
 	}
 	require.Len(t, all, strings.Count(table, "\n|")-1, "rows below the rule")

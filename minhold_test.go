@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -33,7 +34,7 @@ func TestAMinHoldKeepsTheName(t *testing.T) {
 		},
 		"reentrant": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
 			t.Helper()
-			return l.Reentrant("x", "owner").TryLock(t.Context(), opts...)
+			return l.Reentrant("x", fmt.Sprintf("owner %p", l)).TryLock(t.Context(), opts...)
 		},
 		"semaphore": func(t *testing.T, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
 			t.Helper()
@@ -100,7 +101,18 @@ func TestNoHandOverShortensAMinHold(t *testing.T) {
 	})
 }
 
-// A master that executes the Unlock, or an extension before it, late must not keep the name for another TTL.
+func TestAttachRefusesTheTokenOfAMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		unlock(t, lock(t, a, "x", redlock.WithMinHold(5*time.Second)))
+		h, err := a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		_, err = a.Attach(t.Context(), "x", h.Holders[0].Token)
+		require.ErrorContains(t, err, "minimum hold")
+	})
+}
+
 func TestALostLockKeepsNoMinHold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
@@ -159,6 +171,75 @@ func TestAMinHoldSurvivesAFrozenMinority(t *testing.T) {
 		for _, m := range w.Masters() {
 			assert.Empty(t, m.Get("x"))
 		}
+	})
+}
+
+// A minimum hold keeps other owners out, and not the owner, who may hold the lock still.
+func TestAReentrantOwnerLocksAgainDuringItsMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		const d = 8 * time.Second
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b", redlock.WithFencing())
+		outer := reenter(t, a, "x", "me", redlock.WithMinHold(d))
+		time.Sleep(time.Second)
+		inner := reenter(t, a, "x", "me", redlock.WithMinHold(d))
+		acquired := time.Now()
+		unlock(t, inner)
+		synctest.Wait()
+		assert.Equal(t, 1, outer.Depth())
+		h, err := b.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		assert.Equal(t, 1, h.Depth)
+
+		for _, l := range []*redlock.Locker{a, b} {
+			again := reenter(t, l, "x", "me")
+			assert.Equal(t, outer.Fence(), again.Fence())
+			unlock(t, again)
+		}
+		unlock(t, outer)
+		again := reenter(t, b, "x", "me") // all holds have ended
+		unlock(t, again)
+		for _, owner := range []string{"you", "min", "m"} {
+			_, err := b.Reentrant("x", owner).TryLock(t.Context())
+			require.ErrorIs(t, err, redlock.ErrHeld, owner)
+		}
+		stranger := inBackground(func() (*redlock.Lock, error) { return b.Reentrant("x", "you").Lock(t.Context()) })
+		got := ended(t, stranger, d+time.Second)
+		require.NoError(t, got.err)
+		assert.GreaterOrEqual(t, time.Since(acquired), d)
+		assert.Less(t, time.Since(acquired), d+50*time.Millisecond)
+		unlock(t, got.lock)
+	})
+}
+
+// What remains of an inner hold on a master must not prevent the outer hold from being restored there.
+func TestAMinHoldLetsItsOwnerRestoreAnOuterHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a", redlock.WithMinHold(9*time.Second))
+		outer := reenter(t, a, "x", "me")
+		w.Masters()[0].Wipe()
+		unlock(t, reenter(t, a, "x", "me"))
+		require.NoError(t, outer.Extend(t.Context()))
+		synctest.Wait()
+		h, err := a.Inspect(t.Context(), "x")
+		require.NoError(t, err)
+		votes := map[string]int{}
+		for _, one := range h.Holders {
+			votes[one.Token] = one.Votes
+		}
+		assert.Equal(t, 5, votes[outer.Token()], votes)
+		unlock(t, outer)
+	})
+}
+
+func TestNoOwnerLooksLikeAMinHold(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 1, func(t *testing.T, w *world) {
+		_, err := w.locker(t, "a").Reentrant("x", "min-hold:me").TryLock(t.Context())
+		require.ErrorContains(t, err, `owner "min-hold:me": it must not begin with "min-hold:"`)
+		_, err = redlock.Open([]string{"redis://127.0.0.1:1"}, redlock.WithOwner("min-hold:me"))
+		require.ErrorContains(t, err, `owner "min-hold:me": it must not begin with "min-hold:"`)
 	})
 }
 

@@ -67,7 +67,8 @@ func (l *Locker) nodes(ctx context.Context) ([]NodeStatus, error) {
 		}
 	}
 	if may := len(rows) - len(failed); may < l.quorum.Majority() {
-		return rows, fmt.Errorf("%w: %d of %d masters may vote: %w", ErrNoQuorum, may, len(rows), quorum.Gather(failed))
+		return rows, fmt.Errorf("%w: %d of %d masters may vote: %w",
+			ErrNoQuorum, may, len(rows), quorum.JoinNodeErrors(failed))
 	}
 	return rows, nil
 }

@@ -48,18 +48,25 @@ func WithMaxHold(d time.Duration) LockOption {
 }
 
 // WithMinHold makes the name stay taken until d after the lock was acquired, even if it is unlocked before. So a job
-// that runs once per period on many machines does not run twice because their clocks differ, or because it ended
-// early. Until then the masters keep the name under another token, which begins with "min-hold:", and no release is
+// that runs once per period on many machines runs once, even if it ends early and the machines' clocks differ by less
+// than d. Until then the masters keep the name under another token, which begins with "min-hold:", and no release is
 // published; [HeldError].Retry says when the time ends. After the Unlock the masters keep the name by their own clocks,
 // even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
-// name until the TTL ends. If such a master executes the Unlock late, it keeps the name for the time that was left when
-// Unlock was called.
+// name until the TTL ends.
 //
-// d may be longer than the TTL. It must not be longer than the restart window, since a master that forgot the name
-// would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the window long enough.
+// A master that executes the Unlock late keeps the name at most one node timeout longer than d, because the Locker
+// repeats the request. One exception: the process ends, or loses the master, before the master has answered, and the
+// master had not answered the last extension either. Then it keeps the name, from when it executes the Unlock, for as
+// long as was left when Unlock was called.
+//
+// The owner of a reentrant lock may lock again during the minimum hold, and readers may share the name with a reader's;
+// everybody else is kept out.
+//
+// d may be longer than the TTL, but not longer than the restart window: a master that restarted without the name would
+// grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the window long enough.
 // Give all Lockers on the same masters the same window.
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.minHold = d })
@@ -67,10 +74,11 @@ func WithMinHold(d time.Duration) LockOption {
 
 // WithoutHandOver makes every Unlock release the lock on the masters, and every Lock acquire it there.
 //
-// By default an Unlock may hand a mutex over to the next caller that waits in this Locker, without a request to the
-// masters. It never does so for a lock with fencing or a maximum hold, or after [Lock.Token] was called. The Locker
-// keeps the name for its own callers in this way for up to 50 ms, or four times the time that the masters took to grant
-// it if that is longer, but at most an eighth of the TTL. Then other processes get their turn.
+// By default an Unlock may hand a mutex or a permit over to the next caller that waits in this Locker, without a
+// request to the masters. It never does so for a lock with fencing, a maximum hold or a minimum hold, or after
+// [Lock.Token] was called. The Locker keeps the name for its own callers in this way for up to 50 ms, or four times the
+// time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other processes get
+// their turn.
 //
 // With WithoutHandOver, or where a lock cannot be handed over, the Locker still prefers its own callers: it does not
 // publish the release, so that they ask the masters before other processes do. It does so for up to 20 ms, or four
@@ -101,16 +109,17 @@ func WithNodeTimeout(d time.Duration) Option {
 	return option(func(c *config) { c.nodeTimeout = d; c.nodeTimeoutSet = true })
 }
 
-// WithDrift sets the drift budget, factor × TTL + least, which is subtracted from every validity. It is how much the
-// clocks of this client and of the masters may gain on each other during one TTL. Default 0.01 and 2 ms. factor is at
+// WithDrift sets the drift budget, factor × TTL + least, which is subtracted from every validity. It bounds how far the
+// clocks of this client and of the masters may diverge during one TTL. Default 0.01 and 2 ms. factor is at
 // least 0 and below 1; least is at least 0 and at most an hour.
 func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }
 
 // WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant
-// again what it had granted before. The window must be at least the largest TTL that any client uses on these masters.
-// Default: the TTL of this Locker plus its drift budget. At most 60 days.
+// again what it had granted before. The window must be at least the largest TTL, and the largest minimum hold, that any
+// client uses on these masters. Default: the larger of this Locker's TTL and minimum hold, plus its drift budget. At
+// most 60 days.
 func WithRestartWindow(d time.Duration) Option {
 	return option(func(c *config) { c.restartWindow = d; c.windowSet = true })
 }
@@ -123,7 +132,8 @@ func WithoutRestartGuard() Option {
 }
 
 // WithOwner sets the readable part of every token, which [Locker.Inspect] and redlock status show. Default host:pid.
-// It must not be empty or longer than 1,024 bytes. It has no effect on locking: tokens are unique with any owner.
+// It must not be empty, contain control characters, be longer than 1,024 bytes, or begin with "min-hold:". It has no
+// effect on locking: tokens are unique with any owner.
 func WithOwner(s string) Option {
 	return option(func(c *config) { c.owner = s })
 }
@@ -134,7 +144,7 @@ func WithLogger(l *slog.Logger) Option {
 	return option(func(c *config) { c.logger = l })
 }
 
-// WithTrace sets the hooks that the Locker calls. Default nil.
+// WithTrace sets the hooks that the Locker calls. Default nil: it calls none.
 func WithTrace(t *Trace) Option {
 	return option(func(c *config) { c.trace = t })
 }

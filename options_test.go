@@ -31,9 +31,18 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"no URLs", nil, nil, []string{"no masters", "one, or an odd number"}},
 		{"two URLs", three[:2], nil, []string{"2 masters", "odd number"}},
 		{"four URLs", append(three[:3:3], "redis://10.0.0.4"), nil, []string{"4 masters", "no more failures than 3"}},
-		{"the same address twice", append(three[:2:2], "redis://10.0.0.1:6379"), nil, []string{"10.0.0.1:6379 is given twice"}},
-		{"the same address, another database", append(three[:2:2], "redis://10.0.0.1/7"), nil, []string{"10.0.0.1:6379 is given twice"}},
-		{"the same address, another user", append(three[:2:2], "redis://u:secret@10.0.0.1"), nil, []string{"10.0.0.1:6379 is given twice"}},
+		{
+			"the same address twice", append(three[:2:2], "redis://10.0.0.1:6379"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
+		{
+			"the same address, another database", append(three[:2:2], "redis://10.0.0.1/7"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
+		{
+			"the same address, another user", append(three[:2:2], "redis://u:secret@10.0.0.1"), nil,
+			[]string{"10.0.0.1:6379 is given twice"},
+		},
 		{"an unknown scheme", append(three[:2:2], "http://10.0.0.3"), nil, []string{`unknown scheme "http"`, "rediss://"}},
 		{"no scheme", append(three[:2:2], "10.0.0.3"), nil, []string{"scheme"}},
 		{"no URL at all", append(three[:2:2], ""), nil, []string{"scheme"}},
@@ -42,9 +51,19 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},
 		{"TTL negative", three, with(redlock.WithTTL(-time.Second)), []string{"TTL -1s"}},
 		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL", "millisecond"}},
-		{"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)), []string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"}},
-		{"TTL below a node timeout of one's own", three, with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second)), []string{"TTL 1s", "node timeout (2s)"}},
-		{"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)), []string{"1m0s", "30s", "the largest TTL that any client uses", "WithRestartWindow"}},
+		{
+			"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)),
+			[]string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"},
+		},
+		{
+			"TTL below a node timeout of one's own", three,
+			with(redlock.WithTTL(time.Second), redlock.WithNodeTimeout(2*time.Second)),
+			[]string{"TTL 1s", "node timeout (2s)"},
+		},
+		{
+			"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)),
+			[]string{"1m0s", "30s", "the largest TTL that any client uses", "WithRestartWindow"},
+		},
 		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
 		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
 		{"node timeout negative", three, with(redlock.WithNodeTimeout(-1)), []string{"node timeout -1ns"}},
@@ -63,7 +82,10 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"no logger", three, with(redlock.WithLogger(nil)), []string{"logger nil"}},
 		{"no clock", three, with(redlock.WithClock(nil)), []string{"clock nil"}},
 		{"a nil option", three, with(nil), []string{"nil Option"}},
-		{"two of them, reported at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")), []string{"node timeout", "owner"}},
+		{
+			"two of them, reported at once", three, with(redlock.WithNodeTimeout(-1), redlock.WithOwner("")),
+			[]string{"node timeout", "owner"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,10 +109,18 @@ func TestGoodInputIsTaken(t *testing.T) {
 		opts []redlock.Option
 	}{
 		{"one master", []string{"redis://10.0.0.1"}, nil},
-		{"TLS, a socket, a database", []string{"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"}, nil},
+		{
+			"TLS, a socket, a database",
+			[]string{"rediss://u:p@10.0.0.1:6380", "unix:///run/redis.sock", "redis://10.0.0.1/3"},
+			nil,
+		},
 		{"nothing but a trace of nil", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTrace(nil)}},
 		{"TTL just long enough", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(53 * time.Millisecond)}},
-		{"TTL equal to the window", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute)}},
+		{
+			"TTL equal to the window",
+			[]string{"redis://10.0.0.1"},
+			[]redlock.Option{redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute)},
+		},
 		{"TTL above the window of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
 			redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Second), redlock.WithoutRestartGuard(),
 		}},
@@ -293,10 +323,16 @@ func TestDowngradeAfterCloseSaysSo(t *testing.T) {
 }
 
 func FuzzOptions(f *testing.F) {
-	f.Add(int64(10*time.Second), int64(0), int64(time.Millisecond), int64(time.Second), int64(0), 0.01, int64(time.Millisecond), int64(0))
+	f.Add(
+		int64(10*time.Second), int64(0), int64(time.Millisecond), int64(time.Second), int64(0), 0.01, int64(time.Millisecond),
+		int64(0),
+	)
 	most := int64(math.MaxInt64)
 	f.Add(most, most, most, most, most, math.MaxFloat64, most, most)
-	f.Add(int64(30*day), int64(30*day), int64(time.Hour), int64(time.Hour), int64(time.Hour), 0.9, int64(time.Hour), int64(60*day))
+	f.Add(
+		int64(30*day), int64(30*day), int64(time.Hour), int64(time.Hour), int64(time.Hour), 0.9, int64(time.Hour),
+		int64(60*day),
+	)
 	f.Fuzz(func(t *testing.T, ttl, hold, least, longest, timeout int64, factor float64, drift, window int64) {
 		opts := []redlock.Option{
 			redlock.WithTTL(time.Duration(ttl)), redlock.WithMaxHold(time.Duration(hold)),
@@ -342,20 +378,35 @@ func TestWhatIsTooLongIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			call func() error
 			want []string
 		}{
-			"Lock":         {func() error { _, err := l.Lock(ctx, name); return err }, []string{"name", "4098", "4096"}},
-			"TryLock":      {func() error { _, err := l.TryLock(ctx, name); return err }, []string{"name", "4098", "4096"}},
-			"Do":           {func() error { return l.Do(ctx, name, nil) }, []string{"name", "4098", "4096"}},
-			"Inspect":      {func() error { _, err := l.Inspect(ctx, name); return err }, []string{"name", "4098", "4096"}},
-			"RW.Lock":      {func() error { _, err := l.RW(name).Lock(ctx); return err }, []string{"name", "4098", "4096"}},
-			"RW.RLock":     {func() error { _, err := l.RW(name).RLock(ctx); return err }, []string{"name", "4098", "4096"}},
-			"Reentrant":    {func() error { _, err := l.Reentrant(name, "me").Lock(ctx); return err }, []string{"name", "4098", "4096"}},
-			"its owner":    {func() error { _, err := l.Reentrant("x", owner).Lock(ctx); return err }, []string{"owner", "1025", "1024"}},
-			"LockAll":      {func() error { _, err := l.LockAll(ctx, []string{"x", name}); return err }, []string{"name", "4098", "4096"}},
-			"its names":    {func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"}},
-			"TryLockAll":   {func() error { _, err := l.TryLockAll(ctx, names); return err }, []string{"257 names", "256"}},
-			"Attach":       {func() error { _, err := l.Attach(ctx, name, "token"); return err }, []string{"name", "4098", "4096"}},
-			"its token":    {func() error { _, err := l.Attach(ctx, "x", token); return err }, []string{"token", "4097", "4096"}},
-			"Open's owner": {func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err }, []string{"owner", "1025", "1024"}},
+			"Lock":     {func() error { _, err := l.Lock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"TryLock":  {func() error { _, err := l.TryLock(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"Do":       {func() error { return l.Do(ctx, name, nil) }, []string{"name", "4098", "4096"}},
+			"Inspect":  {func() error { _, err := l.Inspect(ctx, name); return err }, []string{"name", "4098", "4096"}},
+			"RW.Lock":  {func() error { _, err := l.RW(name).Lock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"RW.RLock": {func() error { _, err := l.RW(name).RLock(ctx); return err }, []string{"name", "4098", "4096"}},
+			"Reentrant": {
+				func() error { _, err := l.Reentrant(name, "me").Lock(ctx); return err }, []string{"name", "4098", "4096"},
+			},
+			"its owner": {
+				func() error { _, err := l.Reentrant("x", owner).Lock(ctx); return err }, []string{"owner", "1025", "1024"},
+			},
+			"LockAll": {
+				func() error { _, err := l.LockAll(ctx, []string{"x", name}); return err }, []string{"name", "4098", "4096"},
+			},
+			"its names": {
+				func() error { _, err := l.LockAll(ctx, names); return err }, []string{"257 names", "name-000", "256"},
+			},
+			"TryLockAll": {func() error { _, err := l.TryLockAll(ctx, names); return err }, []string{"257 names", "256"}},
+			"Attach": {
+				func() error { _, err := l.Attach(ctx, name, "token"); return err }, []string{"name", "4098", "4096"},
+			},
+			"its token": {
+				func() error { _, err := l.Attach(ctx, "x", token); return err }, []string{"token", "4097", "4096"},
+			},
+			"Open's owner": {
+				func() error { _, err := redlock.Open(w.URLs(), redlock.WithOwner(owner)); return err },
+				[]string{"owner", "1025", "1024"},
+			},
 		} {
 			err := c.call()
 			require.Error(t, err, what)

@@ -11,14 +11,14 @@
 //
 // The algorithm is Redlock (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/). It takes into
 // account the critique by Kleppmann (https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html) and
-// ten years of experience with Redlock clients. It differs from the original in these points:
+// ten years of bugs reported against Redlock clients. It differs from the original in these points:
 //
 //   - A master that restarted may have forgotten what it granted. It may not vote until the largest TTL has passed; see
 //     [WithRestartWindow].
 //   - A release is repeated until the master confirms it. Otherwise a frozen master could wake up and execute the SET
 //     that waits in its receive buffer.
-//   - [Lock.Context] ends when the lock is lost, no later than another client can get the lock. Until then a keepalive
-//     extends the lock; see [WithoutKeepalive].
+//   - [Lock.Context] ends when the lock is lost: at [Lock.Until] at the latest, if the process is scheduled. Until then
+//     a keepalive extends the lock; see [WithoutKeepalive].
 //   - Waiters do not rely on polling. A release is published on every master, and a waiter retries once a majority has
 //     published it. While a Locker passes a lock among its own callers, for a short time, it publishes only the last
 //     release; see [WithoutHandOver].
@@ -50,7 +50,7 @@ type Locker struct {
 	masters  []*node.Node
 	activity activity
 	opened   time.Time
-	cluster  string // the name of a master that is a Cluster: the keys of one operation must share a slot; "" if none is
+	cluster  string // a master that is a Redis Cluster, where the keys of one operation must share a slot; "": none is
 
 	mu     sync.Mutex
 	closed bool
@@ -99,7 +99,7 @@ func configure(opts []Option) (config, error) {
 		}
 		o.applyTo(&cfg)
 	}
-	return cfg, cfg.settle()
+	return cfg, cfg.validate()
 }
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
@@ -221,7 +221,7 @@ func (l *Locker) Close() error {
 	}
 	l.closed = true
 	l.mu.Unlock()
-	deadline := l.cfg.clock.Now().Add(closing + 2*l.cfg.timeout())
+	deadline := l.cfg.clock.Now().Add(closeBudget + 2*l.cfg.timeout())
 	close(l.ending)
 	for _, entry := range l.schedule.Close() {
 		lock := (*Lock)(entry.(*scheduled))
@@ -235,20 +235,20 @@ func (l *Locker) Close() error {
 	return nil
 }
 
-// closing is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of its
-// second to close the connections.
-const closing = 900 * time.Millisecond
+// closeBudget is how long Close lets the nodes confirm releases, on top of two node timeouts. Close needs the rest of
+// its second to close the connections.
+const closeBudget = 900 * time.Millisecond
 
-// checkSlots returns an error if a Cluster among the masters keeps the target's keys in several slots.
-func (l *Locker) checkSlots(t kind.Target, cfg *config) error {
+// checkHashSlots returns an error if a Cluster among the masters keeps the target's keys in several hash slots.
+func (l *Locker) checkHashSlots(t kind.Target, cfg *config) error {
 	if l.cluster == "" {
 		return nil
 	}
-	return t.CheckSlots(l.cluster, cfg.fencing)
+	return t.CheckHashSlots(l.cluster, cfg.fencing)
 }
 
-// noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Then the
-// name has no fence, and no holder but a mutex without a fencing token.
+// noSiblingKeys reports whether a Cluster among the masters can keep no other key in the slot of the name. Only a mutex
+// without a fencing token can hold such a name.
 func (l *Locker) noSiblingKeys(name string) bool {
-	return l.cluster != "" && kind.CheckSlots(l.cluster, []string{name}) != nil
+	return l.cluster != "" && kind.CheckHashSlots(l.cluster, []string{name}) != nil
 }

@@ -358,7 +358,9 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		bound       = time.Second + 2*nodeTimeout
 		long        = 5 * time.Minute // a TTL that ends nothing
 	)
-	opts := []redlock.Option{redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithRestartWindow(time.Hour)}
+	opts := []redlock.Option{
+		redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithRestartWindow(time.Hour),
+	}
 	type fixture struct {
 		l    *redlock.Locker
 		held *redlock.Lock
@@ -374,9 +376,14 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		"RW.Lock of a held": func(ctx context.Context, s fixture) error { _, err := s.l.RW("foreign").Lock(ctx); return err },
 		"Inspect":           func(ctx context.Context, s fixture) error { _, err := s.l.Inspect(ctx, "x"); return err },
 		"Nodes":             func(ctx context.Context, s fixture) error { _, err := s.l.Nodes(ctx); return err },
-		"Attach":            func(ctx context.Context, s fixture) error { _, err := s.l.Attach(ctx, "held", "token"); return err },
-		"Unlock":            func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
-		"Extend":            func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
+		"Attach": func(
+			ctx context.Context, s fixture,
+		) error {
+			_, err := s.l.Attach(ctx, "held", "token")
+			return err
+		},
+		"Unlock": func(ctx context.Context, s fixture) error { return s.held.Unlock(ctx) },
+		"Extend": func(ctx context.Context, s fixture) error { return s.held.Extend(ctx) },
 	} {
 		for fault, do := range map[string]func(m *simnet.Master, i int){
 			"slow":                  func(m *simnet.Master, _ int) { m.Delay(2400*time.Millisecond, 0) },

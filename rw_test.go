@@ -290,7 +290,9 @@ func TestADowngradeDuringAnExtensionThatFailsAtOnceDoesNotHang(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // it waits for the extension
 		}
 	}}
-	l, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Minute), redlock.WithTrace(trace), redlock.WithoutKeepalive())
+	l, err := redlock.Open(
+		redlocktest.URLs(masters), redlock.WithTTL(time.Minute), redlock.WithTrace(trace), redlock.WithoutKeepalive(),
+	)
 	require.NoError(t, err)
 	lk, err = l.RW("x").Lock(t.Context())
 	require.NoError(t, err)

@@ -85,13 +85,41 @@ func TestAnotherNumberOfSlotsFailsAtOnce(t *testing.T) {
 	})
 }
 
+// The first majority of the answers need not show that a majority has another number.
+func TestAnotherNumberOfSlotsIsNamedByTheSlowMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 5, func(t *testing.T, w *world) {
+		a := w.locker(t, "a")
+		w.warm(t, a)
+		for i, m := range w.Masters() {
+			permit := "redlock:semaphore:3:1:b:0123456789abcdef0123456789abcdef"
+			if i > 2 {
+				permit = "redlock:semaphore:1:1:gone:0123456789abcdef0123456789abcdef"
+			}
+			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), permit)
+			require.NoError(t, err)
+		}
+		for _, m := range w.some(1, 3) {
+			m.Delay(20*time.Millisecond, 0)
+		}
+		_, err := a.Semaphore("x", 1).TryAcquire(t.Context())
+		var slots *redlock.SlotsError
+		require.ErrorAs(t, err, &slots)
+		assert.Equal(t, redlock.SlotsError{Name: "x", Want: 1, Have: 3}, *slots)
+		require.NotErrorIs(t, err, redlock.ErrHeld)
+	})
+}
+
 // A number of slots that only a minority knows is residue, and blocks nobody.
 func TestAMinorityWithAnotherNumberOfSlotsBlocksNobody(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		a := w.locker(t, "a")
 		for _, m := range w.some(0, 2) {
-			_, err := m.Redis().ZAdd("x", float64(time.Now().Add(time.Minute).UnixMilli()), "redlock:semaphore:7:1:gone:0123456789abcdef0123456789abcdef")
+			_, err := m.Redis().ZAdd(
+				"x", float64(time.Now().Add(time.Minute).UnixMilli()),
+				"redlock:semaphore:7:1:gone:0123456789abcdef0123456789abcdef",
+			)
 			require.NoError(t, err)
 		}
 		p, err := a.Semaphore("x", 3).TryAcquire(t.Context())
@@ -125,6 +153,84 @@ func TestAWaiterGetsTheReleasedPermitByMessage(t *testing.T) {
 		assert.LessOrEqual(t, acquires, 5, "the message has the slot: one round")
 		unlock(t, got.lock)
 	})
+}
+
+// A waiter need not rely on messages of the masters to learn of a release in its own process.
+func TestAReleaseWakesAWaiterOfItsLocker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for _, m := range w.Masters() {
+			m.Reply("NOPERM this user has no permissions to access one of the channels", "SUBSCRIBE")
+		}
+		a, b := w.locker(t, "a", redlock.WithFencing()), w.locker(t, "b") // no hand-over with fencing
+		mine, err := a.Semaphore("x", 2).Acquire(t.Context())
+		require.NoError(t, err)
+		other, err := b.Semaphore("x", 2).Acquire(t.Context())
+		require.NoError(t, err)
+		second := mine
+		for _, release := range []**redlock.Lock{&mine, &second} {
+			out := inBackground(func() (*redlock.Lock, error) {
+				return a.Semaphore("x", 2).Acquire(t.Context(), redlock.WithRetry(time.Minute, time.Hour))
+			})
+			time.Sleep(time.Second)
+			waiting(t, out)
+			unlock(t, *release)
+			got := ended(t, out, 20*time.Millisecond)
+			require.NoError(t, got.err)
+			second = got.lock
+		}
+		unlock(t, second)
+		unlock(t, other)
+	})
+}
+
+// Callers of ten processes that all want one of a few slots must not split the votes again and again.
+func TestManyWaitersShareAFewSlots(t *testing.T) {
+	t.Parallel()
+	const slots, processes, callers, work = 10, 10, 10, 10 * time.Millisecond
+	for name, tt := range map[string]struct {
+		opts []redlock.Option
+		most time.Duration // as a multiple of the time that the work takes
+	}{
+		"plain":  {nil, 5},
+		"fenced": {[]redlock.Option{redlock.WithFencing()}, 20}, // the masters must agree on each token
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 5, func(t *testing.T, w *world) {
+				for _, m := range w.Masters() {
+					m.Delay(time.Millisecond, 500*time.Microsecond)
+				}
+				var longest time.Duration
+				var mu sync.Mutex
+				var all sync.WaitGroup
+				began := time.Now()
+				for p := range processes {
+					sem := w.locker(t, fmt.Sprint("host", p), tt.opts...).Semaphore("x", slots)
+					for range callers {
+						all.Go(func() {
+							for range 3 {
+								asked := time.Now()
+								permit, err := sem.Acquire(t.Context())
+								if !assert.NoError(t, err) {
+									return
+								}
+								mu.Lock()
+								longest = max(longest, time.Since(asked))
+								mu.Unlock()
+								time.Sleep(work)
+								assert.NoError(t, permit.Unlock(t.Context()))
+							}
+						})
+					}
+				}
+				all.Wait()
+				least := 3 * processes * callers / slots * work
+				t.Logf("%v, at least %v; the longest wait %v", time.Since(began), least, longest)
+				assert.Less(t, time.Since(began), tt.most*least)
+			})
+		})
+	}
 }
 
 func TestPermitsAreHandedOverInOrder(t *testing.T) {

@@ -142,7 +142,9 @@ const far = 15 * time.Millisecond
 
 // leaving has the head of a's queue, which asks after a silent release, leave after a time. It returns the next waiter,
 // which another one follows.
-func leaving(t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration) (next <-chan attempt) {
+func leaving(
+	t *testing.T, w *world, a *redlock.Locker, holder *redlock.Lock, after time.Duration,
+) (next <-chan attempt) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	head, next, last := locking(ctx, a, "x"), locking(t.Context(), a, "x"), locking(within(t, time.Minute), a, "x")

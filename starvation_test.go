@@ -16,7 +16,9 @@ import (
 )
 
 // exclusive are the calls that wait for the name x alone, by kind.
-func exclusive() map[string]func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
+func exclusive() map[string]func(
+	ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption,
+) (*redlock.Lock, error) {
 	return map[string]func(context.Context, *redlock.Locker, ...redlock.LockOption) (*redlock.Lock, error){
 		"mutex": func(ctx context.Context, l *redlock.Locker, opts ...redlock.LockOption) (*redlock.Lock, error) {
 			return l.Lock(ctx, "x", opts...)

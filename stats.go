@@ -4,8 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/histogram"
-	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -26,8 +24,8 @@ type KindStats struct {
 	LockStats
 }
 
-// LockStats counts acquisitions, which are calls of Lock, TryLock or Attach with valid arguments, and holds. In one
-// snapshot they add up:
+// LockStats counts holds, and acquisitions, which are calls with valid arguments that acquire a lock of any kind: Lock,
+// TryLock, RLock, Acquire, LockAll, Attach and so on. In one snapshot they add up:
 //
 //	Started = Waiting + Acquired + Refused + TimedOut + Canceled + Failed + ClosedWaiting
 //	Acquired = Held + Released + HandedOver + Lost + ClosedHeld
@@ -125,80 +123,6 @@ func (l *Locker) Stats() Stats {
 		s.Nodes = append(s.Nodes, l.nodeStats(i))
 	}
 	return s
-}
-
-func (a *activity) stats() (s Stats) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var total kindActivity
-	for i, k := range kind.All {
-		s.Kinds = append(s.Kinds, KindStats{Kind: k.Name, LockStats: a.kinds[i].stats()})
-		total.add(&a.kinds[i])
-	}
-	s.LockStats = total.stats()
-	return s
-}
-
-func (k *kindActivity) stats() LockStats {
-	s := k.counts
-	s.Waits, s.Holds = histogramOf(&k.waits), histogramOf(&k.holds)
-	return s
-}
-
-// add adds the figures of another kind.
-func (k *kindActivity) add(other *kindActivity) {
-	for i, n := range other.counts.counters() {
-		*k.counts.counters()[i] += *n
-	}
-	k.waits.Add(&other.waits)
-	k.holds.Add(&other.holds)
-}
-
-// counters returns all numbers of s.
-func (s *LockStats) counters() []*int64 {
-	return []*int64{
-		&s.Waiting, &s.Held, &s.Started,
-		&s.Acquired, &s.Refused, &s.TimedOut, &s.Canceled, &s.Failed, &s.ClosedWaiting,
-		&s.Released, &s.HandedOver, &s.Lost, &s.ClosedHeld,
-		&s.Extended, &s.ExtensionFailures,
-	}
-}
-
-// acquisitions returns the counter of the acquisitions with an outcome.
-func (s *LockStats) acquisitions(o Outcome) *int64 {
-	switch o {
-	case OutcomeAcquired:
-		return &s.Acquired
-	case OutcomeRefused:
-		return &s.Refused
-	case OutcomeTimedOut:
-		return &s.TimedOut
-	case OutcomeCanceled:
-		return &s.Canceled
-	case OutcomeClosed:
-		return &s.ClosedWaiting
-	default:
-		return &s.Failed
-	}
-}
-
-// holds returns the counter of the holds with an outcome.
-func (s *LockStats) holds(o Outcome) *int64 {
-	switch o {
-	case OutcomeHandedOver:
-		return &s.HandedOver
-	case OutcomeLost:
-		return &s.Lost
-	case OutcomeClosed:
-		return &s.ClosedHeld
-	default:
-		return &s.Released
-	}
-}
-
-func histogramOf(h *histogram.Histogram) Histogram {
-	bounds, counts := histogram.Bounds, h.Counts
-	return Histogram{Count: h.Count(), Sum: h.Sum, Bounds: bounds[:], Counts: counts[:]}
 }
 
 func (l *Locker) nodeStats(index int) NodeStats {

@@ -75,7 +75,9 @@ func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
 			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting()})
 		},
 		"a wrapped client with TLS whose pool is a queue": func(t *testing.T, s *redisproc.Server) *node.Node {
-			return wrap(t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3})
+			return wrap(
+				t, &redis.Options{Addr: s.TLSAddr(), TLSConfig: ca.Trusting(), PoolFIFO: true, PoolSize: 3, MinIdleConns: 3},
+			)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +92,10 @@ func TestMastersThatClosedIdleConnectionsVoteAgain(t *testing.T) {
 			t.Cleanup(func() { assert.NoError(t, l.Close()) })
 			idle := func() {
 				for _, s := range servers {
-					require.Eventually(t, func() bool { return clients(t, s) == 0 }, 20*time.Second, 10*time.Millisecond, "the server closes idle connections")
+					require.Eventually(
+						t, func() bool { return clients(t, s) == 0 }, 20*time.Second, 10*time.Millisecond,
+						"the server closes idle connections",
+					)
 				}
 			}
 			unlock(t, lock(t, l, "warm up"))
@@ -132,7 +137,9 @@ func TestLockEndsAtOnceWhereCertificatesLeaveNoMajority(t *testing.T) {
 			good := startTLS(t, ca, 3, ca.Valid())
 			broken := startTLS(t, ca, 2, bad)
 			open := func(urls ...string) *redlock.Locker {
-				l, err := redlock.Open(urls, redlock.WithTLSConfig(ca.Trusting()), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(5*time.Second),
+				l, err := redlock.Open(urls, redlock.WithTLSConfig(
+					ca.Trusting(),
+				), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(5*time.Second),
 					redlock.WithTTL(time.Minute))
 				require.NoError(t, err)
 				t.Cleanup(func() { assert.NoError(t, l.Close()) })

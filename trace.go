@@ -151,6 +151,8 @@ type VoteEvent struct {
 	Op string
 	// Verdict is "granted", "denied", "failed" or "unknown". Err is set for the last two.
 	Verdict string
+	// Fence is the fencing token with which the master granted an "acquire", or its counter after a "raise"; 0 otherwise.
+	Fence uint64
 	// Took is the time from the request to the vote.
 	Took time.Duration
 	Err  error
@@ -174,8 +176,11 @@ func (t *Trace) voted() func(string, *node.Op, node.Vote) {
 			Name: op.Lock, Node: master, Op: op.Name, Verdict: v.Verdict.String(), Took: v.Took, Err: v.Err,
 		}
 		ctx := context.Background()
-		if op.Origin != nil {
-			ctx, e.ID, e.Kind = op.Origin.Context, op.Origin.ID, op.Origin.Kind
+		if o := op.Origin; o != nil {
+			ctx, e.ID, e.Kind = o.Context, o.ID, o.Kind
+			if o.Fencing && v.Verdict == node.Granted && (op.Name == "acquire" || op.Name == "raise") {
+				e.Fence = uint64(v.Number)
+			}
 		}
 		t.Vote(ctx, e)
 	}

@@ -289,3 +289,55 @@ func TestACallbackOfAnExtensionMayExtend(t *testing.T) {
 		unlock(t, lk)
 	})
 }
+
+func TestVotesOnLocksWithoutFencingHaveNoToken(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		var votes atomic.Int64
+		l := w.locker(t, "a", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			votes.Add(1)
+			assert.Zero(t, e.Fence, "%s of a %s", e.Op, e.Kind)
+		}}))
+		for _, acquire := range []func() (*redlock.Lock, error){
+			func() (*redlock.Lock, error) { return l.TryLock(t.Context(), "x") },
+			func() (*redlock.Lock, error) { return l.RW("x").TryRLock(t.Context()) },
+			func() (*redlock.Lock, error) { return l.Reentrant("x", "me").TryLock(t.Context()) },
+			func() (*redlock.Lock, error) { return l.TryLockAll(t.Context(), []string{"x", "y"}) },
+			func() (*redlock.Lock, error) { return l.Semaphore("s", 2).TryAcquire(t.Context()) },
+		} {
+			lk, err := acquire()
+			require.NoError(t, err)
+			unlock(t, lk)
+		}
+		assert.Positive(t, votes.Load())
+	})
+}
+
+// A majority agrees on one token only after the write-back, so each master's own token is told.
+func TestVotesHaveTheTokensOfTheMasters(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		for i, without := range []int{2, 1} { // the counters now differ
+			host := fmt.Sprint("a", i)
+			w.Host(host).To(without).BlackHole()
+			unlock(t, lock(t, w.locker(t, host), "x", redlock.WithFencing()))
+		}
+		w.Host("b").To(0).BlackHole()
+		tokens := map[string][]uint64{} // by operation
+		var mu sync.Mutex
+		b := w.locker(t, "b", redlock.WithTrace(&redlock.Trace{Vote: func(_ context.Context, e redlock.VoteEvent) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Verdict == "granted" {
+				tokens[e.Op] = append(tokens[e.Op], e.Fence)
+			}
+		}}))
+		lk := lock(t, b, "x", redlock.WithFencing())
+		require.NoError(t, lk.Extend(t.Context()))
+		mu.Lock()
+		defer mu.Unlock()
+		assert.ElementsMatch(t, []uint64{lk.Fence() - 1, lk.Fence()}, tokens["acquire"])
+		assert.Equal(t, []uint64{lk.Fence()}, tokens["raise"])
+		assert.Equal(t, []uint64{0, 0}, tokens["extend"])
+	})
+}

@@ -30,7 +30,7 @@ func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 	return a.sleep(ctx, delay, releases, a.waiter.Nudges())
 }
 
-// listener returns the queue's Listener for releases of the lock; nil if none of its waiters was denied yet.
+// listener returns the Listener that the queue's waiters share; nil before the first of them was denied.
 func (a *attempts) listener() *quorum.Listener {
 	l, _ := a.waiter.Subscription().(*quorum.Listener)
 	return l
@@ -65,7 +65,7 @@ func (a *attempts) nextPlan(ctx context.Context) waitqueue.Plan {
 		a.waiter.Listen()
 		found, result.Denied = a.probeForHolder(ctx)
 		result.Masters = waitqueue.Masters{
-			Free: found.Free, Largest: found.Most(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
+			Free: found.Free, Largest: found.MostMasters(), Failed: found.Failed, Pending: found.Pending, TTLs: found.TTLs,
 		}
 	}
 	plan := a.contention.Next(result)
@@ -84,7 +84,7 @@ func (a *attempts) nextPlan(ctx context.Context) waitqueue.Plan {
 func (a *attempts) probeForHolder(ctx context.Context) (found kind.ProbeResult, ok bool) {
 	need := a.locker.quorum.Majority()
 	found, err := a.probe(ctx, true)
-	if err == nil && found.Free < need && found.Most() < need {
+	if err == nil && found.Free < need && found.MostMasters() < need {
 		found, err = a.probe(ctx, false)
 	}
 	return found, err == nil
@@ -113,20 +113,20 @@ func (a *attempts) intentLife() time.Duration {
 	return min(a.cfg.retryMax, probeInterval) + 3*a.cfg.timeout()
 }
 
-// probe asks the masters which lock blocks the call. With clear, it returns as soon as a majority grants or a majority
+// probe asks the masters which lock blocks the call. With early, it returns as soon as a majority grants or a majority
 // denies. The first probe of an exclusive waiter creates its intent. If masters refuse the intent, because the user has
 // no right to its key, the waiter probes without an intent from then on.
-func (a *attempts) probe(ctx context.Context, clear bool) (kind.ProbeResult, error) {
-	if a.mayIntend && a.intent == "" {
+func (a *attempts) probe(ctx context.Context, early bool) (kind.ProbeResult, error) {
+	if a.canIntend && a.intent == "" {
 		a.intent = kind.NewToken(a.cfg.owner)
 		a.residue = a.locker.quorum.NewResidue(a.target.Kind.LeftIntent)
 	}
 	op := mark(a.claim(kind.NewToken(a.owner())).Probe(a.intentLife()), a.origin)
-	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), clear, a.residue, a.listener())
+	answers, err := a.locker.quorum.Probe(ctx, op, a.cfg.timeout(), early, a.residue, a.listener())
 	if err != nil && a.intent != "" && !a.target.Kind.NeedsSiblingKeys() && refusals(answers) > 0 {
 		a.withdraw(nil)
-		a.mayIntend = false
-		return a.probe(ctx, clear)
+		a.canIntend = false
+		return a.probe(ctx, early)
 	}
 	if a.target.Kind.Slotted() {
 		a.noteSlots(answers)

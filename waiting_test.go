@@ -317,7 +317,10 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 		{"one is frozen", 5, func(w *world, i int) { w.Master(i).Freeze() }, 2 * time.Second},
 		{"one is cut off", 5, func(w *world, i int) { w.Master(i).BlackHole() }, 2 * time.Second},
 		{"one has a stale key without a TTL", 5, func(w *world, i int) { w.foreign("x", 0, i) }, 2 * time.Second},
-		{"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") }, 2 * time.Second},
+		{
+			"one restarted and may not vote", 5, func(w *world, i int) { w.Master(i).Info("uptime_in_seconds", "0") },
+			2 * time.Second,
+		},
 	} {
 		cycles, first := int64(100), redlock.FirstNodeOf("x", tt.n)
 		faulty := map[string]int{"": -1}
@@ -340,7 +343,10 @@ func TestContendersOfManyProcessesMakeProgress(t *testing.T) {
 					if tt.fault == nil {
 						for _, m := range w.some(1, tt.n) {
 							other := w.Master((first + m.Index()) % tt.n)
-							assert.Less(t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"), "most attempts end with the first; without one it would be as many")
+							assert.Less(
+								t, 3*other.Count("SET"), 2*w.Master(first).Count("SET"),
+								"most attempts end with the first; without one it would be as many",
+							)
 						}
 					}
 				})

@@ -72,9 +72,14 @@ func (w *world) locker(t testing.TB, host string, opts ...redlock.Option) *redlo
 func (w *world) over(t testing.TB, host string, masters []*node.Node, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	h := w.Host(host)
-	l, err := redlock.New(masters, append([]redlock.Option{redlock.WithClock(h.Clock()), redlock.WithOwner(host)}, opts...)...)
+	l, err := redlock.New(masters, append([]redlock.Option{
+		redlock.WithClock(h.Clock()), redlock.WithOwner(host),
+	}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
+		if h.Dead() {
+			h.Drain()
+		}
 		h.Thaw()
 		assert.NoError(t, l.Close())
 	})

@@ -2,7 +2,7 @@
 // the kinds of locks among each other. One interleaved run measures all of them, on masters that it starts for itself:
 // near and far, with one caller and with many, healthy and with a master that fails.
 //
-//	go run ./bench            all parts, about a quarter of an hour
+//	go run ./bench            all parts, less than twenty minutes
 //	go run ./bench latency    one of them
 //	go run ./bench -smoke     about a minute
 //	go run ./bench -check     exits with 1 and names what misses its target

@@ -81,7 +81,9 @@ func TestAnAlarmCanBeSetAgainAfterItRang(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second}, r.at())
+		assert.Equal(
+			t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 5 * time.Second}, r.at(),
+		)
 	})
 }
 

@@ -15,8 +15,8 @@ const (
 )
 
 const (
-	maxReadings = 5                      // how often to read the clocks until two readings are close
-	maxApart    = 100 * time.Microsecond // how far apart the readings may be
+	maxReadings = 5                      // how often to try to read the clocks in quick succession
+	maxApart    = 100 * time.Microsecond // how far apart the first and the last reading may be
 	granularity = time.Millisecond       // a smaller difference is the time between the readings, not a suspension
 )
 
@@ -28,7 +28,7 @@ var suspended atomic.Int64
 // Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on
 // kernels before 2.6.39.
 func (system) Suspended() time.Duration {
-	var apart time.Duration
+	var ahead time.Duration // of CLOCK_BOOTTIME
 	for range maxReadings {
 		before, _ := read(clockMonotonic)
 		boot, ok := read(clockBoottime)
@@ -36,11 +36,11 @@ func (system) Suspended() time.Duration {
 		if !ok {
 			return 0
 		}
-		if apart = boot - after; after-before <= maxApart {
+		if ahead = boot - after; after-before <= maxApart {
 			break
 		}
 	}
-	return largest(apart)
+	return largest(ahead)
 }
 
 // largest records a reading and returns the largest one so far.

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	whyDrift = "A TTL then ends earlier or later than the holder expects. The drift budget of the Locker (WithDrift) covers " +
-		"only so much."
+	whyDrift = "A TTL then ends earlier or later than the holder expects. The drift budget of the Locker (WithDrift) " +
+		"covers only so much."
 	fixClock   = "on that host: chronyc tracking; let NTP slew the clock, not step it (chrony: makestep only at boot)"
 	maxOwnStep = 100 * time.Millisecond
 )
@@ -48,7 +48,7 @@ var clockRules = []rule{
 		fix:  "on this host: chronyc tracking; for a virtual machine check its clock source",
 		check: func(e *exam) []hit {
 			if rate, ok := e.ownDrift(); ok {
-				return []hit{{saw: fmt.Sprintf("against most masters this host's clock gains %.0f ppm", -rate*1e6)}}
+				return []hit{{observed: fmt.Sprintf("against most masters this host's clock gains %.0f ppm", -rate*1e6)}}
 			}
 			return nil
 		},
@@ -56,13 +56,14 @@ var clockRules = []rule{
 	{
 		title: "this host's wall clock stepped", severity: Note,
 		when: "the wall clock jumped by more than 100 ms against the monotonic clock",
-		why:  "Locks use the monotonic clock. Fencing tokens start from the wall clock; steps of a day or more break their order.",
-		fix:  "on this host: chronyc tracking",
+		why: "Locks use the monotonic clock. Fencing tokens start from the wall clock; " +
+			"steps of a day or more break their order.",
+		fix: "on this host: chronyc tracking",
 		check: func(e *exam) []hit {
 			if e.host.wallGain.Abs() <= maxOwnStep {
 				return nil
 			}
-			return []hit{{saw: fmt.Sprintf("it gained %v during the examination", e.host.wallGain.Round(time.Millisecond))}}
+			return []hit{{observed: fmt.Sprintf("it gained %v during the examination", e.host.wallGain.Round(time.Millisecond))}}
 		},
 	},
 	{
@@ -72,7 +73,7 @@ var clockRules = []rule{
 		fix:  "set the clock of this host",
 		check: func(e *exam) []hit {
 			if err := kind.CheckHint(e.host.now); err != nil {
-				return []hit{{saw: err.Error()}}
+				return []hit{{observed: err.Error()}}
 			}
 			return nil
 		},
@@ -102,13 +103,13 @@ var clockRules = []rule{
 			if e.span >= fullSpan {
 				return nil
 			}
-			return []hit{{saw: fmt.Sprintf("the span was %v", e.span)}}
+			return []hit{{observed: fmt.Sprintf("the span was %v", e.span)}}
 		},
 	},
 }
 
-// drifting returns the check for masters whose drift is a share of the budget that matches. If this host's clock is the
-// one that drifts, no master is accused.
+// drifting returns the check for masters whose drift, as a share of the budget, matches. It finds none if this host's
+// clock is the one that drifts.
 func drifting(matches func(share float64) bool) func(*exam) []hit {
 	return each(func(e *exam, m *master) string {
 		_, rate := m.steps()

@@ -54,7 +54,8 @@ var conditions = map[string]condition{
 		args: []string{"--maxmemory", "1mb"}, severity: doctor.Warning, why: `used_memory is \d+ of 1048576`,
 	},
 	"is not a master": {
-		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Danger, why: "its role is slave", fix: "REPLICAOF NO ONE",
+		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Danger, why: "its role is slave",
+		fix: "REPLICAOF NO ONE",
 	},
 	"has replicas": {
 		severity: doctor.Warning, why: "connected_slaves is 1",
@@ -86,7 +87,8 @@ var conditions = map[string]condition{
 		options: long, severity: doctor.Warning, why: "may vote in 1?[0-9]",
 	},
 	"forgets locks in a restart": {
-		args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}, options: []redlock.Option{redlock.WithoutRestartGuard()},
+		args:     []string{"--appendonly", "yes", "--appendfsync", "everysec"},
+		options:  []redlock.Option{redlock.WithoutRestartGuard()},
 		severity: doctor.Danger, why: "appendfsync is everysec",
 	},
 	"cannot write its AOF": {
@@ -166,21 +168,26 @@ var conditions = map[string]condition{
 		},
 	},
 	"closes idle connections": {args: []string{"--timeout", "100"}, severity: doctor.Warning, why: "timeout is 100"},
-	"keeps dead connections":  {args: []string{"--tcp-keepalive", "0"}, severity: doctor.Warning, why: "tcp-keepalive is 0"},
+	"keeps dead connections": {
+		args: []string{"--tcp-keepalive", "0"}, severity: doctor.Warning, why: "tcp-keepalive is 0",
+	},
 	"subscribers have a small buffer": {
-		args: []string{"--client-output-buffer-limit", "pubsub", "32kb", "8kb", "60"}, severity: doctor.Warning, why: "pubsub 32768 8192 60",
+		args: []string{"--client-output-buffer-limit", "pubsub", "32kb", "8kb", "60"}, severity: doctor.Warning,
+		why: "pubsub 32768 8192 60",
 	},
 	"a right is missing": {
 		acl: []any{"-zadd"}, severity: doctor.Danger, why: "zadd", fix: "ACL SETUSER locker",
 	},
 	"a command does not exist": {
-		args: []string{"--rename-command", "EVALSHA", "xyz"}, severity: doctor.Danger, why: "evalsha: ERR unknown command 'evalsha'",
+		args: []string{"--rename-command", "EVALSHA", "xyz"}, severity: doctor.Danger,
+		why: "evalsha: ERR unknown command 'evalsha'",
 	},
 	"refuses locks": {
 		args: []string{"--maxmemory", "1"}, severity: doctor.Danger, why: "acquire: OOM command not allowed",
 	},
 	"waiters are not woken": {
-		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "SUBSCRIBE on .*: NOPERM", fix: "ACL SETUSER locker &redlock:*",
+		acl: []any{"-subscribe"}, severity: doctor.Warning, why: "SUBSCRIBE on .*: NOPERM",
+		fix: "ACL SETUSER locker &redlock:*",
 	},
 	"has refused writes": {
 		args: []string{"--maxmemory", "1"}, severity: doctor.Warning, why: "OOM: 1 times",
@@ -198,9 +205,11 @@ var conditions = map[string]condition{
 			require.Error(t, one.Ping(t.Context()).Err())
 		},
 	},
-	"was flushed":                {prepare: command("flushall"), severity: doctor.Warning, why: "FLUSHALL: 1 times"},
-	"KEYS is used":               {prepare: command("keys", "*"), severity: doctor.Warning, why: "KEYS: 1 times"},
-	"was configured at run time": {prepare: command("config", "set", "hz", "10"), severity: doctor.Note, why: "CONFIG SET: 1 times"},
+	"was flushed":  {prepare: command("flushall"), severity: doctor.Warning, why: "FLUSHALL: 1 times"},
+	"KEYS is used": {prepare: command("keys", "*"), severity: doctor.Warning, why: "KEYS: 1 times"},
+	"was configured at run time": {
+		prepare: command("config", "set", "hz", "10"), severity: doctor.Note, why: "CONFIG SET: 1 times",
+	},
 	"a lock without an end": {
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
 			require.NoError(t, c.Set(t.Context(), "orders:42", "web-1:0123456789abcdef0123456789abcdef", 0).Err())
@@ -215,7 +224,8 @@ var conditions = map[string]condition{
 		severity: doctor.Danger, why: `the lock "nightly" has (1m0|59)s left, and the restart window is 3\.03`,
 	},
 	"not examined": {
-		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG GET 128`, fix: "+config|get",
+		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG GET 128`,
+		fix: "+config|get",
 	},
 	"does not say who it is": {
 		acl: []any{"-info"}, severity: doctor.Danger, why: "no run_id",

@@ -42,7 +42,7 @@ var connectionRules = []rule{
 	{
 		title: "keeps dead connections", severity: Warning,
 		when: "`tcp-keepalive` is 0",
-		why:  "Connections of clients that vanished stay open and count towards maxclients.",
+		why:  "Connections of clients that vanished stay open and count toward maxclients.",
 		fix:  "CONFIG SET tcp-keepalive 300; CONFIG REWRITE",
 		check: each(func(_ *exam, m *master) string {
 			n, known := m.configured("tcp-keepalive")

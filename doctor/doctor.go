@@ -121,7 +121,7 @@ func Examine(ctx context.Context, locker *redlock.Locker, opts ...Option) (Repor
 	if err := context.Cause(ctx); err != nil {
 		return Report{}, err
 	}
-	return e.judge(), e.majority()
+	return e.report(), e.majority()
 }
 
 // exam is everything that an examination observed. The checks only read it.
@@ -161,13 +161,13 @@ func (e *exam) majority() error {
 	return fmt.Errorf("doctor: %d of %d masters could be examined: %w", seen, len(e.masters), redlock.ErrNoQuorum)
 }
 
-// judge applies all rules.
-func (e *exam) judge() Report {
+// report applies all rules.
+func (e *exam) report() Report {
 	report := Report{Findings: []Finding{}}
 	for _, r := range rules() {
 		for _, h := range r.check(e) {
 			report.Findings = append(report.Findings, Finding{
-				Severity: r.severity, Node: h.node, Title: r.title, Why: h.saw + ". " + r.why, Fix: cmp.Or(h.fix, r.fix),
+				Severity: r.severity, Node: h.node, Title: r.title, Why: h.observed + ". " + r.why, Fix: cmp.Or(h.fix, r.fix),
 			})
 		}
 	}

@@ -40,10 +40,10 @@ func TestASoundMaster(t *testing.T) {
 	assert.Equal(t, []string{"greeting"}, keys, "the scratch keys are gone")
 }
 
-// The user of docs/operations.md has the rights that locks need, and no others: there is nothing to warn of.
+// The user of docs/masters.md has the rights that locks need, and no others: there is nothing to warn of.
 func TestTheDocumentedUser(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../docs/masters.md")
 	require.NoError(t, err)
 	line := regexp.MustCompile(`(?m)^ACL SETUSER redlock .*$`).FindString(string(page))
 	server := redisproc.ForTest(t, 1)[0]
@@ -63,10 +63,13 @@ func TestFiveFreshMastersOnOneHost(t *testing.T) {
 	t.Parallel()
 	compose, err := os.ReadFile("../docker-compose.5node.yml")
 	require.NoError(t, err)
-	assert.Contains(t, string(compose), "    - --save\n    - \"\"\n    - --appendonly\n    - \"no\"\n    - --protected-mode\n    - \"no\"\n")
+	assert.Contains(
+		t, string(compose),
+		"    - --save\n    - \"\"\n    - --appendonly\n    - \"no\"\n    - --protected-mode\n    - \"no\"\n",
+	)
 	servers := redisproc.ForTest(t, 5, "--save", "", "--appendonly", "no", "--protected-mode", "no")
 	locker := open(t, redisproc.URLs(servers))
-	report, err := doctor.Examine(t.Context(), locker)
+	report, err := examined(doctor.Examine(t.Context(), locker))
 	require.NoError(t, err)
 	require.Equal(t, []string{"shares a host"}, titles(report), "%v", report)
 	for _, s := range servers {
@@ -79,7 +82,7 @@ func TestFiveFreshMastersOnOneHost(t *testing.T) {
 func TestEveryFindingHasATest(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	for _, file := range []string{"masters_test.go", "clocks_test.go", "other_test.go"} {
+	for _, file := range []string{"masters_test.go", "clocks_test.go", "disk_test.go", "other_test.go"} {
 		part, err := os.ReadFile(file)
 		require.NoError(t, err)
 		text.Write(part)
@@ -107,7 +110,7 @@ func TestExamineWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	server := redisproc.ForTest(t, 1)[0]
 	locker := open(t, []string{server.URL(), "redis://127.0.0.1:1", "redis://user:s3cret@127.0.0.1:2"})
-	report, err := doctor.Examine(t.Context(), locker, doctor.WithSpan(span))
+	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
 	require.ErrorIs(t, err, redlock.ErrNoQuorum)
 	assert.ErrorContains(t, err, "1 of 3 masters could be examined")
 	assert.Len(t, titled(report, "does not answer"), 2)
@@ -119,14 +122,14 @@ func TestExamineEndsWithItsContextAndItsLocker(t *testing.T) {
 	server := redisproc.ForTest(t, 1)[0]
 	ctx, cancel := context.WithTimeout(t.Context(), span)
 	defer cancel()
-	_, err := doctor.Examine(ctx, open(t, []string{server.URL()}))
+	_, err := examined(doctor.Examine(ctx, open(t, []string{server.URL()})))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	locker, err := redlock.Open([]string{server.URL()})
 	require.NoError(t, err)
 	began, failed := time.Now(), make(chan error, 1)
 	go func() {
-		_, err := doctor.Examine(context.WithoutCancel(t.Context()), locker)
+		_, err := examined(doctor.Examine(context.WithoutCancel(t.Context()), locker))
 		failed <- err
 	}()
 	c := connect(t, server)
@@ -137,10 +140,10 @@ func TestExamineEndsWithItsContextAndItsLocker(t *testing.T) {
 	require.NoError(t, locker.Close())
 	require.ErrorIs(t, <-failed, redlock.ErrClosed)
 	assert.Less(t, time.Since(began), 8*time.Second)
-	_, err = doctor.Examine(t.Context(), locker)
+	_, err = examined(doctor.Examine(t.Context(), locker))
 	require.ErrorIs(t, err, redlock.ErrClosed)
 
-	_, err = doctor.Examine(t.Context(), open(t, []string{server.URL()}), doctor.WithSpan(0))
+	_, err = examined(doctor.Examine(t.Context(), open(t, []string{server.URL()}), doctor.WithSpan(0)))
 	require.ErrorContains(t, err, "span 0s")
 }
 
@@ -153,7 +156,7 @@ func TestMastersThatRefuseQuestions(t *testing.T) {
 		require.NoError(t, err)
 		defer locker.Close()
 		began := time.Now()
-		report, err := doctor.Examine(t.Context(), locker)
+		report, err := examined(doctor.Examine(t.Context(), locker))
 		require.NoError(t, err)
 		assert.InDelta(t, 10, time.Since(began).Seconds(), 1)
 		found := titled(report, "not examined")
@@ -168,13 +171,20 @@ func TestAReportAsJSON(t *testing.T) {
 		{Severity: doctor.Danger, Node: "h:1", Title: "evicts locks", Why: "w", Fix: "f"},
 	}})
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"findings":[{"severity":"danger","node":"h:1","title":"evicts locks","why":"w","fix":"f"}]}`, string(text))
+	assert.JSONEq(
+		t, `{"findings":[{"severity":"danger","node":"h:1","title":"evicts locks","why":"w","fix":"f"}]}`, string(text),
+	)
 }
 
 // The worst findings come first.
 func TestFindingsAreSorted(t *testing.T) {
 	t.Parallel()
-	report := doctor.Judge(0, doctor.Seen{Name: "a", Info: "run_id:1\nuptime_in_seconds:100\nrole:slave\nvalkey_version:8.1\nconnected_slaves:1"})
+	report := judge(
+		0,
+		doctor.Seen{Name: "a", Info: "run_id:1\nuptime_in_seconds:100\nrole:slave\nvalkey_version:8.1\nconnected_slaves:1"},
+	)
 	assert.Equal(t, []string{"is not a master", "has replicas", "is Valkey"}, titles(report))
-	assert.True(t, slices.IsSortedFunc(report.Findings, func(a, b doctor.Finding) int { return int(b.Severity - a.Severity) }))
+	assert.True(
+		t, slices.IsSortedFunc(report.Findings, func(a, b doctor.Finding) int { return int(b.Severity - a.Severity) }),
+	)
 }

@@ -38,13 +38,13 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 		m := &master{name: s.Name, zone: s.Zone, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
 		for i := range 11 {
 			at := time.Duration(i) * time.Second
-			m.rounds = append(m.rounds, round{samples: []sample{{
+			m.bursts = append(m.bursts, burst{samples: []sample{{
 				at: time.Unix(0, 0).Add(at), server: time.Unix(0, 0).Add(time.Duration(float64(at) * (1 + s.Rate))),
 			}}})
 		}
 		e.masters = append(e.masters, m)
 	}
-	return e.judge()
+	return e.report()
 }
 
 // SetHugePagesFile replaces the file with the kernel's setting of transparent huge pages.

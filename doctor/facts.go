@@ -10,7 +10,7 @@ import (
 // master is what an examination observed of one master.
 type master struct {
 	name, zone string
-	failure    error             // why it could not be examined, or not completely
+	failure    error             // why the examination failed or is incomplete
 	info       map[string]string // the fields of INFO; nil: it did not answer
 	config     map[string]string // the parameters of CONFIG GET
 	refused    []refusal         // the questions that it did not answer
@@ -21,7 +21,7 @@ type master struct {
 	latency       []pause
 	slowest       pause // of the SLOWLOG
 	keys          keys
-	rounds        []round
+	bursts        []burst
 	trial         trial
 }
 
@@ -37,8 +37,8 @@ type pause struct {
 	took time.Duration
 }
 
-// round is a few samples in quick succession.
-type round struct {
+// burst is several samples in quick succession.
+type burst struct {
 	samples []sample
 	client  string // the id of this connection; "": unknown
 	runID   string
@@ -46,9 +46,9 @@ type round struct {
 
 // sample is one reply to TIME.
 type sample struct {
-	at     time.Time // on this host's clock, halfway between the question and the reply
-	server time.Time
-	trip   time.Duration
+	at        time.Time // on this host's clock, halfway between the question and the reply
+	server    time.Time
+	roundTrip time.Duration
 }
 
 // keys is what an examination observed of a master's keys.
@@ -114,7 +114,8 @@ func parseFields(text, separator string) map[string]string {
 	return fields
 }
 
-// calls returns how often a command was executed, in 6.2 by its name, since 7.0 also as "config|set".
+// calls returns how often the server executed a command; "" if never. Redis 7.0 and later also count subcommands, as
+// "config|set".
 func (m *master) calls(command string) string {
 	n := parseFields(m.info["cmdstat_"+command], ",")["calls"]
 	if n == "0" {

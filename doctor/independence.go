@@ -14,17 +14,18 @@ var independenceRules = []rule{
 		why:  "Several addresses lead to one process, which has one vote. The others are lost.",
 		fix:  "give each master its own address, and remove the others from the list",
 		check: func(e *exam) []hit {
-			return groups(e, func(m *master) string { return m.info["run_id"] }, "run_id %s")
+			return sharedValues(e, func(m *master) string { return m.info["run_id"] }, "run_id %s")
 		},
 	},
 	{
 		title: "shares a host", severity: Warning,
 		when: "equal resolved address; equal `laddr` in `CLIENT INFO` that is no loopback address; or all on this host",
-		why:  "Masters on one host fail together. (Two hosts with a container network each may have equal internal addresses.)",
-		fix:  "move all but one of them to other hosts",
+		why: "Masters on one host fail together. " +
+			"(Two hosts with a container network each may have equal internal addresses.)",
+		fix: "move all but one of them to other hosts",
 		check: func(e *exam) []hit {
-			hits := groups(e, e.hostOf, "resolved address %s")
-			for _, h := range groups(e, func(m *master) string {
+			hits := sharedValues(e, e.hostOf, "resolved address %s")
+			for _, h := range sharedValues(e, func(m *master) string {
 				return ifSo(!loopback(m.local), m.local)
 			}, "CLIENT INFO laddr %s") {
 				if !slices.ContainsFunc(hits, func(other hit) bool { return other.node == h.node }) {
@@ -70,40 +71,40 @@ var independenceRules = []rule{
 	},
 }
 
-// groups returns a hit for each value that several masters have in common. It leaves out masters without a value.
-func groups(e *exam, of func(*master) string, saw string) (hits []hit) {
-	for _, g := range group(e, of) {
+// sharedValues returns a hit for each value that several masters have in common. It leaves out masters without a value.
+func sharedValues(e *exam, of func(*master) string, format string) (hits []hit) {
+	for _, g := range groupBy(e, of) {
 		if len(g.masters) > 1 {
-			hits = append(hits, hit{node: strings.Join(g.masters, ", "), saw: fmt.Sprintf(saw, g.value)})
+			hits = append(hits, hit{node: strings.Join(g.masters, ", "), observed: fmt.Sprintf(format, g.value)})
 		}
 	}
 	return hits
 }
 
-// grouped is a value, and the names of the masters that have it.
-type grouped struct {
+// valueGroup is a value, and the names of the masters that have it.
+type valueGroup struct {
 	value   string
 	masters []string
 }
 
-// group returns the groups of masters with an equal value, the largest first.
-func group(e *exam, of func(*master) string) (all []grouped) {
+// groupBy returns the groups of masters with an equal value, the largest first.
+func groupBy(e *exam, of func(*master) string) (all []valueGroup) {
 	for _, m := range e.masters {
 		value := of(m)
 		if value == "" {
 			continue
 		}
-		i := slices.IndexFunc(all, func(g grouped) bool { return g.value == value })
+		i := slices.IndexFunc(all, func(g valueGroup) bool { return g.value == value })
 		if i < 0 {
-			i, all = len(all), append(all, grouped{value: value})
+			i, all = len(all), append(all, valueGroup{value: value})
 		}
 		all[i].masters = append(all[i].masters, m.name)
 	}
-	slices.SortStableFunc(all, func(a, b grouped) int { return cmp.Compare(len(b.masters), len(a.masters)) })
+	slices.SortStableFunc(all, func(a, b valueGroup) int { return cmp.Compare(len(b.masters), len(a.masters)) })
 	return all
 }
 
-// hostOf returns the address of a master's host; "this host" for all addresses of this host.
+// hostOf returns the address of a master's host; "of this host" for all addresses of this host; "" if it is unknown.
 func (e *exam) hostOf(m *master) string {
 	if m.remote != "" && e.host.local(m.remote) {
 		return "of this host"
@@ -111,13 +112,13 @@ func (e *exam) hostOf(m *master) string {
 	return m.remote
 }
 
-func (e *exam) zones() []grouped {
-	return group(e, func(m *master) string { return cmp.Or(m.zone, m.info["availability_zone"]) })
+func (e *exam) zones() []valueGroup {
+	return groupBy(e, func(m *master) string { return cmp.Or(m.zone, m.info["availability_zone"]) })
 }
 
-func (g grouped) hit(e *exam) hit {
+func (g valueGroup) hit(e *exam) hit {
 	return hit{
-		node: strings.Join(g.masters, ", "),
-		saw:  fmt.Sprintf("%d of %d masters are in zone %s", len(g.masters), len(e.masters), g.value),
+		node:     strings.Join(g.masters, ", "),
+		observed: fmt.Sprintf("%d of %d masters are in zone %s", len(g.masters), len(e.masters), g.value),
 	}
 }

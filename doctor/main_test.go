@@ -2,8 +2,15 @@ package doctor_test
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +22,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/wallclock"
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +38,13 @@ func TestMain(m *testing.M) {
 	doctor.SetHugePagesFile(file)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(status int) {
 		_ = os.RemoveAll(dir)
+		_, err := exec.LookPath(redisproc.Binary)
+		whole := err == nil && wallclock.Available() == nil && flag.Lookup("test.run").Value.String() == "" &&
+			flag.Lookup("test.skip").Value.String() == "" && flag.Lookup("test.list").Value.String() == ""
+		if gaps := unseen(); status == 0 && whole && len(gaps) > 0 {
+			fmt.Fprintln(os.Stderr, strings.Join(gaps, "\n"))
+			status = 1
+		}
 		os.Exit(status)
 	}))
 }
@@ -51,9 +66,66 @@ func open(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 
 func examine(t *testing.T, urls []string, opts ...redlock.Option) doctor.Report {
 	t.Helper()
-	report, err := doctor.Examine(t.Context(), open(t, urls, opts...), doctor.WithSpan(span))
+	report, err := examined(doctor.Examine(t.Context(), open(t, urls, opts...), doctor.WithSpan(span)))
 	require.NoError(t, err)
 	return report
+}
+
+// seen has the titles of the findings that the tests have had, and that they have not had: of examinations of real
+// servers, and of what tests say about servers that cannot run here.
+var seen = struct {
+	sync.Mutex
+	real, given, absent map[string]bool
+}{real: map[string]bool{}, given: map[string]bool{}, absent: map[string]bool{}}
+
+// examined records the result of doctor.Examine, and returns it.
+func examined(r doctor.Report, err error) (doctor.Report, error) {
+	if err == nil || errors.Is(err, redlock.ErrNoQuorum) {
+		record(r, seen.real)
+	}
+	return r, err
+}
+
+// judge records the result of doctor.Judge, and returns it.
+func judge(wallGain time.Duration, all ...doctor.Seen) doctor.Report {
+	r := doctor.Judge(wallGain, all...)
+	record(r, seen.given)
+	return r
+}
+
+func record(r doctor.Report, found map[string]bool) {
+	seen.Lock()
+	defer seen.Unlock()
+	for _, row := range doctor.Rows() {
+		if len(titled(r, row.Title)) > 0 {
+			found[row.Title] = true
+		} else {
+			seen.absent[row.Title] = true
+		}
+	}
+}
+
+// elsewhere are the findings that no redis-server 7.0 here can have, and that tests therefore give.
+var elsewhere = []string{
+	"is an active replica", "is too old", "is Dragonfly or KeyDB", "is Valkey", "its event loop is slow",
+	"has disconnected slow clients", "this host's wall clock stepped",
+}
+
+// unseen returns what the tests of the package, all run, have not shown: that each finding appears on a real server,
+// and that it does not appear everywhere.
+func unseen() (all []string) {
+	for _, row := range doctor.Rows() {
+		if !slices.Contains(elsewhere, row.Title) && !seen.real[row.Title] {
+			all = append(all, "no real server had the finding: "+row.Title)
+		}
+		if slices.Contains(elsewhere, row.Title) && !seen.given[row.Title] {
+			all = append(all, "no test had the finding: "+row.Title)
+		}
+		if !seen.absent[row.Title] {
+			all = append(all, "no examination was without the finding: "+row.Title)
+		}
+	}
+	return all
 }
 
 // titled returns the findings with a title.

@@ -61,9 +61,13 @@ func TestMastersOnOneHost(t *testing.T) {
 	seen := func(remote, local string) doctor.Seen {
 		return doctor.Seen{Name: remote + "/" + local, Remote: remote, Local: local}
 	}
-	assert.Empty(t, titled(doctor.Judge(0, seen("10.0.0.1", "10.0.0.1"), seen("10.0.0.2", "10.0.0.2"), seen("10.0.0.3", "127.0.0.1"),
+	assert.Empty(t, titled(judge(0, seen("10.0.0.1", "10.0.0.1"), seen("10.0.0.2", "10.0.0.2"), seen(
+		"10.0.0.3", "127.0.0.1",
+	),
 		seen("10.0.0.4", "127.0.0.1"), seen("", "")), title))
-	found = titled(doctor.Judge(0, seen("10.0.0.1", "10.9.0.1"), seen("10.0.0.2", "10.9.0.1"), seen("10.0.0.3", "10.9.0.3")), title)
+	found = titled(
+		judge(0, seen("10.0.0.1", "10.9.0.1"), seen("10.0.0.2", "10.9.0.1"), seen("10.0.0.3", "10.9.0.3")), title,
+	)
 	require.Len(t, found, 1)
 	assert.Contains(t, found[0].Why, "laddr 10.9.0.1")
 }
@@ -92,11 +96,16 @@ func TestZones(t *testing.T) {
 		}
 		return all
 	}
-	assert.Len(t, titled(doctor.Judge(0, five("aaabc")...), majority), 1)
-	assert.Empty(t, titled(doctor.Judge(0, five("aabbc")...), majority))
-	assert.Empty(t, titled(doctor.Judge(0, five("aabbc")...), uneven))
-	assert.Len(t, titled(doctor.Judge(0, five("aaabbcd")...), uneven), 1)
-	assert.Empty(t, titled(doctor.Judge(0, five("aaabbc")[:5]...), uneven), "a majority is the worse finding")
+	assert.Len(t, titled(judge(0, five("aaabc")...), majority), 1)
+	assert.Empty(t, titled(judge(0, five("aabbc")...), majority))
+	assert.Empty(t, titled(judge(0, five("aabbc")...), uneven))
+	assert.Len(t, titled(judge(0, five("aaabbcd")...), uneven), 1)
+	servers = append(servers, redisproc.ForTest(t, 4)...)
+	found = titled(examine(t, in("a", "a", "a", "b", "b", "c", "d")), uneven)
+	require.Len(t, found, 1)
+	assert.Contains(t, found[0].Why, "3 of 7 masters are in zone a")
+	assert.Empty(t, titled(examine(t, in("a", "a", "b", "b", "c", "c", "d")), uneven))
+	assert.Empty(t, titled(judge(0, five("aaabbc")[:5]...), uneven), "a majority is the worse finding")
 }
 
 func TestASentinel(t *testing.T) {
@@ -104,7 +113,9 @@ func TestASentinel(t *testing.T) {
 	const title = "is watched by Sentinel"
 	server := redisproc.ForTest(t, 1)[0]
 	admin := connect(t, server)
-	require.NoError(t, admin.Do(t.Context(), "acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err())
+	require.NoError(
+		t, admin.Do(t.Context(), "acl", "setuser", "locker", "on", ">secret", "~*", "&*", "+@all", "-pubsub").Err(),
+	)
 	urls := []string{"redis://" + server.Addr(), "redis://locker:secret@" + server.Addr()} // by PUBSUB, by CLIENT LIST
 	for _, url := range urls {
 		assert.Empty(t, titled(examine(t, []string{url}), title))
@@ -136,10 +147,12 @@ func TestARoundTripNearTheNodeTimeout(t *testing.T) {
 	server := redisproc.ForTest(t, 1)[0]
 	n, err := node.Open(server.URL(), node.WithDialer(slowDialer))
 	require.NoError(t, err)
-	locker, err := redlock.New([]*node.Node{n}, redlock.WithTTL(3*time.Second), redlock.WithNodeTimeout(300*time.Millisecond))
+	locker, err := redlock.New(
+		[]*node.Node{n}, redlock.WithTTL(3*time.Second), redlock.WithNodeTimeout(300*time.Millisecond),
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
-	report, err := doctor.Examine(t.Context(), locker, doctor.WithSpan(span))
+	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
 	require.NoError(t, err)
 	require.Len(t, titled(report, title), 1, "%v", report)
 	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))

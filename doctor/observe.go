@@ -8,21 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/node"
 )
 
 var errCluster = errors.New("it is a Cluster that serves as one master, which is not examined: " +
 	"examine its servers by their own URLs")
-
-// observer asks one master.
-type observer struct {
-	ctx   context.Context
-	conn  *node.Connection
-	clock clock.Clock
-	m     *master
-}
 
 // observe examines one master for a little longer than the span.
 func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Duration) *master {
@@ -37,38 +28,16 @@ func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Dur
 	o.askInfo()
 	o.m.remote = o.conn.Remote()
 	for _, ask := range []func(){
-		o.askConfig, o.askClient, o.askSentinel, o.askPauses, o.askKeys, func() { o.sample(span) },
+		o.askConfig, o.askClient, o.askSentinel, o.askPauses, o.askKeys, func() { o.takeBursts(span) },
 	} {
 		if m.failure == nil {
 			ask()
 		}
 	}
 	if m.failure == nil {
-		m.trial = try(ctx, n, d.TTL)
+		m.trial = runTrial(ctx, n, d.TTL)
 	}
 	return m
-}
-
-// ask executes a command. It returns false if there is no reply, or an error reply, which it notes.
-func (o *observer) ask(args ...any) (any, bool) {
-	reply, err := o.conn.Do(o.ctx, args...)
-	if err == nil {
-		return reply, true
-	}
-	o.note(question(args), err)
-	return nil, false
-}
-
-// question returns a command as text.
-func question(args []any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
-
-// note records that a question was not answered.
-func (o *observer) note(question string, err error) {
-	if node.IsReply(err) {
-		o.m.refused = append(o.m.refused, refusal{question, err})
-	} else if o.m.failure == nil {
-		o.m.failure = err
-	}
 }
 
 func (o *observer) askInfo() {

@@ -21,25 +21,28 @@ func TestOtherServers(t *testing.T) {
 		info, why string
 		severity  doctor.Severity
 	}{
-		"is an active replica":          {"role:active-replica\nmvcc_depth:0", "its role is active-replica", doctor.Danger},
-		"is too old":                    {"redis_version:6.0.16", "redis_version is 6.0.16", doctor.Danger},
-		"is Dragonfly or KeyDB":         {"dragonfly_version:df-v1.21.2", "it is Dragonfly", doctor.Warning},
-		"is Valkey":                     {"server_name:valkey\nvalkey_version:8.1.1", "it is Valkey 8.1.1", doctor.Note},
-		"its event loop is slow":        {"instantaneous_eventloop_duration_usec:600000", "one cycle takes 600ms", doctor.Warning},
+		"is an active replica":  {"role:active-replica\nmvcc_depth:0", "its role is active-replica", doctor.Danger},
+		"is too old":            {"redis_version:6.0.16", "redis_version is 6.0.16", doctor.Danger},
+		"is Dragonfly or KeyDB": {"dragonfly_version:df-v1.21.2", "it is Dragonfly", doctor.Warning},
+		"is Valkey":             {"server_name:valkey\nvalkey_version:8.1.1", "it is Valkey 8.1.1", doctor.Note},
+		"its event loop is slow": {
+			"instantaneous_eventloop_duration_usec:600000", "one cycle takes 600ms", doctor.Warning,
+		},
 		"has disconnected slow clients": {"client_output_buffer_limit_disconnections:3", "is 3", doctor.Warning},
-		"waits for its disk":            {"aof_delayed_fsync:7", "aof_delayed_fsync is 7", doctor.Warning},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			found := titled(doctor.Judge(0, doctor.Seen{Name: "h:1", Info: sound + c.info}), title)
+			found := titled(judge(0, doctor.Seen{Name: "h:1", Info: sound + c.info}), title)
 			require.Len(t, found, 1)
 			assert.Equal(t, c.severity, found[0].Severity)
 			assert.Contains(t, found[0].Why, c.why)
-			assert.Empty(t, titles(doctor.Judge(0, doctor.Seen{Name: "h:1", Info: sound})))
+			assert.Empty(t, titles(judge(0, doctor.Seen{Name: "h:1", Info: sound})))
 		})
 	}
-	assert.Len(t, titled(doctor.Judge(0, doctor.Seen{Info: sound + "mvcc_depth:0"}), "is Dragonfly or KeyDB"), 1)
-	assert.Len(t, titled(doctor.Judge(0, doctor.Seen{Info: sound + "executable:/usr/bin/keydb-server"}), "is Dragonfly or KeyDB"), 1)
+	assert.Len(t, titled(judge(0, doctor.Seen{Info: sound + "mvcc_depth:0"}), "is Dragonfly or KeyDB"), 1)
+	assert.Len(
+		t, titled(judge(0, doctor.Seen{Info: sound + "executable:/usr/bin/keydb-server"}), "is Dragonfly or KeyDB"), 1,
+	)
 }
 
 // slowDialer makes connections on which each twentieth request is 200 ms late.

@@ -39,8 +39,8 @@ var pauseRules = []rule{
 		check: each(func(e *exam, m *master) string {
 			var all []string
 			for _, p := range m.latency {
-				if saw := slow("event "+p.what, p.took, e.deployment.NodeTimeout); saw != "" {
-					all = append(all, saw)
+				if observed := slow("event "+p.what, p.took, e.deployment.NodeTimeout); observed != "" {
+					all = append(all, observed)
 				}
 			}
 			return strings.Join(all, "; ")
@@ -71,7 +71,7 @@ var pauseRules = []rule{
 		why:  "Its votes arrive too late to count.",
 		fix:  "raise the node timeout (WithNodeTimeout, --node-timeout) and the TTL, or use a nearer master",
 		check: each(func(e *exam, m *master) string {
-			median, _ := m.trips()
+			median, _ := m.roundTrips()
 			return slow("half of the round trips", median, e.deployment.NodeTimeout)
 		}),
 	},
@@ -81,7 +81,7 @@ var pauseRules = []rule{
 		why:  "With a little more load its votes arrive too late.",
 		fix:  "raise the node timeout (WithNodeTimeout, --node-timeout) and the TTL, or use a nearer master",
 		check: each(func(e *exam, m *master) string {
-			median, p99 := m.trips()
+			median, p99 := m.roundTrips()
 			limit := e.deployment.NodeTimeout
 			if median > limit || p99 <= limit/2 {
 				return ""

@@ -24,13 +24,10 @@ var persistenceRules = []rule{
 	},
 	{
 		title: "cannot write its AOF", severity: Danger,
-		when: "`aof_last_write_status` is not `ok`",
-		why:  "It refuses locks (MISCONF) until it can write, so it cannot vote.",
-		fix:  "free disk space (df -h), then see the log of the server",
-		check: each(func(_ *exam, m *master) string {
-			status := m.info["aof_last_write_status"]
-			return ifSo(status != "" && status != "ok", "aof_last_write_status is "+status)
-		}),
+		when:  "`aof_last_write_status` is not `ok`",
+		why:   "It refuses locks (MISCONF) until it can write, so it cannot vote.",
+		fix:   "free disk space (df -h), then see the log of the server",
+		check: otherThan("aof_last_write_status", "ok"),
 	},
 	{
 		title: "waits for its disk", severity: Warning,
@@ -41,13 +38,10 @@ var persistenceRules = []rule{
 	},
 	{
 		title: "failed to save a snapshot", severity: Warning,
-		when: "`rdb_last_bgsave_status` is not `ok`",
-		why:  "With snapshots configured, it refuses locks (MISCONF) until one succeeds.",
-		fix:  "see its log; without need for snapshots: CONFIG SET save \"\"; CONFIG REWRITE",
-		check: each(func(_ *exam, m *master) string {
-			status := m.info["rdb_last_bgsave_status"]
-			return ifSo(status != "" && status != "ok", "rdb_last_bgsave_status is "+status)
-		}),
+		when:  "`rdb_last_bgsave_status` is not `ok`",
+		why:   "With snapshots configured, it refuses locks (MISCONF) until one succeeds.",
+		fix:   "see its log; without need for snapshots: CONFIG SET save \"\"; CONFIG REWRITE",
+		check: otherThan("rdb_last_bgsave_status", "ok"),
 	},
 	{
 		title: "is loading its dataset", severity: Warning,

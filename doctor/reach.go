@@ -15,7 +15,7 @@ var reachRules = []rule{
 		check: func(e *exam) (hits []hit) {
 			for _, m := range e.masters {
 				if m.failure != nil {
-					hits = append(hits, hit{node: m.name, saw: m.failure.Error()})
+					hits = append(hits, hit{node: m.name, observed: m.failure.Error()})
 				}
 			}
 			return hits

@@ -17,7 +17,7 @@ var rightRules = []rule{
 		check: ofTrial(func(m *master, r refusal) (string, bool) {
 			forbidden, _ := node.MissingCommand(r.err)
 			forbidden = forbidden || !node.IsReply(r.err) && slices.Contains(m.trial.dryRun, r)
-			return fmt.Sprintf("give user %s the rights of docs/operations.md: ACL SETUSER %s ~redlock:* &redlock:* +COMMAND",
+			return fmt.Sprintf("give user %s the rights of docs/masters.md: ACL SETUSER %s ~redlock:* &redlock:* +COMMAND",
 				m.userName(), m.userName()), forbidden
 		}, func(m *master) []refusal { return slices.Concat(m.trial.refusals, m.trial.dryRun) }),
 	},
@@ -32,11 +32,12 @@ var rightRules = []rule{
 	},
 	{
 		title: "refuses locks", severity: Danger,
-		when: "a command of a lock on the scratch name fails for another reason: OOM, MISCONF, READONLY, NOREPLICAS, no answer",
-		why:  "It cannot vote.",
+		when: "a command of a lock on the scratch name fails for another reason: " +
+			"OOM, MISCONF, READONLY, NOREPLICAS, no answer",
+		why: "It cannot vote.",
 		check: ofTrial(func(_ *master, r refusal) (string, bool) {
 			forbidden, unknown := node.MissingCommand(r.err)
-			return "see the other findings, and docs/operations.md on this error", !forbidden && !unknown
+			return "see the other findings, and docs/errors.md on this error", !forbidden && !unknown
 		}, func(m *master) []refusal { return m.trial.refusals }),
 	},
 	{
@@ -69,7 +70,7 @@ var rightRules = []rule{
 func ofTrial(
 	matches func(*master, refusal) (fix string, ok bool), of func(*master) []refusal,
 ) func(*exam) []hit {
-	return eachFix(func(_ *exam, m *master) (saw, fix string) {
+	return eachFix(func(_ *exam, m *master) (observed, fix string) {
 		var all []string
 		for _, r := range of(m) {
 			if f, ok := matches(m, r); ok {

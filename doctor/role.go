@@ -34,19 +34,17 @@ var roleRules = []rule{
 	},
 	{
 		title: "is failing over", severity: Danger,
-		when: "`master_failover_state` is not `no-failover`",
-		why:  "Another server takes over its address or role, and may grant locks that are held.",
-		fix:  "FAILOVER ABORT",
-		check: each(func(_ *exam, m *master) string {
-			state := m.info["master_failover_state"]
-			return ifSo(state != "" && state != "no-failover", "master_failover_state is "+state)
-		}),
+		when:  "`master_failover_state` is not `no-failover`",
+		why:   "Another server takes over its address or role, and may grant locks that are held.",
+		fix:   "FAILOVER ABORT",
+		check: otherThan("master_failover_state", "no-failover"),
 	},
 	{
 		title: "has a history of replication", severity: Warning,
-		when: "`second_repl_offset` is not negative: it was promoted from a replica, or restarted from a snapshot with replicas",
-		why:  "A promoted replica may not have had the latest locks. If it was promoted just now, locks may be held twice.",
-		fix:  "redlock status NAME for the locks that matter; take the server out of replication for good",
+		when: "`second_repl_offset` is not negative: " +
+			"it was promoted from a replica, or restarted from a snapshot with replicas",
+		why: "A promoted replica may not have had the latest locks. If it was promoted just now, locks may be held twice.",
+		fix: "redlock status NAME for the locks that matter; take the server out of replication for good",
 		check: each(func(_ *exam, m *master) string {
 			if _, ok := m.info["second_repl_offset"]; ok && m.number("second_repl_offset") >= 0 {
 				return "second_repl_offset is " + m.info["second_repl_offset"]
@@ -85,11 +83,3 @@ var roleRules = []rule{
 }
 
 func (m *master) activeReplica() bool { return strings.HasPrefix(m.info["role"], "active-replica") }
-
-// ifSo returns text if the condition holds.
-func ifSo(condition bool, text string) string {
-	if condition {
-		return text
-	}
-	return ""
-}

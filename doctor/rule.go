@@ -19,9 +19,9 @@ type rule struct {
 
 // hit is one place where a rule applies.
 type hit struct {
-	node string // as in Finding
-	saw  string // what was observed, without a period
-	fix  string
+	node     string // as in Finding
+	observed string // what was observed, without a period
+	fix      string
 }
 
 // rules returns all rules, in the order of docs/doctor.md.
@@ -32,21 +32,21 @@ func rules() []rule {
 	)
 }
 
-// each returns the check of a rule about single masters. see returns what it observed, or "" if the rule does not
-// apply. Masters that did not answer INFO are left out.
+// each returns the check of a rule about single masters. see returns what was observed on a master; "" if the rule does
+// not apply to it. Masters that did not answer INFO are left out.
 func each(see func(e *exam, m *master) string) func(*exam) []hit {
 	return eachFix(func(e *exam, m *master) (string, string) { return see(e, m), "" })
 }
 
 // eachFix is [each] with a fix that depends on what was observed.
-func eachFix(see func(e *exam, m *master) (saw, fix string)) func(*exam) []hit {
+func eachFix(see func(e *exam, m *master) (observed, fix string)) func(*exam) []hit {
 	return func(e *exam) (hits []hit) {
 		for _, m := range e.masters {
 			if m.info == nil {
 				continue
 			}
-			if saw, fix := see(e, m); saw != "" {
-				hits = append(hits, hit{node: m.name, saw: saw, fix: fix})
+			if observed, fix := see(e, m); observed != "" {
+				hits = append(hits, hit{node: m.name, observed: observed, fix: fix})
 			}
 		}
 		return hits
@@ -60,6 +60,14 @@ func counted(field string) func(*exam) []hit {
 			return fmt.Sprintf("%s is %d", field, n)
 		}
 		return ""
+	})
+}
+
+// otherThan returns the check of a rule that applies where an INFO field has another value than that of a sound master.
+func otherThan(field, sound string) func(*exam) []hit {
+	return each(func(_ *exam, m *master) string {
+		value := m.info[field]
+		return ifSo(value != "" && value != sound, field+" is "+value)
 	})
 }
 
@@ -90,4 +98,12 @@ func (m *master) setting(inInfo, inConfig string) string {
 func (m *master) configured(name string) (n int64, ok bool) {
 	n, err := strconv.ParseInt(m.config[name], 10, 64)
 	return n, err == nil
+}
+
+// ifSo returns text if the condition holds.
+func ifSo(condition bool, text string) string {
+	if condition {
+		return text
+	}
+	return ""
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	scanMost  = 10_000 // keys
+	maxKeys   = 10_000 // keys
 	scanBatch = 500
-	valueMost = 300 // bytes of a value that are read
+	maxValue  = 300 // bytes of a value that are read
 )
 
 // tokenForm is the form of the tokens of this package: the owner, a colon, 16 random bytes in hexadecimal.
@@ -42,7 +42,7 @@ func (o *observer) askKeys() {
 		if cursor == "0" {
 			return
 		}
-		if seen >= scanMost {
+		if seen >= maxKeys {
 			o.m.refused = append(o.m.refused, refusal{"all keys", fmt.Errorf("only the first %d were looked at", seen)})
 			return
 		}
@@ -69,7 +69,7 @@ func (o *observer) readKeys(names []any) error {
 		ms, _ := ttl.Reply.(int64)
 		if kind.Reply == "string" && ms != keyGone {
 			candidates = append(candidates, candidate{fmt.Sprint(name), ms})
-			values = append(values, []any{"getrange", name, 0, valueMost})
+			values = append(values, []any{"getrange", name, 0, maxValue})
 		}
 	}
 	if len(values) == 0 {
@@ -100,7 +100,7 @@ const (
 // add notes a string key if it is, or looks like, a lock.
 func (k *keys) add(c candidate, value string) {
 	ours := tokenForm.MatchString(value)
-	named := strings.Contains(strings.ToLower(c.name), "lock") && len(value) <= valueMost
+	named := strings.Contains(strings.ToLower(c.name), "lock") && len(value) <= maxValue
 	switch {
 	case c.pttl == keyEndless && (ours || named):
 		k.endless = append(k.endless, strconv.Quote(c.name))

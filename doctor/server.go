@@ -61,8 +61,8 @@ var serverRules = []rule{
 		why:  "A proxy spreads one connection over several, so the restart guard and the order of requests do not hold.",
 		fix:  "connect to the server itself, or set the proxy to one server connection per client",
 		check: each(func(_ *exam, m *master) string {
-			for i := 1; i < len(m.rounds); i++ {
-				a, b := m.rounds[i-1], m.rounds[i]
+			for i := 1; i < len(m.bursts); i++ {
+				a, b := m.bursts[i-1], m.bursts[i]
 				switch {
 				case a.runID != b.runID:
 					return "run_id changed on one connection"

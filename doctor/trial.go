@@ -26,9 +26,9 @@ type trial struct {
 	unasked  []refusal // the questions that the master did not answer
 }
 
-// try acquires and releases a lock of each kind, with the operations of the library, on a connection of its own: a
+// runTrial acquires and releases a lock of each kind, with the operations of the library, on a connection of its own: a
 // server that blocks writes must not end the examination.
-func try(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
+func runTrial(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
 	conn := n.Connect()
 	defer conn.Close()
 	name := kind.NewToken(scratch)
@@ -97,7 +97,7 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 	return append(ops, kind.DefaultScripts.Inspect(name, true))
 }
 
-// dryRuns asks whether the user has the rights of docs/operations.md, including those that the trial did not need.
+// dryRuns asks whether the user has the rights of docs/masters.md, including those that the trial did not need.
 func (t *trial) dryRuns(ctx context.Context, conn *node.Connection, name string) {
 	reply, err := conn.Do(ctx, "acl", "whoami")
 	if err != nil {

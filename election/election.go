@@ -41,7 +41,7 @@ type Election struct {
 	opts   []redlock.LockOption
 
 	mu     sync.Mutex
-	latest *Leadership // the one that Campaign returned last; nil before the first
+	latest *Leadership // of this process, the one with the largest term; nil before the first
 }
 
 // New returns the election with a name. It sends nothing: invalid arguments are errors of the methods. The options are
@@ -60,10 +60,18 @@ func (e *Election) Campaign(ctx context.Context) (*Leadership, error) {
 		return nil, err
 	}
 	l := &Leadership{lock: lock}
+	e.record(l)
+	return l, nil
+}
+
+// record records a new leadership. Of two Campaigns, the one with the smaller term may record its leadership later; it
+// has ended then. A smaller term that has not ended is one after masters lost their counters.
+func (e *Election) record(l *Leadership) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.latest = l
-	return l, nil
+	if e.latest == nil || e.latest.Err() != nil || l.Term() > e.latest.Term() {
+		e.latest = l
+	}
 }
 
 // IsLeader returns nil while this process leads, by a Campaign or Run of this Election. Otherwise it returns an error

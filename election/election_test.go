@@ -150,6 +150,39 @@ func TestIsLeader(t *testing.T) {
 	})
 }
 
+// The goroutine of an earlier Campaign may record its leadership, which has ended, after that of a later one.
+func TestIsLeaderJudgesByTheLargestTerm(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		a := w.candidate(t, "a")
+		first := campaign(t, a)
+		require.NoError(t, first.Resign(t.Context()))
+		second := campaign(t, a)
+		a.Record(first)
+		require.NoError(t, a.IsLeader(t.Context()))
+		require.NoError(t, second.Resign(t.Context()))
+		require.ErrorIs(t, a.IsLeader(t.Context()), redlock.ErrReleased)
+	})
+}
+
+// A term is smaller than an earlier one if the masters lost their counters and the clock is behind the earlier one's.
+func TestALeadershipCountsThoughAnEndedOneHadALargerTerm(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		a := w.candidate(t, "a")
+		leads := campaign(t, a)
+		ended, err := election.New(w.locker(t, "b"), "another").Campaign(t.Context())
+		require.NoError(t, err)
+		require.Greater(t, ended.Term(), leads.Term())
+		require.NoError(t, ended.Resign(t.Context()))
+		a.Record(ended)
+		require.ErrorIs(t, a.IsLeader(t.Context()), election.ErrNotLeader)
+		a.Record(leads)
+		require.NoError(t, a.IsLeader(t.Context()))
+		require.NoError(t, leads.Resign(t.Context()))
+	})
+}
+
 func TestCampaignFailsAsLockDoes(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {

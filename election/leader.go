@@ -12,11 +12,11 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// pace is the time between two readings of an observer. It polls, because no message announces a new leader.
-const pace = 250 * time.Millisecond
+// pollInterval is the time between two requests of Observe, which polls because no message announces a new leader.
+const pollInterval = 250 * time.Millisecond
 
-// keptPrefix is how a token begins that keeps a name for the rest of a minimum hold; see [redlock.WithMinHold].
-const keptPrefix = "min-hold:"
+// minHoldPrefix begins the token that keeps a name for the rest of a minimum hold; see [redlock.WithMinHold].
+const minHoldPrefix = "min-hold:"
 
 // Leader is what the masters report about the leader.
 type Leader struct {
@@ -24,7 +24,7 @@ type Leader struct {
 	Owner string
 	// Term is the number of the leader's term.
 	Term uint64
-	// TTL is how long a majority of the masters keeps the leader unless it extends its mutex.
+	// TTL is how long the leader's keys remain on a majority of the masters unless it extends its mutex.
 	TTL time.Duration
 }
 
@@ -37,7 +37,7 @@ type Leader struct {
 //
 // The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
-	unclear := ""
+	unsettled := "" // the token of a holder on whose term the masters disagreed
 	for {
 		h, err := e.locker.Inspect(ctx, e.name)
 		if err != nil {
@@ -45,19 +45,19 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 		}
 		r := read(h)
 		switch {
-		case strings.HasPrefix(r.token, keptPrefix):
+		case strings.HasPrefix(r.token, minHoldPrefix):
 			return Leader{}, fmt.Errorf("%w of %q: the last one resigned, and its minimum hold goes on", ErrNoLeader, e.name)
 		case r.term == 0 && h.Kind == "":
 			return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, e.name)
 		case r.term == 0:
 			return Leader{}, fmt.Errorf("%w of %q: the name is held by a lock that no election acquired", ErrNoLeader, e.name)
 		}
-		if r.agreed || r.token == unclear {
+		if r.agreed || r.token == unsettled {
 			return Leader{Owner: r.owner(), Term: r.term, TTL: r.left}, nil
 		}
 		// The holder may be a candidate that is still agreeing with the masters on its term.
-		unclear = r.token
-		if err := clock.Sleep(ctx, clock.System, pace); err != nil {
+		unsettled = r.token
+		if err := clock.Sleep(ctx, clock.System, pollInterval); err != nil {
 			return Leader{}, fmt.Errorf("election: the masters disagree on the term of %q's leader: %w", e.name, err)
 		}
 	}
@@ -80,7 +80,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 			case err != nil && !errors.Is(err, ErrNoLeader) && !errors.Is(err, redlock.ErrNoQuorum):
 				return
 			}
-			_ = clock.Sleep(ctx, clock.System, pace)
+			_ = clock.Sleep(ctx, clock.System, pollInterval)
 		}
 	}
 }
@@ -93,10 +93,10 @@ type reading struct {
 	left   time.Duration
 }
 
-// read finds the leader and its term. On every master that has the leader's token, the fence counter is at least the
-// term, and on a majority it was exactly the term when the leader was elected. A counter is larger if the master had
-// also granted a candidate that lost the vote. So the term is the counter of a majority, or the smallest one if too few
-// of that majority answer. Only while a candidate is being elected can a counter be too small.
+// read finds the leader and its term. When the leader was elected, the fence counter of a majority was exactly the
+// term. On other masters with the leader's token it may be larger, if they also granted a candidate that lost the vote.
+// So the term is the counter of a majority, or the smallest counter if too few of that majority answer. A counter can
+// be too small only while a candidate is being elected.
 func read(h redlock.Holding) reading {
 	if h.Kind != "mutex" {
 		return reading{}

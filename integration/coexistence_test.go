@@ -155,7 +155,9 @@ func TestAttachTakesOverAPeersLock(t *testing.T) {
 }
 
 // contend has two of our Lockers and a peer add to one number, rounds times each, and returns the first error.
-func contend(t *testing.T, p peer, masters []*redisproc.Server, shared *number, rounds int, our, their string) (callers int, err error) {
+func contend(
+	t *testing.T, p peer, masters []*redisproc.Server, shared *number, rounds int, our, their string,
+) (callers int, err error) {
 	t.Helper()
 	ctx := within(t, 2*patience)
 	errs := make(chan error, 3)

@@ -17,19 +17,29 @@ type kind struct {
 // kinds are all of them, each without fencing and with it.
 func kinds() (all []kind) {
 	for _, k := range []kind{
-		{name: "mutex", is: "mutex", lock: func(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		{name: "mutex", is: "mutex", lock: func(
+			ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+		) (*redlock.Lock, error) {
 			return l.TryLock(ctx, name, opts...)
 		}},
-		{name: "mutex of several", is: "mutex", lock: func(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		{name: "mutex of several", is: "mutex", lock: func(
+			ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+		) (*redlock.Lock, error) {
 			return l.TryLockAll(ctx, []string{name, name + ":also"}, opts...)
 		}},
-		{name: "reader", is: "reader", lock: func(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		{name: "reader", is: "reader", lock: func(
+			ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+		) (*redlock.Lock, error) {
 			return l.RW(name).TryRLock(ctx, opts...)
 		}},
-		{name: "writer", is: "writer", lock: func(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		{name: "writer", is: "writer", lock: func(
+			ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+		) (*redlock.Lock, error) {
 			return l.RW(name).TryLock(ctx, opts...)
 		}},
-		{name: "reentrant", is: "reentrant", lock: func(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		{name: "reentrant", is: "reentrant", lock: func(
+			ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+		) (*redlock.Lock, error) {
 			return l.Reentrant(name, "worker-17").TryLock(ctx, opts...)
 		}},
 	} {
@@ -42,7 +52,9 @@ func kinds() (all []kind) {
 }
 
 // try takes a name in one round.
-func (k kind) try(ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+func (k kind) try(
+	ctx context.Context, l *redlock.Locker, name string, opts ...redlock.LockOption,
+) (*redlock.Lock, error) {
 	return k.lock(ctx, l, name, append(opts, k.opts...)...)
 }
 

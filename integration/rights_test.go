@@ -17,10 +17,10 @@ import (
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
-// rights returns the command by which docs/operations.md makes a user for redlock, split into words.
+// rights returns the command by which docs/masters.md makes a user for redlock, split into words.
 func rights(t *testing.T) []any {
 	t.Helper()
-	text, err := os.ReadFile("../docs/operations.md")
+	text, err := os.ReadFile("../docs/masters.md")
 	require.NoError(t, err)
 	lines := regexp.MustCompile(`(?m)^\s*(ACL SETUSER redlock .*)$`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, lines, 1, "lines with ACL SETUSER")
@@ -64,7 +64,9 @@ func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) 
 	t.Helper()
 	var lockers [2]*redlock.Locker
 	for i := range lockers {
-		locker, err := redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest+largest/50))
+		locker, err := redlock.Open(
+			urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest+largest/50),
+		)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 		lockers[i] = locker
@@ -101,7 +103,9 @@ func liveKinds(t *testing.T, lockers [2]*redlock.Locker, name string) error {
 	}
 	brief, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
-	if _, err := lockers[1].RW(name).Lock(brief); !errors.Is(err, redlock.ErrHeld) { // leaves its intent, and takes it back
+	if _, err := lockers[1].RW(name).Lock(brief); !errors.Is(
+		err, redlock.ErrHeld,
+	) { // leaves its intent, and takes it back
 		return err
 	}
 	errs := []error{writer.Downgrade(ctx)}

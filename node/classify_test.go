@@ -16,7 +16,9 @@ import (
 
 func TestAWrongPasswordIsNoGrant(t *testing.T) {
 	t.Parallel()
-	for name, user := range map[string]string{"none": "", "a wrong one": ":hunter2@", "a wrong one, with a user": "default:hunter2@"} {
+	for name, user := range map[string]string{
+		"none": "", "a wrong one": ":hunter2@", "a wrong one, with a user": "default:hunter2@",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -61,7 +63,10 @@ func TestErrorReplies(t *testing.T) {
 		{"NOAUTH Authentication required.", true},
 		{"WRONGPASS invalid username-password pair or user is disabled.", true},
 		{"ERR The user executing the script can't run this command or subcommand script: 0b6a, on @user_script:4.", true},
-		{"ERR ACL failure in script: User me has no permissions to run the 'get' command script: 0b6a, on @user_script:4.", true},
+		{
+			"ERR ACL failure in script: User me has no permissions to run the 'get' command script: 0b6a, on @user_script:4.",
+			true,
+		},
 		{"READONLY You can't write against a read only replica.", false},
 		{"LOADING Redis is loading the dataset in memory", false},
 		{"OOM command not allowed when used memory > 'maxmemory'.", false},

@@ -16,10 +16,10 @@ func (p *pipe) close(deadline time.Time) (unconfirmed int) {
 	case <-drained:
 	case <-over:
 	}
-	p.deadlines.Stop()
+	p.tickAlarm.Stop()
 	fx, unconfirmed := p.endClose(p.clock.Now())
 	p.apply(fx)
-	p.opening.Stop() // only now: sendAhead may be writing to a connection that apply has closed
+	p.windowAlarm.Stop() // only now: sendAhead may be writing to a connection that apply has closed
 	return unconfirmed
 }
 
@@ -78,7 +78,7 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
 			v := unsent(ErrClosed)
-			if !c.f.sent.IsZero() {
+			if !c.flight.sent.IsZero() {
 				v = unknown(ErrClosed)
 			}
 			if c.claimVote() {

@@ -98,7 +98,8 @@ func TestAWholeClusterAsOneMaster(t *testing.T) {
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
 	require.NoError(t, servers[2].Start(t.Context()))
 	require.Eventually(t, func() bool {
-		v = r.ask(acquire(fmt.Sprint("{", names[0], "}", time.Now().UnixNano()), "me"), window(time.Hour), within(patient)).result()
+		v = r.ask(acquire(fmt.Sprint("{", names[0], "}", time.Now().UnixNano()), "me"), window(time.Hour), within(patient)).
+			result()
 		return v.RunID() != ""
 	}, 30*time.Second, 100*time.Millisecond)
 	assert.NotEqual(t, identity, v.RunID())
@@ -113,7 +114,8 @@ func TestAClusterThatCannotBeReached(t *testing.T) {
 	addr := l.Addr().String()
 	require.NoError(t, l.Close())
 	c := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{addr}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second, DialTimeout: time.Second,
+		Addrs: []string{addr}, MaxRetries: -1, MaxRedirects: -1, DialerRetries: 1, ReadTimeout: time.Second,
+		DialTimeout: time.Second,
 	})
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
 	n, err := node.Wrap(c)

@@ -33,8 +33,8 @@ func WithCredentials(get func(ctx context.Context) (user, password string, err e
 	}
 }
 
-// authenticate sets the credentials of the settings, if there are any.
-func (s *settings) authenticate(o *redis.Options) error {
+// applyCredentials sets the credentials of the settings, if there are any.
+func (s *settings) applyCredentials(o *redis.Options) error {
 	switch {
 	case s.credentials == nil:
 		return nil
@@ -46,8 +46,9 @@ func (s *settings) authenticate(o *redis.Options) error {
 	return nil
 }
 
-// during returns get with ctx in place of the context that go-redis passes. Its errors are a *credentialsError.
-func during(ctx context.Context, get credentials) credentials {
+// bindContext returns a function that calls get with ctx, not with the context that go-redis passes. Its error is a
+// *credentialsError.
+func bindContext(ctx context.Context, get credentials) credentials {
 	if get == nil {
 		return nil
 	}

@@ -104,7 +104,9 @@ func TestAFailureOfTheCredentialsIsTemporary(t *testing.T) {
 		assert.False(t, node.Permanent(vote.Err))
 
 		v.set("zero", nil)
-		r.eventually(time.Minute, "a refused password", func() bool { return node.Permanent(r.ask(acquire("a", "me")).result().Err) })
+		r.eventually(
+			time.Minute, "a refused password", func() bool { return node.Permanent(r.ask(acquire("a", "me")).result().Err) },
+		)
 		v.set("one", nil)
 		r.eventually(time.Minute, "a vote", func() bool { return r.ask(acquire("a", "me")).result().Verdict == node.Granted })
 	})
@@ -142,11 +144,19 @@ func TestInvalidCredentials(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		"nil":               {func() error { _, err := node.Open("redis://h", node.WithCredentials(nil)); return err }, "nil credentials"},
-		"a password, too":   {func() error { _, err := node.Open("redis://:secret@h", option); return err }, "master h:6379: WithCredentials"},
-		"a user, too":       {func() error { _, err := node.Open("redis://secret@h", option); return err }, "leave one of them out"},
-		"a wrapped client":  {func() error { _, err := node.Wrap(client, option); return err }, "CredentialsProviderContext"},
-		"nil, and a client": {func() error { _, err := node.Wrap(client, node.WithCredentials(nil)); return err }, "nil credentials"},
+		"nil": {
+			func() error { _, err := node.Open("redis://h", node.WithCredentials(nil)); return err }, "nil credentials",
+		},
+		"a password, too": {
+			func() error { _, err := node.Open("redis://:secret@h", option); return err }, "master h:6379: WithCredentials",
+		},
+		"a user, too": {
+			func() error { _, err := node.Open("redis://secret@h", option); return err }, "leave one of them out",
+		},
+		"a wrapped client": {func() error { _, err := node.Wrap(client, option); return err }, "CredentialsProviderContext"},
+		"nil, and a client": {
+			func() error { _, err := node.Wrap(client, node.WithCredentials(nil)); return err }, "nil credentials",
+		},
 	} {
 		err := tt.err()
 		require.ErrorContains(t, err, tt.want, name)
@@ -162,7 +172,10 @@ func TestARotatedPasswordOfARealServer(t *testing.T) {
 	admin := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	t.Cleanup(func() { assert.NoError(t, admin.Close()) })
 	setUser := func(rules ...string) {
-		require.NoError(t, admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}, toAny(rules)...)...).Err())
+		require.NoError(
+			t,
+			admin.Do(t.Context(), append([]any{"ACL", "SETUSER", "locks", "on", "~*", "&*", "+@all"}, toAny(rules)...)...).Err(),
+		)
 	}
 	setUser(">one")
 	v := &vault{password: "one"}

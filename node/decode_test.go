@@ -39,16 +39,20 @@ func readAll(r io.Reader) (all []any, err error) {
 func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 var replies = []string{
-	"+OK\r\n", "+\r\n", ":1\r\n", ":-0\r\n", ":9223372036854775807\r\n", "$-1\r\n", "*-1\r\n", "$0\r\n\r\n", "$4\r\na\r\nb\r\n",
+	"+OK\r\n", "+\r\n", ":1\r\n", ":-0\r\n", ":9223372036854775807\r\n", "$-1\r\n", "*-1\r\n", "$0\r\n\r\n",
+	"$4\r\na\r\nb\r\n",
 	"*0\r\n", "*3\r\n:0\r\n$5\r\nmutex\r\n:-1\r\n", "*2\r\n-ERR inside\r\n*1\r\n$-1\r\n",
-	"-NOSCRIPT No matching script. Please use EVAL.\r\n", "-READONLY You can't write against a read only replica.\r\n", "-\r\n",
+	"-NOSCRIPT No matching script. Please use EVAL.\r\n", "-READONLY You can't write against a read only replica.\r\n",
+	"-\r\n",
 	"+" + strings.Repeat("a", 20<<10) + "\r\n", "-" + strings.Repeat("a", 20<<10) + "\r\n:1\r\n",
 	"+OK\r\n:1\r\n$-1\r\n", strings.Repeat("*1\r\n", 8) + ":1\r\n",
 }
 
 var noReplies = []string{
-	"", "\r\n", "\n", "+\n", ":\r\n", ":x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "$1\r\nab\r\n", "$1\r\na\n\n", "%1\r\n", "_\r\n",
-	"$2147483648\r\n", "$536870912\r\nabc", "*536870912\r\n:1\r\n", "*9223372036854775807\r\n", "*-2\r\n", "$9223372036854775807\r\n",
+	"", "\r\n", "\n", "+\n", ":\r\n", ":x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "$1\r\nab\r\n", "$1\r\na\n\n",
+	"%1\r\n", "_\r\n",
+	"$2147483648\r\n", "$536870912\r\nabc", "*536870912\r\n:1\r\n", "*9223372036854775807\r\n", "*-2\r\n",
+	"$9223372036854775807\r\n",
 	strings.Repeat("*1000\r\n", 20),
 }
 
@@ -102,7 +106,8 @@ func short(v any) any {
 // A claimed length costs no memory before the data arrives. A length above the bound ends the connection at once.
 func TestLengthsAreNotTrusted(t *testing.T) {
 	for s, within := range map[string]bool{
-		"$1000000\r\nabc": true, "$1048576\r\nabc": false, "$536870912\r\nabc": false, "*65000\r\n:1\r\n": true, "*65536\r\n:1\r\n": false,
+		"$1000000\r\nabc": true, "$1048576\r\nabc": false, "$536870912\r\nabc": false, "*65000\r\n:1\r\n": true,
+		"*65536\r\n:1\r\n":     false,
 		"*536870912\r\n:1\r\n": false, "*30000\r\n*30000\r\n*30000\r\n": false, strings.Repeat("*5000\r\n", 8): true,
 	} {
 		before := allocated()
@@ -136,7 +141,9 @@ func TestTheBoundOfAReply(t *testing.T) {
 
 // A server may quote a long key in an error. The data after it on the connection is the reply to another call.
 func TestALongErrorIsReadWholeAndKeptInPart(t *testing.T) {
-	for _, n := range []int{1, node.MaxError, node.MaxError + 1, 16<<10 - 3, 16<<10 - 2, 16<<10 - 1, 16 << 10, 17000, 900_000} {
+	for _, n := range []int{
+		1, node.MaxError, node.MaxError + 1, 16<<10 - 3, 16<<10 - 2, 16<<10 - 1, 16 << 10, 17000, 900_000,
+	} {
 		text := strings.Repeat("0123456789", n/10+1)[:n]
 		all, err := readAll(strings.NewReader("-" + text + "\r\n:1\r\n"))
 		require.ErrorIs(t, err, io.EOF)

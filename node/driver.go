@@ -26,11 +26,11 @@ const (
 	doConnect                   // make a connection
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
-	doNothing                   // there may be another task
+	doNothing                   // this time: ask next again
 )
 
-// startDriver wakes the driver if it rests and calls wait. If the master is suspect, it does so when the next try is
-// due.
+// startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
+// try is due.
 func (p *pipe) startDriver(now time.Time, fx *effects) {
 	if p.driver.running || p.closing.closed || len(p.state.calls.queue) == 0 {
 		return
@@ -98,11 +98,11 @@ func (p *pipe) next() (t task, fx effects) {
 	fx.now, conn.silentSince = now, now
 	if conn.link != nil {
 		switch conn.link.state() {
-		case unverified:
+		case linkUnverified:
 			s.calls.ping(now)
 			p.beginWrite(now)
 			return task{do: doVerify, link: conn.link}, fx
-		case over: // the master may be fine: the next connection carries the calls
+		case linkEnded: // the master may be fine: the next connection carries the calls
 			fx.close = append(fx.close, conn.link)
 			conn.link = nil
 		}
@@ -229,10 +229,10 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	s := &p.state
 	if n := min(len(replies), len(s.calls.written)); n > 0 {
 		p.conn.silentSince = now
-		s.window.rtt.measure(now.Sub(s.calls.written[n-1].f.sent), now)
+		s.window.rtt.measure(now.Sub(s.calls.written[n-1].flight.sent), now)
 	}
 	out := settlement{state: s, server: l.server(), now: now, deliveries: p.scratch}
-	s.calls.settled(out.settleAll(s.calls.written, replies, err))
+	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
 	switch {
 	case out.ended:
@@ -252,14 +252,14 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	return fx
 }
 
-// lost handles the end of the pipe's connection. If the connection carried no answer, the master becomes suspect,
-// because the next connection would probably end in the same way. Otherwise the driver simply connects again.
+// lost handles the end of the pipe's connection. If the connection never carried an answer, the master becomes suspect,
+// because the next connection would probably end in the same way. Otherwise the driver connects again.
 func (p *pipe) lost(out *settlement, fx *effects) {
 	p.conn.link = nil
 	if out.lost {
 		p.state.late.connLost(out.server.RunID, out.lostSince)
 	}
-	if !p.conn.verified && !out.answered && !out.stale {
+	if !p.conn.verified && !out.answered && !out.onlyPing {
 		fx.suspect(p.state.health.fail(out.err, out.now), out.err)
 	}
 }

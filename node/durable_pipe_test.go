@@ -25,20 +25,30 @@ func TestAReleaseIsRepeatedUntilTheMasterIsBack(t *testing.T) {
 	for name, fault := range map[string]struct {
 		begin, end func(r *rig)
 	}{
-		"frozen":     {func(r *rig) { r.m.Freeze() }, func(r *rig) { r.m.Thaw() }},
-		"cut off":    {func(r *rig) { r.m.BlackHole() }, func(r *rig) { r.m.Link.Heal() }},
-		"stopped":    {func(r *rig) { r.m.Stop() }, func(r *rig) { r.m.Start() }},
-		"refusing":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
-		"loading":    {func(r *rig) { r.m.Reply("LOADING Redis is loading the dataset in memory") }, func(r *rig) { r.m.Recover() }},
-		"a replica":  {func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA", "SET") }, func(r *rig) { r.m.Recover() }},
-		"in trouble": {func(r *rig) { r.m.Reply("OOM command not allowed when used memory > 'maxmemory'.", "DEL") }, func(r *rig) { r.m.Recover() }},
+		"frozen":   {func(r *rig) { r.m.Freeze() }, func(r *rig) { r.m.Thaw() }},
+		"cut off":  {func(r *rig) { r.m.BlackHole() }, func(r *rig) { r.m.Link.Heal() }},
+		"stopped":  {func(r *rig) { r.m.Stop() }, func(r *rig) { r.m.Start() }},
+		"refusing": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, func(r *rig) { r.m.Accept() }},
+		"loading": {
+			func(r *rig) { r.m.Reply("LOADING Redis is loading the dataset in memory") }, func(r *rig) { r.m.Recover() },
+		},
+		"a replica": {
+			func(r *rig) { r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA", "SET") },
+			func(r *rig) { r.m.Recover() },
+		},
+		"in trouble": {
+			func(r *rig) { r.m.Reply("OOM command not allowed when used memory > 'maxmemory'.", "DEL") },
+			func(r *rig) { r.m.Recover() },
+		},
 		"busy": {
 			func(r *rig) {
 				r.m.Reply("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")
 			}, func(r *rig) { r.m.Recover() },
 		},
 	} {
-		for _, lasting := range []time.Duration{50 * time.Millisecond, 700 * time.Millisecond, 8 * time.Second, 20 * time.Second} {
+		for _, lasting := range []time.Duration{
+			50 * time.Millisecond, 700 * time.Millisecond, 8 * time.Second, 20 * time.Second,
+		} {
 			t.Run(name+" "+lasting.String(), func(t *testing.T) {
 				t.Parallel()
 				inBubble(t, func(t *testing.T, r *rig) {
@@ -90,9 +100,11 @@ func TestADurableReleaseEndsWhenTheKeyHasCertainlyExpired(t *testing.T) {
 		fault func(r *rig)
 		ask   func(*node.Call)
 	}{
-		"refused, the key known to be there":   {func(r *rig) { r.m.Refuse(); r.m.Reset() }, expiresAfter(ttl)},
-		"cut off, the key known to be there":   {func(r *rig) { r.m.BlackHole() }, expiresAfter(ttl)},
-		"readonly, the key known to be there":  {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, expiresAfter(ttl)},
+		"refused, the key known to be there": {func(r *rig) { r.m.Refuse(); r.m.Reset() }, expiresAfter(ttl)},
+		"cut off, the key known to be there": {func(r *rig) { r.m.BlackHole() }, expiresAfter(ttl)},
+		"readonly, the key known to be there": {
+			func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, expiresAfter(ttl),
+		},
 		"readonly, the acquire's fate unknown": {func(r *rig) { r.m.Reply("READONLY You can't write", "EVALSHA") }, durably},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +235,10 @@ func TestAReleaseThatIsRepeatedAfterALostReplyIsGranted(t *testing.T) {
 		{"it finds nothing", true, func(*rig) {}, node.Granted, ""},
 		{"it finds another's", true, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Granted, "another"},
 		{"it was not sent before", false, func(r *rig) { r.m.Wipe() }, node.Denied, ""},
-		{"it was not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Denied, "another"},
+		{
+			"it was not sent before, and finds another's", false, func(r *rig) { r.m.Set("a", "another", ttl) }, node.Denied,
+			"another",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -61,8 +61,8 @@ func size(args []any) int {
 	return n
 }
 
-// commands decodes encoded commands into their arguments.
-func commands(b []byte) (all [][]any) {
+// decodeCommands returns the arguments of each encoded command.
+func decodeCommands(b []byte) (all [][]any) {
 	number := func() (n int) {
 		i := 1
 		for ; b[i] != '\r'; i++ {

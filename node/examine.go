@@ -151,5 +151,5 @@ func (o *Op) Arguments() []any {
 	if o.script != nil {
 		encoded = o.text()
 	}
-	return commands(encoded)[0]
+	return decodeCommands(encoded)[0]
 }

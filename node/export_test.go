@@ -13,7 +13,7 @@ func IsProtocolError(err error) bool { return errors.Is(err, errProtocol) }
 
 // Encode encodes a command; Commands decodes several.
 func Encode(args ...any) []byte       { return appendCommand(nil, args) }
-func Commands(encoded []byte) [][]any { return commands(encoded) }
+func Commands(encoded []byte) [][]any { return decodeCommands(encoded) }
 
 // Encoded returns the operation as a node sends it, EncodedText as a node sends it to a master that does not know the
 // script.

@@ -14,9 +14,9 @@ const (
 
 // inflight holds the calls of a pipe: those that wait to be written, and those that were written and have no reply yet.
 //
-// It keeps the order of push: calls are written in that order, over one connection, and replies arrive in the order of
-// writing. So a release never overtakes the acquire that it undoes. A call that must be written again goes back to the
-// head of the queue, after earlier retried calls.
+// Calls are written in the order of push, over one connection, and replies arrive in the order of writing. So a release
+// never overtakes the acquire that it undoes. A call that must be written again goes back to the head of the queue,
+// behind the calls that are there for the same reason.
 type inflight struct {
 	queue   []*Call // waiting to be written
 	retried int     // how many calls at the head of queue were written before
@@ -51,7 +51,7 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 			break
 		}
 		err := c.staleReason(server, now)
-		if err == nil && !c.f.voted {
+		if err == nil && !c.flight.voted {
 			probe, wait, refused := missing.check(c.Op, now)
 			if probe != nil {
 				f.written = append(f.written, probe)
@@ -63,9 +63,9 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 		}
 		taken++
 		switch {
-		case c.f.voted && !c.Delivery.Durable, c.expired(now):
+		case c.flight.voted && !c.Delivery.Durable, c.expired(now):
 		case err == nil:
-			c.f.sent = now
+			c.send(now)
 			if c.Written != nil {
 				c.Written.Store(true)
 			}
@@ -90,8 +90,8 @@ func (c *Call) staleReason(server *Server, now time.Time) error {
 	return nil
 }
 
-// settled removes the first n written calls: they have a reply, or will get none.
-func (f *inflight) settled(n int) { f.written = dropFirst(f.written, n) }
+// dropSettled removes the first n written calls, which have a reply or will get none.
+func (f *inflight) dropSettled(n int) { f.written = dropFirst(f.written, n) }
 
 // dropFirst removes the first n calls and keeps the capacity.
 func dropFirst(calls []*Call, n int) []*Call {
@@ -123,9 +123,9 @@ func (f *inflight) expire(now time.Time) (expired []delivery, next time.Time) {
 func expireCalls(calls []*Call, now, next time.Time) (due []*Call, _ time.Time) {
 	for _, c := range calls {
 		switch {
-		case c.f.voted:
+		case c.flight.voted:
 		case !c.Deadline.After(now):
-			c.f.voted = true
+			c.flight.voted = true
 			due = append(due, c)
 		default:
 			next = earliest(next, c.Deadline)
@@ -164,7 +164,7 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 
 // ping records that a PING is being written.
 func (f *inflight) ping(now time.Time) {
-	f.written = append(f.written, &Call{Request: Request{Op: ping, Asked: now}, f: flight{voted: true, sent: now}})
+	f.written = append(f.written, &Call{Request: Request{Op: ping, Asked: now}, flight: flight{voted: true, sent: now}})
 }
 
 // pinging reports whether a PING is being written or waits for its reply.

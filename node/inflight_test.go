@@ -26,7 +26,7 @@ func anyCall(change ...func(*Call)) *Call {
 }
 
 func durable(c *Call) { c.Op, c.Delivery = aRelease, Delivery{Durable: true, KeyTTL: time.Minute} }
-func voted(c *Call)   { c.f.voted = true }
+func voted(c *Call)   { c.flight.voted = true }
 
 func expiringAt(t time.Time) func(*Call) {
 	return func(c *Call) {
@@ -48,11 +48,13 @@ func TestInflightLoadsInOrder(t *testing.T) {
 	assert.Equal(t, calls[:maxBatch], batch)
 	assert.Equal(t, calls[maxBatch:], f.queue)
 
-	f.settled(10)
+	f.dropSettled(10)
 	f.retry(calls[:1])
 	f.retry(calls[1:3])
 	batch, _ = f.load(aServer, nil, at(9))
-	assert.Equal(t, append(append([]*Call(nil), calls[:3]...), calls[maxBatch:]...), batch, "retried calls come first, in order")
+	assert.Equal(
+		t, append(append([]*Call(nil), calls[:3]...), calls[maxBatch:]...), batch, "retried calls come first, in order",
+	)
 	assert.Empty(t, f.queue)
 	assert.Zero(t, f.retried)
 }
@@ -66,17 +68,19 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 		sent   bool
 		err    error // of the vote; nil: none
 	}{
-		"a call":                                  {func(*Call) {}, true, nil},
-		"a canceled one":                          {func(c *Call) { c.Canceled = &yes }, false, ErrDropped},
-		"one that is not canceled":                {func(c *Call) { c.Canceled = &no }, true, nil},
-		"one that is late":                        {func(c *Call) { c.Deadline = at(9) }, false, ErrDropped},
-		"one that has its vote":                   {voted, false, nil},
-		"a release that is late":                  {func(c *Call) { durable(c); c.Deadline = at(9) }, true, nil},
-		"a release that has its vote":             {func(c *Call) { durable(c); voted(c) }, true, nil},
-		"a release whose key expired":             {func(c *Call) { expiringAt(at(9))(c); voted(c) }, false, nil},
-		"a release whose key expired, not voted":  {expiringAt(at(9)), true, nil},
-		"a release whose key lives":               {func(c *Call) { expiringAt(at(9.1))(c); voted(c) }, true, nil},
-		"a new server, where it matters":          {func(c *Call) { c.Window, c.RequireTrusted = time.Minute, true }, false, &RestartError{Left: 51 * time.Second}},
+		"a call":                                 {func(*Call) {}, true, nil},
+		"a canceled one":                         {func(c *Call) { c.Canceled = &yes }, false, ErrDropped},
+		"one that is not canceled":               {func(c *Call) { c.Canceled = &no }, true, nil},
+		"one that is late":                       {func(c *Call) { c.Deadline = at(9) }, false, ErrDropped},
+		"one that has its vote":                  {voted, false, nil},
+		"a release that is late":                 {func(c *Call) { durable(c); c.Deadline = at(9) }, true, nil},
+		"a release that has its vote":            {func(c *Call) { durable(c); voted(c) }, true, nil},
+		"a release whose key expired":            {func(c *Call) { expiringAt(at(9))(c); voted(c) }, false, nil},
+		"a release whose key expired, not voted": {expiringAt(at(9)), true, nil},
+		"a release whose key lives":              {func(c *Call) { expiringAt(at(9.1))(c); voted(c) }, true, nil},
+		"a new server, where it matters": {
+			func(c *Call) { c.Window, c.RequireTrusted = time.Minute, true }, false, &RestartError{Left: 51 * time.Second},
+		},
 		"a new server, where its vote is guarded": {func(c *Call) { c.Window = time.Minute }, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +93,7 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 			batch, dropped := f.load(aServer, nil, at(9))
 			assert.Equal(t, c.sent, len(batch) == 1)
 			assert.Equal(t, c.sent, written.Load())
-			assert.Equal(t, c.sent, call.f.sent.Equal(at(9)))
+			assert.Equal(t, c.sent, call.flight.sent.Equal(at(9)))
 			assert.Empty(t, f.queue)
 			if c.err == nil {
 				assert.Empty(t, dropped)
@@ -176,6 +180,6 @@ func TestInflightPings(t *testing.T) {
 	assert.False(t, f.pinging())
 	f.ping(at(9))
 	assert.True(t, f.pinging())
-	f.settled(1)
+	f.dropSettled(1)
 	assert.False(t, f.pinging())
 }

@@ -26,9 +26,9 @@ const (
 // How late it can arrive: TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
 // for a time s, the next retransmission comes at most s plus the first interval after the path opened.
 //
-// What the node does: once the master answers again, it repeats releases for as long as the master was silent before.
-// It repeats each one half a second after it was confirmed, then at doubling intervals, and a last time when nothing
-// can arrive any more. So a late acquire is undone within half a second, or within the time by which it was late.
+// What the node does: once the master answers again, the node repeats releases for as long as the master was silent. It
+// repeats each one half a second after it was confirmed, then at doubling intervals, and a last time when nothing can
+// arrive any more. So a late acquire is undone within half a second, or within the time by which it was late.
 //
 // Which releases: those that undo an operation that was asked before the master answered again (see
 // [Delivery.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
@@ -58,8 +58,8 @@ type lateEvent uint8
 const (
 	eventConnLost  lateEvent = iota // a connection ended with calls unanswered
 	eventAnswered                   // the same server, or an unknown one, answered
-	eventRecovered                  // the same, and it was suspect before: its connection was silent, too
-	eventDrained                    // the same, at a time at which nothing can arrive any more
+	eventRecovered                  // like eventAnswered, but it was suspect before: its connection was silent, too
+	eventDrained                    // like eventAnswered, but at a time at which nothing can arrive any more
 	eventReplaced                   // another process answered: the old one has ended, and its connections with it
 )
 
@@ -102,7 +102,7 @@ func (l *lateDelivery) answered(runID string, wasSuspect bool, now time.Time) {
 	}
 }
 
-// classify returns the event that an answer is.
+// classify returns the event that an answer of a server stands for.
 func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) lateEvent {
 	switch {
 	case l.runID != "" && runID != "" && runID != l.runID:

@@ -78,7 +78,8 @@ func (r *rig) ghost(name string) (came, gone time.Time) {
 func TestAnAcquireThatAProxyDeliversLateIsUndone(t *testing.T) {
 	t.Parallel()
 	for _, lasting := range []time.Duration{
-		700 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3500 * time.Millisecond, 7 * time.Second, 13 * time.Second, 26 * time.Second,
+		700 * time.Millisecond, time.Second, 1500 * time.Millisecond, 3500 * time.Millisecond, 7 * time.Second,
+		13 * time.Second, 26 * time.Second,
 	} {
 		t.Run(lasting.String(), func(t *testing.T) {
 			t.Parallel()

@@ -27,9 +27,9 @@ type link interface {
 type linkState uint8
 
 const (
-	usable     linkState = iota
-	unverified           // it was idle and the server may have closed it: verify must come before commands
-	over                 // it has ended
+	linkUsable     linkState = iota
+	linkUnverified           // it was idle and the server may have closed it: verify must come before commands
+	linkEnded                // it has ended
 )
 
 // reply is what became of one command.

@@ -56,7 +56,10 @@ func TestAStoppedListenerIsNotNotified(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		l, other := r.listen(channel), r.listen("other")
-		r.eventually(100*time.Millisecond, "the subscription begins", func() bool { return l.notified.Load() == 1 && other.notified.Load() == 1 })
+		r.eventually(
+			100*time.Millisecond, "the subscription begins",
+			func() bool { return l.notified.Load() == 1 && other.notified.Load() == 1 },
+		)
 		l.stop()
 		r.eventually(100*time.Millisecond, "the subscription ends", func() bool { return r.m.Subscribers(channel) == 0 })
 		r.publish(channel)
@@ -117,7 +120,9 @@ func TestTheConnectionIsClosedWhenNoListenerIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		for round := range 3 {
 			a, b := r.listen(channel), r.listen("other")
-			r.eventually(100*time.Millisecond, "they listen", func() bool { return a.notified.Load() == 1 && b.notified.Load() == 1 })
+			r.eventually(
+				100*time.Millisecond, "they listen", func() bool { return a.notified.Load() == 1 && b.notified.Load() == 1 },
+			)
 			assert.Equal(t, 1, r.world.Open(), "one connection for all")
 			a.stop()
 			b.stop()
@@ -148,7 +153,9 @@ func TestAListenerSubscribesAgainAfterALoss(t *testing.T) {
 					fault.begin(r)
 					time.Sleep(700 * time.Millisecond)
 					fault.end(r)
-					r.eventually(300*time.Millisecond, "the channel is subscribed again", func() bool { return l.notified.Load() > before })
+					r.eventually(
+						300*time.Millisecond, "the channel is subscribed again", func() bool { return l.notified.Load() > before },
+					)
 					time.Sleep(time.Second)
 					before = l.notified.Load()
 					r.ask(acquire("stale", "me")).result()

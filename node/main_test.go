@@ -249,8 +249,10 @@ func window(d time.Duration) func(*node.Call) {
 }
 
 var (
-	releaseScript = node.NewScript(`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('DEL', KEYS[1]) return 1`)
-	extendScript  = node.NewScript(`local held = redis.call('GET', KEYS[1])
+	releaseScript = node.NewScript(
+		`if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('DEL', KEYS[1]) return 1`,
+	)
+	extendScript = node.NewScript(`local held = redis.call('GET', KEYS[1])
 if held == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) return 1 end
 if held == false then redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) return -1 end
 return 0`)

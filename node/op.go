@@ -25,7 +25,7 @@ type Op struct {
 	read   func(reply any) Vote
 	out    []byte  // the encoded command; EVALSHA for a script
 	script *Script // nil for a command
-	tail   int     // where the arguments after the digest begin in out
+	tail   int     // the index in out of the arguments after the digest
 	undo   *Script // the script that undoes the operation; nil: none is known
 }
 
@@ -37,6 +37,8 @@ type Origin struct {
 	ID uint64
 	// Kind is the kind of lock; "" if there is none.
 	Kind string
+	// Fencing reports whether the lock has a fencing token.
+	Fencing bool
 }
 
 // Command returns an Op of one Redis command. read turns its reply (nil for a null reply) into a Vote. A nil read
@@ -46,7 +48,9 @@ func Command(name string, read func(reply any) Vote, args ...any) *Op {
 	if read == nil {
 		read = readSet
 	}
-	return &Op{Name: name, read: read, out: appendCommand(make([]byte, 0, size(args)), args)}
+	o := newOp(name, read, size(args))
+	o.out = appendCommand(o.out, args)
+	return o
 }
 
 // Script is a Lua script.
@@ -70,7 +74,8 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 	for _, k := range keys {
 		n += len(k) + 10
 	}
-	out := append(appendHead(make([]byte, 0, n), '*', 3+len(keys)+len(args)), evalsha...)
+	o := newOp(name, read, n)
+	out := append(appendHead(o.out, '*', 3+len(keys)+len(args)), evalsha...)
 	out = appendString(out, s.sha)
 	tail := len(out)
 	var digits [20]byte
@@ -78,7 +83,22 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 	for _, k := range keys {
 		out = appendString(out, k)
 	}
-	return &Op{Name: name, read: read, out: appendArgs(out, args), script: s, tail: tail}
+	o.out, o.script, o.tail = appendArgs(out, args), s, tail
+	return o
+}
+
+// newOp returns an operation with room for a command of that size. A short one is in the same allocation.
+func newOp(name string, read func(reply any) Vote, size int) *Op {
+	const short = 192
+	if size > short {
+		return &Op{Name: name, read: read, out: make([]byte, 0, size)}
+	}
+	o := new(struct {
+		Op
+		room [short]byte
+	})
+	o.Op = Op{Name: name, read: read, out: o.room[:0]}
+	return &o.Op
 }
 
 const evalsha = "$7\r\nevalsha\r\n"
@@ -118,9 +138,14 @@ func readSet(reply any) Vote {
 // replyHealed is the reply of a script that denies because its key was missing, and has set the key again.
 const replyHealed = -1
 
-// ReadNumber reads a script's integer reply: n > 0 is a grant with the number n; 0 is a denial; -1 is a denial that
-// healed the key; n < -1 is a denial whose holder's key lives on for -n-1 milliseconds. Anything else is malformed, and
-// so is a number that no script can compute exactly (2^53 and above).
+// ReadNumber reads a script's integer reply n:
+//
+//   - n > 0: a grant with the number n;
+//   - 0: a denial;
+//   - -1: a denial that healed the key;
+//   - n < -1: a denial; the holder's key lives on for -n-1 milliseconds.
+//
+// Any other reply is malformed, and so is a number of 2^53 or above, which scripts cannot compute exactly.
 func ReadNumber(reply any) Vote {
 	n, ok := reply.(int64)
 	switch {

@@ -29,7 +29,7 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.secure(o), s.authenticate(o)); err != nil {
+	if err := errors.Join(s.applyTLS(o), s.applyCredentials(o)); err != nil {
 		return nil, err
 	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
@@ -71,7 +71,7 @@ type dialer struct {
 	mu             sync.Mutex    // the driver, a probe and the recovery may connect at the same time
 	known          identities    // the server that answered last
 	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
-	skipRightCheck bool          // do not check the right to run scripts: a connection ended at that command
+	skipRightCheck bool          // do not check the right to run scripts: the check ended a connection
 }
 
 // connect opens the transport. Closing it discards what the kernel has not sent yet: a SET in a send buffer must not
@@ -101,7 +101,7 @@ func (d *dialer) open(ctx context.Context) (link, error) {
 	defer cancel()
 	began := d.clock.Now()
 
-	s, err := d.session(ctx)
+	s, err := d.openSession(ctx)
 	if err != nil {
 		var noCredentials *credentialsError
 		if cause := context.Cause(ctx); cause != nil && !errors.As(err, &noCredentials) {
@@ -144,9 +144,9 @@ func (d *dialer) observeDial(t time.Duration, err error) {
 	}
 }
 
-// session connects, has go-redis do the handshake, and identifies the server. If the connection ends at the check of
-// the right to run scripts, session connects again and leaves that check out.
-func (d *dialer) session(ctx context.Context) (*session, error) {
+// openSession connects, has go-redis do the handshake, and identifies the server. If the connection ends at the check
+// of the right to run scripts, session connects again and leaves that check out.
+func (d *dialer) openSession(ctx context.Context) (*session, error) {
 	conn, err := d.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -159,14 +159,14 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	o.PoolSize = 1
 	o.ReadTimeout, o.WriteTimeout = maxSilence, maxSilence
 	o.TLSConfig = nil // connect has done the handshake
-	o.CredentialsProviderContext = during(ctx, o.CredentialsProviderContext)
-	handed := false
+	o.CredentialsProviderContext = bindContext(ctx, o.CredentialsProviderContext)
+	connGiven := false
 	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		// Only once: another connection could lead to another process, which would not be identified.
-		if handed {
+		if connGiven {
 			return nil, errSessionOver
 		}
-		handed = true
+		connGiven = true
 		return borrowedConn{optionalDeadlines{conn}}, nil
 	}
 	// An error reply before this call belongs to the handshake (to SELECT, for example). go-redis returns it as INFO's.
@@ -180,7 +180,7 @@ func (d *dialer) session(ctx context.Context) (*session, error) {
 	_ = client.Close()                                                // leaves conn open
 	if err == nil && right.err == errRightCheck && ctx.Err() == nil { //nolint:errorlint // as identify returns it
 		_ = conn.Close()
-		return d.session(ctx)
+		return d.openSession(ctx)
 	}
 	if err != nil && (!connected || !refusesInfo(err)) {
 		err = rejection(conn, err)

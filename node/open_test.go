@@ -89,7 +89,8 @@ func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 func TestErrorsShowURLsWithoutUserAndQuery(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2", "redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
+		"redis://user:hunter2@10.0.0.1:6379/0?tpyo=hunter2",
+		"redis://user:hunter2@10.0.0.1?max_retries=3&client_name=hunter2",
 		"http://user:hunter2@10.0.0.1?password=hunter2", "unix://user:hunter2@run/redis.sock?db=x&client_name=hunter2",
 	} {
 		_, err := node.Open(url)
@@ -104,8 +105,10 @@ func TestErrorsShowURLsWithoutUserAndQuery(t *testing.T) {
 func TestNoErrorShowsAMisplacedPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0", "rediss://:hunter2:10.0.0.1:6379",
-		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2", "me:hunter2:10.0.0.1",
+		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0",
+		"rediss://:hunter2:10.0.0.1:6379",
+		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2",
+		"me:hunter2:10.0.0.1",
 	} {
 		_, err := node.Open(url)
 		require.Error(t, err, url)
@@ -131,14 +134,18 @@ func TestNilOptionsAreRefused(t *testing.T) {
 func TestNoErrorOfABadURLShowsThePassword(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{
-		"hunter2", "hun/ter2", "hunter2#", "#hunter2", "hun?ter2", "hun%ter2", "hun%zzter2", "hun ter2", "hun:ter2", "hun@ter2", "@hun/ter2",
-		"hun[ter2", "hun]ter2", "hun\\ter2", "hun\nter2", "hun\x7fter2", "hun@/ter2", "hun?@ter2", "hun=1&ter2", "2/hunter?db=ter2",
+		"hunter2", "hun/ter2", "hunter2#", "#hunter2", "hun?ter2", "hun%ter2", "hun%zzter2", "hun ter2", "hun:ter2",
+		"hun@ter2", "@hun/ter2",
+		"hun[ter2", "hun]ter2", "hun\\ter2", "hun\nter2", "hun\x7fter2", "hun@/ter2", "hun?@ter2", "hun=1&ter2",
+		"2/hunter?db=ter2",
 	} {
 		for _, pattern := range []string{
 			"redis://:SECRET@10.0.0.1:6379", "redis://me:SECRET@10.0.0.1:6379/0", "rediss://me:SECRET@10.0.0.1:port",
 			"redis://me:SECRET@10.0.0.1/zero", "redis://me:SECRET@10.0.0.1?max_retries=3", "redis://me:SECRET@10.0.0.1?tpyo=1",
-			"redis://me:SECRET@", "http://me:SECRET@10.0.0.1", "me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379", "SECRET@10.0.0.1",
-			"redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1", "unix://me:SECRET@run/redis.sock?db=x",
+			"redis://me:SECRET@", "http://me:SECRET@10.0.0.1", "me:SECRET@10.0.0.1:6379", ":SECRET@10.0.0.1:6379",
+			"SECRET@10.0.0.1",
+			"redis:me:SECRET@10.0.0.1", "redis:/me:SECRET@10.0.0.1", "redis:// me:SECRET@10.0.0.1",
+			"unix://me:SECRET@run/redis.sock?db=x",
 			"unix://me:SECRET@/?db=x", "10.0.0.1:6379:SECRET@", "redis//:SECRET@10.0.0.1", "redis://:SECRET%@10.0.0.1",
 		} {
 			url := strings.ReplaceAll(pattern, "SECRET", secret)

@@ -91,8 +91,8 @@ func dialDefault(ctx context.Context, network, addr string) (net.Conn, error) {
 	return systemDialer.DialContext(ctx, network, addr)
 }
 
-// secure replaces the TLS configuration of the URL by that of the settings, if there is one.
-func (s *settings) secure(o *redis.Options) error {
+// applyTLS replaces the TLS configuration of the URL by that of the settings, if there is one.
+func (s *settings) applyTLS(o *redis.Options) error {
 	switch {
 	case s.tls == nil:
 		return nil

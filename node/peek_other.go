@@ -5,4 +5,4 @@ package node
 import "syscall"
 
 // peek cannot check a socket on this system.
-func peek(syscall.RawConn) linkState { return unverified }
+func peek(syscall.RawConn) linkState { return linkUnverified }

@@ -13,14 +13,14 @@ import (
 // writes, reads, connects, and applies the [effects]. Only two actions happen with the mutex locked: starting a
 // goroutine, because none may start once close has returned, and adding a command to the buffer of a connection.
 type pipe struct {
-	clock     clock.Clock
-	open      func() (link, error) // makes a connection
-	spawn     func(func() error)   // starts a goroutine
-	onHealth  func(error)          // see [Node.Bind]
-	deadlines *clock.Alarm         // calls tick
-	opening   *clock.Alarm         // calls sendAhead when the window opens
-	scratch   []delivery           // the driver's, reused
-	votes     votes
+	clock       clock.Clock
+	open        func() (link, error) // makes a connection
+	spawn       func(func() error)   // starts a goroutine
+	onHealth    func(error)          // see [Node.Bind]
+	tickAlarm   *clock.Alarm         // calls tick when something is due
+	windowAlarm *clock.Alarm         // calls sendAhead when the window opens
+	scratch     []delivery           // the driver's, reused
+	votes       votes
 
 	mu       sync.Mutex
 	state    state
@@ -36,7 +36,7 @@ type connection struct {
 	link        link          // nil: there is none
 	server      *Server       // that answered last; nil: none has
 	verified    bool          // link has carried an answer
-	silentSince time.Time     // the last reply or, if later, when the driver last wrote or connected with no reply due
+	silentSince time.Time     // the last reply; if later, when the driver last wrote or connected while no reply was due
 	writer      link          // the link that a goroutine writes to; nil: none
 	written     chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	probing     bool          // a goroutine tries a new connection, see probe
@@ -52,22 +52,22 @@ type closing struct {
 
 // effects are what a decision under the mutex leaves to be done without it.
 type effects struct {
-	now        time.Time  // when the decision was made
-	close      []link     // connections to close
-	health     bool       // onHealth must be called with cause
-	cause      error      // why the master is suspect; nil: it has recovered
-	deliveries []delivery // votes to deliver
-	reports    []error    // refusals that onHealth must be called with
-	tickBy     time.Time  // when tick must run; zero: no need
-	opensAt    time.Time  // when sendAhead must run; zero: no need
+	now         time.Time  // when the decision was made
+	close       []link     // connections to close
+	health      bool       // onHealth must be called with cause
+	cause       error      // why the master is suspect; nil: it has recovered
+	deliveries  []delivery // votes to deliver
+	reports     []error    // refusals that onHealth must be called with
+	tickBy      time.Time  // when tick must run; zero: no need
+	sendAheadAt time.Time  // when sendAhead must run; zero: no need
 }
 
 func newPipe(clk clock.Clock, open func() (link, error)) *pipe {
 	p := &pipe{clock: clk, open: open}
 	p.driver.work = make(chan struct{}, 1)
 	p.state.recovery.size = maxBatch
-	p.deadlines = clock.NewAlarm(clk, p.tick)
-	p.opening = clock.NewAlarm(clk, p.sendAhead)
+	p.tickAlarm = clock.NewAlarm(clk, p.tick)
+	p.windowAlarm = clock.NewAlarm(clk, p.sendAhead)
 	return p
 }
 
@@ -77,10 +77,10 @@ func (p *pipe) apply(fx effects) {
 		l.close()
 	}
 	if !fx.tickBy.IsZero() {
-		p.deadlines.By(fx.tickBy)
+		p.tickAlarm.By(fx.tickBy)
 	}
-	if !fx.opensAt.IsZero() {
-		p.opening.By(fx.opensAt)
+	if !fx.sendAheadAt.IsZero() {
+		p.windowAlarm.By(fx.sendAheadAt)
 	}
 	if fx.health {
 		p.onHealth(fx.cause)
@@ -126,7 +126,7 @@ func (p *pipe) admit(c *Call) (fx effects, refused error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.refusal(c); err != nil {
-		c.f.voted = true
+		c.flight.voted = true
 		return fx, err
 	}
 	p.state.calls.push(c)

@@ -4,9 +4,9 @@ import "time"
 
 // recoveryConn is the connection over which the calls of a [recovery] are repeated, and the state of its goroutine.
 type recoveryConn struct {
-	running  bool          // the goroutine runs
-	link     link          // nil: there is none
-	patience time.Duration // how long link may be silent
+	running bool          // the goroutine runs
+	link    link          // nil: there is none
+	timeout time.Duration // how long link may be silent
 }
 
 // startRecovery starts the recovery's goroutine if a call is due. Otherwise tick will run when the next call is due.
@@ -73,11 +73,11 @@ func (p *pipe) nextRecovery(now time.Time) (t task, n int, patience time.Duratio
 	}
 	batch := r.load(now)
 	for _, c := range batch {
-		c.f.sent = now
+		c.send(now)
 		l.put(c.bytes())
 	}
 	p.batches.count(len(batch))
-	return task{do: doFlush, link: l}, len(batch), p.recovery.patience, fx
+	return task{do: doFlush, link: l}, len(batch), p.recovery.timeout, fx
 }
 
 // connectRecovery makes the recovery connection. It reports whether it succeeded.
@@ -101,7 +101,7 @@ func (p *pipe) recoveryConnected(l link, err error, took time.Duration, now time
 		p.endRecovery(now, &fx)
 		return fx, false
 	}
-	p.recovery.link, p.recovery.patience = l, max(recoveryTimeout, 4*took)
+	p.recovery.link, p.recovery.timeout = l, max(recoveryTimeout, 4*took)
 	r.connected(now)
 	return fx, true
 }

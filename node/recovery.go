@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// A call that broke a connection on which it was the only call is sent again after aloneMin, then at doubling
-	// intervals up to aloneMax.
+	// A call that broke a connection as its only call is sent again after aloneMin, then at doubling intervals up to
+	// aloneMax.
 	aloneMin = 500 * time.Millisecond
 	aloneMax = 8 * time.Second
 	// recoveryTimeout is the shortest time for which a recovery connection may be silent before it is closed.
@@ -21,24 +21,24 @@ const (
 //
 // The first recovery connection carries all orphans in one batch, which is enough after a network fault. If it breaks,
 // too, the first unanswered call is the likely cause, because a server answers in order. That call goes to the end of
-// the queue, and the next batch is half as large. A call that breaks a connection on which it was the only call is sent
-// alone from then on, with backoff, after all other calls.
+// the queue, and the next batch is half as large. A call that breaks a connection as its only call is sent alone from
+// then on, with backoff, after all other calls.
 //
 // This type decides what to send when; recover.go sends it.
 type recovery struct {
-	orphans []orphan      // the calls to send, in order
-	sent    []*Call       // the unanswered calls of the current batch
-	alone   int           // if sent is one call that must go alone: how many connections it broke alone; else 0
-	size    int           // how many calls the next batch may have
-	retryAt time.Time     // when the next connection may be made
-	backoff time.Duration // between two connections
+	orphans        []orphan      // the calls to send, in order
+	sent           []*Call       // the unanswered calls of the current batch
+	sentBrokeAlone int           // brokeAlone of the only call in sent; 0 if sent is a batch
+	size           int           // how many calls the next batch may have
+	retryAt        time.Time     // when the next connection may be made
+	backoff        time.Duration // between two connections
 }
 
 // orphan is a durable call that a connection left unanswered.
 type orphan struct {
-	call  *Call
-	alone int       // how many connections it broke on which it was the only call
-	due   time.Time // when it may be sent again
+	call       *Call
+	brokeAlone int       // how many connections it broke as their only call
+	due        time.Time // when it may be sent again
 }
 
 // next returns when the next orphan is due; ok is false if there is none.
@@ -79,14 +79,14 @@ func (r *recovery) dropExpired(now time.Time) {
 // if there are none, one call that must go alone.
 func (r *recovery) load(now time.Time) []*Call {
 	single := -1
-	r.alone = 0
+	r.sentBrokeAlone = 0
 	kept := r.orphans[:0]
 	for _, o := range r.orphans {
 		switch {
-		case o.alone == 0 && len(r.sent) < r.size:
+		case o.brokeAlone == 0 && len(r.sent) < r.size:
 			r.sent = append(r.sent, o.call)
 			continue
-		case o.alone > 0 && single < 0 && !o.due.After(now):
+		case o.brokeAlone > 0 && single < 0 && !o.due.After(now):
 			single = len(kept)
 		}
 		kept = append(kept, o)
@@ -94,7 +94,7 @@ func (r *recovery) load(now time.Time) []*Call {
 	clear(r.orphans[len(kept):])
 	r.orphans = kept
 	if len(r.sent) == 0 && single >= 0 {
-		r.sent, r.alone = append(r.sent, r.orphans[single].call), r.orphans[single].alone
+		r.sent, r.sentBrokeAlone = append(r.sent, r.orphans[single].call), r.orphans[single].brokeAlone
 		r.orphans = slices.Delete(r.orphans, single, single+1)
 	}
 	return r.sent
@@ -103,15 +103,15 @@ func (r *recovery) load(now time.Time) []*Call {
 // answered records that the master replied to a call of the batch: the next batch may be larger.
 func (r *recovery) answered() { r.backoff, r.size = 0, min(2*r.size, maxBatch) }
 
-// broke records that the connection ended before calls, the rest of a batch of n, were answered. progress reports
-// whether others of the batch were.
+// broke records that the connection ended before the last calls of a batch of n were answered. progress reports whether
+// other calls of the batch were.
 func (r *recovery) broke(calls []*Call, n int, progress bool, now time.Time) {
 	if len(calls) == 0 {
 		return
 	}
 	if n == 1 {
-		wait := min(aloneMin<<min(r.alone, 8), aloneMax)
-		r.orphans = append(r.orphans, orphan{call: calls[0], alone: r.alone + 1, due: now.Add(wait)})
+		wait := min(aloneMin<<min(r.sentBrokeAlone, 8), aloneMax)
+		r.orphans = append(r.orphans, orphan{call: calls[0], brokeAlone: r.sentBrokeAlone + 1, due: now.Add(wait)})
 		return
 	}
 	r.size = max(1, n/2)

@@ -296,7 +296,9 @@ func breakOnce(t *testing.T, r *rig, c *redis.Client, poison string) {
 		})
 	}
 	time.Sleep(lasting / 10)
-	r.ask(releaseScript.Op("release", nil, []string{poison}, "me", "redlock:"+poison), expiresAfter(ttl), firstAsked(began))
+	r.ask(
+		releaseScript.Op("release", nil, []string{poison}, "me", "redlock:"+poison), expiresAfter(ttl), firstAsked(began),
+	)
 	all.Wait()
 	asked, failed := 0, 0
 	for _, n := range counts {

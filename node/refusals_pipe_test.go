@@ -135,7 +135,9 @@ func assertBarred(t *testing.T, v node.Vote, right string) {
 // The handshake checks the right to run scripts in the same round trip as INFO, so not even the first lock is set.
 func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 	t.Parallel()
-	for _, msg := range []string{noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'"} {
+	for _, msg := range []string{
+		noScripts, "NOPERM User me has no permissions to run the 'evalsha' command", "ERR unknown command 'evalsha'",
+	} {
 		t.Run(msg, func(t *testing.T) {
 			t.Parallel()
 			inBubble(t, func(t *testing.T, r *rig) {
@@ -188,11 +190,17 @@ func TestAMasterThatRefusesAReleaseIsNoLongerAskedForLocks(t *testing.T) {
 		msg, right string
 		cmds       []string
 	}{
-		"EVALSHA":             {noScripts, "evalsha", []string{"EVALSHA"}},
-		"EVAL":                {"NOPERM this user has no permissions to run the 'eval' command", "eval", []string{"EVAL"}},
-		"DEL in a script":     {"ERR The user executing the script can't run this command or subcommand", "can't run", []string{"DEL"}},
-		"DEL in 7.0's words":  {"ERR ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"}},
-		"DEL in 7.2's words":  {"NOPERM ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"}},
+		"EVALSHA": {noScripts, "evalsha", []string{"EVALSHA"}},
+		"EVAL":    {"NOPERM this user has no permissions to run the 'eval' command", "eval", []string{"EVAL"}},
+		"DEL in a script": {
+			"ERR The user executing the script can't run this command or subcommand", "can't run", []string{"DEL"},
+		},
+		"DEL in 7.0's words": {
+			"ERR ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"},
+		},
+		"DEL in 7.2's words": {
+			"NOPERM ACL failure in script: User me has no permissions to run the 'del' command", "'del'", []string{"DEL"},
+		},
 		"DEL was renamed":     {"ERR Unknown Redis command called from script", "Unknown Redis command", []string{"DEL"}},
 		"EVALSHA was renamed": {"ERR unknown command 'evalsha', with args beginning with: ", "evalsha", []string{"EVALSHA"}},
 	} {
@@ -230,10 +238,23 @@ func TestAMissingRightBarsOnlyWhatNeedsIt(t *testing.T) {
 		op   *node.Op
 		cmds []string
 	}{
-		"keys":                   {"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"), []string{"EVALSHA"}},
-		"keys in a script":       {"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments", release("a", "me"), []string{"GET"}},
-		"a script that reads":    {"ERR The user executing the script can't run this command or subcommand", other.Op("probe", nil, []string{"a"}), []string{"TYPE"}},
-		"another kind's release": {"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}), []string{"TYPE"}},
+		"keys": {
+			"NOPERM this user has no permissions to access one of the keys used as arguments", release("a", "me"),
+			[]string{"EVALSHA"},
+		},
+		"keys in a script": {
+			"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments",
+			release("a", "me"),
+			[]string{"GET"},
+		},
+		"a script that reads": {
+			"ERR The user executing the script can't run this command or subcommand", other.Op("probe", nil, []string{"a"}),
+			[]string{"TYPE"},
+		},
+		"another kind's release": {
+			"ERR The user executing the script can't run this command or subcommand", other.Op("release", nil, []string{"a"}),
+			[]string{"TYPE"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

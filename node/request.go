@@ -35,8 +35,8 @@ type Delivery struct {
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated.
 	Durable bool
-	// KeyTTL is how long a key that the request removes can live after the master last answered. A durable request that
-	// gets an error reply is given up after that time, and one that was confirmed is repeated for no longer.
+	// KeyTTL is how long a key that the request removes can live after the master last answered. The node gives a durable
+	// request up after that time if the master answered with an error, and repeats a confirmed one for no longer.
 	KeyTTL time.Duration
 	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
 	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
@@ -45,6 +45,11 @@ type Delivery struct {
 	// ExpiresAt, if set, is when the keys that the request removes have certainly expired. The node then gives the
 	// request up, whatever the master does.
 	ExpiresAt time.Time
+	// OpAt, if not nil, makes the operation that the node sends at now, in place of Op. It may differ from Op only in a
+	// duration that ends at a fixed time. A master that executes the operation late counts the duration from then, so the
+	// node sends a durable request again if its answer took longer than from Asked to Deadline. A denial counts as one,
+	// also of a request that was sent again.
+	OpAt func(now time.Time) *Op
 	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
 	// the request if it cannot send it at once, and does not count it as unconfirmed.
 	OnlyIfWritten *atomic.Bool
@@ -60,19 +65,19 @@ type Voter interface {
 // slice can hold the calls of a round.
 type Call struct {
 	Request
-	f flight
+	flight flight
 }
 
-// flight is what the pipe knows of a call. The pipe's mutex guards it.
+// flight is how far a call has come. The pipe's mutex guards it.
 type flight struct {
-	voted    bool      // the vote has been taken, see claimVote
+	voted    bool      // the call has its vote, or a goroutine is about to deliver it; see claimVote
 	asText   bool      // send the text of the script, not its digest
-	repeated bool      // an earlier sending may have been executed
+	repeated bool      // the call was sent before, and may have been executed then
 	sent     time.Time // when the call was last written and so may have reached the master; zero: never
-	resent   *resent   // of a durable call that must be sent again; few are
+	resent   *resent   // nil: the call need not be sent again; most need not
 }
 
-// resent is what the pipe knows of a durable call that it must send again.
+// resent has the times that matter for a durable call that is sent again.
 type resent struct {
 	confirmed time.Time // when the call was first answered without an error; zero: it was not
 	expiresAt time.Time // when the keys have certainly expired, as the pipe found out; zero: unknown
@@ -80,17 +85,31 @@ type resent struct {
 
 // bytes returns the call as it is written to a connection.
 func (c *Call) bytes() []byte {
-	if c.f.asText {
+	if c.flight.asText {
 		return c.Op.text()
 	}
 	return c.Op.out
 }
 
+// send records that the call is being written.
+func (c *Call) send(now time.Time) {
+	c.flight.sent = now
+	if c.Delivery.OpAt != nil {
+		c.Op = c.Delivery.OpAt(now)
+	}
+}
+
+// executedLate reports whether a durable call that was answered at now may have been executed so late that it must be
+// sent again.
+func (c *Call) executedLate(now time.Time) bool {
+	return c.Delivery.OpAt != nil && now.Sub(c.flight.sent) > c.Deadline.Sub(c.Asked)
+}
+
 // claimVote reports whether the call has no vote yet, and reserves the vote for the caller, which must pass it to
 // deliver.
 func (c *Call) claimVote() bool {
-	first := !c.f.voted
-	c.f.voted = true
+	first := !c.flight.voted
+	c.flight.voted = true
 	return first
 }
 
@@ -100,7 +119,7 @@ func (c *Call) deliver(v Vote, now time.Time) {
 	c.Voter.Vote(c.Index, v)
 }
 
-// needless reports whether a call has nothing to undo.
+// needless reports whether what the call undoes was never written.
 func (c *Call) needless() bool {
 	return c.Delivery.OnlyIfWritten != nil && !c.Delivery.OnlyIfWritten.Load()
 }
@@ -108,13 +127,13 @@ func (c *Call) needless() bool {
 // expired reports whether a durable call has its vote and the keys that it removes have certainly expired.
 func (c *Call) expired(now time.Time) bool {
 	at := c.expiresAt()
-	return c.Delivery.Durable && c.f.voted && !at.IsZero() && !now.Before(at)
+	return c.Delivery.Durable && c.flight.voted && !at.IsZero() && !now.Before(at)
 }
 
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.
 func (c *Call) expiresAt() time.Time {
-	if c.Delivery.ExpiresAt.IsZero() && c.f.resent != nil {
-		return c.f.resent.expiresAt
+	if c.Delivery.ExpiresAt.IsZero() && c.flight.resent != nil {
+		return c.flight.resent.expiresAt
 	}
 	return c.Delivery.ExpiresAt
 }
@@ -122,23 +141,23 @@ func (c *Call) expiresAt() time.Time {
 // expireAt records when the keys have certainly expired, unless that is known already.
 func (c *Call) expireAt(t time.Time) {
 	if c.expiresAt().IsZero() {
-		c.again().expiresAt = t
+		c.ensureResent().expiresAt = t
 	}
 }
 
 // confirmed records that the master executed the call at now. It returns when it did so first.
 func (c *Call) confirmed(now time.Time) time.Time {
-	r := c.again()
+	r := c.ensureResent()
 	if r.confirmed.IsZero() {
 		r.confirmed = now
 	}
 	return r.confirmed
 }
 
-// again returns what the pipe knows of a call that it must send again.
-func (c *Call) again() *resent {
-	if c.f.resent == nil {
-		c.f.resent = new(resent)
+// ensureResent returns the call's resent, and allocates it if there is none.
+func (c *Call) ensureResent() *resent {
+	if c.flight.resent == nil {
+		c.flight.resent = new(resent)
 	}
-	return c.f.resent
+	return c.flight.resent
 }

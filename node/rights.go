@@ -41,8 +41,8 @@ func (rs rights) missing(op *Op) *missingRight {
 	return rs[op.undo]
 }
 
-// refused returns why op must not be sent to the master, or nil. While a probe is due or has no reply yet, it returns
-// nil: the probe may find that the user has the right now.
+// refused returns why op must not be sent to the master; nil if it may be. While a probe is due or has no reply yet,
+// refused returns nil, because the user may have the right by now.
 func (rs rights) refused(op *Op, now time.Time) error {
 	if m := rs.missing(op); m != nil && m.inFlight == nil && now.Before(m.retryAt) {
 		return m.err
@@ -50,9 +50,8 @@ func (rs rights) refused(op *Op, now time.Time) error {
 	return nil
 }
 
-// check decides whether op may be sent now. There are three answers: it may (wait is false and err is nil); it may not
-// (err is why); or the reply to a probe decides (wait is true). In the last case the caller must send probe unless it
-// is nil.
+// check decides whether op may be sent now. If wait is true, the reply to a probe decides, and the caller must send
+// probe first unless it is nil. Otherwise op may be sent if err is nil, and err is why it may not.
 func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error) {
 	m := rs.missing(op)
 	if m == nil {
@@ -61,7 +60,7 @@ func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error
 	if m.inFlight == nil && !now.Before(m.retryAt) {
 		m.inFlight = &Call{
 			Request: Request{Op: m.probe, Asked: now, Deadline: now},
-			f:       flight{voted: true, asText: m.text, sent: now},
+			flight:  flight{voted: true, asText: m.text, sent: now},
 		}
 		probe = m.inFlight
 	}
@@ -71,7 +70,7 @@ func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error
 	return nil, false, m.err
 }
 
-// set records that the master refuses the script s, or all scripts if s is nil. It reports whether that was unknown.
+// set records that the master refuses the script s, or all scripts if s is nil. It reports whether that is new.
 func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
 	if *rs == nil {
 		*rs = make(rights)
@@ -91,11 +90,11 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	if !command || inScript && !c.Delivery.Durable {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	m := &missingRight{err: &RightError{Err: err}, probe: c.Op, text: c.f.asText, retryAt: now.Add(rightsInterval)}
+	m := &missingRight{err: &RightError{Err: err}, probe: c.Op, text: c.flight.asText, retryAt: now.Add(rightsInterval)}
 	scope := c.Op.script
 	if !inScript {
 		scope = nil
-		if !c.f.asText {
+		if !c.flight.asText {
 			m.probe, m.text = anyScript, false
 		}
 	}

@@ -17,7 +17,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 	t.Parallel()
 	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
 	free := Command("count", nil, "incr", "n")
-	text := func(c *Call) { c.f.asText = true }
+	text := func(c *Call) { c.flight.asText = true }
 	for name, c := range map[string]struct {
 		call                      *Call
 		err                       error

@@ -47,7 +47,9 @@ func TestScriptsSurviveAFlushInTheMiddleOfABatch(t *testing.T) {
 				got = append(got, tk.result().Verdict)
 			}
 			// The release must be sent again, so the acquire after it is executed first. No caller relies on that order.
-			assert.Equal(t, []node.Verdict{node.Granted, node.Denied, node.Granted, node.Denied, node.Denied}, got, "round %d", round)
+			assert.Equal(
+				t, []node.Verdict{node.Granted, node.Denied, node.Granted, node.Denied, node.Denied}, got, "round %d", round,
+			)
 			assert.Empty(t, r.m.Get("mine"))
 			assert.Greater(t, r.m.TTL("extended"), time.Second)
 			assert.Equal(t, "another", r.m.Get("another's"))

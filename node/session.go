@@ -107,11 +107,11 @@ func (s *session) verify() error {
 // may lead to another server by now.
 func (s *session) state() linkState {
 	if s.readOnly.Load() {
-		return over
+		return linkEnded
 	}
 	now := time.Now()
 	if now.Sub(s.used) < idleAfter {
-		return usable
+		return linkUsable
 	}
 	switch conn := transport(s.conn).(type) {
 	case syscall.Conn:
@@ -119,16 +119,16 @@ func (s *session) state() linkState {
 		_ = s.conn.SetReadDeadline(s.readBy) // a deadline that has passed would fail the check
 		raw, err := conn.SyscallConn()
 		if err != nil {
-			return over
+			return linkEnded
 		}
 		return peek(raw)
 	case interface{ Readable() bool }: // of a test
 		if conn.Readable() {
-			return over
+			return linkEnded
 		}
-		return usable
+		return linkUsable
 	default:
-		return unverified
+		return linkUnverified
 	}
 }
 

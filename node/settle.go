@@ -29,7 +29,7 @@ type settlement struct {
 	err        error     // why it ended
 	lost       bool      // a call other than a PING was written and will get no reply
 	lostSince  time.Time // when the first such call was written
-	stale      bool      // the connection ended while it carried only a PING
+	onlyPing   bool      // the connection carried only a PING when it ended
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
@@ -77,16 +77,16 @@ func (s *settlement) settle(c *Call, r reply) {
 	}
 	s.ended, s.err = true, r.err
 	if c.Op == ping {
-		s.stale = true
+		s.onlyPing = true
 		return
 	}
 	if r.result == inDoubt && !s.lost {
-		s.lost, s.lostSince = true, c.f.sent
+		s.lost, s.lostSince = true, c.flight.sent
 	}
 	switch {
 	case s.probed(c, r):
 	case c.Delivery.Durable && r.result == inDoubt:
-		c.f.repeated = true
+		c.flight.repeated = true
 		s.unanswered = append(s.unanswered, c)
 	case c.Delivery.Durable:
 		s.retry = append(s.retry, c)
@@ -111,8 +111,8 @@ func (s *settlement) reply(c *Call, r reply) {
 	switch {
 	case r.err == nil:
 		s.accept(c, c.Op.read(r.value))
-	case c.Op.script != nil && !c.f.asText && hasPrefix(r.err, "NOSCRIPT"):
-		c.f.asText = true
+	case c.Op.script != nil && !c.flight.asText && hasPrefix(r.err, "NOSCRIPT"):
+		c.flight.asText = true
 		if c.Canceled != nil && c.Canceled.Load() {
 			s.vote(c, unsent(ErrDropped))
 			return
@@ -126,7 +126,7 @@ func (s *settlement) reply(c *Call, r reply) {
 // accept settles a call that the master executed.
 func (s *settlement) accept(c *Call, v Vote) {
 	v.Server = s.server
-	if c.f.repeated && v.Verdict == Denied {
+	if c.flight.repeated && v.Verdict == Denied && c.Delivery.OpAt == nil {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
 	s.vote(c, s.server.guard(v, c.Window, s.now))
@@ -138,12 +138,27 @@ func (s *settlement) accept(c *Call, v Vote) {
 	for _, err := range over {
 		s.reports = append(s.reports, &RefusalError{Err: err, Over: true})
 	}
+	if c.executedLate(s.now) {
+		s.repeatLate(c)
+		return
+	}
 	if !s.state.late.mayOvertake(c.Delivery.FirstAsked) {
 		return
 	}
 	if at, ok := s.state.late.repeatAt(c.confirmed(s.now), c.Delivery.KeyTTL, s.now); ok {
 		s.state.late.schedule(c, at)
 	}
+}
+
+// repeatLate sends a call again that the master may have executed late: at once, and then at doubling intervals until
+// the keys have expired. A master that is always slow never executes it in time.
+func (s *settlement) repeatLate(c *Call) {
+	c.expireAt(s.now.Add(c.Delivery.KeyTTL)) // it was executed, so the TTLs of the keys are running
+	if since := s.now.Sub(c.confirmed(s.now)); since > 0 {
+		s.state.late.schedule(c, s.now.Add(max(repeatAfter, since)))
+		return
+	}
+	s.state.calls.push(c)
 }
 
 // refuse settles a call that the master answered with an error: it did not execute the call.

@@ -13,7 +13,7 @@ import (
 // ended.
 func settled(s *state, calls []*Call, err error, replies ...reply) (settlement, int) {
 	for _, c := range calls {
-		c.f.sent = at(9)
+		c.flight.sent = at(9)
 	}
 	out := settlement{state: s, server: aServer, now: at(10)}
 	n := out.settleAll(calls, replies, err)
@@ -35,24 +35,47 @@ func TestSettlementOfOneReply(t *testing.T) {
 		unanswered bool  // it goes to the recovery
 		ended      bool  // the connection must be closed
 	}{
-		"a grant":                 {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
-		"a denial":                {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
-		"a grant that is guarded": {call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"}, want: &Vote{Verdict: Unknown, Err: &RestartError{Left: 50 * time.Second}}},
-		"an error":                {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
-		"a call with a vote":      {call: anyCall(voted), reply: reply{value: "OK"}},
-		"not sent":                {call: anyCall(), reply: reply{result: notSent, err: errBroken}, want: ptr(unsent(errBroken)), ended: true},
-		"in doubt":                {call: anyCall(), reply: reply{result: inDoubt, err: errBroken}, want: ptr(unknown(errBroken)), ended: true},
-		"too large":               {call: anyCall(), reply: reply{err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
+		"a grant":  {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
+		"a denial": {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
+		"a grant that is guarded": {
+			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"},
+			want: &Vote{Verdict: Unknown, Err: &RestartError{Left: 50 * time.Second}},
+		},
+		"an error":           {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a call with a vote": {call: anyCall(voted), reply: reply{value: "OK"}},
+		"not sent": {
+			call: anyCall(), reply: reply{result: notSent, err: errBroken}, want: ptr(unsent(errBroken)), ended: true,
+		},
+		"in doubt": {
+			call: anyCall(), reply: reply{result: inDoubt, err: errBroken}, want: ptr(unknown(errBroken)), ended: true,
+		},
+		"too large": {call: anyCall(), reply: reply{err: tooLarge}, want: ptr(failed(tooLarge)), ended: true},
 
-		"a release":                      {call: anyCall(durable), reply: reply{value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1}},
-		"a release of nothing":           {call: anyCall(durable), reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied}},
-		"a repeated release of nothing":  {call: anyCall(durable, func(c *Call) { c.f.repeated = true }), reply: reply{value: int64(0)}, want: &Vote{Verdict: Granted}},
-		"a refused release":              {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
-		"a release not sent":             {call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true},
-		"a release in doubt":             {call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true},
-		"a release that is too large":    {call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true},
-		"an unknown script":              {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
-		"an unknown script, and no need": {call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript}, want: ptr(unsent(ErrDropped))},
+		"a release": {
+			call: anyCall(durable), reply: reply{value: int64(1)}, want: &Vote{Verdict: Granted, Number: 1},
+		},
+		"a release of nothing": {
+			call: anyCall(durable), reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+		},
+		"a repeated release of nothing": {
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: int64(0)},
+			want: &Vote{Verdict: Granted},
+		},
+		"a refused release": {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
+		"a release not sent": {
+			call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true,
+		},
+		"a release in doubt": {
+			call: anyCall(durable), reply: reply{result: inDoubt, err: errBroken}, unanswered: true, ended: true,
+		},
+		"a release that is too large": {
+			call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true,
+		},
+		"an unknown script": {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
+		"an unknown script, and no need": {
+			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript},
+			want: ptr(unsent(ErrDropped)),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +91,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 				assert.Equal(t, *c.want, got)
 			}
 			assert.Equal(t, c.retry, len(out.retry) == 1)
-			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.f.repeated)
+			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.flight.repeated)
 			assert.Equal(t, c.ended, out.ended)
 			assert.Equal(t, c.reply.result == answered && !c.unanswered, out.answered)
 			assert.Equal(t, c.reply.result == inDoubt || c.unanswered, out.lost)
@@ -113,7 +136,7 @@ func TestSettlementOfABatch(t *testing.T) {
 		var s state
 		s.calls.ping(at(9))
 		out, _ := settled(&s, s.calls.written, errBroken)
-		assert.True(t, out.ended && out.stale)
+		assert.True(t, out.ended && out.onlyPing)
 		assert.False(t, out.lost, "no call was sent")
 	})
 }

@@ -28,7 +28,7 @@ type Stats struct {
 	Queued, InFlight int
 	// Batches is how often requests were written, and Requests how many were written in all.
 	Batches, Requests int64
-	// Unconfirmed is how many releases the master has not confirmed, or may have to get again.
+	// Unconfirmed is how many releases the master has not confirmed, or may have to execute again.
 	Unconfirmed int
 }
 
@@ -90,7 +90,7 @@ func (p *pipe) stats() (s Stats) {
 	return s
 }
 
-// unconfirmed returns how many releases the master has not confirmed, or may have to get again.
+// unconfirmed returns how many releases the master has not confirmed, or may have to execute again.
 func (s *state) unconfirmed() int {
 	n := len(s.late.scheduled) + s.refusals.count()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {

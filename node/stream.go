@@ -13,7 +13,7 @@ func (p *pipe) gap() time.Duration {
 // scheduleNext makes sendAhead run when the window opens, if a batch waits for that.
 func (p *pipe) scheduleNext(fx *effects) {
 	if p.mayStream() && p.gap() > 0 {
-		fx.opensAt = p.state.window.opensAt()
+		fx.sendAheadAt = p.state.window.opensAt()
 	}
 }
 

@@ -57,7 +57,9 @@ func TestACertificateThatDoesNotVerifyIsAPermanentError(t *testing.T) {
 			},
 			"wrapped": func(t *testing.T, addr string) *node.Node {
 				t.Helper()
-				c := redis.NewClient(&redis.Options{Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+				c := redis.NewClient(
+					&redis.Options{Addr: addr, TLSConfig: ca.Trusting(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true},
+				)
 				t.Cleanup(func() { _ = c.Close() })
 				n, err := node.Wrap(c)
 				require.NoError(t, err)
@@ -189,8 +191,14 @@ func TestInvalidTLSConfigurations(t *testing.T) {
 		err  func() error
 		want string
 	}{
-		{func() error { _, err := node.Open("rediss://10.0.0.1", node.WithTLSConfig(nil)); return err }, "nil TLS configuration"},
-		{func() error { _, err := node.Open("redis://10.0.0.1", node.WithTLSConfig(nil)); return err }, "nil TLS configuration"},
+		{
+			func() error { _, err := node.Open("rediss://10.0.0.1", node.WithTLSConfig(nil)); return err },
+			"nil TLS configuration",
+		},
+		{
+			func() error { _, err := node.Open("redis://10.0.0.1", node.WithTLSConfig(nil)); return err },
+			"nil TLS configuration",
+		},
 		{func() error {
 			_, err := node.Open("redis://u:secret@10.0.0.1", node.WithTLSConfig(&tls.Config{}))
 			return err
@@ -199,7 +207,9 @@ func TestInvalidTLSConfigurations(t *testing.T) {
 			_, err := node.Open("unix:///run/redis.sock", node.WithTLSConfig(&tls.Config{}))
 			return err
 		}, "rediss://"},
-		{func() error { _, err := node.Wrap(client, node.WithTLSConfig(&tls.Config{})); return err }, "options of the client"},
+		{
+			func() error { _, err := node.Wrap(client, node.WithTLSConfig(&tls.Config{})); return err }, "options of the client",
+		},
 	} {
 		err := tt.err()
 		require.ErrorContains(t, err, tt.want)

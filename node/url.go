@@ -29,9 +29,9 @@ func parse(rawURL string) (_ *redis.Options, zone string, _ error) {
 	return nil, "", fmt.Errorf("redlock: master %q: %w", shown, err)
 }
 
-// redact replaces what may be secret in a URL: everything between the scheme and the last @; without an @, everything
-// after the scheme if the port is not a number; and the query. shown is the result; bare is the URL without user and
-// password; secret reports whether there was something between the scheme and the host.
+// redact replaces what may be secret in a URL: everything between the scheme and the last @, and the query. Without an
+// @, it replaces everything after the scheme if the port is not a number. shown is the result, bare is the URL without
+// user and password, and secret reports whether more than the query was replaced.
 func redact(rawURL string) (shown, bare string, secret bool) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if ok && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyz+") == "" {
@@ -86,10 +86,10 @@ func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 	}
 	o, err := redis.ParseURL(u.String())
 	switch {
-	case err != nil && strings.HasPrefix(err.Error(), unexpected):
+	case err != nil && strings.HasPrefix(err.Error(), unexpectedOption):
 		return nil, "", fmt.Errorf("unknown query parameter %q: "+
 			"client_name, db, protocol, skip_verify, zone and the other parameters of go-redis's ParseURL are known",
-			strings.TrimPrefix(err.Error(), unexpected))
+			strings.TrimPrefix(err.Error(), unexpectedOption))
 	case err != nil:
 		return nil, "", err
 	}
@@ -119,8 +119,8 @@ func cutZone(u *url.URL) (zone string, _ error) {
 	return zone, nil
 }
 
-// unexpected is the beginning of the error of go-redis that names unknown parameters.
-const unexpected = "redis: unexpected option: "
+// unexpectedOption is the beginning of the error of go-redis that names unknown parameters.
+const unexpectedOption = "redis: unexpected option: "
 
 func isIP(host string) bool {
 	_, err := netip.ParseAddr(host)

@@ -96,7 +96,9 @@ func TestAnIdleTunnelThatIsSilentIsReplaced(t *testing.T) {
 		assert.True(t, r.node.Suspect())
 		time.Sleep(10 * time.Second)
 		r.m.Heal()
-		r.eventually(3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+		r.eventually(
+			3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() },
+		)
 		time.Sleep(ttl / 2)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
@@ -233,7 +235,9 @@ func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		assert.True(t, r.node.Suspect())
 		r.m.Thaw()
-		r.eventually(3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() })
+		r.eventually(
+			3*time.Second, "the node works", func() bool { return r.ask(acquire("b", "me")).result().Verdict.Answered() },
+		)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
 }

@@ -10,9 +10,9 @@ import "time"
 const (
 	// maxInFlight is how many batches share a round trip. The last caller of a batch waits for one such part of it.
 	maxInFlight = 8
-	// minGap is the shortest time between batches. If it would be shorter, there is one batch at a time.
+	// minGap is the shortest time between batches. Where the gap would be shorter, one batch is sent at a time.
 	minGap = time.Millisecond
-	// rttWindow is how long a measured round trip counts at least; twice that is the most. The path may become longer.
+	// rttWindow is how long a measured round trip counts: at least this, at most twice this. The path may become longer.
 	// BBR uses the same time (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14:5, 2016).
 	rttWindow = 10 * time.Second
 )

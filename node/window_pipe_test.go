@@ -83,7 +83,9 @@ func TestOverlappingBatchesKeepTheOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(far/2, 5*time.Millisecond)
 		r.warm()
-		require.Equal(t, node.Denied, r.ask(extend("a", "x"), within(time.Second)).result().Verdict) // the master learns the script
+		require.Equal(
+			t, node.Denied, r.ask(extend("a", "x"), within(time.Second)).result().Verdict,
+		) // the master learns the script
 		require.Equal(t, node.Granted, r.ask(release("a", "x"), within(time.Second)).result().Verdict)
 		before := len(r.executed())
 		var want []string

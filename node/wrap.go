@@ -152,7 +152,7 @@ func (w *wrapped) put(command []byte) { w.out = append(w.out, command...) }
 
 func (w *wrapped) flush() error {
 	var cmds []redis.Cmder
-	for _, args := range commands(w.out) {
+	for _, args := range decodeCommands(w.out) {
 		cmds = append(cmds, redis.NewCmd(context.Background(), args...))
 	}
 	w.out = w.out[:0]

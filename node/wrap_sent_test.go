@@ -155,7 +155,9 @@ func TestWhichCallsAWrappedClientHasNotSent(t *testing.T) {
 		},
 		"an end after the server read it": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("") }},
 		"an end inside a status":          {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("+O") }},
-		"an end inside a string":          {fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("$2\r\nO") }},
+		"an end inside a string": {
+			fault: func(_ *testing.T, l *netPath, _ *redis.Client) { l.hangsUpAt("$2\r\nO") },
+		},
 		"an end inside a list": {fault: func(_ *testing.T, l *netPath, _ *redis.Client) {
 			l.hangsUpAt("*2\r\n+OK\r\n")
 		}},

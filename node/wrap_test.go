@@ -23,29 +23,55 @@ func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
 		name   string
 		want   string // in the error; empty: taken
 	}{
-		"a client": {redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1, Password: "hunter2"}), "10.0.0.1:6379", ""},
+		"a client": {
+			redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1, Password: "hunter2"}), "10.0.0.1:6379", "",
+		},
 		"a failover client": {
-			redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1}),
+			redis.NewFailoverClient(
+				&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1},
+			),
 			"", "node.WithName",
 		},
 		"a cluster": {
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}, MaxRetries: -1, MaxRedirects: -1}),
+			redis.NewClusterClient(
+				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}, MaxRetries: -1, MaxRedirects: -1},
+			),
 			"10.0.0.1:1+10.0.0.2:1", "",
 		},
 		"a cluster, which does not retry by default": {
 			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRedirects: -1}), "10.0.0.1:1", "",
 		},
-		"retries by default":       {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1"}), want: "MaxRetries is 3"},
-		"retries":                  {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: 1}), want: "MaxRetries is 1"},
-		"fewer than no retries":    {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -2}), want: "MaxRetries is -2"},
-		"no read timeout":          {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: off}), want: "ReadTimeout"},
-		"no deadline at all":       {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: -2}), want: "ReadTimeout"},
-		"a cluster that retries":   {client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: 2, MaxRedirects: -1}), want: "MaxRetries is 2"},
-		"a cluster that redirects": {client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1}), want: "MaxRedirects is 3"},
-		"a cluster that waits": {
-			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1, MaxRedirects: -1, ReadTimeout: off}), want: "ReadTimeout",
+		"retries by default": {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1"}), want: "MaxRetries is 3"},
+		"retries": {
+			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: 1}), want: "MaxRetries is 1",
 		},
-		"a ring":        {client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), want: "*redis.Ring"},
+		"fewer than no retries": {
+			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -2}), want: "MaxRetries is -2",
+		},
+		"no read timeout": {
+			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: off}), want: "ReadTimeout",
+		},
+		"no deadline at all": {
+			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: -2}), want: "ReadTimeout",
+		},
+		"a cluster that retries": {
+			client: redis.NewClusterClient(
+				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: 2, MaxRedirects: -1},
+			),
+			want: "MaxRetries is 2",
+		},
+		"a cluster that redirects": {
+			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1}),
+			want:   "MaxRedirects is 3",
+		},
+		"a cluster that waits": {
+			client: redis.NewClusterClient(
+				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1, MaxRedirects: -1, ReadTimeout: off},
+			), want: "ReadTimeout",
+		},
+		"a ring": {
+			client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), want: "*redis.Ring",
+		},
 		"nil":           {client: nil, want: "needs a client"},
 		"a nil client":  {client: (*redis.Client)(nil), want: "needs a client"},
 		"a nil cluster": {client: (*redis.ClusterClient)(nil), want: "needs a client"},
@@ -68,7 +94,9 @@ func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
 }
 
 func TestAFailoverClientNeedsAName(t *testing.T) {
-	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1})
+	c := redis.NewFailoverClient(
+		&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1},
+	)
 	defer c.Close()
 	n, err := node.Wrap(c, node.WithName("m"))
 	require.NoError(t, err)
@@ -146,7 +174,9 @@ func TestAWrappedClientsFailures(t *testing.T) {
 			assert.True(t, v.Unsent)
 			assert.True(t, r.node.Suspect())
 			r.m.Accept()
-			r.eventually(2*time.Second, "the node works", func() bool { return r.ask(acquire("a", "me")).result().Verdict == node.Granted })
+			r.eventually(
+				2*time.Second, "the node works", func() bool { return r.ask(acquire("a", "me")).result().Verdict == node.Granted },
+			)
 		})
 	})
 	t.Run("frozen", func(t *testing.T) {

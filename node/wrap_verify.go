@@ -17,9 +17,9 @@ func (w *wrapped) state() linkState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if now.Sub(w.used) < idleAfter {
-		return usable
+		return linkUsable
 	}
-	return unverified
+	return linkUnverified
 }
 
 func (w *wrapped) noteUse() {

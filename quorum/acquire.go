@@ -1,15 +1,10 @@
 package quorum
 
-import (
-	"context"
-
-	"github.com/redlock-go/redlock/node"
-)
+import "context"
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
-// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures
-// (see [Quorum.NewPermanentFailures]).
+// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
 // *DeniedError if another holder has the lock. Otherwise it is a *PermanentError if retrying cannot succeed,
@@ -22,24 +17,16 @@ func (q *Quorum) Acquire(
 	}
 	l := &Lease{q: q, ops: ops, terms: terms, states: make([]keyState, len(q.nodes))}
 	done := make(chan struct{})
-	rec := &recorder{lease: l, record: (*keyState).acquired}
 	enough := (*tally).decided
 	if terms.Fencing {
 		enough = (*tally).fenceDecided
 	}
 	r := q.prepare(question{
 		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, canceled: &l.released, first: first,
-		failures: failures, enough: enough,
-		each: func(i int, c *node.Call) *node.Vote {
-			c.Voter, c.Written, c.RequireTrusted = rec, &l.states[i].written, terms.Fencing
-			l.mu.Lock()
-			l.states[i].keys = unclear
-			l.mu.Unlock()
-			return nil
-		},
-		decided: func(*round) { close(done) },
+		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
+		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})
-	rec.round, l.asked = r, r.asked
+	l.asked = r.asked
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics
@@ -51,7 +38,7 @@ func (q *Quorum) Acquire(
 	var err error
 	select {
 	case <-done:
-		err = l.acquired(ctx, r)
+		err = l.startIfWon(ctx, r)
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-q.cfg.Closing:
@@ -64,28 +51,28 @@ func (q *Quorum) Acquire(
 	return l, nil
 }
 
-// acquired starts the lease if the decided round r has won it, or returns why it has not.
-func (l *Lease) acquired(ctx context.Context, r *round) error {
+// startIfWon starts the lease if the decided round r has won it, or returns why it has not.
+func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 	r.mu.Lock()
 	s, held, denial := r.decider.tally.state(), r.decider.tally.held(), r.decider.tally.denial()
 	byFirst := r.decider.deniedByFirst()
 	r.mu.Unlock()
 	switch {
 	case s == won:
-		return l.won(ctx, r)
+		return l.start(ctx, r)
 	case held || byFirst:
 		return &DeniedError{Wait: denial.Wait, By: denial.Data, Alone: byFirst, round: r}
-	case r.failures.permanent():
+	case r.failures.permanent(l.q.need):
 		return &PermanentError{Err: noQuorum(r.errors())}
 	default:
 		return noQuorum(r.errors())
 	}
 }
 
-// won starts the lease if time is left.
-func (l *Lease) won(ctx context.Context, r *round) error {
+// start starts the lease if time is left.
+func (l *Lease) start(ctx context.Context, r *round) error {
 	if l.terms.MaxHold > 0 {
-		l.cap = r.asked.Add(l.terms.MaxHold)
+		l.maxUntil = r.asked.Add(l.terms.MaxHold)
 	}
 	l.slept = r.slept
 	if err := l.checkValidity(); err != nil {
@@ -99,6 +86,6 @@ func (l *Lease) won(ctx context.Context, r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = l.deadline(r.asked)
-	l.noteSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now()))
+	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now()))
 	return nil
 }

@@ -64,7 +64,7 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
 	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	var d *quorum.DeniedError
 	require.ErrorAs(t, err, &d)
 	assert.Equal(t, 7*time.Second, d.Wait)
@@ -196,7 +196,9 @@ func TestAFailedAcquireIsReleasedEverywhere(t *testing.T) {
 		{"failed", failed(), true, false, false},
 		{"dropped before it was written", unsent(), false, false, false},
 		{"unknown", unknown(), true, true, false},
-		{"granted within the restart window", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{}}, true, true, false},
+		{
+			"granted within the restart window", &node.Vote{Verdict: node.Unknown, Err: &node.RestartError{}}, true, true, false,
+		},
 		{"not answered yet", nil, true, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +241,7 @@ func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+			lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -264,7 +266,7 @@ func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	_, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = q.Read(ctx, ops{}.Acquire(), terms.Timeout, false)
 	require.ErrorIs(t, err, context.Canceled)
@@ -347,7 +349,7 @@ func TestAcquireCanceledBeforeTheOthersAreAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, 0, q.NewPermanentFailures())
+			lease, err := q.Acquire(ctx, ops{}, terms, 0, new(quorum.PermanentFailures))
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -408,7 +410,7 @@ func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 				f.answers(tt.votes[i])
 			}
 			var err error
-			failures := q.NewPermanentFailures()
+			failures := new(quorum.PermanentFailures)
 			for range 2 { // a round may be decided before every node has voted; the next one knows all votes
 				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
@@ -427,7 +429,7 @@ func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
 		f.answers(refused)
 	}
 	var permanent *quorum.PermanentError
-	failures := q.NewPermanentFailures()
+	failures := new(quorum.PermanentFailures)
 	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
 	fakes[0].answers(from("a", granted()))
@@ -446,12 +448,12 @@ func TestPermanentFailuresAreSeparateForEachCaller(t *testing.T) {
 		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
 	var permanent *quorum.PermanentError
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorAs(t, err, &permanent)
 	for _, f := range fakes {
 		f.answers(failed())
 	}
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &permanent), "the nodes are only down")
 }
@@ -463,7 +465,7 @@ func TestAnAnswerToAReleaseDoesNotEndAPermanentFailure(t *testing.T) {
 		q, fakes := council(t, 5)
 		refused := &node.Vote{Verdict: node.Failed, Err: &node.IdentityError{Err: errDown}}
 		var permanent *quorum.PermanentError
-		failures := q.NewPermanentFailures()
+		failures := new(quorum.PermanentFailures)
 		for round := range 2 {
 			out := acquireAgain(t, q, quorum.NoFirst, failures)
 			for i, f := range fakes {
@@ -491,7 +493,7 @@ func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
 				f.answers(from("x", granted()))
 			}
 		}
-		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 		var permanent *quorum.PermanentError
 		require.ErrorAs(t, err, &permanent, "name %d granted", grants)
 	}

@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/go-multierror"
-
-	"github.com/redlock-go/redlock/node"
 )
 
 var (
@@ -21,32 +18,6 @@ var (
 	// ErrEnded is returned if the lease was released or its deadline has passed.
 	ErrEnded = errors.New("the lease is over")
 )
-
-// DeniedError reports that another holder has the lock.
-type DeniedError struct {
-	// Wait is the time until the keys of the present holder expire; 0 if no node reported it.
-	Wait time.Duration
-	// By is the Data of a node that denied; nil if there is none.
-	By any
-	// Alone reports whether only the first node was asked.
-	Alone bool
-
-	round *round
-}
-
-// Votes returns the votes of the nodes that have answered so far, in the order of the nodes.
-func (e *DeniedError) Votes() (votes []node.Vote) {
-	e.round.withTally(func(t *tally) {
-		for _, v := range t.votes {
-			if v.Verdict.Answered() {
-				votes = append(votes, v)
-			}
-		}
-	})
-	return votes
-}
-
-func (e *DeniedError) Error() string { return "held by another" }
 
 // NodeError is one master's failure to answer one operation.
 type NodeError struct {
@@ -97,9 +68,9 @@ func noQuorum(why error) error {
 	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
 }
 
-// Gather returns one error that wraps the failures of several nodes in one operation, or nil if there are none. Its
-// text is one line.
-func Gather(failed []*NodeError) error {
+// JoinNodeErrors returns one error that wraps the failures of several nodes in one operation, or nil if there are none.
+// Its text is one line.
+func JoinNodeErrors(failed []*NodeError) error {
 	if len(failed) == 0 {
 		return nil
 	}

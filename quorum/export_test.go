@@ -11,7 +11,7 @@ import (
 type Tally struct{ tally }
 
 // NewTally returns a tally of so many nodes, of which need decide.
-func NewTally(nodes, need int) *Tally { return &Tally{newTally(nodes, need)} }
+func NewTally(nodes, need int) *Tally { return &Tally{tally{votes: make([]ballot, nodes), need: need}} }
 
 // Add counts a vote and returns what it makes: "open", "won" or "lost".
 func (t *Tally) Add(index int, v node.Vote) string {
@@ -22,12 +22,12 @@ func (t *Tally) Add(index int, v node.Vote) string {
 func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t.denied, t.unanswered }
 
 // VoteOf returns the vote that counts for the node at index.
-func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index] }
+func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index].Vote }
 
 func (t *Tally) Held() bool          { return t.held() }
 func (t *Tally) Answered() bool      { return t.answered() }
 func (t *Tally) Gone() bool          { return t.gone() }
-func (t *Tally) Clear() bool         { return t.clear() }
+func (t *Tally) Clear() bool         { return t.majorityAgrees() }
 func (t *Tally) Complete() bool      { return t.complete() }
 func (t *Tally) Wait() time.Duration { return t.denial().Wait }
 

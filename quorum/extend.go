@@ -1,7 +1,5 @@
 package quorum
 
-import "github.com/redlock-go/redlock/node"
-
 // Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
 //
 //   - nil: Until has moved.
@@ -34,19 +32,11 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	l.mu.Lock()
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
-	rec := &recorder{lease: l, record: (*keyState).extension}
 	r := l.q.prepare(question{
-		op: op, timeout: l.terms.Timeout, canceled: &l.released, first: NoFirst, enough: (*tally).clear,
-		each: func(i int, c *node.Call) *node.Vote {
-			c.Voter, c.Written = rec, &l.states[i].written
-			l.mu.Lock()
-			l.states[i].inFlight++
-			l.mu.Unlock()
-			return nil
-		},
-		decided: func(r *round) { done(l.extended(r)) },
+		op: op, timeout: l.terms.Timeout, canceled: &l.released, first: NoFirst, enough: (*tally).majorityAgrees,
+		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
+		onDecided: func(r *round) { done(l.extended(r)) },
 	})
-	rec.round = r
 	r.gate()
 	r.start()
 	return r
@@ -72,7 +62,7 @@ func (l *Lease) prolong(r *round) error {
 	slept := l.q.suspensions.fresh()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteSuspension(slept)
+	l.subtractSuspension(slept)
 	if l.released.Load() || l.frozen || !l.q.cfg.Clock.Now().Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}

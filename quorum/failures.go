@@ -9,43 +9,52 @@ import (
 
 // PermanentFailures records which nodes failed their last acquire with an error that only an operator can fix. Every
 // caller has its own, because a right may be missing for one name only. It spans all attempts of the caller, because a
-// round may be decided before every node has voted.
+// round may be decided before every node has voted. The zero value is an empty record.
 type PermanentFailures struct {
-	need   int
-	failed []atomic.Bool // by node
-}
-
-// NewPermanentFailures returns an empty record.
-func (q *Quorum) NewPermanentFailures() *PermanentFailures {
-	return &PermanentFailures{need: q.need, failed: make([]atomic.Bool, len(q.nodes))}
+	failed atomic.Pointer[[]atomic.Bool] // by node; nil: no node has failed
 }
 
 // record records a vote of an acquire. Other operations do not count: a node that refuses SET may answer a release.
 func (f *PermanentFailures) record(t *tally, index int) {
-	f.set(index, t.votes[index])
+	f.set(index, t)
 	if len(t.duplicates) > 0 { // the vote of the other node may have changed
-		for i, v := range t.votes {
-			if t.voted[i] {
-				f.set(i, v)
+		for i := range t.votes {
+			if t.votes[i].cast {
+				f.set(i, t)
 			}
 		}
 	}
 }
 
-func (f *PermanentFailures) set(index int, v node.Vote) {
-	if errors.Is(v.Err, node.ErrDropped) {
+func (f *PermanentFailures) set(index int, t *tally) {
+	err := t.votes[index].Err
+	if errors.Is(err, node.ErrDropped) {
 		return
 	}
-	f.failed[index].Store(v.Err != nil && (errors.Is(v.Err, ErrSameServer) || node.Permanent(v.Err)))
+	permanent := err != nil && (errors.Is(err, ErrSameServer) || node.Permanent(err))
+	failed := f.failed.Load()
+	if failed == nil {
+		if !permanent {
+			return
+		}
+		all := make([]atomic.Bool, len(t.votes))
+		f.failed.CompareAndSwap(nil, &all) // rounds of one caller may overlap
+		failed = f.failed.Load()
+	}
+	(*failed)[index].Store(permanent)
 }
 
-// permanent reports whether the nodes that did not fail permanently are too few for a majority.
-func (f *PermanentFailures) permanent() bool {
+// permanent reports whether the nodes that did not fail permanently are fewer than need, a majority.
+func (f *PermanentFailures) permanent(need int) bool {
+	failed := f.failed.Load()
+	if failed == nil {
+		return false
+	}
 	healthy := 0
-	for i := range f.failed {
-		if !f.failed[i].Load() {
+	for i := range *failed {
+		if !(*failed)[i].Load() {
 			healthy++
 		}
 	}
-	return healthy < f.need
+	return healthy < need
 }

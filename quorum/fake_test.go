@@ -115,13 +115,15 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 // ops are operations without arguments: the fakes look only at their names.
 type ops struct{}
 
-func (ops) Acquire() *node.Op           { return node.Command("acquire", nil) }
-func (ops) Extend(int64) *node.Op       { return node.Command("extend", nil) }
-func (ops) Raise(f int64) *node.Op      { return node.Command("raise", nil, f) }
-func (ops) Release(bool) *node.Op       { return node.Command("release", nil) }
-func (ops) Keep(time.Duration) *node.Op { return node.Command("release", nil, "keep") }
+func (ops) Acquire() *node.Op                          { return node.Command("acquire", nil) }
+func (ops) Extend(int64) *node.Op                      { return node.Command("extend", nil) }
+func (ops) Raise(f int64) *node.Op                     { return node.Command("raise", nil, f) }
+func (ops) Release(bool) *node.Op                      { return node.Command("release", nil) }
+func (ops) Keep(time.Duration, time.Duration) *node.Op { return node.Command("release", nil, "keep") }
 
-var terms = quorum.Terms{TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second}
+var terms = quorum.Terms{
+	TTL: 10 * time.Second, Drift: 102 * time.Millisecond, Timeout: 50 * time.Millisecond, Window: 11 * time.Second,
+}
 
 // council returns a quorum of n fakes, A, B, C and so on.
 func council(t testing.TB, n int, change ...func(*quorum.Config)) (*quorum.Quorum, []*fake) {
@@ -150,7 +152,7 @@ type outcome struct {
 // acquire calls Acquire in a goroutine of a bubble, and returns once every goroutine waits.
 func acquire(t *testing.T, q *quorum.Quorum, first int) <-chan outcome {
 	t.Helper()
-	return acquireAgain(t, q, first, q.NewPermanentFailures())
+	return acquireAgain(t, q, first, new(quorum.PermanentFailures))
 }
 
 func acquireAgain(t *testing.T, q *quorum.Quorum, first int, failures *quorum.PermanentFailures) <-chan outcome {
@@ -195,7 +197,7 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	for _, f := range fakes {
 		f.script = nil

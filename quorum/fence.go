@@ -13,8 +13,8 @@ import (
 
 // settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
 // that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node
-// whose counter is already larger denies: it may give that number to another holder. If such denials prevent a
-// majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause them,
+// whose counter is already larger denies, because another holder may get that number. If such denials prevent a
+// majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	var granted []node.Vote // by node, the grants that carried the token
@@ -27,7 +27,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		granted = make([]node.Vote, len(t.votes))
 		for i, v := range t.votes {
 			if v.Verdict == node.Granted && v.Number == l.fence {
-				granted[i] = v
+				granted[i] = v.Vote
 			}
 		}
 	})
@@ -62,14 +62,14 @@ func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) 
 	r := l.q.ask(question{
 		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
-		each: func(i int, _ *node.Call) *node.Vote {
+		prepareCall: func(i int, _ *node.Call) *node.Vote {
 			if v := granted[i]; v.Verdict == node.Granted {
 				v.Unsent = true // this request is not sent
 				return &v
 			}
 			return nil
 		},
-		decided: func(*round) { close(done) },
+		done: done,
 	})
 	select {
 	case <-done:

@@ -28,7 +28,7 @@ func fencedOverThree(t *testing.T) (<-chan outcome, []*fake) {
 	out := make(chan outcome, 1)
 	ctx := t.Context()
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, fencing, quorum.NoFirst, q.NewPermanentFailures())
+		lease, err := q.Acquire(ctx, ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/redlock-go/redlock/node"
 )
@@ -9,6 +10,7 @@ import (
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written.
 type keyState struct {
 	keys     presence
+	setAt    time.Time   // present: when the operation that set the keys was asked
 	extended bool        // keys is from an extension; the vote on the acquire, if it arrives later, does not count
 	inFlight uint16      // extensions without a vote
 	written  atomic.Bool // an operation that sets keys may have been written to the node
@@ -24,20 +26,23 @@ const (
 	unclear                 // the node may have them, or may still get them
 )
 
-// now returns whether the node has the keys. An extension in flight would restore them, however late it arrives.
-func (s *keyState) now() presence {
+// current returns whether the node has the keys. An extension in flight would restore them, however late it arrives.
+func (s *keyState) current() presence {
 	if s.inFlight > 0 {
 		return unclear
 	}
 	return s.keys
 }
 
-// acquired records the vote on the acquire.
-func (s *keyState) acquired(v node.Vote) {
+// acquiring records that the node is asked for the lease.
+func (s *keyState) acquiring() { s.keys = unclear }
+
+// acquired records the vote on the acquire, which was asked at asked.
+func (s *keyState) acquired(v node.Vote, asked time.Time) {
 	switch {
 	case s.extended:
 	case v.Verdict == node.Granted:
-		s.keys = present
+		s.keys, s.setAt = present, asked
 	case v.Verdict == node.Unknown:
 		s.keys = unclear
 	case v.Unsent:
@@ -47,12 +52,16 @@ func (s *keyState) acquired(v node.Vote) {
 	}
 }
 
-// extension records the vote on an extension. One that was certainly not executed says nothing about the keys.
-func (s *keyState) extension(v node.Vote) {
+// extending records that the node is asked for an extension.
+func (s *keyState) extending() { s.inFlight++ }
+
+// extension records the vote on an extension, which was asked at asked. One that was certainly not executed says
+// nothing about the keys.
+func (s *keyState) extension(v node.Vote, asked time.Time) {
 	s.inFlight--
 	switch {
 	case v.Verdict == node.Granted || v.Healed:
-		s.keys, s.extended = present, true
+		s.keys, s.extended, s.setAt = present, true, asked
 	case v.Verdict == node.Denied:
 		s.keys, s.extended = absent, true
 	case v.Verdict == node.Unknown:

@@ -38,33 +38,33 @@ type Lease struct {
 
 	order sync.Mutex // held while an extension is made and submitted; locked before mu
 
-	mu     sync.Mutex
-	frozen bool // until is final
-	ops    Ops
-	until  time.Time     // zero: the lease was never held
-	cap    time.Time     // the latest value of until; zero: no cap
-	slept  time.Duration // the reading of the suspensionMeter on which until and cap are based
-	states []keyState    // by node
+	mu       sync.Mutex
+	frozen   bool // until is final
+	ops      Ops
+	until    time.Time     // the deadline; zero: the lease was never held
+	maxUntil time.Time     // the cap, which until cannot exceed; zero: no cap
+	slept    time.Duration // the reading of the suspensionMeter on which until and cap are based
+	states   []keyState    // by node
 }
 
-// Import makes a lease of a lock that was acquired elsewhere. maybe reports, by node, whether the node may have its
-// token. The lock is known to last until until. fence is its fencing token, or 0.
-func (q *Quorum) Import(ops Ops, terms Terms, maybe []bool, until time.Time, fence int64) *Lease {
+// Import makes a lease of a lock that was acquired elsewhere and lasts at least until until. mayHave reports, by node,
+// whether the node may have its token. fence is its fencing token, or 0.
+func (q *Quorum) Import(ops Ops, terms Terms, mayHave []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
 		q: q, ops: ops, terms: terms, until: until, slept: q.suspensions.fresh(), fence: fence,
 		states: make([]keyState, len(q.nodes)),
 	}
 	for i := range l.states {
 		l.states[i].keys = absent
-		if maybe[i] {
+		if mayHave[i] {
 			l.states[i].written.Store(true)
 			l.states[i].keys = unclear // with an unknown TTL
 		}
 	}
 	if terms.MaxHold > 0 {
-		l.cap = q.cfg.Clock.Now().Add(terms.MaxHold)
-		if l.cap.Before(until) {
-			l.until = l.cap
+		l.maxUntil = q.cfg.Clock.Now().Add(terms.MaxHold)
+		if l.maxUntil.Before(until) {
+			l.until = l.maxUntil
 		}
 	}
 	return l
@@ -98,13 +98,13 @@ func (l *Lease) FreezeDeadline() {
 }
 
 // ExpiresWithin makes Until final if it is at most lead away, and reports whether it is final. Its reading of the
-// suspensionMeter may be a second old. Call Wake before it to use a fresh one.
+// suspensionMeter may be a second old. Call CountSuspension before it to use a fresh one.
 func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
 	slept := l.q.suspensions.recent(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteSuspension(slept)
+	l.subtractSuspension(slept)
 	l.frozen = l.frozen || !now.Before(l.until.Add(-lead))
 	return l.frozen
 }
@@ -113,36 +113,36 @@ func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 func (l *Lease) Capped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.cap.IsZero() && !l.until.Before(l.cap)
+	return !l.maxUntil.IsZero() && !l.until.Before(l.maxUntil)
 }
 
-// Wake takes a new reading of the suspensionMeter, and moves Until earlier if the machine was suspended.
-func (l *Lease) Wake() {
+// CountSuspension moves Until earlier if the machine was suspended. It takes a new reading of the suspensionMeter.
+func (l *Lease) CountSuspension() {
 	slept := l.q.suspensions.fresh()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.noteSuspension(slept)
+	l.subtractSuspension(slept)
 }
 
-// noteSuspension moves the deadline and the cap earlier by the time for which the machine was suspended since the
+// subtractSuspension moves the deadline and the cap earlier by the time for which the machine was suspended since the
 // reading on which they are based. It must be called with l.mu held.
-func (l *Lease) noteSuspension(slept time.Duration) {
+func (l *Lease) subtractSuspension(slept time.Duration) {
 	missed := slept - l.slept
 	if missed <= 0 || l.frozen {
 		return
 	}
 	l.slept = slept
 	l.until = l.until.Add(-missed)
-	if !l.cap.IsZero() {
-		l.cap = l.cap.Add(-missed)
+	if !l.maxUntil.IsZero() {
+		l.maxUntil = l.maxUntil.Add(-missed)
 	}
 }
 
-// deadline returns when a lease ends whose keys were set by a request that was sent at asked.
+// deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {
 	until := asked.Add(clock.Validity(l.terms.TTL, 0, l.terms.Drift))
-	if !l.cap.IsZero() && l.cap.Before(until) {
-		return l.cap
+	if !l.maxUntil.IsZero() && l.maxUntil.Before(until) {
+		return l.maxUntil
 	}
 	return until
 }
@@ -163,24 +163,34 @@ var errTooLate = errors.New("the votes arrived when the validity was used up")
 func (l *Lease) keysOn(index int) presence {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.states[index].now()
+	return l.states[index].current()
 }
 
-// recorder is a Voter that records the votes of a round in the states of a lease, even after the round is decided, and
-// passes them on to the round.
-type recorder struct {
-	lease  *Lease
-	record func(*keyState, node.Vote)
-	round  *round
+// keysExpire returns the earliest time at which the keys on a node expire. known is false if the node may have other
+// keys, which expire later.
+func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.states[index]
+	return s.setAt.Add(l.terms.TTL), s.current() == present
 }
 
-func (rec *recorder) Vote(index int, v node.Vote) {
-	rec.lease.mu.Lock()
-	s := &rec.lease.states[index]
-	rec.record(s, v)
-	if v.Unsent && rec.lease.released.Load() {
+// beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.
+func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
+	s := &l.states[index]
+	c.Written = &s.written
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(s)
+}
+
+// recordVote records the vote on such a call. asked is when the node was asked.
+func (l *Lease) recordVote(index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.states[index]
+	change(s, v, asked)
+	if v.Unsent && l.released.Load() {
 		s.dropped()
 	}
-	rec.lease.mu.Unlock()
-	rec.round.Vote(index, v)
 }

@@ -63,7 +63,11 @@ func TestExtendNeedsAMajority(t *testing.T) {
 		{"nor do two", []*node.Vote{denied(), denied(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
 		{"one error does not end it", []*node.Vote{failed(), granted(), granted(), granted(), granted()}, nil},
 		{"three say it is gone", []*node.Vote{denied(), denied(), denied(), granted(), granted()}, quorum.ErrGone},
-		{"three healed it, which does not count yet", []*node.Vote{healed(), healed(), healed(), granted(), granted()}, quorum.ErrGone},
+		{
+			"three healed it, which does not count yet",
+			[]*node.Vote{healed(), healed(), healed(), granted(), granted()},
+			quorum.ErrGone,
+		},
 		{"two healed it, three kept it", []*node.Vote{healed(), healed(), granted(), granted(), granted()}, nil},
 		{"healing is no vote", []*node.Vote{healed(), granted(), granted(), failed(), failed()}, quorum.ErrNoQuorum},
 		{"no node answers", []*node.Vote{unknown(), unknown(), unknown(), unknown(), unknown()}, quorum.ErrNoQuorum},
@@ -130,7 +134,9 @@ func TestAnExtensionCountsFromItsRequestAndNeverShortens(t *testing.T) {
 		assert.Equal(t, second.Add(terms.TTL-terms.Drift), lease.Until())
 		calls[0].Voter.Vote(0, *granted())
 		require.NoError(t, result1())
-		assert.Equal(t, second.Add(terms.TTL-terms.Drift), lease.Until(), "the one asked at %v came later and promises less", first)
+		assert.Equal(
+			t, second.Add(terms.TTL-terms.Drift), lease.Until(), "the one asked at %v came later and promises less", first,
+		)
 	})
 }
 
@@ -188,7 +194,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 15 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, q.NewPermanentFailures())
+		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		assert.False(t, lease.Capped())
 		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
@@ -198,7 +204,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		assert.True(t, lease.Capped())
 
 		capped.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, q.NewPermanentFailures())
+		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())
@@ -288,7 +294,7 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 			for _, f := range dropping {
 				f.answers(tt.acquire)
 			}
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			require.NoError(t, err)
 			for _, f := range dropping {
 				f.script = nil
@@ -362,7 +368,7 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 			fakes[0].answers(tt.acquire)
 			fakes[1].answers(granted())
 			fakes[2].answers(granted())
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			require.NoError(t, err)
 			fakes[0].script = nil
 			lease.Extend(func(err error) { require.NoError(t, err) })

@@ -27,17 +27,17 @@ func newMajorityNotifier(nodes, need int) majorityNotifier {
 func (n *majorityNotifier) message(index int) bool {
 	n.last++
 	n.received[index] = n.last
-	return n.wake()
+	return n.shouldWake()
 }
 
 // arm records that the waiter waits. It reports whether to wake the waiter at once.
 func (n *majorityNotifier) arm() bool {
 	n.armed = true
-	return n.wake()
+	return n.shouldWake()
 }
 
-// wake reports whether a majority has sent messages that count, one of them since the waiter was last woken.
-func (n *majorityNotifier) wake() bool {
+// shouldWake reports whether a majority has sent messages that count, one of them since the waiter was last woken.
+func (n *majorityNotifier) shouldWake() bool {
 	count, news := 0, false
 	for i, received := range n.received {
 		if received > n.refuted[i] {

@@ -262,12 +262,16 @@ func (m *modelState) key() string {
 		for _, p := range node.probes {
 			probes = append(probes, fmt.Sprint(rank(p.asked), p.current, p.voted, p.granted))
 		}
-		nodes = append(nodes, fmt.Sprint(node.releases, node.down, node.free, node.messages, rank(received[i]), rank(refuted[i]), probes))
+		nodes = append(
+			nodes, fmt.Sprint(node.releases, node.down, node.free, node.messages, rank(received[i]), rank(refuted[i]), probes),
+		)
 	}
 	slices.Sort(nodes)
 	asked := 0
 	if m.waiter == probes {
 		asked = rank(m.asked)
 	}
-	return fmt.Sprint(m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), m.notifier.Armed(), nodes)
+	return fmt.Sprint(
+		m.waiter, m.granting, m.granted, m.denied, m.voted, asked, rank(last), rank(woken), m.notifier.Armed(), nodes,
+	)
 }

@@ -21,6 +21,7 @@ type Ops interface {
 	// announce is false for a silent release and for the release of a failed acquire: if that were published,
 	// contenders would wake each other without end.
 	Release(announce bool) *node.Op
-	// Keep replaces the token by one that no lease has, and that expires after rest.
-	Keep(rest time.Duration) *node.Op
+	// Keep replaces the token by one that no lease has, and that expires after rest, but at most beyond after the time at
+	// which the old token would have expired. If it is executed again, it can only shorten the time.
+	Keep(rest, beyond time.Duration) *node.Op
 }

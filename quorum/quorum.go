@@ -1,7 +1,7 @@
 // Package quorum runs one operation on N nodes at once and decides by majority.
 //
-// It knows votes and leases, but not Redis: package node delivers the votes, and the caller supplies the operations
-// that make a lock ([Ops]). All locks share this flow, which follows the Redlock page
+// It does not know Redis: package node delivers the votes, and the caller supplies the operations that make a lock
+// ([Ops]). Every kind of lock follows the Redlock page
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
 //   - A round asks all nodes, counts each server once, and ends as soon as it is decided. It waits for no straggler.
@@ -54,7 +54,7 @@ type Config struct {
 	// OnHealth, if set, is called when a node becomes suspect (err is the failure), when it has recovered (err is nil),
 	// and when it begins or ceases to refuse releases (err is a *node.RefusalError).
 	OnHealth func(node string, err error)
-	// OnDuplicate, if set, is called once with two nodes that are one server, when both first answer in one round.
+	// OnDuplicate, if set, is called with two nodes that are one server, once for each such pair.
 	OnDuplicate func(node, other string)
 	// Closing, if set, is closed shortly before Close is called. Calls that wait for nodes then return ErrClosing.
 	Closing <-chan struct{}
@@ -64,12 +64,13 @@ type Config struct {
 type Quorum struct {
 	cfg         Config
 	nodes       []Node
-	need        int
+	need        int // votes that are a majority
 	suspensions *suspensionMeter
 	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
-	// group owns every goroutine of the fan-out: one driver per node, started with its first call, and the nodes' probes
-	// and listeners. A goroutine per vote instead would be ten of them for every lock and unlock over five nodes.
+	// group owns all goroutines of the nodes: one driver per node, started with its first call, and the nodes' probes and
+	// listeners. One goroutine per vote would be simpler, but would start ten of them for each lock and unlock on five
+	// nodes.
 	group errgroup.Group
 	// reported has the pairs of nodes that OnDuplicate was called with.
 	reported   sync.Map

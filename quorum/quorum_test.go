@@ -35,7 +35,11 @@ func TestNewRefusesInvalidMasters(t *testing.T) {
 		{"four", named("a", "b", "c", "d"), []string{"4 masters", "no more failures than 3"}},
 		{"one twice", named("a", "b", "a"), []string{"a is given twice"}},
 		{"a nil one", append(named("a", "b"), nil), []string{"master 3 of 3 is nil"}},
-		{"one that belongs to another", []quorum.Node{&fake{name: "a", bindErr: node.ErrBound}}, []string{"master a", node.ErrBound.Error()}},
+		{
+			"one that belongs to another",
+			[]quorum.Node{&fake{name: "a", bindErr: node.ErrBound}},
+			[]string{"master a", node.ErrBound.Error()},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +82,7 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())
 	fakes[2].answers(failed())
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, q.NewPermanentFailures())
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, reports,
 		"the straggler that came after the decision too")

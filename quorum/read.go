@@ -16,17 +16,17 @@ type Answer struct {
 }
 
 // Read sends op, which changes nothing, to every node. It returns the answers by node when all nodes have voted, at the
-// latest after timeout. With clear, it returns as soon as a majority has granted or a majority has denied. If fewer
+// latest after timeout. With early, it returns as soon as a majority has granted or a majority has denied. If fewer
 // than a majority answered, it returns the answers that arrived, and an error that wraps ErrNoQuorum. Other errors are
 // ErrClosing and the context's.
-func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, clear bool) ([]Answer, error) {
-	return q.Probe(ctx, op, timeout, clear, nil, nil)
+func (q *Quorum) Read(ctx context.Context, op *node.Op, timeout time.Duration, early bool) ([]Answer, error) {
+	return q.Probe(ctx, op, timeout, early, nil, nil)
 }
 
 // Probe is like [Quorum.Read], for a waiter. If op may leave an intent, res records on which nodes; otherwise res is
 // nil. If the waiter listens to releases, listener records on which nodes the lock is not free; otherwise it is nil.
 func (q *Quorum) Probe(
-	ctx context.Context, op *node.Op, timeout time.Duration, clear bool, res *Residue, listener *Listener,
+	ctx context.Context, op *node.Op, timeout time.Duration, early bool, res *Residue, listener *Listener,
 ) ([]Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -41,8 +41,8 @@ func (q *Quorum) Probe(
 	done := make(chan struct{})
 	r := q.ask(question{
 		op: op, timeout: timeout, first: NoFirst,
-		enough: func(t *tally) bool { return clear && t.clear() },
-		each: func(index int, c *node.Call) *node.Vote {
+		enough: func(t *tally) bool { return early && t.majorityAgrees() },
+		prepareCall: func(index int, c *node.Call) *node.Vote {
 			if res != nil {
 				res.record(index, c)
 			}
@@ -51,7 +51,7 @@ func (q *Quorum) Probe(
 			}
 			return nil
 		},
-		decided: func(*round) { close(done) },
+		done: done,
 	})
 	select {
 	case <-done:
@@ -65,7 +65,7 @@ func (q *Quorum) Probe(
 	r.withTally(func(t *tally) {
 		answered, free = t.answered(), t.state() == won
 		for i := range answers {
-			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i], Voted: t.voted[i]}
+			answers[i] = Answer{Node: q.nodes[i].Name(), Vote: t.votes[i].Vote, Voted: t.votes[i].cast}
 		}
 	})
 	if free && listener != nil {

@@ -15,22 +15,54 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(l.terms.TTL, done, (*tally).answered,
-		func() *node.Op { return l.ops.Release(!silent && !l.until.IsZero()) })
+	l.end(l.terms.TTL, done, (*tally).answered, func(ops Ops) (*node.Op, opMaker) {
+		return ops.Release(!silent && !l.until.IsZero()), nil
+	})
 }
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken for rest, under a token that no lease
-// has. A node that executes Keep late keeps them for rest from then on. The result is nil only if a majority keeps
-// them: unlike for Release, the answer of a node that did not have the token does not count.
+// has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not have the
+// token does not count.
+//
+// A node that executes Keep late keeps the names only until the same time, if the lease knows when the node set its
+// keys. Otherwise the node keeps the names for too long at first. When it has answered, it is asked to shorten the
+// time.
 func (l *Lease) Keep(rest time.Duration, done func(subscribers int64, err error)) {
-	l.end(max(l.terms.TTL, rest), done, func(*tally) bool { return false },
-		func() *node.Op { return l.ops.Keep(rest) })
+	until := l.q.cfg.Clock.Now().Add(rest)
+	l.end(l.terms.TTL+rest, done, func(*tally) bool { return false }, func(ops Ops) (*node.Op, opMaker) {
+		keep := func(index int) func(now time.Time) *node.Op {
+			expiry, known := l.keysExpire(index)
+			return func(now time.Time) *node.Op {
+				rest := max(time.Millisecond, wholeMilliseconds(until.Sub(now)))
+				if !known {
+					return ops.Keep(rest, rest)
+				}
+				return ops.Keep(rest, wholeMilliseconds(until.Sub(expiry)))
+			}
+		}
+		return ops.Keep(rest, rest), keep
+	})
 }
 
-// end ends the lease with an operation on every node. ttl is the longest TTL that its keys may have. suffices reports
-// whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu held.
+// wholeMilliseconds rounds up to whole milliseconds.
+func wholeMilliseconds(d time.Duration) time.Duration {
+	whole := d.Truncate(time.Millisecond)
+	if whole < d {
+		whole += time.Millisecond
+	}
+	return whole
+}
+
+// opMaker returns, for each node, the function that makes the operation that the node sends at now; see
+// [node.Delivery].
+type opMaker func(index int) func(now time.Time) *node.Op
+
+// end ends the lease with an operation on every node. life is the longest time for which its keys can live. suffices
+// reports whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu
+// held.
 func (l *Lease) end(
-	ttl time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool, makeOp func() *node.Op,
+	life time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool,
+	makeOp func(Ops) (*node.Op, opMaker),
 ) {
 	if done == nil {
 		done = func(int64, error) {}
@@ -41,13 +73,16 @@ func (l *Lease) end(
 	}
 	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
-	op := makeOp()
+	op, opAt := makeOp(l.ops)
 	l.mu.Unlock()
 	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).clear,
-		each: func(i int, c *node.Call) *node.Vote {
-			c.Delivery.KeyTTL = ttl + l.terms.Drift
+		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).majorityAgrees,
+		prepareCall: func(i int, c *node.Call) *node.Vote {
+			c.Delivery.KeyTTL = life + l.terms.Drift
 			c.Delivery.FirstAsked = l.asked
+			if opAt != nil {
+				c.Delivery.OpAt = opAt(i)
+			}
 			switch l.keysOn(i) {
 			case unsent:
 				return skipped()
@@ -58,7 +93,7 @@ func (l *Lease) end(
 			}
 			return nil
 		},
-		decided: func(r *round) { done(confirmed(r, suffices)) },
+		onDecided: func(r *round) { done(confirmed(r, suffices)) },
 	})
 }
 

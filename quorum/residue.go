@@ -10,7 +10,7 @@ import (
 
 // Residue records on which nodes the probes of one waiter may have left its intent, so that it can be withdrawn.
 type Residue struct {
-	left     func(node.Vote) bool // reports whether an answered probe left the intent
+	leaves   func(node.Vote) bool // reports whether an answered probe has left the intent on its node
 	canceled atomic.Bool          // set by Withdraw: the nodes drop probes that are not written yet
 	since    time.Time            // when the first probe was submitted
 
@@ -24,15 +24,15 @@ type intentState struct {
 
 	// Residue.mu guards the following.
 
-	inFlight int  // probes without a vote
-	left     bool // a probe left the intent
-	maybe    bool // a probe was not answered: it may have left the intent, or may yet do so
+	inFlight      int  // probes without a vote
+	hasIntent     bool // a probe left the intent
+	mayHaveIntent bool // a probe was not answered: it may have left the intent, or may yet do so
 }
 
 // NewResidue returns a Residue for a waiter that has not probed yet. left reports whether an answered probe left the
 // intent on its node.
 func (q *Quorum) NewResidue(left func(node.Vote) bool) *Residue {
-	return &Residue{left: left, nodes: make([]intentState, len(q.nodes))}
+	return &Residue{leaves: left, nodes: make([]intentState, len(q.nodes))}
 }
 
 // begin records when the first probe was submitted.
@@ -64,9 +64,9 @@ func (p *probe) Vote(index int, v node.Vote) {
 	s.inFlight--
 	switch {
 	case v.Verdict.Answered():
-		s.left = s.left || p.res.left(v)
+		s.hasIntent = s.hasIntent || p.res.leaves(v)
 	case !v.Unsent:
-		s.maybe = true
+		s.mayHaveIntent = true
 	}
 	p.res.mu.Unlock()
 	p.round.Vote(index, v)
@@ -77,7 +77,7 @@ func (res *Residue) Left() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	for i := range res.nodes {
-		if res.nodes[i].left {
+		if res.nodes[i].hasIntent {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 	q.ask(question{
 		op: op, timeout: timeout, first: NoFirst,
 		enough: func(*tally) bool { return false },
-		each: func(index int, c *node.Call) *node.Vote {
+		prepareCall: func(index int, c *node.Call) *node.Vote {
 			keys := unsent
 			if lease != nil {
 				keys = lease.keysOn(index)
@@ -111,9 +111,9 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 			switch {
 			case keys == present:
 				return skipped()
-			case s.maybe || s.inFlight > 0:
+			case s.mayHaveIntent || s.inFlight > 0:
 				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
-			case s.left && keys != unclear:
+			case s.hasIntent && keys != unclear:
 				c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(life)
 			default:
 				return skipped()
@@ -128,7 +128,7 @@ func (res *Residue) empty() bool {
 	res.mu.Lock()
 	defer res.mu.Unlock()
 	for i := range res.nodes {
-		if s := &res.nodes[i]; s.left || s.maybe || s.inFlight > 0 {
+		if s := &res.nodes[i]; s.hasIntent || s.mayHaveIntent || s.inFlight > 0 {
 			return false
 		}
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// round runs one operation on all nodes. It sends the requests, counts the votes, and calls decided once.
+// round runs one operation on all nodes. It sends the requests, counts the votes, and calls onDecided once.
 type round struct {
 	question
 	q     *Quorum
 	asked time.Time
 	slept time.Duration // the suspensionMeter's reading at asked
 	calls []node.Call
-	gated atomic.Bool // votes are deferred, see gate; cleared under mu
+	gated atomic.Bool // votes are deferred (see gate); open clears it with mu locked
 
 	mu       sync.Mutex
 	decider  decider
@@ -24,10 +24,11 @@ type round struct {
 
 // question is what a round asks. The fields without a comment are those of [node.Request].
 type question struct {
-	op       *node.Op
-	timeout  time.Duration // from asked to the deadline
-	window   time.Duration
-	canceled *atomic.Bool
+	op             *node.Op
+	timeout        time.Duration // from asked to the deadline
+	window         time.Duration
+	canceled       *atomic.Bool
+	requireTrusted bool
 	// first is the node that is asked before the others. They are asked unless it denies. With NoFirst, all nodes are
 	// asked at once.
 	first int
@@ -35,10 +36,46 @@ type question struct {
 	failures *PermanentFailures
 	// enough reports whether the votes decide the round.
 	enough func(*tally) bool
-	// each, if set, may change the call to one node. If it returns a vote, the node is not asked.
-	each func(index int, c *node.Call) *node.Vote
-	// decided, if set, is called once, as soon as the round is decided.
-	decided func(*round)
+	// prepareCall, if set, may change the call to one node. If it returns a vote, the node is not asked.
+	prepareCall func(index int, c *node.Call) *node.Vote
+	// onDecided, if set, is called once, as soon as the round is decided.
+	onDecided func(*round)
+	// done, if set, is closed as soon as the round is decided.
+	done chan struct{}
+
+	// lease, if set, is the lease whose keys the operation sets. onAsk changes its keyState of a node when the node is
+	// asked. onVote changes it when the node votes, even after the round is decided.
+	lease  *Lease
+	onAsk  func(*keyState)
+	onVote func(s *keyState, v node.Vote, asked time.Time)
+}
+
+// newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
+func newRound(nodes, need int) *round {
+	switch {
+	case nodes <= 5:
+		m := new(struct {
+			round
+			calls [5]node.Call
+			votes [5]ballot
+		})
+		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
+	case nodes <= 9:
+		m := new(struct {
+			round
+			calls [9]node.Call
+			votes [9]ballot
+		})
+		return m.round.init(m.calls[:nodes], m.votes[:nodes], need)
+	default:
+		return new(round).init(make([]node.Call, nodes), make([]ballot, nodes), need)
+	}
+}
+
+// init sets the memory of a round, and returns the round.
+func (r *round) init(calls []node.Call, votes []ballot, need int) *round {
+	r.calls, r.decider.tally = calls, tally{votes: votes, need: need}
+	return r
 }
 
 // ask starts a round.
@@ -50,9 +87,9 @@ func (q *Quorum) ask(what question) *round {
 
 // prepare makes a round and starts its stopwatch.
 func (q *Quorum) prepare(what question) *round {
-	n := len(q.nodes)
-	r := &round{question: what, q: q, asked: q.cfg.Clock.Now(), calls: make([]node.Call, n)}
-	r.decider = decider{tally: newTally(n, q.need), first: what.first, enough: what.enough}
+	r := newRound(len(q.nodes), q.need)
+	r.question, r.q, r.asked = what, q, q.cfg.Clock.Now()
+	r.decider.first, r.decider.enough = what.first, what.enough
 	r.slept = q.suspensions.recent(r.asked)
 	return r
 }
@@ -83,9 +120,13 @@ func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
 	*c = node.Call{Request: node.Request{
 		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Window: r.window, Canceled: r.canceled,
+		RequireTrusted: r.requireTrusted,
 	}}
-	if r.each != nil {
-		if v := r.each(index, c); v != nil {
+	if r.lease != nil {
+		r.lease.beginCall(index, c, r.onAsk)
+	}
+	if r.prepareCall != nil {
+		if v := r.prepareCall(index, c); v != nil {
 			r.Vote(index, *v)
 			return
 		}
@@ -93,8 +134,16 @@ func (r *round) submit(index int, now time.Time) {
 	r.q.nodes[index].Submit(c)
 }
 
-// Vote counts a node's vote. The nodes call it once for each call.
+// Vote records and counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v node.Vote) {
+	if r.lease != nil {
+		r.lease.recordVote(index, v, r.calls[index].Asked, r.onVote)
+	}
+	r.receive(index, v)
+}
+
+// receive counts a vote, or defers it, and calls OnVote.
+func (r *round) receive(index int, v node.Vote) {
 	if r.gated.Load() && r.deferVote(index, v) {
 		return
 	}
@@ -121,8 +170,18 @@ func (r *round) count(index int, v node.Vote) {
 	if askRest {
 		r.submitFrom(0, r.q.cfg.Clock.Now())
 	}
-	if decided && r.decided != nil {
-		r.decided(r)
+	if decided {
+		r.signalDecided()
+	}
+}
+
+// signalDecided closes done and calls onDecided.
+func (r *round) signalDecided() {
+	if r.done != nil {
+		close(r.done)
+	}
+	if r.onDecided != nil {
+		r.onDecided(r)
 	}
 }
 
@@ -143,7 +202,7 @@ func (r *round) errors() error {
 			failed = append(failed, &NodeError{Node: r.q.nodes[i].Name(), Op: r.op.Name, Err: v.Err})
 		}
 	}
-	return Gather(failed)
+	return JoinNodeErrors(failed)
 }
 
 // deferredVote is a vote that arrived while the round was gated.
@@ -180,7 +239,7 @@ func (r *round) deferVote(index int, v node.Vote) bool {
 func (r *round) countDeferred(deferred []deferredVote) {
 	if len(deferred) > 0 {
 		defer r.countDeferred(deferred[1:]) // also if the callback panics
-		r.Vote(deferred[0].index, deferred[0].vote)
+		r.receive(deferred[0].index, deferred[0].vote)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // suspensionMeter measures for how long the machine has been suspended in total. A reading costs system calls, so
 // operations that happen for every lock reuse a reading that is at most maxAge old. A lease counts every suspension
-// since the reading before its acquire, even one that ended before the acquire.
+// since the reading that its acquire used, even one that ended before the acquire began.
 type suspensionMeter struct {
 	suspender clock.Suspender // nil: the clock cannot report suspensions, and every reading is 0
 	clock     clock.Clock

@@ -20,8 +20,7 @@ const (
 
 // tally counts the votes of one round. It is plain arithmetic: no lock, no clock, no goroutine.
 type tally struct {
-	votes []node.Vote // by node; the zero Vote, which is Unknown, before the vote
-	voted []bool
+	votes []ballot // by node
 	need  int
 
 	granted, denied, unanswered int // unanswered: failed or unknown
@@ -29,23 +28,25 @@ type tally struct {
 	duplicates [][2]int // pairs of nodes that are one server
 }
 
-func newTally(nodes, need int) tally {
-	return tally{votes: make([]node.Vote, nodes), voted: make([]bool, nodes), need: need}
+// ballot is the vote of one node; Unknown before the node has voted.
+type ballot struct {
+	node.Vote
+	cast bool
 }
 
 // add counts a vote and returns the state after it. A server that has voted already is not counted again.
 func (t *tally) add(index int, v node.Vote) state {
 	if other := t.duplicateOf(index, v.RunID()); other >= 0 {
 		t.duplicates = append(t.duplicates, [2]int{min(other, index), max(other, index)})
-		if overrules(v, t.votes[other]) {
+		if overrules(v, t.votes[other].Vote) {
 			t.count(t.votes[other].Verdict, -1)
-			t.votes[other] = sameServer(t.votes[other])
+			t.votes[other].Vote = sameServer(t.votes[other].Vote)
 			t.count(node.Failed, 1)
 		} else {
 			v = sameServer(v)
 		}
 	}
-	t.votes[index], t.voted[index] = v, true
+	t.votes[index] = ballot{v, true}
 	t.count(v.Verdict, 1)
 	return t.state()
 }
@@ -72,13 +73,14 @@ func (t *tally) duplicateOf(index int, runID string) int {
 	return -1
 }
 
+// sameServer returns the vote that counts in place of v, because another node is the same server.
 func sameServer(v node.Vote) node.Vote {
 	v.Verdict, v.Err = node.Failed, ErrSameServer
 	return v
 }
 
-func (t *tally) count(v node.Verdict, by int) {
-	switch v {
+func (t *tally) count(verdict node.Verdict, by int) {
+	switch verdict {
 	case node.Granted:
 		t.granted += by
 	case node.Denied:
@@ -100,7 +102,7 @@ func (t *tally) state() state {
 }
 
 // decided reports whether the round is won, or lost for a reason that no later vote changes: another holder has the
-// lock, or too few nodes answered. Without that condition the error would depend on the order of the votes.
+// lock, or too few nodes answered. If the reason could change, the error would depend on the order of the votes.
 func (t *tally) decided() bool {
 	switch t.state() {
 	case won:
@@ -112,14 +114,14 @@ func (t *tally) decided() bool {
 	}
 }
 
-// clear reports whether a majority granted or a majority denied.
-func (t *tally) clear() bool { return t.granted >= t.need || t.denied >= t.need }
+// majorityAgrees reports whether a majority granted or a majority denied.
+func (t *tally) majorityAgrees() bool { return t.granted >= t.need || t.denied >= t.need }
 
 // denial returns the denial with the longest known Wait; the zero Vote if no node denied.
 func (t *tally) denial() (longest node.Vote) {
 	for _, v := range t.votes {
 		if v.Verdict == node.Denied && (longest.Verdict != node.Denied || v.Wait > longest.Wait) {
-			longest = v
+			longest = v.Vote
 		}
 	}
 	return longest

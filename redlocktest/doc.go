@@ -23,16 +23,16 @@
 //
 // The methods of a [Master], and how the master then votes on a lock:
 //
-//	method        what the master does                              its vote
-//	Stop          crashes: refuses connections, loses all data      none
-//	Start         restarts empty                                    none until the restart window has passed
-//	Freeze        receives commands but executes them after Thaw    none within the node timeout
-//	Thaw          resumes                                           as before
-//	Slow(d)       delays everything that it sends by d              none if d exceeds the node timeout
-//	Refuse(text)  answers every command with that error             none
-//	Hold(name)    holds the name for another client                 denied
-//	Release(name) frees the name from any holder                    granted
-//	Wipe          loses all data without a trace                    granted, even to a second holder
+//	method           what the master does                              its vote
+//	Stop             crashes: refuses connections, loses all data      none
+//	Start            restarts empty                                    none until the restart window has passed
+//	Freeze           receives commands but executes them after Thaw    none within the node timeout
+//	Thaw             resumes                                           as before
+//	Slow(d)          delays everything that it sends by d              none if d exceeds the node timeout
+//	Refuse(text)     answers every command with that error             none
+//	Hold(name, ttl)  holds the name for another client                 denied
+//	Release(name)    frees the name from any holder                    granted
+//	Wipe             loses all data without a trace                    granted, even to a second holder
 //
 // If a majority has no vote, a Locker returns [redlock.ErrNoQuorum]. If a majority denies, it returns
 // [redlock.ErrHeld].

@@ -43,7 +43,9 @@ func TestALockerEndsWithItsTest(t *testing.T) {
 func TestAnInvalidLockerFailsTheTest(t *testing.T) {
 	t.Parallel()
 	assert.Contains(t, fails(t, func(tb testing.TB) { redlocktest.NewLocker(tb, 2) }), "redlocktest: ")
-	assert.Contains(t, fails(t, func(tb testing.TB) { redlocktest.NewLocker(tb, 3, redlock.WithTTL(-time.Second)) }), "TTL -1s")
+	assert.Contains(
+		t, fails(t, func(tb testing.TB) { redlocktest.NewLocker(tb, 3, redlock.WithTTL(-time.Second)) }), "TTL -1s",
+	)
 }
 
 // What the package is for: to see code under locks meet masters that fail.

@@ -20,7 +20,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		ctx, cancel = context.WithTimeout(ctx, f.wait)
 		defer cancel()
 	}
-	ask := f.asker(locker)
+	ask := f.acquireMethod(locker)
 	type result struct {
 		lock *redlock.Lock
 		err  error
@@ -45,7 +45,7 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		if got.lock != nil {
 			_ = got.lock.Unlock(context.Background()) // it was won at the last moment
 		}
-		return nil, &exit{exitSignal + number(caught), nil}
+		return nil, &exit{exitSignal + signalNumber(caught), nil}
 	}
 	if got.err != nil {
 		hide()
@@ -54,8 +54,11 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 	return got.lock, nil
 }
 
-// asker returns the method of the Locker that the flags select.
-func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
+// once reports whether to try once and not to wait.
+func (f *runFlags) once() bool { return f.try || f.waits && f.wait == 0 }
+
+// acquireMethod returns the method of the Locker that the flags select.
+func (f *runFlags) acquireMethod(locker *redlock.Locker) func(context.Context, string) (*redlock.Lock, error) {
 	return func(ctx context.Context, name string) (*redlock.Lock, error) {
 		switch {
 		case f.slots > 0 && f.once():
@@ -76,7 +79,7 @@ func (f *runFlags) asker(locker *redlock.Locker) func(context.Context, string) (
 
 // notAcquired returns the error for a name that was not locked: the reason, and how to get the lock.
 func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) error {
-	e := failure(err)
+	e := exitFor(err)
 	switch {
 	case e.code == exitNoQuorum:
 		e.err = fmt.Errorf("%s is not locked: %w", quote(name), e.err)
@@ -88,26 +91,27 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 		case f.once():
 			advice = "with a longer --wait, redlock waits for it"
 		}
-		e.err = fmt.Errorf("%s; %s", whoHolds(locker, name, err), advice)
+		e.err = fmt.Errorf("%s; %s", describeHolders(locker, name, err), advice)
 	case errors.Is(err, context.DeadlineExceeded): // before any answer came
 		e = &exit{exitNotAcquired, fmt.Errorf("%s is not locked: no answer arrived within %v (--wait)", quote(name), f.wait)}
 	}
 	return e
 }
 
-// whoHolds describes who holds name, if a majority of the masters answers within a second. err is the ErrHeld.
-func whoHolds(locker *redlock.Locker, name string, err error) string {
+// describeHolders describes who holds name, if a majority of the masters answers within a second. err is the ErrHeld.
+func describeHolders(locker *redlock.Locker, name string, err error) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	holding, failed := locker.Inspect(ctx, name)
 	if failed != nil || len(holding.Holders) == 0 {
-		return heldBy(err)
+		return describeHeldError(err)
 	}
-	return held(name, holding)
+	return describeHolding(name, holding)
 }
 
-// held describes who holds name: one holder, the number of others, the kind of lock, and the longest remaining TTL.
-func held(name string, holding redlock.Holding) string {
+// describeHolding describes who holds name: one holder, the number of others, the kind of lock, and the longest
+// remaining TTL.
+func describeHolding(name string, holding redlock.Holding) string {
 	text := quote(name) + " is held by " + owner(holding.Holders[0].Token)
 	if others := len(holding.Holders) - 1; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
 		text += fmt.Sprintf(" and %d more", others)
@@ -122,5 +126,5 @@ func held(name string, holding redlock.Holding) string {
 		}
 		last = max(last, h.Left)
 	}
-	return text + ", " + short(last) + " left unless it is extended"
+	return text + ", " + shortDuration(last) + " left unless it is extended"
 }

@@ -27,16 +27,16 @@ func becomeSupervisor() {
 	_ = os.WriteFile("/proc/self/comm", []byte("supervisor"), 0)
 }
 
-// relative is a process that descends from this one.
-type relative struct{ pid, parent, group int }
+// descendant is a process that descends from this one.
+type descendant struct{ pid, parent, group int }
 
 // descendants returns the processes that descend from this one.
-func descendants() []relative {
+func descendants() []descendant {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
-	children := map[int][]relative{}
+	children := map[int][]descendant{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -46,7 +46,7 @@ func descendants() []relative {
 			children[p.parent] = append(children[p.parent], p)
 		}
 	}
-	var found []relative
+	var found []descendant
 	for next := []int{os.Getpid()}; len(next) > 0; next = next[1:] {
 		for _, p := range children[next[0]] {
 			found = append(found, p)
@@ -57,7 +57,7 @@ func descendants() []relative {
 }
 
 // relation reads a process's parent and group. The program's name, in parentheses, may contain anything.
-func relation(pid int) (p relative, ok bool) {
+func relation(pid int) (p descendant, ok bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return p, false

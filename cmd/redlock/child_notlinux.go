@@ -17,7 +17,7 @@ func inheritOrphans() {}
 
 func becomeSupervisor() {}
 
-type relative struct{ pid, parent, group int }
+type descendant struct{ pid, parent, group int }
 
 // descendants finds nothing outside the command's group.
-func descendants() []relative { return nil }
+func descendants() []descendant { return nil }

@@ -19,10 +19,11 @@ keep nothing on disk, and are slow with many thousand keys.`
 func devCommand() *cobra.Command {
 	var nodes, port int
 	cmd := &cobra.Command{
-		Use:               "dev",
-		Short:             "Run masters on this machine to develop against",
-		Long:              devHelp,
-		Example:           "  redlock dev --port 7001\n  export REDLOCK_MASTERS=redis://127.0.0.1:7001,…   # in another terminal",
+		Use:   "dev",
+		Short: "Run masters on this machine to develop against",
+		Long:  devHelp,
+		Example: "  redlock dev --port 7001\n" +
+			"  export REDLOCK_MASTERS=redis://127.0.0.1:7001,…   # in another terminal",
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,7 +42,7 @@ func devCommand() *cobra.Command {
 }
 
 func dev(cmd *cobra.Command, nodes, port int) error {
-	interrupted, stop := signal.NotifyContext(context.Background(), ending...) // in the background of a script, too
+	interrupted, stop := signal.NotifyContext(context.Background(), endSignals...) // in the background of a script, too
 	defer stop()
 	var all []*embedded.Master
 	defer func() { embedded.CloseAll(all) }()

@@ -52,7 +52,9 @@ func TestDevOnGivenPorts(t *testing.T) {
 	t.Parallel()
 	first := freePorts(t, 3)
 	p := launch(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
-	p.says("export REDLOCK_MASTERS=redis://127.0.0.1:" + strconv.Itoa(first) + ",redis://127.0.0.1:" + strconv.Itoa(first+1))
+	p.says(
+		"export REDLOCK_MASTERS=redis://127.0.0.1:" + strconv.Itoa(first) + ",redis://127.0.0.1:" + strconv.Itoa(first+1),
+	)
 
 	again := redlock(t, nil, "dev", "--nodes", "3", "--port", strconv.Itoa(first))
 	assert.Equal(t, 1, again.code)

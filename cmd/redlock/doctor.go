@@ -56,16 +56,10 @@ func doctorCommand() *cobra.Command {
 			switch {
 			case watching && asJSON:
 				return repeat(ctx, doctorPause, func() error { return show(ctx, cmd.OutOrStdout()) })
-			case watching:
-				return watch(ctx, os.Stdout, doctorPause, show)
-			case !asJSON && term.IsTerminal(int(os.Stderr.Fd())):
+			case !watching && !asJSON && term.IsTerminal(int(os.Stderr.Fd())):
 				fmt.Fprintln(cmd.ErrOrStderr(), "redlock: examining the masters for about ten seconds")
 			}
-			err = show(ctx, cmd.OutOrStdout())
-			if interrupted := context.Cause(ctx); interrupted != nil {
-				return interrupted
-			}
-			return err
+			return onceOrWatch(ctx, cmd.OutOrStdout(), watching, doctorPause, show)
 		},
 	}
 	m.flags(cmd)
@@ -96,7 +90,7 @@ func repeat(ctx context.Context, pause time.Duration, show func() error) error {
 func showFindings(ctx context.Context, to io.Writer, locker *redlock.Locker, asJSON bool) error {
 	report, err := doctor.Examine(ctx, locker)
 	if err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
-		return failure(err)
+		return exitFor(err)
 	}
 	if asJSON {
 		enc := json.NewEncoder(to)

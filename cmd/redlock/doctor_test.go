@@ -23,10 +23,18 @@ func TestDoctor(t *testing.T) {
 		code int
 		says []string
 	}{
-		"sound":       {redisproc.URLs(sound), "", 0, []string{"0 dangers, 0 warnings, 0 notes"}},
-		"a warning":   {redisproc.URLs(warned), "", 1, []string{"WARNING  127.0.0.1:", "closes idle connections", "fix: CONFIG SET timeout 0", "1 warning,"}},
-		"a danger":    {redisproc.URLs(endangered), "", 2, []string{"DANGER   127.0.0.1:", "evicts locks", "maxmemory_policy is volatile-lru"}},
-		"no majority": {append(redisproc.URLs(sound), "redis://127.0.0.1:1", "redis://127.0.0.1:2"), "", 69, []string{"does not answer"}},
+		"sound": {redisproc.URLs(sound), "", 0, []string{"0 dangers, 0 warnings, 0 notes"}},
+		"a warning": {
+			redisproc.URLs(warned), "", 1,
+			[]string{"WARNING  127.0.0.1:", "closes idle connections", "fix: CONFIG SET timeout 0", "1 warning,"},
+		},
+		"a danger": {
+			redisproc.URLs(endangered), "", 2,
+			[]string{"DANGER   127.0.0.1:", "evicts locks", "maxmemory_policy is volatile-lru"},
+		},
+		"no majority": {
+			append(redisproc.URLs(sound), "redis://127.0.0.1:1", "redis://127.0.0.1:2"), "", 69, []string{"does not answer"},
+		},
 		"json":        {redisproc.URLs(endangered), "--json", 2, []string{`"title":"evicts locks"`}},
 		"arguments":   {redisproc.URLs(sound), "now", 64, nil},
 		"no terminal": {redisproc.URLs(sound), "--watch", 64, nil},
@@ -34,7 +42,9 @@ func TestDoctor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// A short TTL: they have just been started.
-			args := append([]string{"doctor", "--masters", strings.Join(tc.urls, ","), "--ttl", "3s", "--node-timeout", "1s"}, strings.Fields(tc.args)...)
+			args := append([]string{
+				"doctor", "--masters", strings.Join(tc.urls, ","), "--ttl", "3s", "--node-timeout", "1s",
+			}, strings.Fields(tc.args)...)
 			got := redlock(t, nil, args...)
 			assert.Equal(t, tc.code, got.code, "%s%s", got.stdout, got.stderr)
 			for _, text := range tc.says {

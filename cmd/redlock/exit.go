@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/redlock-go/redlock"
 )
 
@@ -59,8 +61,8 @@ func usage(format string, args ...any) error {
 	return &exit{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// heldBy describes an ErrHeld, which does not name the holder.
-func heldBy(err error) string {
+// describeHeldError describes an ErrHeld, which does not name the holder.
+func describeHeldError(err error) string {
 	held := &redlock.HeldError{}
 	errors.As(err, &held)
 	text := "held by another"
@@ -75,13 +77,13 @@ func heldBy(err error) string {
 
 const noMajority = "no majority of the masters answered"
 
-// failure returns the exit for an error of the library: what to do about it follows from what it matches.
-func failure(err error) *exit {
+// exitFor returns the exit for an error of the library: what to do about it follows from what it matches.
+func exitFor(err error) *exit {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, redlock.ErrHeld):
-		return &exit{exitNotAcquired, errors.New(heldBy(err))}
+		return &exit{exitNotAcquired, errors.New(describeHeldError(err))}
 	case errors.Is(err, redlock.ErrNoQuorum):
 		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
 	case errors.Is(err, redlock.ErrLost):
@@ -89,4 +91,12 @@ func failure(err error) *exit {
 	default: // refused before any request: a reserved name, or one that a Cluster cannot keep
 		return &exit{exitUsage, err}
 	}
+}
+
+// noArgs is cobra.NoArgs with an error that says what to do.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no arguments, but got %q\nsee %s --help", cmd.CommandPath(), args, cmd.CommandPath())
+	}
+	return nil
 }

@@ -39,7 +39,9 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 			file := t.TempDir() + "/received"
 			l := &listeners{file: file}
 			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
-				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 1s name -- bash -c '"+as(background, "bg")+as(direct, "direct!")+"'")
+				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 1s name -- bash -c '"+as(background, "bg")+as(
+				direct, "direct!",
+			)+"'")
 			require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
 			t.Cleanup(func() { _ = syscall.Kill(l.pids()["bg"], syscall.SIGKILL) })
 			require.NoError(t, s.tty.Close())

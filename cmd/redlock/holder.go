@@ -31,8 +31,8 @@ type holder struct {
 
 	passMasters bool // the command inherits REDLOCK_MASTERS
 
-	lost  bool // the lock was lost while the command ran
-	asked bool // a signal arrived after the loss
+	lost              bool // the lock was lost while the command ran
+	signaledAfterLoss bool // a signal arrived after the loss
 }
 
 // status is how a command ended.
@@ -85,26 +85,26 @@ func (h *holder) held() bool { return h.lock.Err() == nil }
 // wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It
 // returns how the command ended.
 func (h *holder) wait(c *child) status {
-	gone := h.lock.Context().Done()
-	tell := time.NewTimer(0)
-	defer tell.Stop()
+	lost := h.lock.Context().Done()
+	report := time.NewTimer(0)
+	defer report.Stop()
 	for {
 		select {
-		case <-tell.C:
+		case <-report.C:
 			if !h.lost {
 				left := time.Until(h.lock.Until())
 				c.holdsFor(left)
-				tell.Reset(max(left/4, 20*time.Millisecond))
+				report.Reset(max(left/4, 20*time.Millisecond))
 			}
 		case s := <-h.signals:
 			h.log.Info("forwarding", "signal", s.String())
-			h.asked = h.asked || h.lost
+			h.signaledAfterLoss = h.signaledAfterLoss || h.lost
 			c.send(s)
 		case how := <-c.ended:
 			c.close(!h.lost && how.signal == 0)
 			return how
-		case <-gone:
-			gone, h.lost = nil, true
+		case <-lost:
+			lost, h.lost = nil, true
 			fmt.Fprintf(os.Stderr, "%s; stopping the command\n", sentence(lostError(h.lock)))
 			c.stop()
 		}

@@ -91,7 +91,9 @@ func TestASharedRunWaitsForAnExclusiveHolder(t *testing.T) {
 // fenceOf runs a command under the lock that prints its fencing token; 0 if it has none.
 func fenceOf(t *testing.T, masters []*redlocktest.Master, flags ...string) uint64 {
 	t.Helper()
-	got := redlock(t, masters, append(append([]string{"run"}, flags...), "doc", "--", "sh", "-c", `echo "${REDLOCK_FENCE-none}"`)...)
+	got := redlock(t, masters, append(
+		append([]string{"run"}, flags...), "doc", "--", "sh", "-c", `echo "${REDLOCK_FENCE-none}"`,
+	)...)
 	require.Equal(t, 0, got.code, got.stderr)
 	if got.stdout == "none\n" {
 		return 0
@@ -137,7 +139,9 @@ func TestStatusShowsAllReadersAndTheirFence(t *testing.T) {
 		assert.Contains(t, got, "held by "+owner+" ")
 	}
 	for _, m := range masters {
-		assert.Regexp(t, ` reader web-\d \d+s left, web-\d \d+s left, web-\d \d+s left and 1 more fence \d+$`, row(t, got, addr(m)))
+		assert.Regexp(
+			t, ` reader web-\d \d+s left, web-\d \d+s left, web-\d \d+s left and 1 more fence \d+$`, row(t, got, addr(m)),
+		)
 	}
 
 	lock := decode(t, redlock(t, masters, "status", "--json", "doc").stdout)["locks"].([]any)[0].(map[string]any)

@@ -83,13 +83,16 @@ func TestTheNextProcessLeadsWhenALeaderEnds(t *testing.T) {
 func TestASignalAfterALossEndsLead(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	p := launch(t, masters, "lead", "--ttl", "2s", "--grace", "1s", "name", "--", "sh", "-c", `trap "" TERM; `+serve[:strings.Index(serve, ";")+1]+
-		` while :; do sleep 0.02; done`)
+	firstCommand := serve[:strings.Index(serve, ";")+1]
+	p := launch(t, masters, "lead", "--ttl", "2s", "--grace", "1s", "name", "--", "sh", "-c",
+		`trap "" TERM; `+firstCommand+` while :; do sleep 0.02; done`)
 	p.terms(1)
 	for _, m := range masters {
 		m.Hold("name", 3*time.Second) // above the TTL
 	}
-	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "stopping") }, patience, time.Millisecond)
+	require.Eventually(
+		t, func() bool { return strings.Contains(p.stderr.String(), "stopping") }, patience, time.Millisecond,
+	)
 	p.signal(syscall.SIGTERM)
 	assert.Equal(t, 70, p.wait())
 	assert.Len(t, p.terms(1), 1)

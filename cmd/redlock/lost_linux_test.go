@@ -33,7 +33,10 @@ func TestALossIsReportedByTheStatusIfStderrIsClosed(t *testing.T) {
 			r, w, err := os.Pipe()
 			require.NoError(t, err)
 			require.NoError(t, r.Close())
-			p := launchWith(t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--", "sh", "-c", tc.command)
+			p := launchWith(
+				t, redlocktest.Start(t, 3), func(c *exec.Cmd) { c.Stderr = w }, "run", tc.flag, "name", "--", "sh", "-c",
+				tc.command,
+			)
 			require.NoError(t, w.Close())
 			assert.Equal(t, tc.want, p.wait())
 		})

@@ -28,7 +28,9 @@ func family(stubborn ...string) string {
 		if slices.Contains(stubborn, who) {
 			end = ""
 		}
-		return fmt.Sprintf(`trap "echo %[1]s heard TERM%[2]s" TERM; echo %[1]s pid $$.; while :; do sleep 0.02; done`, who, end)
+		return fmt.Sprintf(
+			`trap "echo %[1]s heard TERM%[2]s" TERM; echo %[1]s pid $$.; while :; do sleep 0.02; done`, who, end,
+		)
 	}
 	return "sh -c '" + member("grandchild") + "' & " + member("child")
 }
@@ -62,7 +64,9 @@ func procfs() bool {
 	return err == nil
 }
 
-func startFamily(t *testing.T, masters []*redlocktest.Master, script string, flags ...string) (*process, map[string]int) {
+func startFamily(
+	t *testing.T, masters []*redlocktest.Master, script string, flags ...string,
+) (*process, map[string]int) {
 	t.Helper()
 	p := launch(t, masters, append(append([]string{"run"}, flags...), "name", "--", "sh", "-c", script)...)
 	p.says("grandchild pid")
@@ -136,7 +140,8 @@ func TestMaxHoldIsALoss(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	p, pids := startFamily(t, masters, family(), "--max-hold", "500ms")
 	assert.Equal(t, 70, p.wait())
-	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*500ms \(--max-hold\); stopping the command\n(Terminated\n)*redlock: sh ended with status 0\n$`,
+	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*500ms \(--max-hold\); stopping the command\n(Terminated\n)*`+
+		`redlock: sh ended with status 0\n$`,
 		p.stderr.String(), "the loss is reported once, with flags for options")
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), `"name"`))
 	for who, pid := range pids {

@@ -201,7 +201,9 @@ func hold(t *testing.T, masters []*redlocktest.Master, name string, flags ...str
 	t.Helper()
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	args := append(append([]string{"run"}, flags...), name, "--", "sh", "-c", `echo holding; cat >/dev/null; echo released`)
+	args := append(
+		append([]string{"run"}, flags...), name, "--", "sh", "-c", `echo holding; cat >/dev/null; echo released`,
+	)
 	p = launchWith(t, masters, func(c *exec.Cmd) { c.Stdin = r }, args...)
 	require.NoError(t, r.Close())
 	once := sync.OnceFunc(func() { _ = w.Close() })

@@ -37,12 +37,9 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
-	f.DurationVar(
-		&m.restartWindow,
-		"restart-window",
-		0,
-		"how long a restarted master may not vote: at least the largest TTL in use on these masters (default: the TTL and its drift)",
-	)
+	f.DurationVar(&m.restartWindow, "restart-window", 0,
+		"how long a restarted master may not vote: at least the largest TTL or minimum hold in use on these masters "+
+			"(default: the TTL, or the minimum hold if that is longer, and its drift)")
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
@@ -61,7 +58,7 @@ func (m *masters) check(cmd *cobra.Command) error {
 			m.restartWindow)
 	case window && !m.withoutGuard && m.ttl > m.restartWindow:
 		return usage("--ttl %v is above --restart-window %v: "+
-			"the window must cover the largest TTL that anybody uses on these masters",
+			"the window must cover the largest TTL that any client uses on these masters",
 			m.ttl, m.restartWindow)
 	}
 	return nil
@@ -88,7 +85,7 @@ func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Loc
 	if err := m.check(cmd); err != nil {
 		return nil, nil, err
 	}
-	urls, stop, err := m.find(cmd)
+	urls, stop, err := m.findURLs(cmd)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // What packages install is what the command prints.
@@ -32,9 +35,10 @@ func TestTheManualIsAManPage(t *testing.T) {
 	t.Parallel()
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		t.Skip("groff is not installed")
+		redisproc.SkipIf(t, errors.New("groff is not installed: apt-get install groff-base"))
 	}
-	out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", filepath.Join("..", "..", "packaging", "redlock.1")).CombinedOutput()
+	out, err := exec.Command(groff, "-man", "-Tutf8", "-ww", filepath.Join("..", "..", "packaging", "redlock.1")).
+		CombinedOutput()
 	require.NoError(t, err)
 	assert.NotContains(t, string(out), "redlock.1:", "no warning of groff about a line of the file")
 	assert.Contains(t, string(out), "REDLOCK_MASTERS_FILE")

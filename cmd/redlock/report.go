@@ -79,10 +79,10 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 			MayVote: n.MayVote, VoteInMS: ms(n.VoteIn), Error: reason(n.Err),
 		}
 		if n.Reachable {
-			m.RoundTripMS = ref(ms(n.RoundTrip))
+			m.RoundTripMS = pointerTo(ms(n.RoundTrip))
 		}
 		if n.RunID != "" {
-			m.UptimeMS = ref(ms(n.Uptime))
+			m.UptimeMS = pointerTo(ms(n.Uptime))
 		}
 		if n.MayVote {
 			r.MayVote++
@@ -102,15 +102,15 @@ func reportLock(h redlock.Holding, err error) lockReport {
 		r.Error = noMajority
 	}
 	for _, who := range h.Holders {
-		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, left(who.Left)})
+		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, leftMS(who.Left)})
 	}
 	for _, n := range h.Nodes {
 		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Error: reason(n.Err)}
 		if n.Kind != "" {
-			v.Owner, v.LeftMS = owner(n.Token), left(n.Left)
+			v.Owner, v.LeftMS = owner(n.Token), leftMS(n.Left)
 		}
 		for _, who := range n.Holders {
-			v.Holders = append(v.Holders, holdReport{owner(who.Token), who.Token, left(who.Left)})
+			v.Holders = append(v.Holders, holdReport{owner(who.Token), who.Token, leftMS(who.Left)})
 		}
 		r.Nodes = append(r.Nodes, v)
 	}
@@ -119,12 +119,12 @@ func reportLock(h redlock.Holding, err error) lockReport {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// left returns the time left in milliseconds; -1 without an end.
-func left(d time.Duration) float64 {
+// leftMS returns the time left in milliseconds; -1 without an end.
+func leftMS(d time.Duration) float64 {
 	if d < 0 {
 		return -1
 	}
 	return ms(d)
 }
 
-func ref[T any](v T) *T { return &v }
+func pointerTo[T any](v T) *T { return &v }

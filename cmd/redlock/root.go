@@ -51,15 +51,3 @@ func newRoot() *cobra.Command {
 	}
 	return root
 }
-
-// noArgs is cobra.NoArgs with an error that says what to do.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s takes no arguments, but got %q\nsee %s --help", cmd.CommandPath(), args, cmd.CommandPath())
-	}
-	return nil
-}
-
-func printf(cmd *cobra.Command, format string, args ...any) {
-	fmt.Fprintf(cmd.OutOrStdout(), format, args...)
-}

@@ -63,9 +63,6 @@ type runFlags struct {
 	verbose     bool
 }
 
-// once reports whether to try once and not to wait.
-func (f *runFlags) once() bool { return f.try || f.waits && f.wait == 0 }
-
 func runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -98,12 +95,8 @@ func runCommand() *cobra.Command {
 // holdFlags adds the flags about a command under a lock.
 func (f *runFlags) holdFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.DurationVar(
-		&f.maxHold,
-		"max-hold",
-		0,
-		"how long COMMAND may hold the lock; then the lock is lost (default: no limit)",
-	)
+	fl.DurationVar(&f.maxHold, "max-hold", 0,
+		"how long COMMAND may hold the lock; then the lock is lost (default: no limit)")
 	fl.DurationVar(&f.grace, "grace", 5*time.Second,
 		"how long COMMAND may take to end when the lock is lost or redlock is killed; then it is killed")
 	settingFlag(cmd, ownerFlag, "`name` of the holder in redlock status and in the token (default: host:pid)")
@@ -176,7 +169,7 @@ type runner struct {
 
 // newRunner opens a Locker as the flags say, and catches signals. close must be called.
 func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, error) {
-	path, err := find(command[0])
+	path, err := findCommand(command[0])
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +188,7 @@ func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, erro
 	if err != nil {
 		return nil, err
 	}
-	signals, release := catch()
+	signals, release := catchSignals()
 	// Otherwise a write to a stderr without a reader would end this process before it has ended the command.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return &runner{
@@ -217,11 +210,11 @@ func (r *runner) once(name string) (again bool, err error) {
 	r.log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
 	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log, passMasters: r.flags.passMasters}
 	err = h.run(r.path, r.command)
-	return h.lost && !h.asked, err
+	return h.lost && !h.signaledAfterLoss, err
 }
 
-// find returns the path of a command. An error must be found before anything is locked.
-func find(command string) (string, error) {
+// findCommand returns the path of a command, so that a missing command is an error before anything is locked.
+func findCommand(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	switch {
 	case err == nil:

@@ -50,7 +50,9 @@ func TestRunHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	p, end := hold(t, masters, "name")
 	token := heldEverywhere(t, masters, "name")
-	by := `redlock: name is held by ` + regexp.QuoteMeta(token[:strings.LastIndex(token, ":")]) + ` \(mutex\), \S+ left unless it is extended; `
+	by := `redlock: name is held by ` + regexp.QuoteMeta(
+		token[:strings.LastIndex(token, ":")],
+	) + ` \(mutex\), \S+ left unless it is extended; `
 
 	tried := redlock(t, masters, "run", "--try", "name", "--", "echo", "must not run")
 	assert.Equal(t, 75, tried.code)
@@ -104,7 +106,9 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 	_, end := hold(t, masters, "name", "--owner", "the night shift")
 	p := launch(t, masters, "run", "name", "--", "echo", "my turn")
 	const report = `redlock: waiting 1\.\ds for name: held by "the night shift", \S+ left unless it is extended\n`
-	require.Eventually(t, func() bool { return regexp.MustCompile(report).MatchString(p.stderr.String()) }, patience, time.Millisecond)
+	require.Eventually(
+		t, func() bool { return regexp.MustCompile(report).MatchString(p.stderr.String()) }, patience, time.Millisecond,
+	)
 	time.Sleep(1200 * time.Millisecond) // for a second report
 	end()
 	assert.Equal(t, 0, p.wait())
@@ -117,7 +121,7 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 	young := launch(t, masters, "run", "--ttl", "3s", "name", "--", "echo", "my turn")
 	assert.Equal(t, 0, young.wait())
 	assert.Regexp(t, `^redlock: waiting 1\.\ds for name: 2 of 5 masters may vote, 3 are needed; `+
-		`they have started a moment ago, and may vote in \S+\n$`, young.stderr.String())
+		`they started a moment ago, and may vote in \S+\n$`, young.stderr.String())
 }
 
 func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
@@ -130,7 +134,8 @@ func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {
 		c.Stdin = r
 		c.Env = append(c.Env, "REDLOCK_NAME=stale", "REDLOCK_TOKEN=stale", "OTHER=kept")
 	}, "run", "orders: 42", "--", "sh", "-c",
-		`echo "name=$REDLOCK_NAME token=$REDLOCK_TOKEN other=$OTHER n=$(env | grep -c REDLOCK_TOKEN)"; read line; echo "read $line"`)
+		`echo "name=$REDLOCK_NAME token=$REDLOCK_TOKEN other=$OTHER n=$(env | grep -c REDLOCK_TOKEN)"; `+
+			`read line; echo "read $line"`)
 	require.NoError(t, r.Close())
 	p.says("n=1\n")
 	token := heldEverywhere(t, masters, "orders: 42")
@@ -190,8 +195,11 @@ func TestRunOverEmbeddedMasters(t *testing.T) {
 func TestRunTakesMastersFromItsFlagFirst(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	got := redlock(t, redlocktest.Start(t, 1), "run", "--masters", redlocktest.URLs(masters)[0]+","+redlocktest.URLs(masters)[1],
-		"--masters", redlocktest.URLs(masters)[2], "name", "--", binary, "status", "--masters", strings.Join(redlocktest.URLs(masters), ","), "name")
+	got := redlock(t, redlocktest.Start(t, 1), "run", "--masters", redlocktest.URLs(
+		masters,
+	)[0]+","+redlocktest.URLs(masters)[1],
+		"--masters", redlocktest.URLs(masters)[2], "name", "--", binary, "status", "--masters",
+		strings.Join(redlocktest.URLs(masters), ","), "name")
 	assert.Equal(t, 0, got.code, got.stderr)
 	assert.Contains(t, got.stdout, "3 of 3 votes")
 }

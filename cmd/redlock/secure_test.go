@@ -46,15 +46,28 @@ func TestTLSWithClientCertificates(t *testing.T) {
 	}{
 		"a certificate of the same authority": {[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key}, ""},
 		"no certificate":                      {[]string{"--tls-ca", authority}, "certificate required"},
-		"an expired certificate":              {[]string{"--tls-ca", authority, "--tls-cert", expiredCert, "--tls-key", expiredKey}, "expired certificate"},
-		"a certificate of another authority":  {[]string{"--tls-ca", authority, "--tls-cert", strangersCert, "--tls-key", strangersKey}, "certificate"},
-		"another authority":                   {[]string{"--tls-ca", strangersCA, "--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority"},
-		"the system's authorities":            {[]string{"--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority"},
-		"another name":                        {[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key, "--tls-server-name", "redis.example.org"}, "redis.example.org"},
+		"an expired certificate": {
+			[]string{"--tls-ca", authority, "--tls-cert", expiredCert, "--tls-key", expiredKey}, "expired certificate",
+		},
+		"a certificate of another authority": {
+			[]string{"--tls-ca", authority, "--tls-cert", strangersCert, "--tls-key", strangersKey}, "certificate",
+		},
+		"another authority": {
+			[]string{"--tls-ca", strangersCA, "--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority",
+		},
+		"the system's authorities": {
+			[]string{"--tls-cert", cert, "--tls-key", key}, "certificate signed by unknown authority",
+		},
+		"another name": {
+			[]string{"--tls-ca", authority, "--tls-cert", cert, "--tls-key", key, "--tls-server-name", "redis.example.org"},
+			"redis.example.org",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{"run", "--without-restart-guard", "--node-timeout", "2s", "--ttl", "1m", "--masters-file", masters}, tt.flags...)
+			args := append([]string{
+				"run", "--without-restart-guard", "--node-timeout", "2s", "--ttl", "1m", "--masters-file", masters,
+			}, tt.flags...)
 			got := redlock(t, nil, append(args, "name "+name, "--", "echo", "runs")...)
 			if tt.says == "" {
 				assert.Equal(t, result{0, "runs\n", ""}, got)
@@ -83,7 +96,10 @@ func TestTLSFromTheEnvironment(t *testing.T) {
 func TestTheCommandDoesNotInheritTheMasters(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	got := redlock(t, masters, "run", "name", "--", "sh", "-c", `env; tr '\0' '\n' 2>/dev/null </proc/$PPID/environ; tr '\0' ' ' 2>/dev/null </proc/$PPID/cmdline`)
+	got := redlock(
+		t, masters, "run", "name", "--", "sh", "-c",
+		`env; tr '\0' '\n' 2>/dev/null </proc/$PPID/environ; tr '\0' ' ' 2>/dev/null </proc/$PPID/cmdline`,
+	)
 	assert.Equal(t, 0, got.code)
 	assert.Contains(t, got.stdout, "REDLOCK_NAME=name")
 	assert.NotContains(t, got.stdout, addr(masters[0]))
@@ -117,7 +133,9 @@ func TestMastersFromAFile(t *testing.T) {
 	got := redlock(t, redlocktest.Start(t, 1), "status", "--masters-file", write(strings.Join(urls, "\n")))
 	assert.Contains(t, got.stdout, "3 of 3 may vote", "a flag goes before the environment")
 
-	p := launchWith(t, masters, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE="+write("redis://h")) }, "status")
+	p := launchWith(
+		t, masters, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE="+write("redis://h")) }, "status",
+	)
 	assert.Equal(t, 64, p.wait())
 	assert.Contains(t, p.stderr.String(), "two lists")
 	p = launchWith(t, nil, func(c *exec.Cmd) { c.Env = append(c.Env, "REDLOCK_MASTERS_FILE=/no/such/file") }, "status",

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -57,14 +56,7 @@ func statusCommand() *cobra.Command {
 			if len(names) > 0 {
 				show = func(ctx context.Context, to io.Writer) error { return showLocks(ctx, to, locker, names, asJSON) }
 			}
-			if watching {
-				return watch(ctx, os.Stdout, watchEvery, show)
-			}
-			err = show(ctx, cmd.OutOrStdout())
-			if interrupted := context.Cause(ctx); interrupted != nil {
-				return interrupted
-			}
-			return err
+			return onceOrWatch(ctx, cmd.OutOrStdout(), watching, watchEvery, show)
 		},
 	}
 	m.flags(cmd)
@@ -76,13 +68,13 @@ func statusCommand() *cobra.Command {
 // untilSignal returns a context that ends at the first signal that asks the program to end. Its cause is the exit.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals, stop := catch()
+	signals, stop := catchSignals()
 	done := make(chan struct{})
 	go func() {
 		defer stop()
 		select {
 		case s := <-signals:
-			cancel(&exit{exitSignal + number(s), nil})
+			cancel(&exit{exitSignal + signalNumber(s), nil})
 		case <-done:
 		}
 	}()
@@ -92,7 +84,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 func showMasters(ctx context.Context, to io.Writer, locker *redlock.Locker, asJSON bool) error {
 	nodes, err := locker.Nodes(ctx)
 	if err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
-		return failure(err)
+		return exitFor(err)
 	}
 	report := reportMasters(nodes)
 	if asJSON {
@@ -113,7 +105,7 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 		holding, err := locker.Inspect(ctx, name)
 		if err != nil {
 			if !errors.Is(err, redlock.ErrNoQuorum) {
-				return failure(err)
+				return exitFor(err)
 			}
 			failed = err
 		}

@@ -68,7 +68,9 @@ func TestStatusSaysWhyAMasterMayNotVote(t *testing.T) {
 	assert.Contains(t, got.stderr, "no majority of the masters may vote")
 	assert.Regexp(t, ` no - - - - no: .*connection refused$`, row(t, got.stdout, addr(masters[0])))
 	assert.Regexp(t, ` no - - - - no: .*(time|answer)`, row(t, got.stdout, addr(masters[1])))
-	assert.Regexp(t, ` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: .*restart`, row(t, got.stdout, addr(masters[2])))
+	assert.Regexp(
+		t, ` yes [\d.]+ms master [\d.]+ [\d.]+m?s in 1?\d(\.\d)?s: .*restart`, row(t, got.stdout, addr(masters[2])),
+	)
 	assert.Regexp(t, ` yes$`, row(t, got.stdout, addr(masters[3])))
 	assert.Contains(t, got.stdout, "2 of 5 may vote, 3 are needed\n")
 
@@ -129,7 +131,9 @@ func TestStatusOfLocks(t *testing.T) {
 	assert.Equal(t, 0, got.code)
 	assert.Empty(t, got.stderr)
 	host := token[:strings.LastIndex(token, ":")]
-	assert.Regexp(t, `^orders:42: held by `+host+` \(mutex\), [45]\ds left, 4 of 5 votes$`, row(t, got.stdout, "orders:42"))
+	assert.Regexp(
+		t, `^orders:42: held by `+host+` \(mutex\), [45]\ds left, 4 of 5 votes$`, row(t, got.stdout, "orders:42"),
+	)
 	assert.Regexp(t, ` mutex `+host+` [45]\ds left$`, row(t, got.stdout, addr(masters[0])))
 	assert.Equal(t, addr(masters[4])+" free", row(t, got.stdout, addr(masters[4])))
 	assert.Equal(t, "unheld: free", row(t, got.stdout, "unheld"))

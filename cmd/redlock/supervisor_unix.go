@@ -26,14 +26,14 @@ type supervisor struct {
 	group   int // of the command, which leads it; 0 if unknown
 	grace   time.Duration
 	orders  <-chan message         // closed when redlock has died
-	lease   <-chan time.Time       // when the lock has ended, unless redlock says otherwise before
+	lease   <-chan time.Time       // receives when the lock has ended, unless redlock reports an extension before
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
 	report  func(verb string, n int)
 
-	asked    bool         // SIGTERM was sent to the group
-	ending   bool         // the tree is being ended
-	orphans  map[int]bool // outside the group: those that were sent SIGTERM
-	how      *unix.WaitStatus
+	termSent bool             // SIGTERM was sent to the group
+	ending   bool             // the tree is being ended
+	orphans  map[int]bool     // the processes outside the group that were sent SIGTERM
+	how      *unix.WaitStatus // how the command ended; nil: it has not
 	deadline <-chan time.Time // when to kill the remaining processes, or to give up
 	killing  bool
 }
@@ -97,7 +97,7 @@ func supervise(args []string) int {
 // dropSignals makes this process survive signals. The command does not inherit this, as it would if the signals were
 // ignored here. The command still ignores the signals that redlock itself was started to ignore.
 func dropSignals() {
-	signals, _ := catch()
+	signals, _ := catchSignals()
 	go func() {
 		for range signals { // redlock forwards the signals that are for the command
 		}
@@ -148,13 +148,13 @@ func reap(leader int) <-chan unix.WaitStatus {
 // run returns when the command has ended. After the order to stop, or the death of redlock, it returns when every
 // process that the command started has ended or cannot be killed.
 func (s *supervisor) run() {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
 	changes := s.changes
 	for {
 		var tick <-chan time.Time
 		if s.ending {
-			tick = look.C
+			tick = poll.C
 		}
 		select {
 		case m, ok := <-s.orders:
@@ -204,7 +204,7 @@ func (s *supervisor) obey(m message, ok bool) {
 			if s.ending {
 				return // the group got its SIGTERM before
 			}
-			s.asked = true
+			s.termSent = true
 		}
 		s.signal(n)
 	}
@@ -242,7 +242,7 @@ func (s *supervisor) end() {
 	}
 	s.ending, s.orphans = true, map[int]bool{}
 	s.deadline = time.After(s.grace)
-	if !s.asked {
+	if !s.termSent {
 		s.signal(unix.SIGTERM)
 	}
 	s.signal(unix.SIGCONT)

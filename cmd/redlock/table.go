@@ -19,34 +19,25 @@ func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
 	for _, n := range nodes {
 		trip, uptime := "-", "-"
 		if n.Reachable {
-			trip = short(n.RoundTrip)
+			trip = shortDuration(n.RoundTrip)
 		}
 		if n.RunID != "" {
-			uptime = short(n.Uptime.Truncate(time.Second))
+			uptime = shortDuration(n.Uptime.Truncate(time.Second))
 		}
-		fmt.Fprintf(
-			t,
-			"%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			n.Node,
-			yes(n.Reachable),
-			trip,
-			dash(n.Role),
-			dash(n.Version),
-			uptime,
-			vote(n),
-		)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			n.Node, yesOrNo(n.Reachable), trip, orDash(n.Role), orDash(n.Version), uptime, mayVoteText(n))
 	}
 	_ = t.Flush()
 	fmt.Fprintf(to, "%d of %d may vote, %d are needed\n", r.MayVote, r.Votes, r.Needed)
 }
 
-// vote returns whether a master may vote, or why not.
-func vote(n redlock.NodeStatus) string {
+// mayVoteText returns whether a master may vote, or why not.
+func mayVoteText(n redlock.NodeStatus) string {
 	switch {
 	case n.MayVote:
 		return "yes"
 	case n.VoteIn > 0:
-		return fmt.Sprintf("in %s: %s", short(n.VoteIn), reason(n.Err))
+		return fmt.Sprintf("in %s: %s", shortDuration(n.VoteIn), reason(n.Err))
 	default:
 		return "no: " + reason(n.Err)
 	}
@@ -73,7 +64,7 @@ func (r lockReport) print(to io.Writer) {
 	}
 	for _, h := range r.Holders {
 		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes\n",
-			quote(r.Name), h.Owner, r.what(h), remaining(h.LeftMS), h.Votes, len(r.Nodes))
+			quote(r.Name), h.Owner, r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes))
 	}
 	t := table(to)
 	for _, n := range r.Nodes {
@@ -91,9 +82,8 @@ func (r lockReport) print(to io.Writer) {
 	_ = t.Flush()
 }
 
-// what returns the kind of a lock and its other properties, without its holders. h is the holder whose slot
-// it names.
-func (r lockReport) what(h holderReport) string {
+// properties returns the kind of a lock, and its other properties with the slot of h.
+func (r lockReport) properties(h holderReport) string {
 	text := r.Kind
 	if r.Slots > 0 {
 		text += fmt.Sprintf(", slot %d of %d", h.Slot, r.Slots)
@@ -109,16 +99,16 @@ func (r lockReport) what(h holderReport) string {
 
 func fenced(fence uint64) string { return fmt.Sprintf("fence %d", fence) }
 
-// few is how many holders fit into a master's row. The lines above the rows and the JSON have all of them.
-const few = 3
+// maxShownHolders is how many holders fit into a master's row. The lines above the rows and the JSON have all of them.
+const maxShownHolders = 3
 
 func (n voteReport) holders() string {
 	var all []string
 	for _, h := range n.Holders {
 		all = append(all, h.Owner+" "+remaining(h.LeftMS))
 	}
-	if more := len(all) - few; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:few], ", "), more)
+	if more := len(all) - maxShownHolders; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:maxShownHolders], ", "), more)
 	}
 	return strings.Join(all, ", ")
 }
@@ -137,17 +127,17 @@ func remaining(leftMS float64) string {
 	if leftMS < 0 {
 		return "no end"
 	}
-	return short(time.Duration(leftMS*float64(time.Millisecond))) + " left"
+	return shortDuration(time.Duration(leftMS*float64(time.Millisecond))) + " left"
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}
 	return "no"
 }
 
-func dash(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}

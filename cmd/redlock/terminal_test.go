@@ -35,7 +35,8 @@ func onTerminal(t *testing.T, masters []*redlocktest.Master, program ...string) 
 	t.Helper()
 	s := &screen{t: t, ended: make(chan struct{}), cmd: exec.Command(program[0], program[1:]...)}
 	s.cmd.Env = []string{
-		"PATH=" + binary[:strings.LastIndex(binary, "/")] + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb", "PS1=$ ",
+		"PATH=" + binary[:strings.LastIndex(binary, "/")] + ":" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb",
+		"PS1=$ ",
 		"REDLOCK_MASTERS=" + strings.Join(redlocktest.URLs(masters), ","),
 	}
 	opened, err := pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 24, Cols: columns})
@@ -167,7 +168,10 @@ func TestNoMajorityIsShownWhileWaiting(t *testing.T) {
 func TestTheCommandHasTheTerminal(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	s := onTerminal(t, masters, "sh", "-c", `redlock run name -- sh -c 'echo ask; read x; echo "got $x"'; echo "status $?"; read y; echo "back $y"`)
+	s := onTerminal(
+		t, masters, "sh", "-c",
+		`redlock run name -- sh -c 'echo ask; read x; echo "got $x"'; echo "status $?"; read y; echo "back $y"`,
+	)
 	s.expect(`ask`)
 	s.types("one\n")
 	s.expect(`got one`)
@@ -180,7 +184,10 @@ func TestTheCommandHasTheTerminal(t *testing.T) {
 func TestTheCommandGetsTheTerminalIfItAsksLater(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	s := onTerminal(t, masters, "sh", "-c", `redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null; read y; echo "back $y"`)
+	s := onTerminal(
+		t, masters, "sh", "-c",
+		`redlock run name -- sh -c 'echo ask; read x </dev/tty; echo "got $x"' </dev/null; read y; echo "back $y"`,
+	)
 	s.expect(`ask`)
 	s.types("one\n")
 	s.expect(`got one`)
@@ -192,7 +199,10 @@ func TestTheCommandGetsTheTerminalIfItAsksLater(t *testing.T) {
 func TestCtrlCReachesTheCommand(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	s := onTerminal(t, masters, binary, "run", "name", "--", "sh", "-c", "trap 'echo heard; exit 5' INT; echo ready; while :; do sleep 0.02; done")
+	s := onTerminal(
+		t, masters, binary, "run", "name", "--", "sh", "-c",
+		"trap 'echo heard; exit 5' INT; echo ready; while :; do sleep 0.02; done",
+	)
 	s.expect(`ready`)
 	s.types("\x03")
 	s.expect(`heard`)
@@ -230,7 +240,9 @@ func TestAJobInTheBackgroundStopsForTheTerminal(t *testing.T) {
 	s := jobShell(t, redlocktest.Start(t, 3))
 	s.types("redlock run --ttl 1m name -- sh -c 'read x; echo got $x' &\n")
 	s.expect(`\$ `)
-	for deadline := time.Now().Add(patience); !strings.Contains(s.shown.String()[s.seen:], "Stopped"); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !strings.Contains(
+		s.shown.String()[s.seen:], "Stopped",
+	); time.Sleep(50 * time.Millisecond) {
 		require.True(t, time.Now().Before(deadline), "%q", s.shown.String())
 		s.types("jobs\n")
 	}
@@ -267,7 +279,10 @@ func TestACommandWhoseLockWasLostWhileSuspendedIsEnded(t *testing.T) {
 func TestAKilledCommandLeavesTheTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	s := onTerminal(t, masters, "sh", "-c", `redlock run --max-hold 500ms --grace 0 name -- sh -c "stty -echo; stty -a; sleep 100"; stty -a`)
+	s := onTerminal(
+		t, masters, "sh", "-c",
+		`redlock run --max-hold 500ms --grace 0 name -- sh -c "stty -echo; stty -a; sleep 100"; stty -a`,
+	)
 	s.expect(`[ ;]-echo[ ;]`)
 	s.expect(`was lost`)
 	s.expect(`[ ;]echo[ ;]`)

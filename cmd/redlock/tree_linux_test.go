@@ -53,7 +53,9 @@ func suspendAndKill(pid int) error {
 func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
 	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")
-	for name, flags := range map[string][]string{"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "2s"}} {
+	for name, flags := range map[string][]string{
+		"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "2s"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := startListeners(t, redlocktest.Start(t, 3), nil, flags, script, "session!", "daemon!", "direct!")
@@ -130,7 +132,11 @@ func TestARunWithinAKilledRunReceivesSIGTERMOnce(t *testing.T) {
 func TestBackgroundProcessesOutliveTheCommand(t *testing.T) {
 	t.Parallel()
 	l := startListeners(t, redlocktest.Start(t, 3), nil, nil,
-		as(background, "bg")+as(daemon, "daemon")+`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
+		as(
+			background, "bg",
+		)+as(
+			daemon, "daemon",
+		)+`while ! grep -q bg "$LISTENER_FILE" || ! grep -q daemon "$LISTENER_FILE"; do sleep 0.01; done; exit 3`)
 	assert.Equal(t, 3, l.wait())
 	assert.ElementsMatch(t, []string{"bg", "daemon"}, l.living())
 }
@@ -170,7 +176,9 @@ func TestARedlockThatIsKilledAtAnyMomentLeavesNothing(t *testing.T) {
 			p := launchWith(t, masters, func(c *exec.Cmd) {
 				c.ExtraFiles = []*os.File{w}
 				c.Env = append(c.Env, listenerFile+"="+t.TempDir()+"/received", "L="+testBinary)
-			}, "run", "--grace", "100ms", t.Name(), "--", "bash", "-c", as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"))
+			}, "run", "--grace", "100ms", t.Name(), "--", "bash", "-c", as(
+				background, "bg",
+			)+as(daemon, "daemon")+as(direct, "direct"))
 			require.NoError(t, w.Close())
 			time.Sleep(time.Duration(n) * 4 * time.Millisecond) // a random moment of its work
 			p.signal(syscall.SIGKILL)

@@ -16,8 +16,8 @@ const (
 	passMasters = "pass-masters"
 )
 
-// find returns the URLs of the masters, and a function that ends those that it started.
-func (m *masters) find(cmd *cobra.Command) (urls []string, stop func(), err error) {
+// findURLs returns the URLs of the masters, and a function that ends those that it started.
+func (m *masters) findURLs(cmd *cobra.Command) (urls []string, stop func(), err error) {
 	if m.embedded {
 		if len(m.urls) > 0 || cmd.Flags().Changed(mastersFile) {
 			return nil, nil, usage("--embedded starts its own masters: leave out --masters and --%s", mastersFile)

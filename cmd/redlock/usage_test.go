@@ -20,33 +20,39 @@ func TestWrongUsage(t *testing.T) {
 		args string
 		says string
 	}{
-		"no command":               {"", "which command"},
-		"unknown command":          {"lock x", `unknown command "lock"`},
-		"unknown flag":             {"run --lease 3 x -- true", "--lease"},
-		"no name":                  {"run -- true", "a name is missing"},
-		"nothing":                  {"run", "a name is missing"},
-		"lead without a command":   {"lead x", "redlock lead [flags] NAME -- COMMAND"},
-		"lead does not try":        {"lead --try x -- true", "--try"},
-		"no dashes":                {"run x true", "put --"},
-		"no command to run":        {"run x --", "a command is missing"},
-		"two names":                {"run x y -- true", "one name"},
-		"bad duration":             {"run --ttl soon x -- true", "soon"},
-		"negative wait":            {"run --wait -1s x -- true", "--wait -1s"},
-		"try and wait":             {"run --try --wait 1s x -- true", "one of them"},
-		"two lists of masters":     {"status --masters " + urls + " --masters-file f", "two lists"},
-		"no masters file":          {"status --masters-file /no/such/file", "/no/such/file"},
-		"an empty masters file":    {"status --masters-file " + os.DevNull, "has no URL"},
-		"certificate without key":  {"status --masters rediss://h --tls-cert f", "belong together"},
-		"no authorities":           {"status --masters rediss://h --tls-ca /no/such/file", "--tls-ca: "},
-		"empty authorities":        {"status --masters rediss://h --tls-ca " + os.DevNull, "no certificate in PEM"},
-		"no certificate":           {"status --masters rediss://h --tls-cert /no/such/file --tls-key f", "--tls-cert and --tls-key: "},
-		"TLS and no rediss":        {"status --masters " + urls + " --tls-server-name h", "rediss://"},
-		"a long owner":             {"run --masters " + urls + " --owner " + strings.Repeat("o", 1025) + " x -- true", "1024"},
-		"negative grace":           {"run --grace -1s x -- true", "--grace -1s"},
-		"negative max hold":        {"run --masters " + urls + " --max-hold -1s x -- true", "--max-hold -1s"},
-		"TTL zero":                 {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
-		"TTL below the least":      {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
-		"TTL above the window":     {"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--ttl 1m0s is above --restart-window 10s"},
+		"no command":              {"", "which command"},
+		"unknown command":         {"lock x", `unknown command "lock"`},
+		"unknown flag":            {"run --lease 3 x -- true", "--lease"},
+		"no name":                 {"run -- true", "a name is missing"},
+		"nothing":                 {"run", "a name is missing"},
+		"lead without a command":  {"lead x", "redlock lead [flags] NAME -- COMMAND"},
+		"lead does not try":       {"lead --try x -- true", "--try"},
+		"no dashes":               {"run x true", "put --"},
+		"no command to run":       {"run x --", "a command is missing"},
+		"two names":               {"run x y -- true", "one name"},
+		"bad duration":            {"run --ttl soon x -- true", "soon"},
+		"negative wait":           {"run --wait -1s x -- true", "--wait -1s"},
+		"try and wait":            {"run --try --wait 1s x -- true", "one of them"},
+		"two lists of masters":    {"status --masters " + urls + " --masters-file f", "two lists"},
+		"no masters file":         {"status --masters-file /no/such/file", "/no/such/file"},
+		"an empty masters file":   {"status --masters-file " + os.DevNull, "has no URL"},
+		"certificate without key": {"status --masters rediss://h --tls-cert f", "belong together"},
+		"no authorities":          {"status --masters rediss://h --tls-ca /no/such/file", "--tls-ca: "},
+		"empty authorities":       {"status --masters rediss://h --tls-ca " + os.DevNull, "no certificate in PEM"},
+		"no certificate": {
+			"status --masters rediss://h --tls-cert /no/such/file --tls-key f", "--tls-cert and --tls-key: ",
+		},
+		"TLS and no rediss": {"status --masters " + urls + " --tls-server-name h", "rediss://"},
+		"a long owner": {
+			"run --masters " + urls + " --owner " + strings.Repeat("o", 1025) + " x -- true", "1024",
+		},
+		"negative grace":      {"run --grace -1s x -- true", "--grace -1s"},
+		"negative max hold":   {"run --masters " + urls + " --max-hold -1s x -- true", "--max-hold -1s"},
+		"TTL zero":            {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
+		"TTL below the least": {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
+		"TTL above the window": {
+			"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true", "--ttl 1m0s is above --restart-window 10s",
+		},
 		"window below zero":        {"status --masters " + urls + " --restart-window -1s", "--restart-window -1s"},
 		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "--node-timeout 0s"},
 		"a reserved name":          {"run --masters " + urls + " redlock:fence:x -- true", "redlock:fence:"},
@@ -99,7 +105,8 @@ func TestAPasswordIsNeverPrinted(t *testing.T) {
 	for _, url := range []string{
 		"redis://:s3cret@" + host, "redis://user:s3cret@" + host, "redis://user:s3cret@127.0.0.1:1",
 		"http://user:s3cret@127.0.0.1:1", "redis://user:s3cret@", "redis://user:s3cret@127.0.0.1:port",
-		"redis://user:s3cret@127.0.0.1/db", "redis://user:s3cret@127.0.0.1:1?max_retries=3", "redis://user:s3cret@127.0.0.1 :1",
+		"redis://user:s3cret@127.0.0.1/db", "redis://user:s3cret@127.0.0.1:1?max_retries=3",
+		"redis://user:s3cret@127.0.0.1 :1",
 		"rediss://user:s3cret@" + host, "unix://user:s3cret@nowhere", "://user:s3cret@" + host,
 		"redis://user:s3cret@" + host + "?client_name=s3cret", "redis://user:s3cret@127.0.0.1:1?client_name=s3cret",
 		"redis://user:s3cret@127.0.0.1:1?tpyo=s3cret", "redis://user:s3cret@127.0.0.1:1/db?client_name=s3cret",
@@ -150,7 +157,9 @@ func TestCompletion(t *testing.T) {
 	const noFiles, files = ":4", ":0"
 	assert.Contains(t, redlock(t, nil, "__complete", "run", "").stdout, noFiles, "a lock's name is no file")
 	assert.Contains(t, redlock(t, nil, "__complete", "status", "x", "").stdout, noFiles)
-	assert.Contains(t, redlock(t, nil, "__complete", "run", "x", "--", "").stdout, files, "a command's argument may be one")
+	assert.Contains(
+		t, redlock(t, nil, "__complete", "run", "x", "--", "").stdout, files, "a command's argument may be one",
+	)
 }
 
 // A terminal of 80 columns shows every help text without a break that was not meant.

@@ -33,7 +33,7 @@ func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	w := watcher{locker: locker, name: name, shared: shared, since: time.Now()}
 	showing.Go(func() {
 		if !term.IsTerminal(fd) {
-			if text, ok := w.look(ctx, reportAfter); ok {
+			if text, ok := w.lineAfter(ctx, reportAfter); ok {
 				fmt.Fprintln(os.Stderr, text)
 			}
 			return
@@ -41,7 +41,7 @@ func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 		l := line{to: os.Stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
 		defer l.clear()
 		for after := showAfter; ; after = showEvery {
-			text, ok := w.look(ctx, after)
+			text, ok := w.lineAfter(ctx, after)
 			if !ok {
 				return
 			}
@@ -62,12 +62,12 @@ type watcher struct {
 	shared bool
 	since  time.Time
 
-	token string
-	seen  time.Time
+	token       string    // the holder that the line names
+	holderSince time.Time // when that holder was first seen
 }
 
-// look returns what to show after d; ok is false if ctx has ended.
-func (w *watcher) look(ctx context.Context, d time.Duration) (text string, ok bool) {
+// lineAfter returns what to show after d; ok is false if ctx has ended.
+func (w *watcher) lineAfter(ctx context.Context, d time.Duration) (text string, ok bool) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -78,18 +78,18 @@ func (w *watcher) look(ctx context.Context, d time.Duration) (text string, ok bo
 	if err != nil || len(holding.Holders) == 0 {
 		nodes, _ := w.locker.Nodes(ctx)
 		if r := reportMasters(nodes); len(nodes) > 0 && !r.Quorum {
-			text = w.head(time.Now()) + r.shortage(nodes)
+			text = w.prefix(time.Now()) + r.shortage(nodes)
 		}
 	}
 	return text, ctx.Err() == nil
 }
 
-func (w *watcher) head(now time.Time) string {
-	return fmt.Sprintf("redlock: waiting %s for %s: ", short(now.Sub(w.since)), quote(w.name))
+func (w *watcher) prefix(now time.Time) string {
+	return fmt.Sprintf("redlock: waiting %s for %s: ", shortDuration(now.Sub(w.since)), quote(w.name))
 }
 
 func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string {
-	head := w.head(now)
+	head := w.prefix(now)
 	if err != nil || len(holding.Holders) == 0 {
 		w.token = ""
 		if err != nil {
@@ -100,7 +100,7 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 	if w.shared && holding.Kind == "reader" { // the waiter would share the lock with them
 		head += "an exclusive waiter is ahead; "
 	}
-	text := head + "held by " + w.who(now, holding)
+	text := head + "held by " + w.describeHolder(now, holding)
 	left := holding.Holders[0].Left // when the last of them is gone
 	for _, h := range holding.Holders {
 		if h.Left < 0 {
@@ -108,7 +108,7 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 		}
 		left = max(left, h.Left)
 	}
-	return text + ", " + short(left) + " left unless it is extended"
+	return text + ", " + shortDuration(left) + " left unless it is extended"
 }
 
 // shortage describes how many masters may vote, and when it will be a majority if only restart windows must pass.
@@ -124,13 +124,13 @@ func (r mastersReport) shortage(nodes []redlock.NodeStatus) string {
 		return text + "; redlock status shows why"
 	}
 	slices.Sort(in)
-	return text + "; they have started a moment ago, and may vote in " + short(in[r.Needed-1])
+	return text + "; they started a moment ago, and may vote in " + shortDuration(in[r.Needed-1])
 }
 
-// who names one holder, the same one as long as it holds the lock, and counts the others.
-func (w *watcher) who(now time.Time, holding redlock.Holding) string {
+// describeHolder names one holder, the same one as long as it holds the lock, and counts the others.
+func (w *watcher) describeHolder(now time.Time, holding redlock.Holding) string {
 	if !slices.ContainsFunc(holding.Holders, func(h redlock.Holder) bool { return h.Token == w.token }) {
-		w.token, w.seen = holding.Holders[0].Token, now
+		w.token, w.holderSince = holding.Holders[0].Token, now
 	}
 	text := owner(w.token)
 	switch others := len(holding.Holders) - 1; {
@@ -139,8 +139,8 @@ func (w *watcher) who(now time.Time, holding redlock.Holding) string {
 	case others > 0:
 		text += fmt.Sprintf(" and %d more", others)
 	}
-	if seen := now.Sub(w.seen); seen >= time.Second {
-		text += " for " + short(seen) + " or longer"
+	if seen := now.Sub(w.holderSince); seen >= time.Second {
+		text += " for " + shortDuration(seen) + " or longer"
 	}
 	return text
 }

@@ -15,6 +15,21 @@ import (
 // watchEvery is the time between two refreshes of the status.
 const watchEvery = 2 * time.Second
 
+// onceOrWatch has show write to out once or, watching, to the terminal until ctx ends. A signal that interrupts the one
+// call of show decides the exit status.
+func onceOrWatch(
+	ctx context.Context, out io.Writer, watching bool, pause time.Duration, show func(context.Context, io.Writer) error,
+) error {
+	if watching {
+		return watch(ctx, os.Stdout, pause, show)
+	}
+	err := show(ctx, out)
+	if interrupted := context.Cause(ctx); interrupted != nil {
+		return interrupted
+	}
+	return err
+}
+
 // watch fills the terminal with what show writes, again after each pause, until ctx ends. An error of show is printed
 // below its text and ends nothing, except one about the usage, which watch returns. After a signal the result is nil.
 func watch(ctx context.Context, to *os.File, pause time.Duration, show func(context.Context, io.Writer) error) error {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 )
 
 // owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which
@@ -14,14 +17,14 @@ func owner(token string) string {
 	if token == "" {
 		return "an unknown holder"
 	}
-	if i := strings.LastIndexByte(token, ':'); i > 0 && random(token[i+1:]) {
+	if i := strings.LastIndexByte(token, ':'); i > 0 && looksRandom(token[i+1:]) {
 		token = token[:i]
 	}
 	return quote(token)
 }
 
-// random reports whether s looks like at least 16 random bytes, in hex or in base 64.
-func random(s string) bool {
+// looksRandom reports whether s looks like at least 16 random bytes, in hex or in base 64.
+func looksRandom(s string) bool {
 	return len(s) >= 22 && !strings.ContainsFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_+/=", r)
 	})
@@ -39,12 +42,12 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// short returns d with about two digits that matter: 0.4ms, 12ms, 1.5s, 12s, 3m5s, 26h, 12d3h.
-func short(d time.Duration) string {
+// shortDuration returns d with about two digits that matter: 0.4ms, 12ms, 1.5s, 12s, 3m5s, 26h, 12d3h.
+func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < 0:
-		return "-" + short(-d)
+		return "-" + shortDuration(-d)
 	case d < 10*time.Millisecond:
 		return tenths(d, time.Millisecond) + "ms"
 	case d < time.Second:
@@ -54,23 +57,28 @@ func short(d time.Duration) string {
 	case d < time.Minute:
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 	case d < time.Hour:
-		return two(d, time.Minute, "m", time.Second, "s")
+		return twoUnits(d, time.Minute, "m", time.Second, "s")
 	case d < day:
-		return two(d, time.Hour, "h", time.Minute, "m")
+		return twoUnits(d, time.Hour, "h", time.Minute, "m")
 	default:
-		return two(d, day, "d", time.Hour, "h")
+		return twoUnits(d, day, "d", time.Hour, "h")
 	}
 }
 
-// tenths never rounds up: 9.98s are 9.9s, not 10.0s.
+// tenths never rounds up: 9.98s is 9.9s, not 10.0s.
 func tenths(d, unit time.Duration) string {
 	return strconv.FormatFloat(float64(d/(unit/10))/10, 'f', 1, 64)
 }
 
-func two(d, big time.Duration, bigName string, small time.Duration, smallName string) string {
+func twoUnits(d, big time.Duration, bigName string, small time.Duration, smallName string) string {
 	text := strconv.FormatInt(int64(d/big), 10) + bigName
 	if rest := d % big / small; rest > 0 {
 		text += strconv.FormatInt(int64(rest), 10) + smallName
 	}
 	return text
+}
+
+// printf writes to the standard output of a command.
+func printf(cmd *cobra.Command, format string, args ...any) {
+	fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 }

@@ -54,7 +54,7 @@ func TestShort(t *testing.T) {
 		-1500 * time.Millisecond:       "-1.5s",
 		time.Hour + 30*time.Minute + 1: "1h30m",
 	} {
-		assert.Equal(t, want, short(d), d)
+		assert.Equal(t, want, shortDuration(d), d)
 	}
 }
 
@@ -114,7 +114,9 @@ func TestTheWaitingLineOfSeveralHolders(t *testing.T) {
 	assert.Equal(t, head+"1.0s for doc: an exclusive waiter is ahead; held by a:1, 8.0s left unless it is extended",
 		reader.text(at(1), readers(hold("a:1", 8*time.Second)), nil), "it waits for a reader because of a writer")
 	assert.Equal(t, head+"2.0s for doc: held by w:1, 8.0s left unless it is extended",
-		reader.text(at(2), redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{hold("w:1", 8*time.Second)}}, nil))
+		reader.text(
+			at(2), redlock.Holding{Kind: "writer", Depth: 1, Holders: []redlock.Holder{hold("w:1", 8*time.Second)}}, nil,
+		))
 }
 
 func TestALineIsRedrawnWithinTheTerminal(t *testing.T) {
@@ -149,18 +151,22 @@ func TestOutcome(t *testing.T) {
 		"nothing":         {nil, 0, ""},
 		"a parser's":      {errors.New("unknown flag: --x"), 64, "redlock: unknown flag: --x"},
 		"a command's own": {&exit{3, nil}, 3, ""},
-		"held":            {failure(&redlock.HeldError{Name: "n"}), 75, "redlock: n is held by another"},
-		"held, by a kind": {failure(&redlock.HeldError{Name: "a b", Kind: "writer"}), 75, `redlock: "a b" is held by another (writer)`},
-		"lost":            {failure(redlock.ErrLost), 70, "redlock: the lock was lost"},
+		"held":            {exitFor(&redlock.HeldError{Name: "n"}), 75, "redlock: n is held by another"},
+		"held, by a kind": {
+			exitFor(&redlock.HeldError{Name: "a b", Kind: "writer"}), 75, `redlock: "a b" is held by another (writer)`,
+		},
+		"lost": {exitFor(redlock.ErrLost), 70, "redlock: the lock was lost"},
 		"no quorum": {
-			failure(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(node, node))), 69,
+			exitFor(fmt.Errorf("x: %w: %w", redlock.ErrNoQuorum, errors.Join(node, node))), 69,
 			"redlock: no majority of the masters answered\n  h:1  LOADING the data\nredlock status shows them all",
 		},
-		"held, with no majority before": {failure(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
-		"anything else":                 {failure(errors.New("odd")), 64, "redlock: odd"},
-		"an option":                     {usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window"},
-		"a call":                        {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
-		"a name":                        {usage(`"a \"WithTTL" needs WithFencing`), 64, `redlock: "a \"WithTTL" needs --fence`},
+		"held, with no majority before": {exitFor(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
+		"anything else":                 {exitFor(errors.New("odd")), 64, "redlock: odd"},
+		"an option": {
+			usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window",
+		},
+		"a call": {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
+		"a name": {usage(`"a \"WithTTL" needs WithFencing`), 64, `redlock: "a \"WithTTL" needs --fence`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +181,9 @@ func TestOutcome(t *testing.T) {
 // Every option that an error of the library names has a flag, or is an option that this program does not use.
 func TestOptionsInErrorsHaveFlags(t *testing.T) {
 	t.Parallel()
-	unmet := []string{"WithLogger", "WithClock", "WithName", "WithTLSConfig", "WithCredentials"} // of values that the command does not pass
+	unmet := []string{
+		"WithLogger", "WithClock", "WithName", "WithTLSConfig", "WithCredentials",
+	} // of values that the command does not pass
 	flags := runCommand().Flags()
 	for option, flag := range flagOf {
 		assert.NotNil(t, flags.Lookup(strings.TrimPrefix(flag, "--")), "%s: %s", option, flag)

@@ -29,7 +29,9 @@ func open(t *testing.T, masters []*redlocktest.Master) *redlock.Locker {
 }
 
 // schedule starts a scheduler with one job, every second.
-func schedule(t *testing.T, fn func(context.Context) error, job string, opts ...gocron.SchedulerOption) gocron.Scheduler {
+func schedule(
+	t *testing.T, fn func(context.Context) error, job string, opts ...gocron.SchedulerOption,
+) gocron.Scheduler {
 	t.Helper()
 	s, err := gocron.NewScheduler(opts...)
 	require.NoError(t, err)

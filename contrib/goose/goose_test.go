@@ -25,7 +25,9 @@ func machine(t *testing.T, file string, masters []*redlocktest.Master, up func(c
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, db.Close()) })
-	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithNodeTimeout(5*time.Second), redlock.WithTTL(time.Minute))
+	locker, err := redlock.Open(
+		redlocktest.URLs(masters), redlock.WithNodeTimeout(5*time.Second), redlock.WithTTL(time.Minute),
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 	p, err := goose.NewProvider(goose.DialectSQLite3, db, nil,

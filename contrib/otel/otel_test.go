@@ -32,13 +32,17 @@ type observed struct {
 
 func open(t *testing.T, opts ...redlockotel.Option) *observed {
 	t.Helper()
-	o := &observed{masters: redlocktest.Start(t, 3), spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+	o := &observed{
+		masters: redlocktest.Start(t, 3), spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader(),
+	}
 	o.tracers = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans))
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
 	telemetry, err := redlockotel.New(append(opts,
 		redlockotel.WithTracerProvider(o.tracers), redlockotel.WithMeterProvider(meters))...)
 	require.NoError(t, err)
-	o.Locker, err = redlock.Open(redlocktest.URLs(o.masters), redlock.WithoutRestartGuard(), redlock.WithTrace(telemetry.Trace()))
+	o.Locker, err = redlock.Open(
+		redlocktest.URLs(o.masters), redlock.WithoutRestartGuard(), redlock.WithTrace(telemetry.Trace()),
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, o.Close()) })
 	registration, err := telemetry.Observe(o.Locker)

@@ -68,7 +68,7 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]int {
 	return values
 }
 
-// docs/operations.md lists every metric with its labels.
+// README.md lists every metric with its labels.
 func TestTheDocumentsListTheMetrics(t *testing.T) {
 	t.Parallel()
 	l := open(t, redlocktest.Start(t, 1))
@@ -87,10 +87,11 @@ func TestTheDocumentsListTheMetrics(t *testing.T) {
 		}
 		want = append(want, f.GetName()+" "+strings.Join(labels, ", "))
 	}
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	var documented []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock_\\w+)` \\| ([\\w, ]+) \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock_\\w+)` \\| ([\\w, ]+) \\|").
+		FindAllStringSubmatch(string(text), -1) {
 		documented = append(documented, row[1]+" "+row[2])
 	}
 	assert.ElementsMatch(t, want, documented)

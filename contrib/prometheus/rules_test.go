@@ -3,40 +3,26 @@ package redlockprom_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
 	redlockprom "github.com/redlock-go/redlock/contrib/prometheus"
-	"github.com/redlock-go/redlock/internal/freeport"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/redlocktest"
 )
-
-// need skips the test if a program of the package prometheus is missing, unless the environment forbids that.
-func need(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if os.Getenv("REDLOCK_REQUIRE_PROMETHEUS") == "1" {
-		t.Fatalf("%s is missing: install the package prometheus", program)
-	}
-	t.Skipf("%s is missing: install the package prometheus", program)
-}
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
@@ -47,151 +33,232 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 	}
 }
 
-// server is a Prometheus that scrapes one program.
-type server struct{ url string }
-
-// startServer starts a Prometheus with the rules of this package. They wait for at most a second.
-func startServer(t *testing.T, target string) *server {
-	t.Helper()
-	need(t, "prometheus")
-	dir := t.TempDir()
-	rules, err := os.ReadFile("rules.yml")
-	require.NoError(t, err)
-	soon := regexp.MustCompile(`for: \w+`).ReplaceAll(rules, []byte("for: 1s"))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), soon, 0o600))
-	config := fmt.Sprintf(`
-global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
-rule_files: [rules.yml]
-scrape_configs: [{job_name: program, static_configs: [{targets: [%q]}]}]
-`, strings.TrimPrefix(target, "http://"))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
-	port, err := freeport.Reserve()
-	require.NoError(t, err)
-	t.Cleanup(port.Release)
-	address := port.Addr()
-	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=error")
-	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	s := &server{url: "http://" + address}
-	require.Eventually(t, func() bool {
-		r, err := http.Get(s.url + "/-/ready")
-		if err != nil {
-			return false
-		}
-		defer r.Body.Close()
-		return r.StatusCode == http.StatusOK
-	}, time.Minute, 100*time.Millisecond)
-	return s
+// program is a program with metrics that locks and unlocks all the time.
+type program struct {
+	locker  *redlock.Locker
+	masters []*redlocktest.Master // nil: redis-servers
+	servers []*redisproc.Server
+	url     string // of its metrics
 }
 
-// get reads a result of the API.
-func (s *server) get(t *testing.T, path string, data any) {
+// startProgram starts a program with five masters, or with these.
+func startProgram(t *testing.T, urls ...string) *program {
 	t.Helper()
-	r, err := http.Get(s.url + path)
-	require.NoError(t, err)
-	defer r.Body.Close()
-	answer := struct {
-		Status, Error string
-		Data          any
-	}{Data: data}
-	require.NoError(t, json.NewDecoder(r.Body).Decode(&answer))
-	require.Equal(t, "success", answer.Status, "%s: %s", path, answer.Error)
-}
-
-// firing returns the alerts that fire, by name and master.
-func (s *server) firing(t *testing.T) (names []string) {
-	t.Helper()
-	var found struct {
-		Alerts []struct {
-			Labels map[string]string
-			State  string
-		}
+	p := &program{}
+	if len(urls) == 0 {
+		p.masters = redlocktest.Start(t, 5)
+		urls = redlocktest.URLs(p.masters)
 	}
-	s.get(t, "/api/v1/alerts", &found)
-	for _, a := range found.Alerts {
-		if a.State == "firing" {
-			names = append(names, strings.TrimSpace(a.Labels["alertname"]+" "+a.Labels["node"]))
-		}
-	}
-	return names
-}
-
-// samples returns how many series a query yields.
-func (s *server) samples(t *testing.T, query string) int {
-	t.Helper()
-	var found struct{ Result []any }
-	s.get(t, "/api/v1/query?query="+url.QueryEscape(query), &found)
-	return len(found.Result)
-}
-
-// A Prometheus scrapes a program whose masters freeze, one and then a majority. The alerts fire, and every query of the
-// dashboard has a result.
-func TestAlertsFireWhenMastersFreeze(t *testing.T) {
-	t.Parallel()
-	masters := redlocktest.Start(t, 5)
-	l := open(t, masters, redlock.WithTTL(2*time.Second))
+	var err error
+	p.locker, err = redlock.Open(urls, redlock.WithTTL(10*time.Second), redlock.WithNodeTimeout(2*time.Second),
+		redlock.WithoutRestartGuard())
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, p.locker.Close()) })
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(redlockprom.New(l))
-	program := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	t.Cleanup(program.Close)
-	s := startServer(t, program.URL)
+	registry.MustRegister(redlockprom.New(p.locker))
+	metrics := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	t.Cleanup(metrics.Close)
+	p.url = metrics.URL
+	return p
+}
 
+// work has the program lock and unlock until the test ends.
+func (p *program) work(t *testing.T) {
+	t.Helper()
 	working, stop := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		for working.Err() == nil {
-			try, cancel := context.WithTimeout(working, time.Second)
-			_ = l.Do(try, "job", func(context.Context) error { return nil })
-			cancel()
+			_ = p.locker.Do(working, "job", func(context.Context) error { return nil })
 			time.Sleep(20 * time.Millisecond)
 		}
 	}()
 	t.Cleanup(func() { stop(); <-stopped })
-	held, err := l.Lock(t.Context(), "held")
-	require.NoError(t, err)
+}
 
-	require.Eventually(t, func() bool { return s.samples(t, "redlock:wait_seconds:p99 > 0") > 0 }, time.Minute, 200*time.Millisecond)
-	assert.Empty(t, s.firing(t))
+func (p *program) freeze(n int) {
+	for _, m := range p.masters[:n] {
+		m.Freeze()
+	}
+}
+
+func (p *program) thaw() {
+	for _, m := range p.masters {
+		m.Thaw()
+	}
+}
+
+// stats waits until the Stats of the program have a property.
+func (p *program) stats(t *testing.T, what string, has func(redlock.Stats) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return has(p.locker.Stats()) }, patience, 10*time.Millisecond, what)
+}
+
+const patience = time.Minute
+
+// alarm is the condition of an alert.
+type alarm struct {
+	start func(t *testing.T) *program
+	cause func(t *testing.T, p *program)
+	end   func(t *testing.T, p *program) // ends the condition, and so the alert; nil: it lasts for five minutes
+	also  []string                       // the alerts that may fire as well
+}
+
+// alarms has the condition of each alert.
+var alarms = map[string]alarm{
+	"RedlockMasterDown": {
+		start: working,
+		cause: func(_ *testing.T, p *program) { p.freeze(1) },
+		end:   func(_ *testing.T, p *program) { p.thaw() },
+		also:  []string{"RedlockReleasesUnconfirmed"},
+	},
+	"RedlockMasterBarred": {
+		start: func(t *testing.T) *program {
+			t.Helper()
+			servers := redisproc.ForTest(t, 3)
+			p := startProgram(t, redisproc.URLs(servers)...)
+			p.servers = servers
+			p.work(t)
+			return p
+		},
+		cause: func(t *testing.T, p *program) { t.Helper(); allow(t, p.servers[0], "-evalsha") },
+		end:   func(t *testing.T, p *program) { t.Helper(); allow(t, p.servers[0], "+evalsha") },
+		also:  []string{"RedlockReleasesUnconfirmed"},
+	},
+	"RedlockMasterRefuses": {
+		start: working,
+		cause: func(_ *testing.T, p *program) {
+			p.masters[0].Refuse("OOM command not allowed when used memory > 'maxmemory'.")
+		},
+		end:  func(_ *testing.T, p *program) { p.masters[0].Refuse("") },
+		also: []string{"RedlockReleasesUnconfirmed"},
+	},
+	"RedlockNoMajority": {
+		start: working,
+		cause: func(_ *testing.T, p *program) { p.freeze(3) },
+		end:   func(_ *testing.T, p *program) { p.thaw() },
+		also:  []string{"RedlockMasterDown", "RedlockReleasesUnconfirmed"},
+	},
+	"RedlockLocksLost": {
+		start: working,
+		cause: func(t *testing.T, p *program) {
+			t.Helper()
+			held, err := p.locker.Lock(t.Context(), "held", redlock.WithTTL(3*time.Second), redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			<-held.Context().Done()
+			_ = held.Unlock(t.Context())
+		},
+	},
+	"RedlockExtensionsFail": {
+		start: working,
+		cause: func(t *testing.T, p *program) {
+			t.Helper()
+			held, err := p.locker.Lock(t.Context(), "held")
+			require.NoError(t, err)
+			p.freeze(3)
+			p.stats(t, "an extension failed", func(s redlock.Stats) bool { return s.Kinds[0].ExtensionFailures > 0 })
+			p.thaw()
+			require.NoError(t, held.Err(), "it is not lost")
+			t.Cleanup(func() { _ = held.Unlock(context.Background()) })
+		},
+		also: []string{"RedlockMasterDown", "RedlockNoMajority", "RedlockReleasesUnconfirmed"},
+	},
+	"RedlockReleasesUnconfirmed": {
+		start: working,
+		cause: func(t *testing.T, p *program) {
+			t.Helper()
+			held, err := p.locker.Lock(t.Context(), "held", redlock.WithTTL(time.Hour))
+			require.NoError(t, err)
+			p.freeze(1)
+			require.NoError(t, held.Unlock(t.Context()))
+		},
+		end:  func(_ *testing.T, p *program) { p.thaw() },
+		also: []string{"RedlockMasterDown"},
+	},
+	"RedlockSameServerTwice": {
+		start: func(t *testing.T) *program {
+			t.Helper()
+			urls := redlocktest.URLs(redlocktest.Start(t, 2))
+			return startProgram(t, append(urls, strings.Replace(urls[0], "127.0.0.1", "localhost", 1))...)
+		},
+		cause: func(t *testing.T, p *program) { t.Helper(); p.work(t) }, // the first round shows it
+	},
+}
+
+func working(t *testing.T) *program {
+	t.Helper()
+	p := startProgram(t)
+	p.work(t)
+	return p
+}
+
+// allow changes the rights of the server's default user.
+func allow(t *testing.T, s *redisproc.Server, right string) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	require.NoError(t, c.Do(t.Context(), "acl", "setuser", "default", right).Err())
+}
+
+// A Prometheus scrapes a program for each alert, and a sound one. No alert fires before its condition, the alert of the
+// condition fires, and it ends with the condition. Every query of the dashboard has a result.
+func TestEveryAlertFires(t *testing.T) {
+	t.Parallel()
+	need(t, "prometheus")
+	const sound = "sound"
+	programs, jobs := map[string]*program{sound: working(t)}, map[string]string{}
+	for _, alert := range alerts(t) {
+		require.Contains(t, alarms, alert, "it has no condition here")
+		programs[alert] = alarms[alert].start(t)
+	}
+	require.Len(t, programs, len(alarms)+1, "each condition is that of an alert")
+	for job, p := range programs {
+		jobs[job] = p.url
+	}
+	s := startServer(t, jobs)
+	require.Eventually(t, func() bool {
+		return s.samples(t, `count_over_time(redlock_held{kind="mutex"}[1m]) > 10`) == len(jobs) &&
+			s.samples(t, "redlock:wait_seconds:p99 > 0") > 0
+	}, patience, 200*time.Millisecond)
+	for job := range jobs {
+		assert.Empty(t, s.firing(t, job), job)
+	}
 	for _, query := range dashboardQueries(t) {
 		assert.Positive(t, s.samples(t, query), query)
 	}
 
-	masters[0].Freeze()
-	address := strings.TrimPrefix(masters[0].URL(), "redis://")
-	require.Eventually(t, func() bool {
-		return assert.ObjectsAreEqual([]string{"RedlockMasterDown " + address}, alertsNamed(s.firing(t), "RedlockMasterDown"))
-	}, time.Minute, 200*time.Millisecond)
-	assert.Empty(t, alertsNamed(s.firing(t), "RedlockNoMajority"))
-	require.NoError(t, held.Err())
-
-	masters[1].Freeze()
-	masters[2].Freeze()
-	for _, name := range []string{"RedlockNoMajority", "RedlockLocksLost"} {
-		require.Eventually(t, func() bool { return len(alertsNamed(s.firing(t), name)) > 0 }, time.Minute, 200*time.Millisecond, name)
-	}
-	for _, m := range masters[:3] {
-		m.Thaw()
-	}
-	require.Eventually(t, func() bool {
-		firing := s.firing(t)
-		return len(alertsNamed(firing, "RedlockMasterDown"))+len(alertsNamed(firing, "RedlockNoMajority")) == 0
-	}, time.Minute, 200*time.Millisecond)
-	_ = held.Unlock(t.Context())
+	t.Run("conditions", func(t *testing.T) {
+		for alert, a := range alarms {
+			t.Run(alert, func(t *testing.T) {
+				t.Parallel()
+				p := programs[alert]
+				a.cause(t, p)
+				require.Eventually(t, func() bool { return slices.Contains(s.firing(t, alert), alert) },
+					patience, 200*time.Millisecond, "it fires")
+				assert.Subset(t, append(a.also, alert), s.firing(t, alert))
+				if a.end == nil {
+					return
+				}
+				a.end(t, p)
+				require.Eventually(t, func() bool { return !slices.Contains(s.firing(t, alert), alert) },
+					patience, 200*time.Millisecond, "it ends")
+			})
+		}
+	})
+	assert.Empty(t, s.firing(t, sound))
 }
 
-func alertsNamed(firing []string, name string) (some []string) {
-	for _, alert := range firing {
-		if strings.HasPrefix(alert, name) {
-			some = append(some, alert)
-		}
+// alerts returns the names of the alerts in rules.yml.
+func alerts(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile("rules.yml")
+	require.NoError(t, err)
+	for _, found := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, found[1])
 	}
-	return some
+	require.NotEmpty(t, names)
+	return names
 }
 
 // dashboardQueries returns the queries of the dashboard with its variables filled in.

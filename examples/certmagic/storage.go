@@ -1,5 +1,5 @@
-// Package certmagic keeps certificates of certmagic (github.com/caddyserver/certmagic) where all machines find them,
-// and lets one machine at a time obtain or renew a certificate. A test runs it.
+// Package certmagic stores the certificates of certmagic (github.com/caddyserver/certmagic) in a directory that all
+// machines share, and lets one machine at a time obtain or renew a certificate. A test runs it.
 package certmagic
 
 import (

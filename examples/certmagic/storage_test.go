@@ -72,7 +72,8 @@ func TestOneMachineObtainsACertificate(t *testing.T) {
 		locker := open(t, masters)
 		var config *certmagic.Config
 		cache := certmagic.NewCache(certmagic.CacheOptions{
-			GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return config, nil }, Logger: zap.NewNop(),
+			GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return config, nil },
+			Logger:           zap.NewNop(),
 		})
 		t.Cleanup(cache.Stop)
 		config = certmagic.New(cache, certmagic.Config{

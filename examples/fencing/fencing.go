@@ -1,6 +1,6 @@
 // Package fencing shows three stores that check fencing tokens: a SQL database, a Redis, and an HTTP or object store
 // with conditional writes. Each refuses a write that carries a smaller token than one it has seen, so that a holder
-// that was paused, and wakes up when its lock is long another's, does no harm. docs/fencing.md explains it.
+// that was paused, and continues after another has the lock, does no harm. docs/fencing.md explains it.
 //
 // A store's token comes from locks on one name:
 //

@@ -33,7 +33,9 @@ func TestATableWithoutFencesTakesALateWrite(t *testing.T) {
 	db := table(t)
 	early, late := paused(t)
 	require.NoError(t, db.Save(t.Context(), late, "nightly", "the second holder's"))
-	_, err := db.DB.ExecContext(t.Context(), `UPDATE reports SET body = $1, fence = $2`, "the first holder's", int64(early))
+	_, err := db.DB.ExecContext(
+		t.Context(), `UPDATE reports SET body = $1, fence = $2`, "the first holder's", int64(early),
+	)
 	require.NoError(t, err)
 	assert.Equal(t, "the first holder's", report(t, db), "lost: what the second holder wrote")
 }
@@ -47,10 +49,14 @@ func TestATableRefusesALateWrite(t *testing.T) {
 
 	require.ErrorIs(t, db.Save(t.Context(), early, "nightly", "the first holder's"), fencing.ErrStale)
 	require.ErrorIs(t, db.SaveFirst(t.Context(), early, "nightly", "the first holder's"), fencing.ErrStale)
-	require.ErrorIs(t, db.Change(t.Context(), early, "nightly", func(string) string { return "the first holder's" }), fencing.ErrStale)
+	require.ErrorIs(
+		t, db.Change(t.Context(), early, "nightly", func(string) string { return "the first holder's" }), fencing.ErrStale,
+	)
 	assert.Equal(t, "the second holder's", report(t, db))
 
-	require.NoError(t, db.Save(t.Context(), late, "nightly", "the second holder's, again"), "it may write twice, and repeat")
+	require.NoError(
+		t, db.Save(t.Context(), late, "nightly", "the second holder's, again"), "it may write twice, and repeat",
+	)
 	assert.Equal(t, "the second holder's, again", report(t, db))
 }
 
@@ -83,7 +89,9 @@ func TestChangeLeavesItsTokenBeforeItReads(t *testing.T) {
 	db := table(t)
 	require.NoError(t, db.Save(t.Context(), 1, "nightly", "a"))
 	err := db.Change(t.Context(), late, "nightly", func(was string) string {
-		assert.ErrorIs(t, db.Save(t.Context(), early, "nightly", was+"b"), fencing.ErrStale, "refused, before the late one's write")
+		assert.ErrorIs(
+			t, db.Save(t.Context(), early, "nightly", was+"b"), fencing.ErrStale, "refused, before the late one's write",
+		)
 		return was + "c"
 	})
 	require.NoError(t, err)

@@ -1,9 +1,9 @@
-// Command oversell shows why locks are needed: many buyers, one stock. It sells first without a lock, and
-// sells more than there is; then with one, from several servers that share nothing but the masters.
+// Command oversell shows why locks are needed: many buyers, one stock. It sells first without a lock, and sells more
+// than there is; then under a lock, from several servers that share nothing but the masters.
 //
 //	go run ./examples/oversell
 //
-// The masters are five of this process, or those of REDLOCK_MASTERS.
+// The masters are five in this process, or those in REDLOCK_MASTERS.
 package main
 
 import (

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,7 +25,15 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-const patience = 30 * time.Second
+const (
+	patience  = 30 * time.Second
+	rendering = 30 * time.Millisecond // what the store needs for a report
+	period    = 1500 * time.Millisecond
+	keep      = time.Second
+)
+
+// clocks says how far the clocks of the replicas are behind.
+var clocks = map[string]time.Duration{"web-1": 0, "web-2": 250 * time.Millisecond, "web-3": 500 * time.Millisecond}
 
 // write is one write that the store accepted.
 type write struct {
@@ -33,25 +42,52 @@ type write struct {
 	at      time.Time
 }
 
-// store accepts writes whose fence is not smaller than one that it has seen.
+// store accepts a write if its lock has not ended, and if its fence is not smaller than one that the store has seen. It
+// renders reports, and records how many at the same time.
 type store struct {
-	mu       sync.Mutex
-	accepted []write
+	mu        sync.Mutex
+	accepted  []write // of the leaders
+	nightly   []write
+	rendering int
+	most      int
+	rendered  int
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fence, err := strconv.ParseUint(r.FormValue("fence"), 10, 64)
-	if err != nil {
+	until, err2 := strconv.ParseInt(r.FormValue("until"), 10, 64)
+	if err := errors.Join(err, err2); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.accepted); n > 0 && fence < s.accepted[n-1].fence {
-		http.Error(w, "a later leader has written", http.StatusConflict)
+	if time.Now().Add(rendering).After(time.UnixMicro(until)) {
+		http.Error(w, "the lock ends too soon", http.StatusConflict)
 		return
 	}
-	s.accepted = append(s.accepted, write{r.FormValue("replica"), fence, time.Now()})
+	switch r.URL.Path {
+	case "/schedule":
+		s.write(w, r, fence, &s.accepted)
+	case "/nightly":
+		s.write(w, r, fence, &s.nightly)
+	case "/report":
+		s.rendering++
+		s.most = max(s.most, s.rendering)
+		s.mu.Unlock()
+		time.Sleep(rendering)
+		s.mu.Lock()
+		s.rendering--
+		s.rendered++
+	}
+}
+
+func (s *store) write(w http.ResponseWriter, r *http.Request, fence uint64, accepted *[]write) {
+	if n := len(*accepted); n > 0 && fence < (*accepted)[n-1].fence {
+		http.Error(w, "a later holder has written", http.StatusConflict)
+		return
+	}
+	*accepted = append(*accepted, write{r.FormValue("replica"), fence, time.Now()})
 }
 
 func (s *store) last() write {
@@ -61,6 +97,12 @@ func (s *store) last() write {
 		return write{}
 	}
 	return s.accepted[len(s.accepted)-1]
+}
+
+func (s *store) counts() (nights, reports int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.nightly), s.rendered
 }
 
 // after waits for the first write with a larger fence.
@@ -84,16 +126,27 @@ type fleet struct {
 	masters string
 	store   string
 	running map[string]*exec.Cmd
+
+	mu      sync.Mutex
 	address map[string]string
+}
+
+func (f *fleet) addressOf(name string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.address[name]
 }
 
 func (f *fleet) start(name string) {
 	f.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(f.t, err)
+	f.mu.Lock()
 	f.address[name] = l.Addr().String()
+	f.mu.Unlock()
 	require.NoError(f.t, l.Close())
-	cmd := exec.Command(f.binary, "-name", name, "-listen", f.address[name], "-masters", f.masters, "-store", f.store)
+	cmd := exec.Command(f.binary, "-name", name, "-listen", f.addressOf(name), "-masters", f.masters, "-store", f.store,
+		"-period", period.String(), "-keep", keep.String(), "-behind", clocks[name].String())
 	cmd.Stderr = os.Stderr
 	require.NoError(f.t, cmd.Start())
 	f.running[name] = cmd
@@ -109,9 +162,24 @@ func (f *fleet) signal(name string, s os.Signal) time.Time {
 	return time.Now()
 }
 
+// read asks a replica for reports, one after the other.
+func (f *fleet) read(name string, done <-chan struct{}) {
+	client := http.Client{Timeout: patience}
+	for {
+		if resp, err := client.Get("http://" + f.addressOf(name) + "/report"); err == nil {
+			_ = resp.Body.Close()
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-done:
+			return
+		}
+	}
+}
+
 // leader asks a replica who leads.
 func (f *fleet) leader(name string) (l election.Leader, ok bool) {
-	resp, err := http.Get("http://" + f.address[name] + "/leader")
+	resp, err := http.Get("http://" + f.addressOf(name) + "/leader")
 	if err != nil {
 		return l, false
 	}
@@ -126,13 +194,22 @@ func TestTheServiceSurvivesItsReplicas(t *testing.T) {
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	f := &fleet{
-		t: t, binary: filepath.Join(t.TempDir(), "replicas"), masters: strings.Join(redisproc.URLs(servers), ","), store: web.URL,
+		t: t, binary: filepath.Join(t.TempDir(), "replicas"), masters: strings.Join(redisproc.URLs(servers), ","),
+		store:   web.URL,
 		running: map[string]*exec.Cmd{}, address: map[string]string{},
 	}
 	out, err := exec.Command("go", "build", "-o", f.binary, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for _, name := range []string{"web-1", "web-2", "web-3"} {
 		f.start(name)
+	}
+
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		for range 3 {
+			readers.Go(func() { f.read(name, done) })
+		}
 	}
 
 	killed := s.after(t, 0)
@@ -160,8 +237,23 @@ func TestTheServiceSurvivesItsReplicas(t *testing.T) {
 		return ok && l.Owner == last.replica && l.Term == last.fence
 	}, patience, 10*time.Millisecond, "every replica knows the leader, also the one that was frozen")
 
+	nights, reports := s.counts()
+	require.Eventually(t, func() bool {
+		n, r := s.counts()
+		return n > nights && r > reports
+	}, patience, 10*time.Millisecond, "with two masters and one replica dead, the others still work")
+	close(done)
+	readers.Wait()
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	t.Logf("%d reports, at most %d at a time; %d nightly jobs", s.rendered, s.most, len(s.nightly))
+	assert.Equal(t, renderers, s.most, "as many reports at a time as the store bears")
+	for i := range len(s.nightly) - 1 {
+		apart := s.nightly[i+1].at.Sub(s.nightly[i].at)
+		assert.Greater(t, apart, keep-100*time.Millisecond, "%v", s.nightly[i:i+2])
+		assert.Greater(t, s.nightly[i+1].fence, s.nightly[i].fence)
+	}
 	leaders := map[uint64]string{}
 	for i, w := range s.accepted {
 		if i > 0 {

@@ -36,7 +36,7 @@ type fakeLock struct {
 func (l *fakeLock) TTL() time.Duration { return l.ttl }
 func (l *fakeLock) Renewable() bool    { return !l.fixed }
 func (l *fakeLock) Until() time.Time   { return l.until }
-func (l *fakeLock) Wake()              { l.until = l.until.Add(-time.Duration(l.suspends.Swap(0))) }
+func (l *fakeLock) CountSuspension()   { l.until = l.until.Add(-time.Duration(l.suspends.Swap(0))) }
 func (l *fakeLock) ExpiresWithin(lead time.Duration) bool {
 	return !time.Now().Before(l.until.Add(-lead))
 }

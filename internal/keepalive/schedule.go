@@ -86,11 +86,11 @@ func (s *Schedule) Renewed(e *Entry, err error) {
 	if !e.scheduled || e.lingering {
 		return
 	}
-	in := e.lock.TTL() / 3
+	delay := e.lock.TTL() / 3
 	if err != nil {
-		in /= 4
+		delay /= 4
 	}
-	s.plan(e, in)
+	s.plan(e, delay)
 	heap.Fix(&s.entries, int(e.index))
 	s.wakeBy(e.due)
 }
@@ -158,14 +158,14 @@ func (s *Schedule) takeDue() (expired, residual, renew []Lock) {
 	return expired, residual, renew
 }
 
-// plan schedules the next extension of a lock: about in from now, earlier if less than twice that is left. Without an
-// extension the lock is due when it expires. plan returns the present time.
-func (s *Schedule) plan(e *Entry, in time.Duration) (now time.Duration) {
+// plan schedules the next extension of a lock after about delay, but no later than half of the time that the lock has
+// left. Without an extension the lock is due when it expires. plan returns the present time.
+func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
 	now, until := s.now(), s.until(e)
 	e.renewAt = 0
 	if e.lock.Renewable() {
-		in = min(in, (until-now)/2)
-		e.renewAt = now + time.Duration(float64(in)*(0.9+0.2*rand.Float64()))
+		delay = min(delay, (until-now)/2)
+		e.renewAt = now + time.Duration(float64(delay)*(0.9+0.2*rand.Float64()))
 	}
 	e.due = until - s.lead
 	if e.renewAt > 0 && e.renewAt < e.due {
@@ -181,7 +181,7 @@ func (s *Schedule) replan(now time.Duration) {
 		if e.lingering {
 			continue
 		}
-		e.lock.Wake()
+		e.lock.CountSuspension()
 		if e.renewAt > 0 {
 			s.plan(e, max(0, e.renewAt-now))
 		} else {

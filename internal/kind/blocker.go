@@ -15,10 +15,10 @@ type Blocker struct {
 	Intent bool
 	// Token is the lock's token. Only a probe returns it. It is "" for a writer that waits.
 	Token string
-	// Slots is the number of slots that the name has, if the kind is a semaphore's; 0: unknown.
+	// Slots is the number of slots if the blocker is a semaphore; 0: unknown.
 	Slots int
-	// Taken has a digit for each slot of the claim's semaphore: 1 if it is taken. It is "" if the name has no such slots.
-	// It is also in the Data of a probe that was granted.
+	// Taken has a digit for each slot of the claim's semaphore: 1 if it is taken, otherwise 0. It is "" if the blocker is
+	// no semaphore with as many slots. A granted probe has it, too.
 	Taken string
 }
 
@@ -34,21 +34,21 @@ func (k *Kind) LeftIntent(v node.Vote) bool {
 	return k.Intents == IntentAlways || b.Intent
 }
 
-// readClaim returns a function that reads the reply of acquire or probe for a claim of that many names:
+// claimReader returns a function that reads the reply of acquire or probe for a claim of so many names:
 //
 //   - a number: granted;
 //   - {1, number}: granted, with the fencing token of the owner's other holds;
 //   - {0, kind, TTL in milliseconds, which name, token, intent}: denied. The last three may be missing.
-func readClaim(names int) func(reply any) node.Vote {
+func claimReader(names int) func(reply any) node.Vote {
 	if names == 1 {
-		return readClaimOfOne
+		return readSingleClaim
 	}
-	return func(reply any) node.Vote { return readClaimOf(reply, names) }
+	return func(reply any) node.Vote { return readClaimReply(reply, names) }
 }
 
-func readClaimOfOne(reply any) node.Vote { return readClaimOf(reply, 1) }
+func readSingleClaim(reply any) node.Vote { return readClaimReply(reply, 1) }
 
-func readClaimOf(reply any, names int) node.Vote {
+func readClaimReply(reply any, names int) node.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
 		if v := node.ReadNumber(reply); v.Verdict == node.Granted || v.Err != nil {

@@ -14,7 +14,7 @@ type Census struct {
 	states  []NodeState // by master; the zero NodeState: it reports no holder, or its answer does not count
 	counted []bool      // by master: its answer counts
 	tokens  map[string]*readings
-	fences  map[int64]int
+	fences  map[int64]int // by the value of the fence counter: how many masters report it
 }
 
 // readings are what the masters report about one token.
@@ -25,8 +25,8 @@ type readings struct {
 	slot  int
 }
 
-// Standing is a token that a majority of the masters holds.
-type Standing struct {
+// MajorityHolder is a holder whose token a majority of the masters has.
+type MajorityHolder struct {
 	Token string
 	Kind  string
 	Votes int           // on how many masters
@@ -59,12 +59,12 @@ func NewCensus(answers []quorum.Answer) *Census {
 	return c
 }
 
-// Standing returns the tokens that at least need masters hold, sorted.
-func (c *Census) Standing(need int) (all []Standing) {
+// MajorityHolders returns the tokens that at least need masters hold, sorted.
+func (c *Census) MajorityHolders(need int) (all []MajorityHolder) {
 	for _, token := range slices.Sorted(maps.Keys(c.tokens)) {
 		if r := c.tokens[token]; len(r.ttls) >= need {
 			ttl := majorityTTL(r.ttls, need)
-			all = append(all, Standing{
+			all = append(all, MajorityHolder{
 				Token: token, Kind: pluralityKind(r.kinds), Votes: len(r.ttls), TTL: ttl, Slots: r.slots, Slot: r.slot,
 			})
 		}
@@ -72,7 +72,7 @@ func (c *Census) Standing(need int) (all []Standing) {
 	return all
 }
 
-// Fence returns the count of fencing tokens that at least need masters report; 0 if there is none.
+// Fence returns the fence counter that at least need masters report; 0 if there is none.
 func (c *Census) Fence(need int) int64 {
 	for fence, n := range c.fences {
 		if n >= need {
@@ -97,7 +97,8 @@ func (c *Census) NestedOwner(need int) (owner string, ok bool) {
 	return "", false
 }
 
-// Depth returns how many distinct holds of a nested lock of owner are on any master.
+// Depth returns how many distinct holds of an owner's nested lock are on any master. A hold that ended and only keeps
+// the name for its minimum hold does not count.
 func (c *Census) Depth(owner string) int {
 	holds := make(map[string]struct{})
 	for _, s := range c.states {
@@ -105,7 +106,7 @@ func (c *Census) Depth(owner string) int {
 			continue
 		}
 		for _, h := range s.Holders {
-			if OwnerOf(h.Token) == owner {
+			if OwnerOf(h.Token) == owner && !IsKept(h.Token) {
 				holds[h.Token] = struct{}{}
 			}
 		}
@@ -115,23 +116,23 @@ func (c *Census) Depth(owner string) int {
 
 // MutexCensus is what the masters report about one token of a mutex and all other holders of the name.
 type MutexCensus struct {
-	TTLs   []time.Duration // of the token's keys; never negative
-	Others []time.Duration // by master that another holder has: its longest TTL
-	Kind   string          // of another holder's lock
-	Maybe  []bool          // by master: it may hold the token, because it reports it or its answer does not count
+	TTLs    []time.Duration // of the token's keys; never negative
+	Others  []time.Duration // by master that another holder has: its longest TTL
+	Kind    string          // of another holder's lock
+	MayHold []bool          // by master: it reports the token, or its answer does not count
 }
 
 // Mutex returns what the masters report about a token of a mutex. A key without a TTL counts as one with noTTL.
 func (c *Census) Mutex(token string, noTTL time.Duration) (m MutexCensus) {
-	m.Maybe = make([]bool, len(c.states))
+	m.MayHold = make([]bool, len(c.states))
 	for i, s := range c.states {
 		h, holds := s.Holder(token)
 		switch {
 		case !c.counted[i]:
-			m.Maybe[i] = true
+			m.MayHold[i] = true
 		case s.Kind == "":
 		case s.Kind == Mutex.Name && holds:
-			m.Maybe[i] = true
+			m.MayHold[i] = true
 			if h.TTL < 0 {
 				h.TTL = noTTL
 			}

@@ -34,7 +34,7 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		answers []quorum.Answer
-		want    []kind.Standing
+		want    []kind.MajorityHolder
 	}{
 		"free":   {[]quorum.Answer{free(), free(), free()}, nil},
 		"failed": {[]quorum.Answer{failed(), failed(), failed()}, nil},
@@ -45,31 +45,37 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("b", 5)), free()}, nil,
 		},
 		"the majority's TTL": {
-			[]quorum.Answer{reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 7))},
-			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 3, TTL: 7}},
+			[]quorum.Answer{
+				reports("mutex", 0, holds("a", 5)), reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 7)),
+			},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 3, TTL: 7}},
 		},
 		"a key without a TTL exists longest": {
 			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", 9)), free()},
-			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 2, TTL: 9}},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: 9}},
 		},
 		"keys without a TTL": {
 			[]quorum.Answer{reports("mutex", 0, holds("a", noTTL)), reports("mutex", 0, holds("a", noTTL)), free()},
-			[]kind.Standing{{Token: "a", Kind: "mutex", Votes: 2, TTL: noTTL}},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2, TTL: noTTL}},
 		},
 		"readers, sorted": {
 			[]quorum.Answer{
 				reports("reader", 0, holds("b", 5), holds("a", 4)), reports("reader", 0, holds("a", 6), holds("b", 3)), free(),
 			},
-			[]kind.Standing{{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3}},
+			[]kind.MajorityHolder{
+				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},
+			},
 		},
 		"in a downgrade, the kind that most report": {
-			[]quorum.Answer{reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5))},
-			[]kind.Standing{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
+			[]quorum.Answer{
+				reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)),
+			},
+			[]kind.MajorityHolder{{Token: "a", Kind: "reader", Votes: 3, TTL: 5}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, kind.NewCensus(tt.answers).Standing(2))
+			assert.Equal(t, tt.want, kind.NewCensus(tt.answers).MajorityHolders(2))
 		})
 	}
 }
@@ -109,7 +115,7 @@ func TestMutexCensusDistinguishesATokenFromOtherHolders(t *testing.T) {
 	}).Mutex("mine", 100)
 	assert.Equal(t, kind.MutexCensus{
 		TTLs: []time.Duration{5, 100}, Others: []time.Duration{8}, Kind: "reader",
-		Maybe: []bool{true, true, true, false, false},
+		MayHold: []bool{true, true, true, false, false},
 	}, census)
 	left, ok := census.Left(2)
 	assert.True(t, ok)

@@ -27,8 +27,9 @@ func (c claim) made() *kind.Claim {
 		c.Slots, c.Slot = 0, 0
 	}
 	return &kind.Claim{
-		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot, Intent: c.Intent,
-		Terms: quorum.Terms{TTL: c.TTL, Fencing: c.Fencing}, Hint: c.Hint, Scripts: kind.DefaultScripts,
+		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot,
+		Intent: c.Intent,
+		Terms:  quorum.Terms{TTL: c.TTL, Fencing: c.Fencing}, Hint: c.Hint, Scripts: kind.DefaultScripts,
 	}
 }
 

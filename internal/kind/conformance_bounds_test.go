@@ -51,7 +51,9 @@ func boundSteps() map[string]step {
 		given := func(more ...[]any) [][]any { return append(more, mine...) }
 		for _, bad := range []int64{tooLarge, tooLarge + 2, 1<<63 - 1, -1, -1 << 63} {
 			claim.Hint = bad
-			for _, counter := range [][]any{{"set", fence, 7, "px", 5000}, {"set", fence, "7:5", "px", 5000}, {"set", fence, 7}} {
+			for _, counter := range [][]any{
+				{"set", fence, 7, "px", 5000}, {"set", fence, "7:5", "px", 5000}, {"set", fence, 7},
+			} {
 				text := fmt.Sprint(counter[2:])
 				add := func(op *node.Op, given [][]any) {
 					all[fmt.Sprintf("%s, %s: a token of %d, a fence of %s", op.Name, who, bad, text)] = step{
@@ -81,7 +83,9 @@ func boundSteps() map[string]step {
 		}
 		for _, last := range []string{"7", "7:7", fmt.Sprint(hint + 7)} {
 			for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint + 9), claim.Ops().Extend(hint + 9)} {
-				st := step{given: given([]any{"set", fence, last}), op: op, vote: node.Vote{Verdict: node.Granted}, then: keeps(lockName)}
+				st := step{
+					given: given([]any{"set", fence, last}), op: op, vote: node.Vote{Verdict: node.Granted}, then: keeps(lockName),
+				}
 				if st.vote.Number = map[string]int64{"raise": hint + 9, "extend": 1}[op.Name]; op.Name == "acquire" {
 					st.given, st.vote.Number = [][]any{{"set", fence, last}}, hint
 					if last == fmt.Sprint(hint+7) {
@@ -94,7 +98,10 @@ func boundSteps() map[string]step {
 	}
 	claim := entryClaim("reentrant", holdToken, false)
 	for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
-		st := step{given: [][]any{{"set", fence, "7:7"}}, op: op, vote: node.Vote{Verdict: node.Granted, Number: 1}, then: keeps(lockName)}
+		st := step{
+			given: [][]any{{"set", fence, "7:7"}}, op: op, vote: node.Vote{Verdict: node.Granted, Number: 1},
+			then: keeps(lockName),
+		}
 		if op.Name == "extend" {
 			st.vote = node.Vote{Verdict: node.Denied, Healed: true}
 		}
@@ -125,7 +132,9 @@ func TestScriptsRefuseInvalidFencingTokens(t *testing.T) {
 					p.with(t, func(t *testing.T, s *server) {
 						s.do(t, "set", fence, 7, "px", 5000)
 						before := s.snapshot(t)
-						err := s.client.Eval(t.Context(), kind.Named(k).AcquireScript(), []string{lockName, fence, kind.IntentKey(lockName)},
+						err := s.client.Eval(t.Context(), kind.Named(k).AcquireScript(), []string{
+							lockName, fence, kind.IntentKey(lockName),
+						},
 							acquireArgs(k, text)...).Err()
 						require.ErrorContains(t, err, "is no fencing token", "%s %q", k, text)
 						assert.Equal(t, before, s.snapshot(t), "%s %q", k, text)

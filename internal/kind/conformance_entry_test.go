@@ -59,7 +59,9 @@ func entrySteps(k string) map[string]step {
 	ops, fenced := entryClaim(k, holdToken, false).Ops(), entryClaim(k, holdToken, true).Ops()
 	mine, long := held(k, holdToken), state{entries: entries{entryOf(k, holdToken): lockTTL}}
 	ended := state{entries: entries{entryOf(k, holdToken): -time.Second, entryOf("reader", otherToken): -time.Minute}}
-	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
+	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{
+		Verdict: node.Denied, Healed: true,
+	}
 	grant := func(n int64) node.Vote { return node.Vote{Verdict: node.Granted, Number: n} }
 	first := func(n string) []string { // the fence of a first hold
 		if kind.Named(k).Nested() {
@@ -91,31 +93,52 @@ func entrySteps(k string) map[string]step {
 	})
 
 	add("raise: its own", step{given: mine.made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is})
-	add("raise: less was given out", step{given: mine.with("last", "4").made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is})
+	add(
+		"raise: less was given out",
+		step{given: mine.with("last", "4").made(), op: fenced.Raise(5), vote: grant(5), then: mine.with(first("5")...).is},
+	)
 	add("raise: more was given out", step{
-		given: mine.with("last", "6").made(), op: fenced.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6}, then: mine.with("last", "6").is,
+		given: mine.with("last", "6").made(), op: fenced.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6},
+		then: mine.with("last", "6").is,
 	})
 	add("raise: so much that it is not to be rounded", step{
 		given: mine.made(), op: fenced.Raise(most), vote: grant(most), then: mine.with(first(fmt.Sprint(most))...).is,
 	})
 
 	add("extend: its own", step{given: mine.made(), op: ops.Extend(0), vote: one, then: long.is})
-	add("extend: its own, with fencing", step{given: mine.with("last", "4").made(), op: fenced.Extend(5), vote: one, then: long.with(first("5")...).is})
-	add("extend: more was given out", step{given: mine.with("last", "6").made(), op: fenced.Extend(5), vote: one, then: long.with("last", "6").is})
+	add(
+		"extend: its own, with fencing",
+		step{given: mine.with("last", "4").made(), op: fenced.Extend(5), vote: one, then: long.with(first("5")...).is},
+	)
+	add(
+		"extend: more was given out",
+		step{given: mine.with("last", "6").made(), op: fenced.Extend(5), vote: one, then: long.with("last", "6").is},
+	)
 	add("extend: missing", step{op: ops.Extend(0), vote: healed, then: long.is})
 	add("extend: missing, with fencing", step{op: fenced.Extend(5), vote: healed, then: long.with(first("5")...).is})
 	add("extend: ended", step{given: ended.made(), op: ops.Extend(0), vote: healed, then: long.is})
 
-	add("release: its own", step{given: mine.with("last", "6").made(), op: ops.Release(true), vote: one, said: 1, then: state{}.untouched("last", "6").is})
+	add(
+		"release: its own",
+		step{
+			given: mine.with("last", "6").made(), op: ops.Release(true), vote: one, said: 1,
+			then: state{}.untouched("last", "6").is,
+		},
+	)
 	add("release: its own, silently", step{given: mine.made(), op: ops.Release(false), vote: one, then: state{}.is})
 	add("release: missing", step{op: ops.Release(true), vote: denied})
-	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(t *testing.T, s *server) {
+	add("release: ended", step{given: ended.made(), op: ops.Release(true), vote: denied, then: func(
+		t *testing.T, s *server,
+	) {
 		t.Helper()
 		wantState{}.is(t, s.ask(t, inspectOp(lockName)))
-		entries{entryOf("reader", otherToken): -time.Minute}.are(t, s, lockName) // the hold does not come back if the clock is set back
+		entries{
+			entryOf("reader", otherToken): -time.Minute,
+		}.are(t, s, lockName) // the hold does not come back if the clock is set back
 	}})
 	add("release: ended, and no other hold", step{
-		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied, then: state{}.is,
+		given: state{entries: entries{entryOf(k, holdToken): -time.Second}}.made(), op: ops.Release(true), vote: denied,
+		then: state{}.is,
 	})
 	add("probe: free", step{op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
 	add("probe: ended", step{given: ended.made(), op: entryClaim(k, holdToken, false).Probe(time.Second), vote: one})
@@ -126,13 +149,16 @@ func entrySteps(k string) map[string]step {
 		}[kind.Named(k).Nested()]},
 	}})
 	add("inspect: it alone", step{
-		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName), vote: seen(k, holdToken, 5*time.Second),
+		given: mine.with("last", "7", "owned", "6").made(), op: inspectAloneOp(lockName),
+		vote: seen(k, holdToken, 5*time.Second),
 	})
 	add("inspect: ended", step{given: ended.made(), op: inspectOp(lockName), vote: seen("", "", 0)})
 
 	maps.Copy(all, strangers(k))
 	for i, name := range oddNames() {
-		c := claim{Kind: k, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint}
+		c := claim{
+			Kind: k, Names: []string{name}, Token: tokenOf("\x00 \xff\n:"+name, "f"), TTL: lockTTL, Fencing: true, Hint: hint,
+		}
 		if i%2 == 0 { // alternately, so that acquire and release meet both
 			add(fmt.Sprint("acquire: odd name ", i), step{op: c.Ops().Acquire(), vote: grant(hint), then: life(c, k)})
 		} else {
@@ -196,7 +222,9 @@ func strangers(k string) map[string]step {
 		}
 	}
 	stranger("a mutex", [][]any{{"set", lockName, lockToken, "px", 5000}}, "mutex", lockToken, 5*time.Second)
-	stranger("a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", holdToken, 5*time.Second)
+	stranger(
+		"a mutex with its own token", [][]any{{"set", lockName, holdToken, "px", 5000}}, "mutex", holdToken, 5*time.Second,
+	)
 	stranger("a mutex without a TTL", [][]any{{"set", lockName, ""}}, "mutex", "", -1)
 	for foreign, key := range foreignKeys() {
 		stranger("a "+foreign, [][]any{key}, foreign, "", -1)
@@ -206,7 +234,9 @@ func strangers(k string) map[string]step {
 		if there == k && kind.Named(k).Sharing == kind.WithAll {
 			continue
 		}
-		stranger("another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second)
+		stranger(
+			"another's "+there, held(there, otherToken).with("last", "7", "owned", "7").made(), there, otherToken, 5*time.Second,
+		)
 		if there != k {
 			token := holdToken
 			if kind.Named(there).Downgraded == kind.Named(k) {

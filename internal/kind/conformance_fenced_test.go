@@ -75,12 +75,16 @@ func fencedSteps() map[string]step {
 	}
 	all["inspect: a mutex with a fence"] = step{
 		given: [][]any{mine, {"set", fence, fmt.Sprintf("%d:7", int64(most))}}, op: inspectOp(lockName),
-		vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}}},
+		vote: node.Vote{
+			Verdict: node.Denied, Data: wantState{kind: "mutex", fence: most, holds: entries{lockToken: 5 * time.Second}},
+		},
 	}
 	all["probe: the longer of two holds"] = step{
 		given: [][]any{mine, {"set", otherKey, "another", "px", 9000}},
 		op:    claim{Kind: "mutex", Names: []string{lockName, otherKey}}.Probe(time.Second),
-		vote:  node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second}},
+		vote: node.Vote{
+			Verdict: node.Denied, Data: wantBlocker{kind: "mutex", token: "another", name: 1, left: 9 * time.Second},
+		},
 	}
 	all["probe: the one of two holds without a TTL"] = step{
 		given: [][]any{{"set", lockName, "another"}, {"set", otherKey, "another", "px", 9000}},
@@ -151,23 +155,43 @@ func (m several) add(all map[string]step) {
 	}
 
 	add("acquire: free", step{op: ops.Acquire(), vote: grant(hint), then: m.held(hint)})
-	add("acquire: more was given out", step{given: m.count(hint + 7), op: ops.Acquire(), vote: grant(hint + 8), then: m.held(hint + 8)})
-	add("acquire: so much that it is not to be rounded", step{given: m.count(most), op: ops.Acquire(), vote: grant(most + 1), then: m.held(most + 1)})
+	add(
+		"acquire: more was given out",
+		step{given: m.count(hint + 7), op: ops.Acquire(), vote: grant(hint + 8), then: m.held(hint + 8)},
+	)
+	add(
+		"acquire: so much that it is not to be rounded",
+		step{given: m.count(most), op: ops.Acquire(), vote: grant(most + 1), then: m.held(most + 1)},
+	)
 	add("acquire: its own", step{given: m.mine(), op: ops.Acquire(), vote: deniedBy("mutex", 5*time.Second)})
 	add("acquire: a reader ended there", step{
-		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint), then: m.held(hint),
+		given: entries{"redlock:reader:" + holdToken: -time.Second}.made(lockName), op: ops.Acquire(), vote: grant(hint),
+		then: m.held(hint),
 	})
-	inTheWay := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second}}
-	add("acquire: the last is another's", step{given: [][]any{{"set", last, "another", "px", 5000}}, op: ops.Acquire(), vote: inTheWay})
+	inTheWay := node.Vote{
+		Verdict: node.Denied, Data: wantBlocker{kind: "mutex", name: len(m.names) - 1, left: 5 * time.Second},
+	}
+	add(
+		"acquire: the last is another's",
+		step{given: [][]any{{"set", last, "another", "px", 5000}}, op: ops.Acquire(), vote: inTheWay},
+	)
 
 	add("extend: its own", step{given: m.mine(), op: ops.Extend(fence), vote: one, then: m.held(5)})
-	add("extend: missing", step{op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5)})
-	add("extend: more was given out", step{given: append(m.mine(), m.count(9)...), op: ops.Extend(fence), vote: one, then: m.is(lockTTL, 9, 1)})
+	add(
+		"extend: missing", step{op: ops.Extend(fence), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: m.held(5)},
+	)
+	add(
+		"extend: more was given out",
+		step{given: append(m.mine(), m.count(9)...), op: ops.Extend(fence), vote: one, then: m.is(lockTTL, 9, 1)},
+	)
 	add("extend: the last is another's", step{
 		given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Extend(fence), vote: denied,
 	})
 
-	add("release: its own", step{given: append(m.mine(), m.count(9)...), op: ops.Release(true), vote: one, said: 1, then: m.free(9)})
+	add(
+		"release: its own",
+		step{given: append(m.mine(), m.count(9)...), op: ops.Release(true), vote: one, said: 1, then: m.free(9)},
+	)
 	add("release: its own, silently", step{given: m.mine(), op: ops.Release(false), vote: one, then: m.free(0)})
 	add("release: missing", step{given: m.count(9), op: ops.Release(true), vote: denied})
 
@@ -185,11 +209,18 @@ func (m several) add(all map[string]step) {
 	}
 	if m.fencing {
 		add("raise: its own", step{given: m.mine(), op: ops.Raise(5), vote: grant(5), then: m.raised(5)})
-		add("raise: less was given out", step{given: append(m.mine(), m.count(4)...), op: ops.Raise(5), vote: grant(5), then: m.raised(5)})
+		add(
+			"raise: less was given out",
+			step{given: append(m.mine(), m.count(4)...), op: ops.Raise(5), vote: grant(5), then: m.raised(5)},
+		)
 		add("raise: more was given out", step{
-			given: append(m.mine(), m.count(6)...), op: ops.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6}, then: m.is(5*time.Second, 6, 1),
+			given: append(m.mine(), m.count(6)...), op: ops.Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6},
+			then: m.is(5*time.Second, 6, 1),
 		})
-		add("raise: so much that it is not to be rounded", step{given: m.mine(), op: ops.Raise(most), vote: grant(most), then: m.raised(most)})
+		add(
+			"raise: so much that it is not to be rounded",
+			step{given: m.mine(), op: ops.Raise(most), vote: grant(most), then: m.raised(most)},
+		)
 		add("raise: missing", step{given: m.count(4), op: ops.Raise(5), vote: denied})
 		add("raise: the last is another's", step{
 			given: append(m.mine(), []any{"set", last, "another", "px", 5000}), op: ops.Raise(5), vote: denied,

@@ -32,30 +32,48 @@ func mutexSteps() map[string]step {
 		"acquire: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Acquire(), vote: denied},
 		"extend: its own":                   {given: [][]any{mine}, op: ops.Extend(0), vote: one, then: held},
 		"extend: its own, without a TTL":    {given: [][]any{mineWithoutTTL}, op: ops.Extend(0), vote: one, then: held},
-		"extend: missing":                   {op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held},
-		"extend: another's":                 {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
-		"extend: another's, without a TTL":  {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
-		"release: its own":                  {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: its own, silently":        {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
-		"release: its own, without a TTL":   {given: [][]any{mineWithoutTTL}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"release: missing":                  {op: ops.Release(true), vote: denied, then: free},
-		"release: another's":                {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
-		"release: another's, silently":      {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
-		"inspect: free":                     {op: inspectOp(lockName), vote: seen("", "", 0), then: free},
-		"inspect: a mutex":                  {given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, alone":           {given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"inspect: a mutex, without a TTL":   {given: [][]any{mineWithoutTTL}, op: inspectOp(lockName), vote: seen("mutex", lockToken, -1)},
-		"inspect: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1)},
-		"status":                            {op: node.StatusOp(), vote: granted},
-		"extend: the script is unknown":     {given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held},
+		"extend: missing": {
+			op: ops.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: held,
+		},
+		"extend: another's":                {given: [][]any{foreign}, op: ops.Extend(0), vote: denied},
+		"extend: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Extend(0), vote: denied},
+		"release: its own":                 {given: [][]any{mine}, op: ops.Release(true), vote: one, then: free, said: 1},
+		"release: its own, silently":       {given: [][]any{mine}, op: ops.Release(false), vote: one, then: free},
+		"release: its own, without a TTL": {
+			given: [][]any{mineWithoutTTL}, op: ops.Release(true), vote: one, then: free, said: 1,
+		},
+		"release: missing":             {op: ops.Release(true), vote: denied, then: free},
+		"release: another's":           {given: [][]any{foreign}, op: ops.Release(true), vote: denied},
+		"release: another's, silently": {given: [][]any{foreign}, op: ops.Release(false), vote: denied},
+		"inspect: free":                {op: inspectOp(lockName), vote: seen("", "", 0), then: free},
+		"inspect: a mutex": {
+			given: [][]any{mine}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second),
+		},
+		"inspect: a mutex, alone": {
+			given: [][]any{mine}, op: inspectAloneOp(lockName), vote: seen("mutex", lockToken, 5*time.Second),
+		},
+		"inspect: a mutex, without a TTL": {
+			given: [][]any{mineWithoutTTL}, op: inspectOp(lockName), vote: seen("mutex", lockToken, -1),
+		},
+		"inspect: an empty value": {
+			given: [][]any{{"set", lockName, ""}}, op: inspectOp(lockName), vote: seen("mutex", "", -1),
+		},
+		"status": {op: node.StatusOp(), vote: granted},
+		"extend: the script is unknown": {
+			given: [][]any{mine, {"script", "flush"}}, op: ops.Extend(0), vote: one, then: held,
+		},
 		"extend: an empty value":            {given: [][]any{{"set", lockName, ""}}, op: ops.Extend(0), vote: denied},
 		"release: an empty value":           {given: [][]any{{"set", lockName, ""}}, op: ops.Release(true), vote: denied},
 		"release: another's, without a TTL": {given: [][]any{withoutTTL}, op: ops.Release(true), vote: denied},
-		"release: the script is unknown":    {given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1},
-		"inspect: the script is unknown":    {given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second)},
-		"probe: free":                       {op: probe, vote: one, then: free},
-		"probe: its own":                    {given: [][]any{mine}, op: probe, vote: probed("mutex", lockToken, 5*time.Second)},
-		"probe: another's, without a TTL":   {given: [][]any{withoutTTL}, op: probe, vote: probed("mutex", "another", -1)},
+		"release: the script is unknown": {
+			given: [][]any{mine, {"script", "flush"}}, op: ops.Release(true), vote: one, then: free, said: 1,
+		},
+		"inspect: the script is unknown": {
+			given: [][]any{mine, {"script", "flush"}}, op: inspectOp(lockName), vote: seen("mutex", lockToken, 5*time.Second),
+		},
+		"probe: free":                     {op: probe, vote: one, then: free},
+		"probe: its own":                  {given: [][]any{mine}, op: probe, vote: probed("mutex", lockToken, 5*time.Second)},
+		"probe: another's, without a TTL": {given: [][]any{withoutTTL}, op: probe, vote: probed("mutex", "another", -1)},
 	}
 	for k, given := range foreignKeys() {
 		expiring := [][]any{given, {"pexpire", lockName, 5000}}
@@ -64,7 +82,9 @@ func mutexSteps() map[string]step {
 		all["release: a "+k] = step{given: expiring, op: ops.Release(true), vote: denied}
 		all["probe: a "+k] = step{given: expiring, op: probe, vote: deniedBy(k, 5*time.Second)}
 		all["inspect: a "+k] = step{given: [][]any{given}, op: inspectOp(lockName), vote: seen(k, "", -1)}
-		all["inspect: a "+k+" that expires"] = step{given: expiring, op: inspectOp(lockName), vote: seen(k, "", 5*time.Second)}
+		all["inspect: a "+k+" that expires"] = step{
+			given: expiring, op: inspectOp(lockName), vote: seen(k, "", 5*time.Second),
+		}
 	}
 	// Names are any bytes.
 	for i, name := range oddNames() {
@@ -73,10 +93,14 @@ func mutexSteps() map[string]step {
 		is := func(t *testing.T, s *server) { s.holds(t, name, lockToken, lockTTL) }
 		all[fmt.Sprint("acquire: odd name ", i)] = step{op: ops.Acquire(), vote: granted, then: is}
 		all[fmt.Sprint("extend: odd name ", i)] = step{given: [][]any{given}, op: ops.Extend(0), vote: one, then: is}
-		all[fmt.Sprint("release: odd name ", i)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
+		all[fmt.Sprint(
+			"release: odd name ", i,
+		)] = step{given: [][]any{given}, op: ops.Release(true), vote: one, then: func(t *testing.T, s *server) {
 			assert.Zero(t, s.do(t, "exists", name))
 		}}
-		all[fmt.Sprint("inspect: odd name ", i)] = step{given: [][]any{given}, op: inspectOp(name), vote: seen("mutex", lockToken, 5*time.Second)}
+		all[fmt.Sprint("inspect: odd name ", i)] = step{
+			given: [][]any{given}, op: inspectOp(name), vote: seen("mutex", lockToken, 5*time.Second),
+		}
 	}
 	return all
 }
@@ -85,8 +109,10 @@ func mutexSteps() map[string]step {
 // changes them.
 func foreignKeys() map[string][]any {
 	return map[string][]any{
-		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken}, "set": {"sadd", lockName, lockToken},
-		"zset": {"zadd", lockName, "1", lockToken, "2", holdToken, "-5", "reader", "0", "redlock"}, "stream": {"xadd", lockName, "1-1", lockToken, "1"},
+		"hash": {"hset", lockName, lockToken, "1"}, "list": {"rpush", lockName, lockToken},
+		"set":    {"sadd", lockName, lockToken},
+		"zset":   {"zadd", lockName, "1", lockToken, "2", holdToken, "-5", "reader", "0", "redlock"},
+		"stream": {"xadd", lockName, "1-1", lockToken, "1"},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // permitSteps are the steps of a semaphore with two slots.
 func permitSteps() map[string]step {
 	permit := func(slots, slot, token string) string { return entryOf("semaphore", slots+":"+slot+":"+token) }
-	mine, beside := permit("2", "1", holdToken), permit("2", "2", otherToken)
+	mine, inSlot2 := permit("2", "1", holdToken), permit("2", "2", otherToken)
 	there, strange := permit("2", "1", otherToken), permit("3", "3", otherToken)
 	const short, long = 5 * time.Second, time.Minute
 	of := func(e entries) state { return state{entries: e} }
@@ -26,38 +26,82 @@ func permitSteps() map[string]step {
 	other := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
 	healed := node.Vote{Verdict: node.Denied, Healed: true}
 	return map[string]step{
-		"permit: acquire: free":           {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
-		"permit: acquire: another slot":   {given: of(entries{beside: short}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{beside: short, mine: lockTTL}).is},
-		"permit: acquire: taken":          {given: of(entries{there: short, beside: long}).made(), op: c.Ops().Acquire(), vote: full("11", short)},
-		"permit: acquire: the other free": {given: of(entries{there: short}).made(), op: c.Ops().Acquire(), vote: full("10", short)},
-		"permit: acquire: ended":          {given: of(entries{there: -time.Second, beside: short}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{beside: short, mine: lockTTL}).is},
-		"permit: acquire: other slots":    {given: of(entries{strange: short}).made(), op: c.Ops().Acquire(), vote: other},
-		"permit: acquire: a mutex":        {given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Acquire(), vote: deniedBy("mutex", short)},
-		"permit: acquire: fenced":         {given: state{}.with("last", "1007").made(), op: fenced.Ops().Acquire(), vote: grant(1008), then: of(entries{mine: lockTTL}).with("last", "1008").is},
-		"permit: raise":                   {given: of(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Raise(5), vote: grant(5), then: of(entries{mine: short}).with("last", "5").is},
-		"permit: raise: given to another": {given: of(entries{mine: short}).with("last", "5").made(), op: fenced.Ops().Raise(5), vote: node.Vote{Verdict: node.Denied, Number: 6}},
-		"permit: raise: not held":         {given: of(entries{there: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
-		"permit: raise: other slots":      {given: of(entries{strange: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
-		"permit: extend":                  {given: of(entries{mine: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{mine: lockTTL}).is},
-		"permit: extend: fenced":          {given: of(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Extend(5), vote: one, then: of(entries{mine: lockTTL}).with("last", "5").is},
-		"permit: extend: missing":         {given: of(entries{beside: short}).made(), op: c.Ops().Extend(0), vote: healed, then: of(entries{beside: short, mine: lockTTL}).is},
-		"permit: extend: taken":           {given: of(entries{there: short}).made(), op: c.Ops().Extend(0), vote: denied},
-		"permit: extend: other slots":     {given: of(entries{strange: short}).made(), op: c.Ops().Extend(0), vote: denied},
-		"permit: release":                 {given: of(entries{mine: long, beside: short}).made(), op: c.Ops().Release(true), vote: one, said: 1, then: of(entries{beside: short}).is},
-		"permit: release: silent":         {given: of(entries{mine: long}).made(), op: c.Ops().Release(false), vote: one, then: state{}.is},
-		"permit: release: another's":      {given: of(entries{there: short}).made(), op: c.Ops().Release(true), vote: denied},
-		"permit: release: a mutex":        {given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Release(true), vote: denied},
-		"permit: release: ended":          {given: of(entries{mine: -time.Second, beside: short}).made(), op: c.Ops().Release(true), vote: denied, then: of(entries{beside: short}).is},
-		"permit: probe: free":             {given: of(entries{there: short}).made(), op: c.Probe(0), vote: one},
-		"permit: probe: full":             {given: of(entries{there: short, beside: long}).made(), op: c.Probe(0), vote: full("11", short)},
-		"permit: probe: other slots":      {given: of(entries{strange: short}).made(), op: c.Probe(0), vote: other},
+		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
+		"permit: acquire: another slot": {
+			given: of(entries{inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: acquire: taken": {
+			given: of(entries{there: short, inSlot2: long}).made(), op: c.Ops().Acquire(), vote: full("11", short),
+		},
+		"permit: acquire: the other free": {
+			given: of(entries{there: short}).made(), op: c.Ops().Acquire(), vote: full("10", short),
+		},
+		"permit: acquire: ended": {
+			given: of(entries{there: -time.Second, inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: acquire: other slots": {given: of(entries{strange: short}).made(), op: c.Ops().Acquire(), vote: other},
+		"permit: acquire: a mutex": {
+			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Acquire(), vote: deniedBy("mutex", short),
+		},
+		"permit: acquire: fenced": {
+			given: state{}.with("last", "1007").made(), op: fenced.Ops().Acquire(), vote: grant(1008),
+			then: of(entries{mine: lockTTL}).with("last", "1008").is,
+		},
+		"permit: raise": {
+			given: of(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Raise(5), vote: grant(5),
+			then: of(entries{mine: short}).with("last", "5").is,
+		},
+		"permit: raise: given to another": {
+			given: of(entries{mine: short}).with("last", "5").made(), op: fenced.Ops().Raise(5),
+			vote: node.Vote{Verdict: node.Denied, Number: 6},
+		},
+		"permit: raise: not held":    {given: of(entries{there: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
+		"permit: raise: other slots": {given: of(entries{strange: short}).made(), op: fenced.Ops().Raise(5), vote: denied},
+		"permit: extend": {
+			given: of(entries{mine: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{mine: lockTTL}).is,
+		},
+		"permit: extend: fenced": {
+			given: of(entries{mine: short}).with("last", "3").made(), op: fenced.Ops().Extend(5), vote: one,
+			then: of(entries{mine: lockTTL}).with("last", "5").is,
+		},
+		"permit: extend: missing": {
+			given: of(entries{inSlot2: short}).made(), op: c.Ops().Extend(0), vote: healed,
+			then: of(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: extend: taken":       {given: of(entries{there: short}).made(), op: c.Ops().Extend(0), vote: denied},
+		"permit: extend: other slots": {given: of(entries{strange: short}).made(), op: c.Ops().Extend(0), vote: denied},
+		"permit: release": {
+			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Release(true), vote: one, said: 1,
+			then: of(entries{inSlot2: short}).is,
+		},
+		"permit: release: silent": {
+			given: of(entries{mine: long}).made(), op: c.Ops().Release(false), vote: one, then: state{}.is,
+		},
+		"permit: release: another's": {given: of(entries{there: short}).made(), op: c.Ops().Release(true), vote: denied},
+		"permit: release: a mutex": {
+			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: c.Ops().Release(true), vote: denied,
+		},
+		"permit: release: ended": {
+			given: of(entries{mine: -time.Second, inSlot2: short}).made(), op: c.Ops().Release(true), vote: denied,
+			then: of(entries{inSlot2: short}).is,
+		},
+		"permit: probe: free": {given: of(entries{there: short}).made(), op: c.Probe(0), vote: one},
+		"permit: probe: full": {
+			given: of(entries{there: short, inSlot2: long}).made(), op: c.Probe(0), vote: full("11", short),
+		},
+		"permit: probe: other slots": {given: of(entries{strange: short}).made(), op: c.Probe(0), vote: other},
 		"permit: inspect": {
-			given: of(entries{mine: short, beside: long}).with("last", "7").made(), op: inspectOp(lockName),
-			vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}}},
+			given: of(entries{mine: short, inSlot2: long}).with("last", "7").made(), op: inspectOp(lockName),
+			vote: node.Vote{
+				Verdict: node.Denied,
+				Data:    wantState{kind: "semaphore", fence: 7, holds: entries{holdToken: short, otherToken: long}},
+			},
 		},
 		"permit: keep": {
-			given: of(entries{mine: long, beside: short}).made(), op: c.Ops().Keep(time.Second), vote: one,
-			then: of(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, beside: short}).is,
+			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Keep(time.Second, time.Second), vote: one,
+			then: of(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
 		},
 	}
 }
@@ -69,23 +113,53 @@ func keepSteps() map[string]step {
 	m := mutexOps(lockName, lockToken, lockTTL)
 	all := map[string]step{
 		"mutex: keep": {
-			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(rest, rest), vote: one,
 			then: func(t *testing.T, s *server) {
 				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
 				assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200)
 			},
 		},
-		"mutex: keep: free":         {op: m.Keep(rest), vote: denied},
-		"mutex: keep: kept already": {given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Keep(rest), vote: denied},
-		"mutex: keep: no string":    {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest), vote: denied},
-		"mutex: extend: kept":       {given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Extend(0), vote: denied},
+		"mutex: keep: executed late": {
+			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(3*rest, -4*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+		},
+		"mutex: keep: executed too late": {
+			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(rest, -5*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.Nil(t, s.do(t, "get", lockName)) },
+		},
+		"mutex: keep: no TTL": {
+			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest, -5*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+		},
+		"mutex: keep: kept for longer": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Keep(rest, rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+		},
+		"mutex: keep: kept for less time": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 1000}}, op: m.Keep(5*rest, 5*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+		},
+		"mutex: keep: free":      {op: m.Keep(rest, rest), vote: denied},
+		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest, rest), vote: denied},
+		"mutex: extend: kept": {
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Extend(0), vote: denied,
+		},
 	}
 	for _, k := range entryKinds() {
 		ops := entryClaim(k, holdToken, false).Ops()
 		kept := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): rest}}
-		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest), vote: one, then: kept.is}
-		all[k+": keep: kept already"] = step{given: kept.made(), op: ops.Keep(rest), vote: denied}
-		all[k+": keep: a mutex"] = step{given: [][]any{{"set", lockName, "x", "px", 5000}}, op: ops.Keep(rest), vote: denied}
+		all[k+": keep"] = step{given: held(k, holdToken).made(), op: ops.Keep(rest, rest), vote: one, then: kept.is}
+		all[k+": keep: kept for less time"] = step{given: kept.made(), op: ops.Keep(2*rest, 2*rest), vote: one, then: kept.is}
+		longer := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): 5 * rest}}
+		all[k+": keep: kept for longer"] = step{given: longer.made(), op: ops.Keep(rest, rest), vote: one, then: kept.is}
+		mine := state{entries: entries{entryOf(k, holdToken): 5 * rest}}
+		all[k+": keep: executed late"] = step{given: mine.made(), op: ops.Keep(3*rest, -4*rest), vote: one, then: kept.is}
+		all[k+": keep: executed too late"] = step{
+			given: mine.made(), op: ops.Keep(rest, -5*rest), vote: one, then: state{}.is,
+		}
+		all[k+": keep: a mutex"] = step{
+			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: ops.Keep(rest, rest), vote: denied,
+		}
 	}
 	return all
 }

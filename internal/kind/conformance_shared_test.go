@@ -15,7 +15,9 @@ import (
 // sharedSteps are the steps of several simultaneous holds, and of a downgrade from writer to reader.
 func sharedSteps() map[string]step {
 	all := make(map[string]step)
-	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Denied, Healed: true}
+	one, denied, healed := node.Vote{Verdict: node.Granted, Number: 1}, node.Vote{Verdict: node.Denied}, node.Vote{
+		Verdict: node.Denied, Healed: true,
+	}
 	for k, partner := range sharedKinds() {
 		add := func(name string, st step) { all[k+": "+name] = st }
 		c, fenced := entryClaim(k, holdToken, false), entryClaim(k, holdToken, true)
@@ -27,47 +29,62 @@ func sharedSteps() map[string]step {
 		const short, long = 5 * time.Second, time.Hour
 
 		add("acquire: with another", step{
-			given: of(entries{others: short}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
+			given: of(entries{others: short}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{others: short, mine: lockTTL}).is,
 		})
 		add("acquire: with one that lasts longer", step{
-			given: of(entries{others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+			given: of(entries{others: long}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{others: long, mine: lockTTL}).is,
 		})
 		add("acquire: with another, and one that ended", step{
 			given: of(entries{others: short, third: -time.Second}).made(), op: c.Ops().Acquire(), vote: one,
 			then: of(entries{others: short, mine: lockTTL}).is,
 		})
 		add("acquire: its own, again", step{
-			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Acquire(), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{others: long, mine: lockTTL}).is,
 		})
 		add("extend: with one that lasts longer", step{
-			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: long, mine: lockTTL}).is,
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Extend(0), vote: one,
+			then: of(entries{others: long, mine: lockTTL}).is,
 		})
 		add("extend: to less than it had", step{
-			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Extend(0), vote: one, then: of(entries{others: short, mine: lockTTL}).is,
+			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Extend(0), vote: one,
+			then: of(entries{others: short, mine: lockTTL}).is,
 		})
 		add("extend: missing with another", step{
-			given: of(entries{others: short}).made(), op: c.Ops().Extend(0), vote: healed, then: of(entries{others: short, mine: lockTTL}).is,
+			given: of(entries{others: short}).made(), op: c.Ops().Extend(0), vote: healed,
+			then: of(entries{others: short, mine: lockTTL}).is,
 		})
 		add("extend: ended with another", step{
 			given: of(entries{mine: -time.Second, others: short}).made(), op: c.Ops().Extend(0), vote: healed,
 			then: of(entries{others: short, mine: lockTTL}).is,
 		})
-		add("raise: ended with another", step{given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
-		add("raise: missing with another", step{given: of(entries{others: short}).made(), op: fenced.Ops().Raise(5), vote: denied})
+		add("raise: ended with another", step{given: of(entries{mine: -time.Second, others: short}).made(), op: fenced.Ops().
+			Raise(5), vote: denied})
+		add("raise: missing with another", step{given: of(entries{others: short}).made(), op: fenced.Ops().
+			Raise(5), vote: denied})
 		add("release: another stays", step{
-			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Release(true), vote: one, then: of(entries{others: long}).is,
+			given: of(entries{mine: short, others: long}).made(), op: c.Ops().Release(true), vote: one,
+			then: of(entries{others: long}).is,
 		})
 		add("release: one stays that ends sooner", step{
-			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Release(true), vote: one, then: of(entries{others: short}).is,
+			given: of(entries{mine: long, others: short}).made(), op: c.Ops().Release(true), vote: one,
+			then: of(entries{others: short}).is,
 		})
 		add("release: one stays that has ended", step{
-			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1, then: state{}.is,
+			given: of(entries{mine: short, others: -time.Second}).made(), op: c.Ops().Release(true), vote: one, said: 1,
+			then: state{}.is,
 		})
-		add("release: missing with another", step{given: of(entries{others: short}).made(), op: c.Ops().Release(true), vote: denied})
+		add("release: missing with another", step{given: of(entries{others: short}).made(), op: c.Ops().
+			Release(true), vote: denied})
 		add("probe: with another", step{given: of(entries{others: short}).made(), op: c.Probe(time.Second), vote: one})
 		add("inspect: two, and one that ended", step{
-			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(), op: inspectOp(lockName),
-			vote: node.Vote{Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}}},
+			given: of(entries{mine: short, others: long, third: -time.Second}).with("last", "6", "owned", "6").made(),
+			op:    inspectOp(lockName),
+			vote: node.Vote{
+				Verdict: node.Denied, Data: wantState{kind: k, fence: 6, holds: entries{holdToken: short, partner: long}},
+			},
 		})
 		add("inspect: without a fence", step{
 			given: held(k, holdToken).made(), op: inspectOp(lockName), vote: seen(k, holdToken, short),
@@ -79,11 +96,13 @@ func sharedSteps() map[string]step {
 	both := held("reentrant", innerToken)
 	both.entries[entryOf("reentrant", holdToken)] = time.Second
 	all["writer: acquire: several in the way"] = step{
-		given: both.made(), op: entryClaim("writer", otherToken, false).Ops().Acquire(), vote: deniedBy("reentrant", 5*time.Second),
+		given: both.made(), op: entryClaim("writer", otherToken, false).Ops().Acquire(),
+		vote: deniedBy("reentrant", 5*time.Second),
 	}
 	again := held("writer", holdToken)
 	all["writer: acquire: its own, again"] = step{
-		given: again.made(), op: entryClaim("writer", holdToken, false).Ops().Acquire(), vote: deniedBy("writer", 5*time.Second),
+		given: again.made(), op: entryClaim("writer", holdToken, false).Ops().Acquire(),
+		vote: deniedBy("writer", 5*time.Second),
 	}
 	return all
 }
@@ -115,13 +134,15 @@ func addFences(all map[string]step) {
 		then: partner("reentrant", innerToken).with("last", "1008", "owned", "1008").is,
 	}
 	all["reentrant: acquire: the owner has a fencing token, and does not ask"] = step{
-		given: inner.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Acquire(),
-		vote: grant(1), then: partner("reentrant", innerToken).untouched("last", "1007", "owned", "1007").is,
+		given: inner.with("last", "1007", "owned", "1007").made(),
+		op:    entryClaim("reentrant", holdToken, false).Ops().Acquire(),
+		vote:  grant(1), then: partner("reentrant", innerToken).untouched("last", "1007", "owned", "1007").is,
 	}
 	all["reentrant: extend: what an earlier owner had"] = step{
-		given: state{}.with("last", "1007", "owned", "1007").made(), op: entryClaim("reentrant", holdToken, false).Ops().Extend(0),
-		vote: node.Vote{Verdict: node.Denied, Healed: true},
-		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
+		given: state{}.with("last", "1007", "owned", "1007").made(),
+		op:    entryClaim("reentrant", holdToken, false).Ops().Extend(0),
+		vote:  node.Vote{Verdict: node.Denied, Healed: true},
+		then:  state{entries: entries{entryOf("reentrant", holdToken): lockTTL}}.untouched("last", "1007").is,
 	}
 }
 
@@ -133,14 +154,22 @@ func addDowngrade(all map[string]step) {
 	become := state{entries: entries{entryOf("reader", holdToken): lockTTL}}
 	ended := state{entries: entries{entryOf("writer", holdToken): -time.Second}}
 	for name, st := range map[string]step{
-		"reader: extend: it is a writer":              {given: writer.made(), op: reader.Extend(0), vote: one, said: 1, then: become.is},
-		"reader: extend: it is a writer with a fence": {given: writer.with("last", "5").made(), op: fenced.Extend(5), vote: one, said: 1, then: become.with("last", "5").is},
+		"reader: extend: it is a writer": {
+			given: writer.made(), op: reader.Extend(0), vote: one, said: 1, then: become.is,
+		},
+		"reader: extend: it is a writer with a fence": {
+			given: writer.with("last", "5").made(), op: fenced.Extend(5), vote: one, said: 1, then: become.with("last", "5").is,
+		},
 		"reader: extend: it was a writer, and ended": {
 			given: ended.made(), op: reader.Extend(0), vote: node.Vote{Verdict: node.Denied, Healed: true}, then: become.is,
 		},
-		"reader: release: it is a writer": {given: writer.made(), op: reader.Release(true), vote: one, said: 1, then: state{}.is},
-		"reader: raise: it is a writer":   {given: writer.made(), op: fenced.Raise(5), vote: denied},
-		"reader: acquire: it is a writer": {given: writer.made(), op: reader.Acquire(), vote: deniedBy("writer", 5*time.Second)},
+		"reader: release: it is a writer": {
+			given: writer.made(), op: reader.Release(true), vote: one, said: 1, then: state{}.is,
+		},
+		"reader: raise: it is a writer": {given: writer.made(), op: fenced.Raise(5), vote: denied},
+		"reader: acquire: it is a writer": {
+			given: writer.made(), op: reader.Acquire(), vote: deniedBy("writer", 5*time.Second),
+		},
 		"writer: extend: it became a reader": {
 			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Extend(0), vote: denied,
 		},
@@ -148,7 +177,8 @@ func addDowngrade(all map[string]step) {
 			given: ended.made(), op: reader.Release(true), vote: denied, then: state{}.is,
 		},
 		"writer: release: it became a reader": {
-			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Release(true), vote: denied,
+			given: held("reader", holdToken).made(), op: entryClaim("writer", holdToken, false).Ops().Release(true),
+			vote: denied,
 		},
 	} {
 		all[name] = st
@@ -172,7 +202,8 @@ func intentSteps() map[string]step {
 	steps := map[string]step{
 		"probe: a writer waits": {op: writer.Probe(long), vote: one, then: waits(entries{mine: long}).is},
 		"probe: a writer waits for a reader": {
-			given: held("reader", otherToken).made(), op: writer.Probe(long), vote: intended(probed("reader", otherToken, short)),
+			given: held("reader", otherToken).made(), op: writer.Probe(long),
+			vote: intended(probed("reader", otherToken, short)),
 			then: under(held("reader", otherToken), entries{mine: long}).is,
 		},
 		"probe: a writer waits on": {
@@ -180,7 +211,8 @@ func intentSteps() map[string]step {
 			then: waits(entries{mine: long, others: short}).is,
 		},
 		"probe: a writer waits, another longer": {
-			given: waits(entries{others: time.Minute}).made(), op: writer.Probe(long), vote: one, then: waits(entries{mine: long, others: time.Minute}).is,
+			given: waits(entries{others: time.Minute}).made(), op: writer.Probe(long), vote: one,
+			then: waits(entries{mine: long, others: time.Minute}).is,
 		},
 		"probe: a writer waits for a foreign key": {
 			given: [][]any{{"zadd", lockName, "1", "foreign"}}, op: writer.Probe(long), vote: intended(deniedBy("zset", -1)),
@@ -191,43 +223,57 @@ func intentSteps() map[string]step {
 			},
 		},
 		"probe: a reader, while writers wait": {
-			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
+			given: waits(entries{mine: time.Second, others: short}).made(), op: reader.Probe(long),
+			vote: deniedBy("writer", short),
 		},
 		"probe: a reader with one, while a writer waits": {
-			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long), vote: deniedBy("writer", short),
+			given: under(held("reader", otherToken), entries{others: short}).made(), op: reader.Probe(long),
+			vote: deniedBy("writer", short),
 		},
-		"probe: a reader, when the writer's intent has ended": {given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one},
+		"probe: a reader, when the writer's intent has ended": {
+			given: waits(entries{mine: -time.Second}).made(), op: reader.Probe(long), vote: one,
+		},
 		"probe: a reentrant lock does not mind the writers": {
 			given: waits(entries{mine: short}).made(), op: entryClaim("reentrant", holdToken, false).Probe(long), vote: one,
 		},
 
-		"acquire: a reader, while a writer waits": {given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short)},
+		"acquire: a reader, while a writer waits": {
+			given: waits(entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short),
+		},
 		"acquire: a reader with one, while a writer waits": {
-			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(), vote: deniedBy("writer", short),
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: reader.Ops().Acquire(),
+			vote: deniedBy("writer", short),
 		},
 		"acquire: a reader, when the writer's intent has ended": {
-			given: waits(entries{mine: -time.Second}).made(), op: reader.Ops().Acquire(), vote: one, then: func(t *testing.T, s *server) {
+			given: waits(entries{mine: -time.Second}).made(), op: reader.Ops().Acquire(),
+			vote: one, then: func(t *testing.T, s *server) {
 				t.Helper()
 				read.are(t, s, lockName)
 			},
 		},
-		"acquire: the writer that waits": {given: waits(entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote}.is},
+		"acquire: the writer that waits": {
+			given: waits(entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote}.is,
+		},
 		"acquire: one of the writers that wait": {
-			given: waits(entries{mine: short, others: short}).made(), op: writer.Ops().Acquire(), vote: one, then: state{entries: wrote, intents: entries{others: short}}.is,
+			given: waits(entries{mine: short, others: short}).made(), op: writer.Ops().Acquire(), vote: one,
+			then: state{entries: wrote, intents: entries{others: short}}.is,
 		},
 		"acquire: a writer is denied, and waits on": {
-			given: under(held("reader", otherToken), entries{mine: short}).made(), op: writer.Ops().Acquire(), vote: deniedBy("reader", short),
+			given: under(held("reader", otherToken), entries{mine: short}).made(), op: writer.Ops().Acquire(),
+			vote: deniedBy("reader", short),
 		},
 		"extend: a reader, while a writer waits": {
 			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Extend(0), vote: one,
 			then: state{entries: read, intents: entries{mine: short}}.is,
 		},
 		"release: the last reader, while a writer waits": {
-			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Release(true), vote: one, said: 1,
+			given: under(held("reader", holdToken), entries{mine: short}).made(), op: reader.Ops().Release(true), vote: one,
+			said: 1,
 			then: waits(entries{mine: short}).is,
 		},
 		"release: a writer, and its intent": {
-			given: under(held("writer", holdToken), entries{mine: short, others: short}).made(), op: writer.Ops().Release(true), vote: one, said: 1,
+			given: under(held("writer", holdToken), entries{mine: short, others: short}).made(), op: writer.Ops().Release(true),
+			vote: one, said: 1,
 			then: waits(entries{others: short}).is,
 		},
 		"release: a failed writer, that waits on": {
@@ -235,20 +281,29 @@ func intentSteps() map[string]step {
 			then: waits(entries{mine: short}).is,
 		},
 
-		"withdraw: alone": {given: waits(entries{mine: short}).made(), op: writer.Withdraw(), vote: one, said: 1, then: state{}.is},
-		"withdraw: the last": {given: waits(entries{mine: short, others: -time.Second}).made(), op: writer.Withdraw(), vote: one, said: 1, then: func(t *testing.T, s *server) {
+		"withdraw: alone": {
+			given: waits(entries{mine: short}).made(), op: writer.Withdraw(), vote: one, said: 1, then: state{}.is,
+		},
+		"withdraw: the last": {given: waits(entries{mine: short, others: -time.Second}).
+			made(), op: writer.Withdraw(), vote: one, said: 1, then: func(t *testing.T, s *server) {
 			t.Helper()
 			wantState{}.is(t, s.ask(t, inspectOp(lockName)))
 			if s.ask(t, reader.Probe(long)).Verdict != node.Granted {
 				t.Error("a reader is kept out")
 			}
 		}},
-		"withdraw: another waits": {given: waits(entries{mine: short, others: short}).made(), op: writer.Withdraw(), vote: one, then: waits(entries{others: short}).is},
-		"withdraw: twice":         {given: waits(entries{others: short}).made(), op: writer.Withdraw(), vote: denied},
-		"withdraw: no waiter":     {op: writer.Withdraw(), vote: denied},
-		"withdraw: silently":      {given: waits(entries{mine: short}).made(), op: writer.WithdrawSilently(), vote: one, then: state{}.is},
+		"withdraw: another waits": {
+			given: waits(entries{mine: short, others: short}).made(), op: writer.Withdraw(), vote: one,
+			then: waits(entries{others: short}).is,
+		},
+		"withdraw: twice":     {given: waits(entries{others: short}).made(), op: writer.Withdraw(), vote: denied},
+		"withdraw: no waiter": {op: writer.Withdraw(), vote: denied},
+		"withdraw: silently": {
+			given: waits(entries{mine: short}).made(), op: writer.WithdrawSilently(), vote: one, then: state{}.is,
+		},
 		"withdraw: its own has ended": {
-			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Withdraw(), vote: denied, then: waits(entries{others: short}).is,
+			given: waits(entries{mine: -time.Second, others: short}).made(), op: writer.Withdraw(), vote: denied,
+			then: waits(entries{others: short}).is,
 		},
 	}
 	maps.Copy(steps, exclusiveSteps())
@@ -282,10 +337,12 @@ func exclusiveSteps() map[string]step {
 	steps := make(map[string]step)
 	for k, c := range map[string]claim{"a mutex": mutex, "an owner": owner} {
 		steps["probe: "+k+" waits for a reader"] = step{
-			given: read.made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)), then: waited(entries{mine: long}).is,
+			given: read.made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)),
+			then: waited(entries{mine: long}).is,
 		}
 		steps["probe: "+k+" waits on for a reader"] = step{
-			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Probe(long), vote: intended(probed("reader", otherToken, short)),
+			given: waited(entries{mine: short, others: time.Minute}).made(), op: c.Probe(long),
+			vote: intended(probed("reader", otherToken, short)),
 			then: waited(entries{mine: long, others: time.Minute}).is,
 		}
 		steps["probe: "+k+" waits for a reader that has ended"] = step{
@@ -300,10 +357,14 @@ func exclusiveSteps() map[string]step {
 				given: held(there, otherToken).made(), op: c.Probe(long), vote: probed(there, otherToken, short),
 			}
 		}
-		steps["withdraw: "+k] = step{given: waited(entries{mine: short}).made(), op: c.Withdraw(), vote: one, said: 1, then: read.is}
+		steps["withdraw: "+k] = step{
+			given: waited(entries{mine: short}).made(), op: c.Withdraw(), vote: one, said: 1, then: read.is,
+		}
 		foreign := [][]any{{"set", kind.IntentKey(lockName), "foreign"}}
 		refused := node.Vote{Verdict: node.Failed}
-		steps["withdraw: "+k+", a foreign key where the intents are"] = step{given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE"}
+		steps["withdraw: "+k+", a foreign key where the intents are"] = step{
+			given: foreign, op: c.Withdraw(), vote: refused, refused: "WRONGTYPE",
+		}
 		steps["probe: "+k+", a foreign key where the intents are"] = step{
 			given: append(read.made(), foreign...), op: c.Probe(long), vote: refused, refused: "WRONGTYPE",
 		}
@@ -331,7 +392,8 @@ func exclusiveSteps() map[string]step {
 	}
 	both := append(state{intents: entries{mine: short}}.made(), []any{"zadd", kind.IntentKey(second), in(short), mine})
 	steps["withdraw: a mutex of several names"] = step{
-		given: append(both, []any{"zadd", kind.IntentKey(second), in(short), others}), op: several.Withdraw(), vote: one, said: 1,
+		given: append(both, []any{"zadd", kind.IntentKey(second), in(short), others}), op: several.Withdraw(), vote: one,
+		said: 1,
 		then: func(t *testing.T, s *server) {
 			t.Helper()
 			state{}.is(t, s)

@@ -89,7 +89,8 @@ func TestConformance(t *testing.T) {
 	mute := real(t, "redis-server, PUBLISH forbidden", strings.ReplaceAll(rights, "+publish", ""))
 	mute.mute = true
 	for _, p := range []place{
-		virtual(), onSockets(t), real(t, "redis-server", ""), real(t, "redis-server, nothing allowed that is not needed", rights), mute,
+		virtual(), onSockets(t), real(t, "redis-server", ""),
+		real(t, "redis-server, nothing allowed that is not needed", rights), mute,
 	} {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -245,7 +246,8 @@ func onSockets(t *testing.T) place {
 }
 
 // rights are the ACL rules for everything that a lock needs.
-const rights = "~* &redlock:* +set +evalsha +eval +get +del +pexpire +pttl +type +zadd +zrem +zrange +zrangebyscore +zremrangebyscore +zscore +pexpireat +time +publish +info"
+const rights = "~* &redlock:* +set +evalsha +eval +get +del +pexpire +pttl +type +zadd +zrem +zrange +zrangebyscore " +
+	"+zremrangebyscore +zscore +pexpireat +time +publish +info"
 
 // real is redis-server. If rights are given, the node's user has only these.
 func real(t *testing.T, name, rights string) place {

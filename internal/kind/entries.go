@@ -13,12 +13,12 @@ type entries struct{ *Claim }
 
 func (e entries) Acquire() *node.Op {
 	args := []any{e.Terms.TTL.Milliseconds(), e.hintArg(), e.fenceTTL(), e.Intent}
-	return e.script(e.Scripts.entry.acquire, "acquire", readClaim(len(e.Target.Names)), args...).
+	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }
 
 func (e entries) Raise(fence int64) *node.Op {
-	return e.script(e.Scripts.entry.raise, "raise", readRaise(fence), fence, e.fenceTTL())
+	return e.script(e.Scripts.entry.raise, "raise", raiseReader(fence), fence, e.fenceTTL())
 }
 
 func (e entries) Extend(fence int64) *node.Op {
@@ -34,23 +34,23 @@ func (e entries) Release(announce bool) *node.Op {
 	return e.script(e.Scripts.entry.release, "release", nil, channel, intent)
 }
 
-func (e entries) Keep(rest time.Duration) *node.Op {
+func (e entries) Keep(rest, beyond time.Duration) *node.Op {
 	holds := []string{entryOf(e.Target.Kind, e.Token)}
 	for _, k := range All {
 		if k.Downgraded == e.Target.Kind {
 			holds = append(holds, entryOf(k, e.Token)) // a master may not have executed the downgrade
 		}
 	}
-	return e.keep(rest, entryOf(e.Target.Kind, KeptToken(e.Token)), holds...)
+	return e.keep(rest, beyond, entryOf(e.Target.Kind, KeptToken(e.Token)), holds...)
 }
 
 // entryOf returns the entry of a hold.
 func entryOf(k *Kind, token string) string { return "redlock:" + k.Name + ":" + token }
 
-// keep returns the operation that replaces a hold by an entry that ends after rest. holds are the entries that the hold
-// may have.
-func (c *Claim) keep(rest time.Duration, kept string, holds ...string) *node.Op {
-	args := []any{rest.Milliseconds(), kept}
+// keep returns the operation that replaces a hold by an entry that ends after rest, and at most beyond after the hold.
+// holds are the entries that the hold may have.
+func (c *Claim) keep(rest, beyond time.Duration, kept string, holds ...string) *node.Op {
+	args := []any{rest.Milliseconds(), kept, beyond.Milliseconds()}
 	for _, hold := range holds {
 		args = append(args, hold)
 	}
@@ -58,7 +58,7 @@ func (c *Claim) keep(rest time.Duration, kept string, holds ...string) *node.Op 
 }
 
 func (e entries) probe(intentTTL time.Duration) *node.Op {
-	return e.script(e.Scripts.entry.probe, "probe", readClaim(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
+	return e.script(e.Scripts.entry.probe, "probe", claimReader(len(e.Target.Names)), e.Intent, intentTTL.Milliseconds())
 }
 
 func (e entries) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {

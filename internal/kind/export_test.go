@@ -3,8 +3,8 @@ package kind
 import "github.com/redlock-go/redlock/node"
 
 // The readers of replies.
-func ReadClaim(reply any, names int) node.Vote   { return readClaim(names)(reply) }
-func ReadRaise(reply any, fence int64) node.Vote { return readRaise(fence)(reply) }
+func ReadClaim(reply any, names int) node.Vote   { return claimReader(names)(reply) }
+func ReadRaise(reply any, fence int64) node.Vote { return raiseReader(fence)(reply) }
 
 // AcquireScript returns the text of the script that acquires a lock of a kind with a fencing token.
 func (k *Kind) AcquireScript() string {

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// fenceLife is how long a counter of fencing tokens outlives the last lock that used it. When the counter is gone, the
-// next token comes from a clock (the hint). That token is larger than all before it, as long as no client's clock is
-// fenceLife ahead.
+// fenceLife is how long a fence counter outlives the last lock that used it. When the counter is gone, the next token
+// comes from the clock of the client (the hint). That token is larger than all before it, as long as no client's clock
+// is fenceLife ahead.
 const fenceLife = 24 * time.Hour
 
 // hintLimit is the first time that cannot be a hint for fencing tokens: 2^53 microseconds after 1970. Numbers in Lua
@@ -37,9 +37,9 @@ func fenceArg(fence int64) any {
 // isFence reports whether n can be a fencing token, or 0 for none. A script's numbers are exact below 2^53.
 func isFence(n int64) bool { return n >= 0 && n < 1<<53 }
 
-// readRaise returns a reader of raise's replies. It grants a counter with exactly the value that it was to be raised
-// to. If the counter is larger, the master has given out another token.
-func readRaise(fence int64) func(any) node.Vote {
+// raiseReader returns a function that reads the reply of raise, which is the counter. Only a counter that equals fence
+// is a grant: with a larger one, the master has given out another token.
+func raiseReader(fence int64) func(any) node.Vote {
 	return func(reply any) node.Vote {
 		v := node.ReadNumber(reply)
 		if v.Verdict == node.Granted && v.Number != fence {

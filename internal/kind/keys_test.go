@@ -21,7 +21,7 @@ func TestSlotAgreesWithClusters(t *testing.T) {
 		"{user1000}.following": 3443, "{user1000}.followers": 3443, "user1000": 3443,
 		"foo{}{bar}": 8363, "foo{{bar}}zap": 4015, "{bar": 4015, "foo{bar}{zap}": 5061, "\x00\xff": 7920,
 	} {
-		assert.Equal(t, slot, kind.Slot(key), "%q", key)
+		assert.Equal(t, slot, kind.HashSlot(key), "%q", key)
 	}
 }
 
@@ -59,7 +59,9 @@ func TestEveryNameHasItsOwnKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := make(map[string]string)
 		one := names().Draw(t, "name")
-		some := append(rapid.SliceOfN(names(), 1, 20).Draw(t, "names"), one, "{"+one+"}", ":"+one, ":{"+one+"}", "{"+one, one+"}")
+		some := append(
+			rapid.SliceOfN(names(), 1, 20).Draw(t, "names"), one, "{"+one+"}", ":"+one, ":{"+one+"}", "{"+one, one+"}",
+		)
 		slices.Sort(some)
 		for _, name := range slices.Compact(some) {
 			for _, key := range []string{kind.FenceKey(name), kind.IntentKey(name)} {
@@ -78,8 +80,8 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 	odd, even := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		name := names().Draw(t, "name")
-		slot := kind.Slot(name)
-		together := kind.Slot(kind.FenceKey(name)) == slot && kind.Slot(kind.IntentKey(name)) == slot
+		slot := kind.HashSlot(name)
+		together := kind.HashSlot(kind.FenceKey(name)) == slot && kind.HashSlot(kind.IntentKey(name)) == slot
 		if !strings.Contains(name, "}") || tagged.MatchString(name) {
 			even++
 			if !together {
@@ -88,7 +90,7 @@ func TestKeysShareTheSlotOfTheirName(t *testing.T) {
 		} else {
 			odd++
 		}
-		if err := kind.CheckSlots("cluster:7000", []string{name}); (err == nil) != together {
+		if err := kind.CheckHashSlots("cluster:7000", []string{name}); (err == nil) != together {
 			t.Fatalf("%q: %v", name, err)
 		}
 	})
@@ -101,14 +103,14 @@ var tagged = regexp.MustCompile(`(?s)^[^{]*\{[^}]+\}`)
 
 func TestCheckSlotsNamesTheKeysInDifferentSlots(t *testing.T) {
 	t.Parallel()
-	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a"}))
-	assert.NoError(t, kind.CheckSlots("cluster:7000", []string{"a{t}", "{t}b", "t"}))
-	err := kind.CheckSlots("cluster:7000", []string{"{t}b", "t", "foo"})
+	assert.NoError(t, kind.CheckHashSlots("cluster:7000", []string{"a"}))
+	assert.NoError(t, kind.CheckHashSlots("cluster:7000", []string{"a{t}", "{t}b", "t"}))
+	err := kind.CheckHashSlots("cluster:7000", []string{"{t}b", "t", "foo"})
 	assert.ErrorContains(t, err, `"foo" in slot 12182`)
 	assert.ErrorContains(t, err, `"{tag}foo"`, "the way out")
 	assert.ErrorContains(t, err, "cluster:7000")
-	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
+	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
 	// The fence is in the name's slot by chance, the intents are not.
-	assert.Equal(t, kind.Slot("}7557"), kind.Slot(kind.FenceKey("}7557")))
-	assert.ErrorContains(t, kind.CheckSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
+	assert.Equal(t, kind.HashSlot("}7557"), kind.HashSlot(kind.FenceKey("}7557")))
+	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
 }

@@ -1,6 +1,6 @@
 // Package kind says what a lock is on one master: which kinds of locks there are, which keys each of them uses, which
 // operations acquire, extend, release and read it, and what the masters' replies mean. It knows nothing of quorums,
-// deadlines and waiters; for those a kind is a row of a table.
+// deadlines and waiters. The other packages look up how kinds differ in the table [All].
 package kind
 
 // A Kind is one kind of lock. Everything in which kinds differ is a field of it.

@@ -55,7 +55,9 @@ func TestScriptsFollowTheTableOfKinds(t *testing.T) {
 				for _, holder := range append(kind.All, nil) {
 					s.do(t, "flushall")
 					if holder != nil {
-						require.True(t, s.grants(t, claim{Kind: holder.Name, Names: []string{lockName}, Token: other, TTL: lockTTL}.Ops().Acquire()))
+						require.True(
+							t, s.grants(t, claim{Kind: holder.Name, Names: []string{lockName}, Token: other, TTL: lockTTL}.Ops().Acquire()),
+						)
 					}
 					v := s.ask(t, waiter.Probe(time.Second))
 					left := k.Intents == kind.IntentAlways || holder == kind.Reader

@@ -46,7 +46,9 @@ func TestAFailedCommandFailsTheScript(t *testing.T) {
 					before := s.snapshot(t)
 					messages := s.listen(t)
 					if s.master != nil {
-						s.master.Reply("ERR The user executing the script can't run this command or subcommand", strings.ToUpper(tt.forbids))
+						s.master.Reply(
+							"ERR The user executing the script can't run this command or subcommand", strings.ToUpper(tt.forbids),
+						)
 					}
 					v := s.ask(t, tt.op)
 					if s.master != nil {

@@ -124,7 +124,9 @@ func (r *record) admits(c claim) bool {
 	return false
 }
 
-func ownerOf(token string) string { return token[:strings.LastIndexByte(token, ':')] }
+func ownerOf(token string) string {
+	return strings.TrimPrefix(token[:strings.LastIndexByte(token, ':')], "min-hold:")
+}
 
 // blocks returns the blocker of a claim on the i-th of its names.
 func (m *model) blocks(c claim, i int) (by wantBlocker, ok bool) {
@@ -301,19 +303,31 @@ func (m *model) release(c claim, held bool) answer {
 	return a
 }
 
-// stay releases a claim whose names stay taken.
-func (m *model) stay(c claim, rest time.Duration) answer {
+// stay releases a claim whose names stay taken for rest, and at most beyond after the hold would have ended.
+func (m *model) stay(c claim, rest, beyond time.Duration) answer {
 	a := granted(1)
+	kept := c
+	kept.Token = kind.KeptToken(c.Token)
 	for _, name := range c.Names {
 		r := m.at(name)
-		if !r.has(c) && !r.downgrades(c) {
+		held, stays := r.has(c) || r.downgrades(c), r.has(kept)
+		if !held && !stays {
 			a = answer{}
 			continue
 		}
+		ends := m.now + rest.Milliseconds()
+		if stays {
+			r.holds[kept.Token] = min(r.holds[kept.Token], ends)
+		}
+		if !held {
+			continue
+		}
+		ends = min(ends, r.holds[c.Token]+beyond.Milliseconds())
 		delete(r.holds, c.Token)
-		kept := c
-		kept.Token, kept.TTL = kind.KeptToken(c.Token), rest
-		m.hold(kept, r)
+		kept.TTL = time.Duration(ends-m.now) * time.Millisecond
+		if kept.TTL > 0 {
+			m.hold(kept, r)
+		}
 	}
 	return a
 }

@@ -28,7 +28,9 @@ const theEnd = "end"
 
 func newSubject(t *testing.T) *subject {
 	t.Helper()
-	s := &subject{redis: miniredis.NewMiniRedis(), said: make(chan string, 100), epoch: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
+	s := &subject{
+		redis: miniredis.NewMiniRedis(), said: make(chan string, 100), epoch: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC),
+	}
 	t.Cleanup(s.redis.Close)
 	dial := func(context.Context, string, string) (net.Conn, error) { return s.redis.Dial() }
 	c, err := s.redis.Dial() // starts it

@@ -26,7 +26,8 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		parts := rapid.Permutation(pool()).Draw(t, "claims")[:rapid.IntRange(1, 3).Draw(t, "parts")]
 		claims := slices.Concat(parts...)
 		for i := range claims {
-			claims[i].TTL = rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}).Draw(t, "TTL")
+			claims[i].TTL = rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 100 * time.Millisecond, time.Second}).
+				Draw(t, "TTL")
 			claims[i].Fencing = rapid.SampledFrom([]bool{true, true, false}).Draw(t, "fencing")
 			low, bound := rapid.Int64Range(0, 5), rapid.SampledFrom([]int64{-1, largest - 1, largest, tooLarge})
 			claims[i].Hint = rapid.OneOf(low, low, low, low, low, low, low, low, low, bound).Draw(t, "hint")
@@ -34,7 +35,8 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 		p := play{subject: s, probed: seen, claims: claims, highest: make(map[string]int64), given: make(map[string]int64)}
 		for range 4 { // each is about 30 steps
 			t.Repeat(map[string]func(*rapid.T){
-				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe, "withdraw": p.withdraw,
+				"acquire": p.acquire, "raise": p.raise, "extend": p.extend, "release": p.release, "probe": p.probe,
+				"withdraw":  p.withdraw,
 				"downgrade": p.downgrade, "keep": p.keep, "wait": p.wait, "": p.compare,
 			})
 		}
@@ -51,7 +53,8 @@ func TestScriptsDoAsTheModelSays(t *testing.T) {
 	}
 	rares := []string{
 		"withdraw granted", "withdraw denied", "healed", "owned", "downgraded", "forgotten",
-		"kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent", "reentrant intent",
+		"kept", "full", "acquire failed", "raise failed", "extend failed", "mutex intent", "writer intent",
+		"reentrant intent",
 	}
 	for _, rare := range rares {
 		require.Positive(t, seen[rare], "%s: it has probed too little", rare)
@@ -90,7 +93,10 @@ func pool() [][]claim {
 		},
 		{one("reader", "r", "1")},
 		{one("reader", "r", "2"), one("reader", "r", "3")},
-		{waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1"), waiting(one("writer", "w", "2"), "intent 2"), one("reader", "w", "2")},
+		{
+			waiting(one("writer", "w", "1"), "intent 1"), one("reader", "w", "1"), waiting(one("writer", "w", "2"), "intent 2"),
+			one("reader", "w", "2"),
+		},
 		{one("writer", "w", "3")},
 		{one("reentrant", "one", "1")},
 		{waiting(one("reentrant", "one", "2"), "intent 6"), one("reentrant", "one", "3"), one("reader", "one", "2")},
@@ -173,8 +179,9 @@ func (p play) keep(t *rapid.T) {
 	held := rapid.Bool().Draw(t, "held")
 	c := p.any(t, func(c claim) bool { return !held || p.model.at(c.Names[0]).has(c) })
 	rest := time.Duration(rapid.IntRange(1, 200).Draw(t, "rest")) * time.Millisecond
-	want := p.model.stay(c, rest)
-	p.ask(t, c, c.Ops().Keep(rest), want)
+	beyond := time.Duration(rapid.IntRange(-100, 200).Draw(t, "beyond")) * time.Millisecond
+	want := p.model.stay(c, rest, beyond)
+	p.ask(t, c, c.Ops().Keep(rest, beyond), want)
 	if want.granted {
 		p.probed["kept"]++
 	}
@@ -195,7 +202,9 @@ func (p play) withdraw(t *rapid.T) {
 }
 
 func (p play) wait(t *rapid.T) {
-	short, ends, day := rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends()), rapid.Just((fenceLife + time.Second).Milliseconds())
+	short, ends, day := rapid.Int64Range(1, 50), rapid.SampledFrom(p.ends()), rapid.Just(
+		(fenceLife + time.Second).Milliseconds(),
+	)
 	p.pass(rapid.OneOf(short, short, short, short, ends, ends, ends, ends, day).Draw(t, "milliseconds"))
 }
 
@@ -236,7 +245,8 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 	}
 	if blocked {
 		got.blocker = &wantBlocker{
-			kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots, taken: blocker.Taken,
+			kind: blocker.Kind, name: blocker.Name, left: blocker.TTL, token: blocker.Token, slots: blocker.Slots,
+			taken: blocker.Taken,
 		}
 		if v.Verdict == node.Denied && strings.Trim(blocker.Taken, "1") == "" && blocker.Slots > 1 {
 			p.probed["full"]++
@@ -246,12 +256,18 @@ func (p play) ask(t *rapid.T, c claim, op *node.Op, want answer) {
 		want.number = v.Number // SET NX and scripts return different numbers, which have no meaning here
 	}
 	if want.failed != (v.Err != nil) || fmt.Sprint(got.flat()) != fmt.Sprint(want.flat()) {
-		t.Fatalf("%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now, got.flat(), v.Err, want.flat())
+		t.Fatalf(
+			"%s of %s %s on %v at %d:\n got %v, error %v\nwant %v", op.Name, c.Kind, c.Token, c.Names, p.model.now, got.flat(),
+			v.Err, want.flat(),
+		)
 	}
 	verdict := v.Verdict.String()
 	p.probed[c.Kind+" "+op.Name+" "+verdict]++
 	p.probed[op.Name+" "+verdict]++
-	for rare, is := range map[string]bool{"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0, c.Kind + " intent": want.intent} {
+	for rare, is := range map[string]bool{
+		"healed": v.Healed, "owned": v.Owned, "downgraded": op.Name == "extend" && want.said > 0,
+		c.Kind + " intent": want.intent,
+	} {
 		if is {
 			p.probed[rare]++
 		}
@@ -281,7 +297,9 @@ func (p play) compare(t *rapid.T) {
 		}
 		r := p.model.at(name)
 		if left := max(0, r.kept-p.model.now); p.redis.TTL(kind.FenceKey(name)).Milliseconds() != left {
-			t.Fatalf("the fence of %q at %d is kept for %v, want %d ms", name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left)
+			t.Fatalf(
+				"the fence of %q at %d is kept for %v, want %d ms", name, p.model.now, p.redis.TTL(kind.FenceKey(name)), left,
+			)
 		}
 		if there := p.redis.Exists(name); there != (r.kind != "") {
 			t.Fatalf("at %d there is a key at %q: %v; the holds are %v", p.model.now, name, there, r.holds)

@@ -4,10 +4,10 @@ import "github.com/redlock-go/redlock/node"
 
 // Occupancy is what masters report of the slots of a semaphore.
 type Occupancy struct {
-	masters  int   // how many masters there are
-	reported int   // how many of them reported
-	taken    []int // by slot, from 0: on how many of these it is taken
-	other    map[int]int
+	masters  int         // how many masters there are
+	reported int         // how many of them reported
+	taken    []int       // by slot, from 0: on how many of these it is taken
+	other    map[int]int // by another number of slots: how many masters have that one
 }
 
 // NewOccupancy returns the Occupancy of a semaphore on so many masters, none of which has reported.
@@ -31,9 +31,9 @@ func (o *Occupancy) Add(v node.Vote) {
 	}
 }
 
-// Free returns the slots, from 1, that a majority of the masters may grant: those that are taken on the fewest
-// masters. A permit is taken on a majority, so if a majority has reported and a slot is taken on none, it is free. It
-// returns none if no master reported.
+// Free returns the slots, from 1, that a majority of the masters may grant: those that are taken on the fewest masters.
+// If a majority has reported and none of it has the slot taken, the slot is free, because a permit takes its slot on a
+// majority. Free returns none if no master reported.
 func (o *Occupancy) Free(majority int) (slots []int) {
 	if o.reported == 0 {
 		return nil
@@ -49,6 +49,9 @@ func (o *Occupancy) Free(majority int) (slots []int) {
 	}
 	return slots
 }
+
+// Doubtful reports whether some master has another number of slots for the name than the claim.
+func (o *Occupancy) Doubtful() bool { return len(o.other) > 0 }
 
 // Disagrees returns the number of slots that a majority of the masters has for the name, if that is another one than
 // the claim's. A minority does not count: it may be what is left of a holder that is gone. It expires with its TTL.

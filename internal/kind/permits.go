@@ -2,7 +2,6 @@ package kind
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,12 +15,12 @@ import (
 type permits struct{ *Claim }
 
 func (p permits) Acquire() *node.Op {
-	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
-		UndoneBy(p.Scripts.permit.release)
+	args := []any{p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()}
+	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, args...).UndoneBy(p.Scripts.permit.release)
 }
 
 func (p permits) Raise(fence int64) *node.Op {
-	return p.script(p.Scripts.permit.raise, "raise", readRaise(fence), fence, p.fenceTTL())
+	return p.script(p.Scripts.permit.raise, "raise", raiseReader(fence), fence, p.fenceTTL())
 }
 
 func (p permits) Extend(fence int64) *node.Op {
@@ -37,8 +36,8 @@ func (p permits) Release(announce bool) *node.Op {
 		About(p.Target.Names[0])
 }
 
-func (p permits) Keep(rest time.Duration) *node.Op {
-	return p.keep(rest, p.entry(KeptToken(p.Token)), p.entry(p.Token))
+func (p permits) Keep(rest, beyond time.Duration) *node.Op {
+	return p.keep(rest, beyond, p.entry(KeptToken(p.Token)), p.entry(p.Token))
 }
 
 func (p permits) probe(time.Duration) *node.Op {
@@ -66,7 +65,7 @@ func (p permits) script(s *node.Script, op string, read func(any) node.Vote, arg
 func (p permits) readPermit(reply any) node.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		return readClaimOfOne(reply)
+		return readSingleClaim(reply)
 	}
 	switch {
 	case len(fields) == 2 && fields[0] == int64(1):
@@ -93,19 +92,4 @@ func (p permits) readPermit(reply any) node.Vote {
 func (p permits) readSlots(field any) (taken string, ok bool) {
 	taken, ok = field.(string)
 	return taken, ok && len(taken) == p.Target.Slots && strings.Trim(taken, "01") == ""
-}
-
-func readSlotCount(field any) (n int, ok bool) {
-	count, ok := field.(int64)
-	return int(count), ok && count >= 1 && count <= MaxSlots
-}
-
-// readPermitToken reads the token of a permit as inspect returns it: 'slots:slot:token'.
-func readPermitToken(field string) (slots, slot int, token string, ok bool) {
-	n, rest, first := strings.Cut(field, ":")
-	i, token, second := strings.Cut(rest, ":")
-	slots, bad := strconv.Atoi(n)
-	slot, worse := strconv.Atoi(i)
-	ok = first && second && bad == nil && worse == nil && slots >= 1 && slots <= MaxSlots && slot >= 1 && slot <= slots
-	return slots, slot, token, ok
 }

@@ -21,13 +21,13 @@ func (p plainKey) Acquire() *node.Op {
 	if len(names) == 1 {
 		script = p.Scripts.mutex.fenced
 	}
-	return script.Op("acquire", readClaim(len(names)), p.keys(),
+	return script.Op("acquire", claimReader(len(names)), p.keys(),
 		p.Token, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 
 func (p plainKey) Raise(fence int64) *node.Op {
-	return p.Scripts.mutex.raise.Op("raise", readRaise(fence), p.keys(),
+	return p.Scripts.mutex.raise.Op("raise", raiseReader(fence), p.keys(),
 		p.Token, len(p.Target.Names), fence, p.fenceTTL()).About(p.Target.Title())
 }
 
@@ -37,18 +37,22 @@ func (p plainKey) Extend(fence int64) *node.Op {
 }
 
 func (p plainKey) Release(announce bool) *node.Op {
-	args := append(make([]any, 0, 1+len(p.Target.Names)), p.Token)
+	names := p.Target.Names
+	if len(names) == 1 && announce { // the most frequent case, without an allocation for each argument
+		return p.Scripts.mutex.release.Op("release", nil, names, p.Token, Channel(names[0])).About(names[0])
+	}
+	args := append(make([]any, 0, 1+len(names)), p.Token)
 	if announce {
-		for _, name := range p.Target.Names {
+		for _, name := range names {
 			args = append(args, Channel(name))
 		}
 	}
-	return p.Scripts.mutex.release.Op("release", nil, p.Target.Names, args...).About(p.Target.Title())
+	return p.Scripts.mutex.release.Op("release", nil, names, args...).About(p.Target.Title())
 }
 
-func (p plainKey) Keep(rest time.Duration) *node.Op {
-	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names, p.Token, rest.Milliseconds(), KeptToken(p.Token)).
-		About(p.Target.Title())
+func (p plainKey) Keep(rest, beyond time.Duration) *node.Op {
+	return p.Scripts.mutex.keep.Op("release", nil, p.Target.Names,
+		p.Token, rest.Milliseconds(), KeptToken(p.Token), beyond.Milliseconds()).About(p.Target.Title())
 }
 
 func (p plainKey) probe(intentTTL time.Duration) *node.Op {
@@ -56,7 +60,7 @@ func (p plainKey) probe(intentTTL time.Duration) *node.Op {
 	if p.Intent != "" {
 		keys = slices.Concat(keys, p.intentKeys())
 	}
-	return p.Scripts.mutex.probe.Op("probe", readClaim(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
+	return p.Scripts.mutex.probe.Op("probe", claimReader(len(p.Target.Names)), keys, p.Intent, intentTTL.Milliseconds()).
 		About(p.Target.Title())
 }
 

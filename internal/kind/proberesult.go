@@ -66,8 +66,8 @@ func (r *ProbeResult) add(v node.Vote) {
 	}
 }
 
-// Most returns on how many masters one lock blocks: the lock that blocks on most of them.
-func (r *ProbeResult) Most() (most int) {
+// MostMasters returns the largest number of masters on which one and the same lock blocks.
+func (r *ProbeResult) MostMasters() (most int) {
 	for _, n := range r.blockers {
 		most = max(most, n)
 	}

@@ -3,6 +3,7 @@ package kind
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,4 +35,19 @@ func readTTL(field any) (ttl time.Duration, ok bool) {
 	}
 	n = min(n, math.MaxInt64/int64(time.Millisecond))
 	return time.Duration(n) * time.Millisecond, ok && n >= 0
+}
+
+func readSlotCount(field any) (n int, ok bool) {
+	count, ok := field.(int64)
+	return int(count), ok && count >= 1 && count <= MaxSlots
+}
+
+// readPermitToken reads the token of a permit as inspect returns it: 'slots:slot:token'.
+func readPermitToken(field string) (slots, slot int, token string, ok bool) {
+	n, rest, first := strings.Cut(field, ":")
+	i, token, second := strings.Cut(rest, ":")
+	slots, bad := strconv.Atoi(n)
+	slot, worse := strconv.Atoi(i)
+	ok = first && second && bad == nil && worse == nil && slots >= 1 && slots <= MaxSlots && slot >= 1 && slot <= slots
+	return slots, slot, token, ok
 }

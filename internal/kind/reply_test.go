@@ -107,7 +107,8 @@ func checkMalformed(t *testing.T, v node.Vote) {
 func TestRepliesOfRaise(t *testing.T) {
 	t.Parallel()
 	for reply, want := range map[any]node.Verdict{
-		int64(7): node.Granted, int64(8): node.Denied, int64(0): node.Denied, int64(mostExact): node.Denied, int64(mostExact + 1): node.Unknown, nil: node.Unknown, "7": node.Unknown,
+		int64(7): node.Granted, int64(8): node.Denied, int64(0): node.Denied, int64(mostExact): node.Denied,
+		int64(mostExact + 1): node.Unknown, nil: node.Unknown, "7": node.Unknown,
 	} {
 		assert.Equal(t, want, kind.ReadRaise(reply, 7).Verdict, "%v", reply)
 	}

@@ -56,7 +56,7 @@ func (t Target) Check() error {
 	if t.Kind.Slotted() && (t.Slots < 1 || t.Slots > MaxSlots) {
 		return fmt.Errorf("redlock: a semaphore with %d slots: it must have from 1 to %d", t.Slots, MaxSlots)
 	}
-	return names.CheckLength("owner", t.Owner, MaxOwner)
+	return CheckOwner(t.Owner)
 }
 
 // which returns how an error refers to a name of the target. If there is only one name, the error shows it elsewhere.
@@ -67,11 +67,11 @@ func (t Target) which(name string) string {
 	return fmt.Sprintf("the name %q", names.Truncate(name))
 }
 
-// CheckSlots returns an error if a Cluster among the masters keeps the target's keys in several slots. cluster is the
-// address of that master.
-func (t Target) CheckSlots(cluster string, fencing bool) error {
+// CheckHashSlots returns an error if a Cluster among the masters keeps the target's keys in several hash slots. cluster
+// is the address of that master.
+func (t Target) CheckHashSlots(cluster string, fencing bool) error {
 	if len(t.Names) == 1 && !fencing && !t.Kind.NeedsSiblingKeys() {
 		return nil // one key
 	}
-	return CheckSlots(cluster, t.Names)
+	return CheckHashSlots(cluster, t.Names)
 }

@@ -3,6 +3,10 @@ package kind
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/names"
 )
 
 // tokenTail is the length of a token without its owner.
@@ -15,8 +19,25 @@ func NewToken(owner string) string {
 	return owner + ":" + hex.EncodeToString(b[:])
 }
 
-// OwnerOf returns the owner of a token; "" if no Locker made the token.
-func OwnerOf(token string) string { return token[:max(0, len(token)-tokenTail)] }
+// OwnerOf returns the owner of a token or of a [KeptToken]; "" if no Locker made the token.
+func OwnerOf(token string) string {
+	return strings.TrimPrefix(token[:max(0, len(token)-tokenTail)], keptPrefix)
+}
+
+// keptPrefix is how a KeptToken begins. No owner begins with it, so a KeptToken is never a holder's token.
+const keptPrefix = "min-hold:"
 
 // KeptToken returns the token of a name that stays taken after its holder, which had the given token, released it.
-func KeptToken(token string) string { return "min-hold:" + token }
+func KeptToken(token string) string { return keptPrefix + token }
+
+// IsKept reports whether a token is a KeptToken.
+func IsKept(token string) bool { return strings.HasPrefix(token, keptPrefix) }
+
+// CheckOwner returns an error if a token cannot begin with the owner.
+func CheckOwner(owner string) error {
+	if IsKept(owner) {
+		return fmt.Errorf("redlock: owner %q: it must not begin with %q, "+
+			"which marks names that stay taken for a minimum hold", names.Truncate(owner), keptPrefix)
+	}
+	return names.CheckLength("owner", owner, MaxOwner)
+}

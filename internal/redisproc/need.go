@@ -6,8 +6,8 @@ import (
 	"os/exec"
 )
 
-// EnvRequire names the environment variable that, set to 1, makes a missing redis-server a failure of the tests that
-// need it.
+// EnvRequire names the environment variable that, set to 1, makes a missing redis-server, or what else [SkipIf] misses,
+// a failure of the tests that need it.
 const EnvRequire = "REDLOCK_REQUIRE_REDIS"
 
 // A TB is the part of testing.TB that [Need] and [ForTest] use, so that programs that import this package do not import
@@ -25,14 +25,22 @@ type TB interface {
 // instead.
 func Need(t TB) {
 	t.Helper()
-	if _, err := exec.LookPath(Binary); err == nil {
-		return
+	if _, err := exec.LookPath(Binary); err != nil {
+		SkipIf(t, ErrNotInstalled)
 	}
-	if os.Getenv(EnvRequire) == "1" {
-		t.Fatalf("%v, and %s=1 asks for it", ErrNotInstalled, EnvRequire)
-		return
+}
+
+// SkipIf skips the test if missing, which says what a test on real servers lacks, is not nil. With
+// REDLOCK_REQUIRE_REDIS=1 it fails the test instead.
+func SkipIf(t TB, missing error) {
+	t.Helper()
+	switch {
+	case missing == nil:
+	case os.Getenv(EnvRequire) == "1":
+		t.Fatalf("%v, and %s=1 asks for it", missing, EnvRequire)
+	default:
+		t.Skip(missing)
 	}
-	t.Skip(ErrNotInstalled)
 }
 
 // ForTest starts servers, as [StartN] does, that end with the test. It needs a redis-server, as [Need] does.

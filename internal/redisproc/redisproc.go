@@ -27,7 +27,8 @@ const Binary = "redis-server"
 
 // ErrNotInstalled says that no redis-server is installed.
 var ErrNotInstalled = errors.New(
-	"redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew install redis)",
+	"redisproc: redis-server is not in PATH: install it (Debian, Ubuntu: apt-get install redis-server; macOS: brew " +
+		"install redis)",
 )
 
 const (

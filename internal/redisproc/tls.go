@@ -2,7 +2,7 @@ package redisproc
 
 import (
 	"context"
-	"os"
+	"errors"
 	"strings"
 )
 
@@ -17,8 +17,8 @@ func ForTLSTest(t TB, n int, cert, key, authority string, args ...string) []*Ser
 	servers := make([]*Server, n)
 	for i := range servers {
 		s, err := startTLS(t.Context(), args)
-		if err != nil && strings.Contains(err.Error(), "Bad directive") && os.Getenv(EnvRequire) != "1" {
-			t.Skip("redisproc: this redis-server was built without TLS")
+		if err != nil && strings.Contains(err.Error(), "Bad directive") {
+			SkipIf(t, errors.New("redisproc: this redis-server was built without TLS"))
 		}
 		if err != nil {
 			t.Fatalf("start a server with TLS: %v", err)

@@ -28,6 +28,7 @@ type Master struct {
 	lives    int
 	runID    string
 	booted   time.Time // by the master's own clock
+	began    time.Time // the same in bubble time
 	base     time.Time // bubble time …
 	shown    time.Time // … at which the master's clock showed this
 	rate     float64
@@ -176,9 +177,10 @@ func (m *Master) Now() time.Time {
 	return m.now()
 }
 
-// newLife draws a new run_id.
+// newLife draws a new run_id. The server starts now.
 func (m *Master) newLife() {
 	m.lives++
+	m.began = time.Now()
 	m.runID = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "%d/%d/%d", m.net.seed, m.index, m.lives)))
 }
 

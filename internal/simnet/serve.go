@@ -124,7 +124,9 @@ func (m *Master) execute(
 	if handshake {
 		return 0, true
 	}
-	return m.net.observe(Event{At: time.Now(), Host: c.host.name, Master: m.index, Args: args, Reply: out.latest()}), true
+	return m.net.observe(Event{
+		At: time.Now(), Host: c.host.name, Master: m.index, Began: m.began, Args: args, Reply: out.latest(),
+	}), true
 }
 
 // hook is called for every command before miniredis executes it. The commands of clients have been handled already;

@@ -611,7 +611,8 @@ func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := simnet.New(t, 1, 1)
 		c := dial(t, w.Master(0), w.Dial)
-		const text = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), redis.pcall('NONSENSE')['err'] ~= nil}"
+		const text = "redis.call('SET', KEYS[1], ARGV[1]); return {redis.call('GET', KEYS[1]), " +
+			"redis.pcall('NONSENSE')['err'] ~= nil}"
 		script := redis.NewScript(text)
 		ctx := t.Context()
 		require.ErrorContains(t, script.EvalSha(ctx, c, []string{"k"}, "v").Err(), "NOSCRIPT")

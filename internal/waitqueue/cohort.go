@@ -29,8 +29,8 @@ type Policy struct {
 // cohort is a sequence of holders of this process, between which no other process can have the lock.
 type cohort struct {
 	since  time.Time     // when the masters granted the lock to the first holder
-	round  time.Duration // the shortest round of requests; about the time that another process needs for one
-	passes int           // how many holders followed on the first one
+	round  time.Duration // the shortest round of requests, an estimate of what a round takes another process
+	passes int           // how many holders followed the first one
 }
 
 // granted returns the cohort after the masters granted a request: the next part of this cohort, or a new one if this is
@@ -58,8 +58,8 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 
 // cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
 // They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
-// need longer than this process did. It would acquire the lock again and again, so the cooldown is also as long as the
-// cohort was, up to a bound.
+// may need longer than this process did, and would lose every race. So the cooldown is also as long as the cohort was,
+// up to a bound.
 func (c cohort) cooldown(now time.Time) time.Duration {
 	return max(minCooldown, 2*c.round, min(now.Sub(c.since), maxRest))
 }
@@ -76,9 +76,9 @@ func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bo
 		lock.TTL == waiter.TTL && lease.Validity(now) > lock.TTL*3/4
 }
 
-// afterSilence returns the turn of the next waiter after a silent release, if the waiter for which it was silent gave
-// up. If the next waiter may continue the cohort, it asks at once. Otherwise the release must be published, and the
-// waiter waits for the cooldown if other processes wait for the lock.
+// afterSilence returns the turn of the next waiter if the waiter that was to follow a silent release gave up. If the
+// next waiter may continue the cohort, it asks at once. Otherwise the release must be published, and the waiter waits
+// for the cooldown if other processes wait for the lock.
 func (c cohort) afterSilence(
 	lock, waiter Policy, try, remoteWaiters bool, yield time.Duration, now time.Time,
 ) (turn Wakeup, publish bool) {

@@ -15,8 +15,8 @@ type Contention struct {
 	// Random returns a random number in [0, n). Nil stands for math/rand/v2.
 	Random func(n int64) int64
 
-	splits       int // how often in a row no lock had a majority
-	firstDenials int // how often in a row only the first master denied while a majority was free
+	splits       int // number of split votes in a row
+	firstDenials int // number of attempts in a row that only the first master denied while a majority was free
 }
 
 // Result is what a waiter knows after an attempt that failed. The zero value is an attempt that failed without a
@@ -31,10 +31,10 @@ type Result struct {
 // Masters is what the masters report of the lock that a waiter wants.
 type Masters struct {
 	Free    int             // how many masters would grant it
-	Largest int             // how many masters hold the lock that most of them hold
+	Largest int             // the largest number of masters that hold one and the same lock
 	Failed  int             // how many masters failed to answer
 	Pending int             // how many masters have not answered yet
-	TTLs    []time.Duration // for how long the others will deny it; without those for which there is no limit
+	TTLs    []time.Duration // for how long the others will deny it; a master without a limit has no element
 }
 
 // Plan is the next attempt of a waiter.
@@ -56,7 +56,7 @@ const maxJitter = 10 * time.Millisecond
 // Next returns the plan after an attempt that failed. The delay is at most the back-off. It is shorter if the result
 // shows when the lock can be free.
 //
-// In two cases there is no holder whose end could be awaited:
+// In two cases there is no holder to wait for:
 //
 //   - Only the first master denied, and a majority is free. Another contender may be acquiring the lock. If the first
 //     master denies again, what it holds is stale, and the next attempt asks all masters at once.
@@ -66,7 +66,7 @@ const maxJitter = 10 * time.Millisecond
 func (c *Contention) Next(r Result) Plan {
 	delay := c.backoff(r.Attempts)
 	if !r.Denied {
-		return Plan{Delay: delay} // the first master might deny although nothing is held
+		return Plan{Delay: delay} // do not rely on the first master: it might deny although no lock is held
 	}
 	m, jitter := r.Masters, c.random(min(maxJitter, c.RetryMin))
 	switch {

@@ -13,11 +13,11 @@ type Lock interface {
 	Release()
 }
 
-// Hold is a lock that was acquired, in its queue. All methods of the zero Hold, which is in no queue, do nothing.
+// Hold connects an acquired lock with its queue. The zero Hold has no queue, and its methods do nothing.
 type Hold struct {
 	queue    *queue
 	pool     *pool // in place of queue, for a semaphore
-	slot     int   // of the semaphore
+	slot     int   // the semaphore's slot that the lock has; 0 for every other kind
 	cohort   cohort
 	detached bool // Queues.mu guards it
 }
@@ -51,8 +51,8 @@ func (h *Hold) PassLease(l Lock, now time.Time) bool {
 	return q.passLease(l, h.cohort, now)
 }
 
-// KeepSilent reports whether the release of the lock, which must follow, shall be silent: the next waiter may ask for
-// the lock before other processes do.
+// KeepSilent reports whether the release of the lock shall be silent, so that the next waiter can ask for the lock
+// before other processes do. The caller must release the lock next.
 func (h *Hold) KeepSilent(l Lock, now time.Time) bool {
 	q := h.lock()
 	if q == nil {

@@ -1,21 +1,21 @@
 package waitqueue
 
 // waitList is a doubly linked list of waiters in the order of their calls. The links are part of the Waiter, one pair
-// for each sort of list, so every operation takes constant time and none allocates.
+// for each role of a list, so every operation takes constant time and none allocates.
 type waitList struct {
-	sort        listSort
+	role        listRole
 	first, last *Waiter
 }
 
-// listSort selects which of a waiter's links a list uses.
-type listSort uint8
+// listRole is what a list is for. It selects which of a waiter's links the list uses.
+type listRole uint8
 
 const (
-	byOrder   listSort = iota // all waiters of a queue
-	byTry                     // the TryLocks of a queue that have not had the turn
-	byOwner                   // the waiters of one owner
-	byTurn                    // the waiters of a pool that have the turn
-	listSorts                 // the number of sorts
+	asWaiter  listRole = iota // all waiters of a queue
+	asTryLock                 // the TryLocks of a queue that have not had the turn
+	ofOwner                   // the waiters of one owner
+	withTurn                  // the waiters of a pool that have the turn
+	listRoles                 // the number of roles
 )
 
 // links are a waiter's neighbors in one list.
@@ -25,34 +25,34 @@ type links struct {
 }
 
 func (l *waitList) push(w *Waiter) {
-	w.links[l.sort] = links{in: true, prev: l.last}
+	w.links[l.role] = links{in: true, prev: l.last}
 	if l.last == nil {
 		l.first = w
 	} else {
-		l.last.links[l.sort].next = w
+		l.last.links[l.role].next = w
 	}
 	l.last = w
 }
 
 // remove removes w from the list. It reports whether w was in the list.
 func (l *waitList) remove(w *Waiter) bool {
-	at := w.links[l.sort]
+	at := w.links[l.role]
 	if !at.in {
 		return false
 	}
 	if at.prev == nil {
 		l.first = at.next
 	} else {
-		at.prev.links[l.sort].next = at.next
+		at.prev.links[l.role].next = at.next
 	}
 	if at.next == nil {
 		l.last = at.prev
 	} else {
-		at.next.links[l.sort].prev = at.prev
+		at.next.links[l.role].prev = at.prev
 	}
-	w.links[l.sort] = links{}
+	w.links[l.role] = links{}
 	return true
 }
 
 // next returns the waiter after w, or nil if w is the last one.
-func (l *waitList) next(w *Waiter) *Waiter { return w.links[l.sort].next }
+func (l *waitList) next(w *Waiter) *Waiter { return w.links[l.role].next }

@@ -5,9 +5,9 @@ package waitqueue
 //
 // But a caller whose owner holds the lock already, perhaps in another process, must get it at once. Otherwise it would
 // wait in the queue after a caller of another owner, which in turn waits for the first owner's release. So a caller
-// asks the masters once, in a queue of its own, before it joins the shared queue. There it asks again without the turn
-// when it is nudged: when its owner acquires the lock in this process, and when the head of the queue finds that the
-// waiter's owner holds the lock.
+// asks the masters once, in a queue of its own, before it joins the shared queue. There a nudge makes it ask again
+// without the turn. It is nudged when its owner acquires the lock in this process, and when the head of the queue finds
+// that its owner holds the lock.
 
 // addOwner adds a waiter to the list of its owner.
 func (q *queue) addOwner(w *Waiter) {
@@ -18,7 +18,7 @@ func (q *queue) addOwner(w *Waiter) {
 		q.owners = make(map[string]*waitList)
 	}
 	if q.owners[w.Owner] == nil {
-		q.owners[w.Owner] = &waitList{sort: byOwner}
+		q.owners[w.Owner] = &waitList{role: ofOwner}
 	}
 	q.owners[w.Owner].push(w)
 }
@@ -44,9 +44,16 @@ func (qs *Queues) nudge(key Key, owner string) {
 	}
 	list := q.owners[owner]
 	for w := list.first; w != nil; w = list.next(w) {
-		select {
-		case w.nudges <- struct{}{}:
-		default:
-		}
+		w.nudge()
+	}
+}
+
+// nudge nudges a waiter. It reports whether the waiter had not been nudged already.
+func (w *Waiter) nudge() bool {
+	select {
+	case w.nudges <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }

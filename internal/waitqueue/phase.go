@@ -43,8 +43,8 @@ const (
 	events
 )
 
-// transitions is the phase that follows on a phase and an event, if waiters remain. The events that it omits for a
-// phase cannot occur.
+// transitions has the phase that follows a phase and an event, if waiters remain. The events that it omits for a phase
+// cannot occur.
 var transitions = [phases][events]phase{
 	idle: {joined: asking},
 	asking: {
@@ -73,7 +73,7 @@ var transitions = [phases][events]phase{
 	},
 }
 
-// transition returns the phase that follows on p and e. waiting reports whether the queue has waiters after the event.
+// transition returns the phase that follows p and e. waiting reports whether the queue has waiters after the event.
 // It panics if the event cannot occur in the phase.
 func transition(p phase, e event, waiting bool) phase {
 	next := transitions[p][e]

@@ -13,14 +13,14 @@ type pool struct {
 	names []string
 	kind  string
 
-	waiting waitList // without the turn
-	asking  waitList // with the turn
-	tries   waitList // the TryLocks of waiting
-	turns   int      // the length of asking
-	window  int      // how many may ask at the same time
-	holds   int      // the permits of this process
-	slots   slots
-	reason  error // why the last attempt failed; nil: the last one was granted
+	waiting   waitList // the waiters without the turn
+	asking    waitList // the waiters with the turn
+	tryLocks  waitList // the TryLocks of waiting
+	turns     int      // the length of asking
+	maxAsking int      // how many may have the turn at the same time: 1 after a denial, doubled by a grant
+	holds     int      // the permits of this process
+	slots     slots
+	reason    error // why the last attempt failed; nil: the last one was granted
 
 	remoteWaiters bool      // other processes waited at the last release
 	yieldUntil    time.Time // until then this process leaves a free slot to them
@@ -43,8 +43,8 @@ func (qs *Queues) poolFor(r Request) *pool {
 	}
 	qs.forgetPools()
 	p := &pool{
-		all: qs, key: key, names: r.Names, kind: r.Kind, window: r.Slots,
-		waiting: waitList{sort: byOrder}, asking: waitList{sort: byTurn}, tries: waitList{sort: byTry},
+		all: qs, key: key, names: r.Names, kind: r.Kind, maxAsking: r.Slots,
+		waiting: waitList{role: asWaiter}, asking: waitList{role: withTurn}, tryLocks: waitList{role: asTryLock},
 		slots: slots{total: r.Slots, used: make(map[int]bool)},
 	}
 	qs.pools[key] = p
@@ -75,13 +75,13 @@ func (p *pool) join(w *Waiter) error {
 		switch {
 		case p.holds == p.key.slots:
 			return p.heldError()
-		case p.reason != nil && p.turns >= p.window:
+		case p.reason != nil && p.turns >= p.maxAsking:
 			return p.reason
 		}
 	}
 	p.waiting.push(w)
 	if w.Try {
-		p.tries.push(w)
+		p.tryLocks.push(w)
 	}
 	p.giveTurns(0)
 	return nil
@@ -89,9 +89,9 @@ func (p *pool) join(w *Waiter) error {
 
 // giveTurns gives the turn to as many waiters as may have it. The first of them waits for delay before it asks.
 func (p *pool) giveTurns(delay time.Duration) {
-	for p.waiting.first != nil && p.turns < p.window && p.holds+p.turns < p.key.slots {
+	for p.waiting.first != nil && p.turns < p.maxAsking && p.holds+p.turns < p.key.slots {
 		w := p.waiting.first
-		p.take(w)
+		p.removeWaiter(w)
 		p.asking.push(w)
 		p.turns++
 		if w.Try {
@@ -105,9 +105,9 @@ func (p *pool) giveTurns(delay time.Duration) {
 	}
 }
 
-// take takes a waiter out of the lists. It reports whether the waiter was in one.
-func (p *pool) take(w *Waiter) bool {
-	p.tries.remove(w)
+// removeWaiter removes a waiter from the lists. It reports whether the waiter was in one.
+func (p *pool) removeWaiter(w *Waiter) bool {
+	p.tryLocks.remove(w)
 	if p.asking.remove(w) {
 		p.turns--
 		return true
@@ -115,8 +115,8 @@ func (p *pool) take(w *Waiter) bool {
 	return p.waiting.remove(w)
 }
 
-// passLease gives the lease of a permit to the next waiter if the policies allow it: to one that has the turn and is
-// not asking the masters just now, or else to the first without the turn.
+// passLease gives the lease of a permit to the next waiter if the policies allow it. The next is the first waiter that
+// has the turn and pauses between two attempts; if there is none, the first waiter without the turn.
 func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 	w := p.asking.first
 	for w != nil && (!w.pausing || w.Try) {
@@ -128,39 +128,39 @@ func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 	if w == nil || !h.cohort.mayReuseLease(from.Policy(), w.Policy, now, from) {
 		return false
 	}
-	p.take(w)
+	p.removeWaiter(w)
 	w.inherit, w.slot, w.pausing, w.cohort = from, h.slot, false, h.cohort.next()
 	turn := Wakeup{Action: Inherit, Lock: from, cohort: w.cohort}
 	if w.hasTurn {
-		w.nudges <- struct{}{}
+		w.nudge()
 	} else {
 		w.wakeups <- turn
 	}
 	return true
 }
 
-// failTries makes every TryLock fail that has not got the turn.
-func (p *pool) failTries(err error) {
-	for w := p.tries.first; w != nil; w = p.tries.first {
-		p.take(w)
+// failTryLocks makes every TryLock fail that has not got the turn.
+func (p *pool) failTryLocks(err error) {
+	for w := p.tryLocks.first; w != nil; w = p.tryLocks.first {
+		p.removeWaiter(w)
 		w.wakeups <- Wakeup{Action: Fail, Err: err}
 	}
 }
 
-func (p *pool) heldError() error { return p.all.held(p.names[0], p.kind) }
+func (p *pool) heldError() error { return p.all.heldError(p.names[0], p.kind) }
 
-func (p *pool) why() error {
+func (p *pool) waitReason() error {
 	if p.holds == p.key.slots {
 		return p.heldError()
 	}
 	return p.reason
 }
 
-func (p *pool) listening() (names []string, s *Subscription) { return p.names, &p.subscription }
+func (p *pool) subscribed() (names []string, s *Subscription) { return p.names, &p.subscription }
 
 // leave removes a waiter that gives up.
 func (p *pool) leave(w *Waiter) effects {
-	p.take(w)
+	p.removeWaiter(w)
 	if w.slot > 0 && w.inherit == nil {
 		p.slots.refuse(w.slot)
 	}
@@ -172,14 +172,14 @@ func (p *pool) leave(w *Waiter) effects {
 
 // failed records why an attempt failed.
 func (p *pool) failed(w *Waiter, err error, _ bool) effects {
-	p.reason, p.window, w.denials = err, 1, w.denials+1
-	p.failTries(err)
+	p.reason, p.maxAsking, w.denials = err, 1, w.denials+1
+	p.failTryLocks(err)
 	return effects{}
 }
 
 // granted records that a waiter has a permit, granted or inherited.
 func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
-	p.take(w)
+	p.removeWaiter(w)
 	*h = Hold{pool: p, cohort: c, slot: w.slot}
 	if w.inherit == nil {
 		p.holds++
@@ -187,10 +187,10 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	w.inherit = nil
 	p.reason = nil
 	if w.denials == 0 {
-		p.window = min(2*p.window, p.key.slots)
+		p.maxAsking = min(2*p.maxAsking, p.key.slots)
 	}
 	if p.holds == p.key.slots {
-		p.failTries(p.heldError())
+		p.failTryLocks(p.heldError())
 	}
 	p.giveTurns(0)
 	return p.clean()
@@ -203,9 +203,21 @@ func (p *pool) released(h *Hold, now time.Time) effects {
 	delay := time.Duration(0)
 	if p.remoteWaiters {
 		delay = h.cohort.cooldown(now)
+	} else {
+		p.nudgeAsking()
 	}
 	p.giveTurns(delay)
 	return p.clean()
+}
+
+// nudgeAsking makes the first caller that was denied, or may yet be, ask for the permit that was released, without
+// waiting for the message of the masters. If other processes wait, too, the message decides who is first.
+func (p *pool) nudgeAsking() {
+	for w := p.asking.first; w != nil; w = p.asking.next(w) {
+		if w.asked && !w.Try && w.nudge() {
+			return
+		}
+	}
 }
 
 // published records how many subscribers received the message of a release; see [Hold.Published].

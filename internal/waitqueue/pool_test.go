@@ -113,14 +113,36 @@ func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 			} else {
 				assert.Equal(t, waitqueue.Inherit, p.turn(next).Action)
 			}
-			heir := &lock{}
-			got.Inherited(&heir.hold)
+			successor := &lock{}
+			got.Inherited(&successor.hold)
 			last := p.join(permit("x", 2))
 			assert.Equal(t, tt.inherits, hasTurn(next), "one of two permits is free")
 			assert.False(t, hasTurn(last))
-			heir.hold.Released(p.now, false)
+			successor.hold.Released(p.now, false)
 		})
 	}
+}
+
+func TestAReleaseNudgesTheOldestCallerThatWasDenied(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	one, two := p.permit(p.join(permit("x", 4))), p.permit(p.join(permit("x", 4)))
+	w := p.join(permit("x", 4))
+	p.turn(w)
+	w.ChooseSlot(nil)
+	one.hold.Released(p.now, false)
+	require.Len(t, w.Nudges(), 1, "its request may reach the masters before the release")
+	<-w.Nudges()
+	w.RefuseSlot()
+	w.Failed(errLost, true)
+	w.Pause()
+	next := p.join(permit("x", 4))
+	two.hold.Published(1, p.now)
+	two.hold.Released(p.now, false)
+	assert.Empty(t, w.Nudges(), "other processes wait, too")
+	require.False(t, hasTurn(next))
+	require.Nil(t, w.Resume())
+	w.Leave()
 }
 
 func TestAPassedPermitIsReleasedIfItsWaiterGaveUp(t *testing.T) {

@@ -4,13 +4,13 @@ import "time"
 
 // queue is the queue for one lock. It exists while it has waiters or this process holds the lock. Queues.mu guards it.
 type queue struct {
-	all     *Queues
-	key     queueKey
-	names   []string
-	phase   phase
-	waiting waitList
-	tries   waitList             // the TryLocks among waiting that have not had the turn
-	owners  map[string]*waitList // the waiters for a reentrant lock, by owner
+	all      *Queues
+	key      queueKey
+	names    []string
+	phase    phase
+	waiting  waitList
+	tryLocks waitList             // the TryLocks among waiting that have not had the turn
+	owners   map[string]*waitList // the waiters for a reentrant lock, by owner
 
 	kind   string // the kind of the lock that is held
 	holds  int    // how many locks of this process hold it; above 1 only for one owner's holds
@@ -18,7 +18,7 @@ type queue struct {
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
 
 	remoteWaiters bool   // other processes waited for the lock at its last release
-	unpublished   Lock   // the last lock, if its release was silent and a waiter of this queue is to continue
+	unpublished   Lock   // the last lock, if its release was silent because a waiter of this queue was to follow
 	silentCohort  cohort // the cohort of unpublished
 
 	subscription Subscription // for the releases of the lock; nil: none
@@ -30,7 +30,7 @@ func (q *queue) apply(e event) { q.phase = transition(q.phase, e, q.waiting.firs
 func (q *queue) push(w *Waiter) {
 	q.waiting.push(w)
 	if w.Try {
-		q.tries.push(w)
+		q.tryLocks.push(w)
 	}
 	q.addOwner(w)
 }
@@ -40,20 +40,20 @@ func (q *queue) remove(w *Waiter) bool {
 	if !q.waiting.remove(w) {
 		return false
 	}
-	q.tries.remove(w)
+	q.tryLocks.remove(w)
 	q.removeOwner(w)
 	return true
 }
 
-// give gives the turn to the head.
-func (q *queue) give(turn Wakeup) {
+// giveTurn gives the turn to the head.
+func (q *queue) giveTurn(turn Wakeup) {
 	head := q.waiting.first
 	head.hasTurn, head.cohort = true, turn.cohort
-	q.tries.remove(head)
+	q.tryLocks.remove(head)
 	head.wakeups <- turn
 }
 
-// headNeedsTurn reports whether the head has not got the turn that the phase requires.
+// headNeedsTurn reports whether the phase requires that the head has the turn, and it does not have it yet.
 func (q *queue) headNeedsTurn() bool { return q.phase == asking && !q.waiting.first.hasTurn }
 
 // passLease gives the lease of a lock to the head if the policies allow it. It reports whether it did.
@@ -64,7 +64,7 @@ func (q *queue) passLease(from Lock, c cohort, now time.Time) bool {
 	}
 	q.newest, head.inherit = nil, from
 	q.apply(passed)
-	q.give(Wakeup{Action: Inherit, Lock: from, cohort: c.next()})
+	q.giveTurn(Wakeup{Action: Inherit, Lock: from, cohort: c.next()})
 	return true
 }
 
@@ -80,7 +80,7 @@ func (q *queue) keepSilent(from Lock, c cohort, now time.Time) bool {
 
 // failTryLocks makes every TryLock fail that has not had the turn.
 func (q *queue) failTryLocks(err error) {
-	for w := q.tries.first; w != nil; w = q.tries.first {
+	for w := q.tryLocks.first; w != nil; w = q.tryLocks.first {
 		q.remove(w)
 		w.wakeups <- Wakeup{Action: Fail, Err: err}
 	}
@@ -94,16 +94,16 @@ func (q *queue) takeUnpublished() Lock {
 }
 
 // heldError returns the error of a TryLock while this process holds the lock.
-func (q *queue) heldError() error { return q.all.held(q.names[0], q.kind) }
+func (q *queue) heldError() error { return q.all.heldError(q.names[0], q.kind) }
 
-func (q *queue) why() error {
+func (q *queue) waitReason() error {
 	if q.holds > 0 {
 		return q.heldError()
 	}
 	return q.reason
 }
 
-func (q *queue) listening() (names []string, s *Subscription) { return q.names, &q.subscription }
+func (q *queue) subscribed() (names []string, s *Subscription) { return q.names, &q.subscription }
 
 // leave removes a waiter that gives up. The turn that it had goes to the next waiter.
 func (q *queue) leave(w *Waiter) effects {
@@ -128,12 +128,12 @@ func (q *queue) leave(w *Waiter) effects {
 func (q *queue) turnAfterLeave() (publish Lock) {
 	head, from := q.waiting.first, q.unpublished
 	if from == nil {
-		q.give(Wakeup{Action: Ask, Delay: q.all.yield(head)})
+		q.giveTurn(Wakeup{Action: Ask, Delay: q.all.yield(head)})
 		return nil
 	}
 	turn, over := q.silentCohort.afterSilence(
 		from.Policy(), head.Policy, head.Try, q.remoteWaiters, q.all.yield(head), q.all.now())
-	q.give(turn)
+	q.giveTurn(turn)
 	if !over {
 		return nil
 	}
@@ -168,13 +168,14 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 		q.all.yields.clear(w.Key) // the other processes had their turn; the owner's further holds do not yield
 		q.all.nudge(w.Key, w.Owner)
 	}
-	if q.tries.first != nil {
+	if q.tryLocks.first != nil {
 		q.failTryLocks(q.heldError())
 	}
 	return q.clean()
 }
 
-// released records that a lock no longer holds what the queue is for. If it was the last one, the head gets the turn.
+// released records that a holder released the lock, or gave it up in a downgrade. If it was the last holder, the head
+// gets the turn.
 func (q *queue) released(turn Wakeup) effects {
 	if q.holds--; q.holds > 0 {
 		return effects{}
@@ -182,7 +183,7 @@ func (q *queue) released(turn Wakeup) effects {
 	q.newest = nil
 	q.apply(released)
 	if q.headNeedsTurn() {
-		q.give(turn)
+		q.giveTurn(turn)
 	}
 	return q.clean()
 }

@@ -10,14 +10,14 @@ type slots struct {
 	recent []int        // free slots that this process held, the last one at the end
 }
 
-// choose chooses one of the slots that may be free, or any slot if which is nil. It returns 0 if this process uses all
-// of them.
-func (s *slots) choose(which []int) int {
+// choose chooses one of the candidates, or any slot if candidates is nil. It returns 0 if this process uses all of
+// them.
+func (s *slots) choose(candidates []int) int {
 	slot := 0
-	if which == nil {
-		slot = s.any()
+	if candidates == nil {
+		slot = s.anySlot()
 	} else {
-		slot = s.among(which)
+		slot = s.oneOf(candidates)
 	}
 	if slot > 0 {
 		s.used[slot] = true
@@ -26,7 +26,7 @@ func (s *slots) choose(which []int) int {
 	return slot
 }
 
-func (s *slots) any() int {
+func (s *slots) anySlot() int {
 	if n := len(s.recent); n > 0 {
 		return s.recent[n-1]
 	}
@@ -39,10 +39,10 @@ func (s *slots) any() int {
 	return 0
 }
 
-func (s *slots) among(which []int) int {
-	first := rand.IntN(max(1, len(which)))
-	for i := range which {
-		if slot := which[(first+i)%len(which)]; !s.used[slot] {
+func (s *slots) oneOf(candidates []int) int {
+	first := rand.IntN(max(1, len(candidates)))
+	for i := range candidates {
+		if slot := candidates[(first+i)%len(candidates)]; !s.used[slot] {
 			return slot
 		}
 	}

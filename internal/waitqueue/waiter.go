@@ -13,7 +13,7 @@ type Request struct {
 
 	Try    bool // a TryLock: it does not wait for a lock that is held
 	Alone  bool // the caller waits in a queue of its own
-	Reader bool // the caller does not yield to other processes; an exclusive waiter keeps it out in another way
+	Reader bool // the caller does not yield to other processes: the intents of exclusive waiters keep it out instead
 	Policy Policy
 }
 
@@ -30,10 +30,11 @@ type Waiter struct {
 	hasTurn bool
 	inherit Lock   // the lock whose lease the waiter was given; nil: none
 	cohort  cohort // the cohort that continues if the masters grant the next attempt
-	links   [listSorts]links
+	links   [listRoles]links
 
 	// Only the waiters of a pool use these.
 
+	asked   bool // it has the turn, and has begun to ask
 	pausing bool // it has the turn, and waits before its next attempt
 	slot    int  // the slot that it asks for; 0: none
 	denials int  // how many of its attempts failed
@@ -65,8 +66,8 @@ const (
 func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 
 // Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
-// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease. For other kinds of
-// locks it is nil.
+// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease, or when a caller of
+// this process has released a permit. For other kinds of locks it is nil.
 func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
@@ -74,7 +75,7 @@ func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 func (w *Waiter) Listen() {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	if names, s := w.line.listening(); *s == nil {
+	if names, s := w.line.subscribed(); *s == nil {
 		*s = w.all.listen(names)
 	}
 }
@@ -83,7 +84,7 @@ func (w *Waiter) Listen() {
 func (w *Waiter) Subscription() Subscription {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	_, s := w.line.listening()
+	_, s := w.line.subscribed()
 	return *s
 }
 
@@ -91,7 +92,7 @@ func (w *Waiter) Subscription() Subscription {
 func (w *Waiter) Reason() error {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	return w.line.why()
+	return w.line.waitReason()
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases
@@ -130,8 +131,8 @@ func (w *Waiter) Inherited(hold *Hold) {
 	effects.run()
 }
 
-// Pause records that a waiter for a semaphore has the turn, but does not ask the masters before Resume. Another caller
-// of this process may pass its lease to the waiter until then.
+// Pause records that a waiter for a semaphore, which has the turn, does not ask the masters before Resume. Until then,
+// another caller of this process may pass its lease to the waiter.
 func (w *Waiter) Pause() { w.setPausing(true) }
 
 // Resume ends a Pause. If the waiter was given the lease of a lock, Resume returns that lock, and the waiter must call
@@ -145,12 +146,12 @@ func (w *Waiter) setPausing(pausing bool) (inherited Lock) {
 	return w.inherit
 }
 
-// ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of those that may be free, or any if
-// which is nil. It returns 0 if callers of this process hold or ask for all of them.
-func (w *Waiter) ChooseSlot(which []int) int {
+// ChooseSlot chooses the slot of a semaphore that the waiter asks for next: one of the candidates, or any slot if
+// candidates is nil. It returns 0 if callers of this process hold or ask for all of them.
+func (w *Waiter) ChooseSlot(candidates []int) int {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	w.slot = w.line.(*pool).slots.choose(which)
+	w.asked, w.slot = true, w.line.(*pool).slots.choose(candidates)
 	return w.slot
 }
 

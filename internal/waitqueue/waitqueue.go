@@ -15,16 +15,16 @@ import (
 
 // Queues holds the queues of one process. It is safe for concurrent use.
 type Queues struct {
-	now    func() time.Time
-	listen func(names []string) Subscription
-	held   func(name, kind string) error
+	now       func() time.Time
+	listen    func(names []string) Subscription
+	heldError func(name, kind string) error
 
 	mu     sync.Mutex // not held while effects run
 	byKey  map[queueKey]*queue
 	yields yields
 
 	pools        map[poolKey]*pool
-	sweepPoolsAt int // with more pools than this, forgetPools removes the idle ones
+	sweepPoolsAt int // number of pools from which forgetPools removes the idle ones
 }
 
 // Config is what Queues needs from its user.
@@ -39,7 +39,7 @@ type Config struct {
 // New returns Queues without waiters.
 func New(c Config) *Queues {
 	return &Queues{
-		now: c.Now, listen: c.Listen, held: c.HeldError,
+		now: c.Now, listen: c.Listen, heldError: c.HeldError,
 		byKey: make(map[queueKey]*queue), pools: make(map[poolKey]*pool),
 	}
 }
@@ -68,20 +68,22 @@ type queueKey struct {
 	reentrant bool
 }
 
-// line is what the callers that wait for a lock wait in: a [queue], or a [pool].
+// line is where the callers that want one lock wait: a [queue] or, for a semaphore, a [pool]. Queues.mu must be held.
 type line interface {
 	leave(w *Waiter) effects
 	failed(w *Waiter, err error, heldElsewhere bool) effects
 	granted(w *Waiter, h *Hold, c cohort) effects
-	why() error
-	listening() (names []string, s *Subscription)
+	// waitReason returns why the callers wait; nil: unknown.
+	waitReason() error
+	// subscribed returns the names to subscribe to, and where the subscription is stored.
+	subscribed() (names []string, s *Subscription)
 }
 
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
 // hooks of the user.
 type effects struct {
 	publish Lock         // the lock whose release was silent and is now to be published
-	release Lock         // the lock whose lease was given to a waiter that gave up
+	release Lock         // the lock to release: its lease was given to a waiter that gave up
 	stop    Subscription // the subscription of a queue that has no waiters any more
 }
 
@@ -123,7 +125,7 @@ func (qs *Queues) Join(r Request) (*Waiter, error) {
 	q.push(w)
 	q.apply(joined)
 	if q.headNeedsTurn() {
-		q.give(Wakeup{Action: Ask, Delay: qs.yield(w)})
+		q.giveTurn(Wakeup{Action: Ask, Delay: qs.yield(w)})
 	}
 	return w, nil
 }
@@ -134,15 +136,14 @@ func (qs *Queues) queueFor(r Request) *queue {
 	if q := qs.byKey[key]; q != nil && !r.Alone {
 		return q
 	}
-	q := &queue{all: qs, key: key, names: r.Names, phase: idle, tries: waitList{sort: byTry}}
+	q := &queue{all: qs, key: key, names: r.Names, phase: idle, tryLocks: waitList{role: asTryLock}}
 	if !r.Alone {
 		qs.byKey[key] = q
 	}
 	return q
 }
 
-// yield returns how long a waiter must wait until its lock is no longer yielded to other processes. A TryLock does not
-// wait.
+// yield returns for how long a waiter must still yield its lock to other processes. A TryLock does not yield.
 func (qs *Queues) yield(w *Waiter) time.Duration {
 	if w.Try || w.Reader {
 		return 0

@@ -191,7 +191,7 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 	if q.phase != passing {
 		require.Equal(t, holds, q.holds)
 	}
-	for w := q.tries.first; w != nil; w = q.tries.next(w) {
+	for w := q.tryLocks.first; w != nil; w = q.tryLocks.next(w) {
 		require.False(t, w.hasTurn)
 		require.NotEqual(t, denied, q.phase)
 	}

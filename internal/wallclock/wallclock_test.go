@@ -19,9 +19,7 @@ const near = 3 * time.Second
 func TestAJumpMovesTimeAndEveryTTL(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	if err := wallclock.Available(); err != nil {
-		t.Skip(err)
-	}
+	redisproc.SkipIf(t, wallclock.Available())
 	ctx := t.Context()
 	lib := filepath.Join(t.TempDir(), "wallclock.so")
 	require.NoError(t, wallclock.Build(ctx, lib))

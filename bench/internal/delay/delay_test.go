@@ -98,7 +98,9 @@ func TestBytesKeepTheirOrderUnderJitterAndLoss(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var seen bytes.Buffer
-	_, c := dial(t, delay.Link{RTT: 2 * time.Millisecond, Jitter: 5, Loss: 0.2, Resend: 3 * time.Millisecond}, func(toServer bool, b []byte) {
+	_, c := dial(t, delay.Link{
+		RTT: 2 * time.Millisecond, Jitter: 5, Loss: 0.2, Resend: 3 * time.Millisecond,
+	}, func(toServer bool, b []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		if toServer {

@@ -42,7 +42,7 @@ type Load struct {
 }
 
 // A Sample is the measurement of a load. A latency belongs to the sample if its pair began in the window, however long
-// it took. A pair counts towards throughput if it ended in the window.
+// it took. A pair counts toward throughput if it ended in the window.
 type Sample struct {
 	Pair, Lock, Extend, Unlock *hdrhistogram.Histogram // ns
 	Pairs, failed              int64

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -56,4 +57,16 @@ func Fairness(got []int64) float64 {
 		return 0
 	}
 	return float64(least) / float64(most)
+}
+
+// LeastByMean returns the smallest count divided by the mean.
+func LeastByMean(got []int64) float64 {
+	var sum int64
+	for _, n := range got {
+		sum += n
+	}
+	if sum == 0 {
+		return 0
+	}
+	return float64(slices.Min(got)) * float64(len(got)) / float64(sum)
 }

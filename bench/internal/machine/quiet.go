@@ -14,9 +14,9 @@ import (
 
 // Conditions describe the other activity on the machine.
 type Conditions struct {
-	Load   float64 `json:"load_average"` // processes that wanted a CPU in the last minute; 0 where the system does not report it
+	Load   float64 `json:"load_average"` // processes that wanted a CPU in the last minute; 0 if it is not reported
 	Steal  float64 `json:"steal"`        // share of CPU time that the hypervisor gave to others meanwhile
-	Wobble float64 `json:"wobble"`       // how much longer the slow tenth of equal pieces of work takes than the fast tenth
+	Wobble float64 `json:"wobble"`       // how much longer the slowest tenth of equal work takes than the fastest
 }
 
 const (
@@ -47,7 +47,8 @@ func Assess(cpus int, around ...Conditions) string {
 	}
 	switch {
 	case load > uselessLoad || steal > uselessSteal || wobble > uselessSlow:
-		return "others were hard at work: the figures are good for seeing that it works, ratios with a narrow spread for a first impression"
+		return "others were hard at work: the figures are good for seeing that it works, ratios with a narrow spread for " +
+			"a first impression"
 	case load > busyLoad || steal > busySteal || wobble > busyWobble:
 		return "others were at work: trust the ratios as far as their spread, and no absolute figure"
 	}

@@ -66,7 +66,8 @@ func All() []*Contestant {
 			Name:    Redsync,
 			Masters: QuorumMasters,
 			Open:    OpenRedsync(false),
-			Setup:   "v4, goredis pools over go-redis v9 with its defaults but PoolSize as below; WithTries(1), so that no retry sleeps",
+			Setup: "v4, goredis pools over go-redis v9 with its defaults but PoolSize as below; WithTries(1), so that no " +
+				"retry sleeps",
 		},
 		&Contestant{
 			Name:    RedsyncFailFast,
@@ -83,13 +84,15 @@ func All() []*Contestant {
 			Name:    Rueidislock,
 			Masters: 1,
 			Open:    openRueidis,
-			Setup:   "rueidislock with KeyMajority 1 and NoLoopTracking, as its README says for one master of Redis 7; TryNextAfter a twentieth of the TTL, since its default of 20 ms fails under load",
+			Setup: "rueidislock with KeyMajority 1 and NoLoopTracking, as its README says for one master of Redis 7; " +
+				"TryNextAfter a twentieth of the TTL, since its default of 20 ms fails under load",
 		},
 		&Contestant{
 			Name:    LowerBound,
 			Masters: QuorumMasters,
 			Open:    openLowerBound,
-			Setup:   "no client: as many prepared commands as there are callers, redlock's own two, written at once on one connection per master; a batch is done when a majority has answered, and all replies are compared",
+			Setup: "no client: as many prepared commands as there are callers, redlock's own two, written at once on one " +
+				"connection per master; a batch is done when a majority has answered, and all replies are compared",
 		},
 	)
 }

@@ -22,7 +22,9 @@ func TestARecordingIsRepeatedWithNamesOfItsOwn(t *testing.T) {
 	}
 	require.NoError(t, r.check())
 	two := r.times(2, r.lock)
-	assert.Equal(t, "SET bench:floor:000000 host:1:000000\r\nSET bench:floor:000001 host:1:000001\r\n", string(two.request))
+	assert.Equal(
+		t, "SET bench:floor:000000 host:1:000000\r\nSET bench:floor:000001 host:1:000001\r\n", string(two.request),
+	)
 	assert.Equal(t, "+OK\r\n+OK\r\n", string(two.reply))
 
 	refused := r

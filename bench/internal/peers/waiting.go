@@ -1,5 +1,10 @@
 package peers
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Contenders returns the contestants that can wait for a lock.
 func Contenders() []*Contestant {
 	return []*Contestant{
@@ -18,11 +23,12 @@ func Contenders() []*Contestant {
 	}
 }
 
-// FindContender returns the contender called name.
+// FindContender returns the contender, or the contestant of the slots part, called name.
 func FindContender(name string) (*Contestant, error) {
-	found, err := Pick(Contenders(), name)
-	if err != nil {
-		return nil, err
+	for _, c := range slices.Concat(Contenders(), SlotContestants(false), SlotContestants(true)) {
+		if c.Name == name {
+			return c, nil
+		}
 	}
-	return found[0], nil
+	return nil, fmt.Errorf("no contender is called %q", name)
 }

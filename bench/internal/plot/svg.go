@@ -22,8 +22,8 @@ const (
 	plotLeft, plotTop, plotRight, plotFoot = 70.0, 44.0, 650.0, 56.0
 )
 
-// pictureStyle is each picture's own: an SVG file stands alone. Colors can be distinguished with any color vision (Okabe
-// and Ito), and lines by their dashes as well.
+// pictureStyle is each picture's own: an SVG file stands alone. Colors can be distinguished with any color vision
+// (Okabe and Ito), and lines by their dashes as well.
 const pictureStyle = `<style>
 .bg{fill:#fff}.ink{fill:#222}.soft{fill:#667}.grid{stroke:#d8dbe2;stroke-width:1}.axis{stroke:#889;stroke-width:1}
 .band{fill:#d55e00;fill-opacity:.13}.edge{stroke:#d55e00;stroke-width:1;stroke-dasharray:3 3}
@@ -43,7 +43,10 @@ func (p Picture) SVG() string {
 	if c.height == 0 {
 		c.height = pictureHeight
 	}
-	c.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" role="img" aria-label="%s">`, Num(pictureWidth), Num(c.height), html.EscapeString(p.Title))
+	c.add(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" role="img" aria-label="%s">`, Num(pictureWidth),
+		Num(c.height), html.EscapeString(p.Title),
+	)
 	c.add("%s", pictureStyle)
 	c.add(`<rect class="bg" width="100%%" height="100%%"/>`)
 	c.text(plotLeft, 24, "start", "t ink", p.Title)
@@ -61,7 +64,9 @@ type canvas struct {
 func (c *canvas) add(format string, args ...any) { fmt.Fprintf(&c.b, format+"\n", args...) }
 
 func (c *canvas) text(x, y float64, anchor, class, text string) {
-	c.add(`<text x="%s" y="%s" text-anchor="%s" class="%s">%s</text>`, Num(x), Num(y), anchor, class, html.EscapeString(text))
+	c.add(
+		`<text x="%s" y="%s" text-anchor="%s" class="%s">%s</text>`, Num(x), Num(y), anchor, class, html.EscapeString(text),
+	)
 }
 
 func (c *canvas) line(class string, x1, y1, x2, y2 float64) {

@@ -39,38 +39,92 @@ func TestCheckNamesWhatFallsShort(t *testing.T) {
 		}
 	}
 	spoilers := map[string]func(r *Report){
-		"1 caller: time, × redsync's":                                             func(r *Report) { slowDown(r, 1, peers.Redlock, 1.01) },
-		"64 callers: throughput, × redsync's":                                     func(r *Report) { slowDown(r, 64, peers.Redsync, 0.99) },
-		"512 callers: throughput, × redsync's":                                    func(r *Report) { slowDown(r, 512, peers.Redsync, 0.99) },
-		"512 callers: throughput, × bsm/redislock's on one master":                func(r *Report) { slowDown(r, 512, peers.Redislock, 0.99) },
-		"512 callers: time, × the floor":                                          func(r *Report) { slowDown(r, 512, peers.LowerBound, 0.99) },
-		"64 callers: time over 9 masters, × over 5":                               func(r *Report) { slowDown(r, 64, peers.RedlockNine, 1.01) },
-		"64 callers: time with fencing, × without":                                func(r *Report) { r.Kinds[1].Rounds[0].PairMicros *= 1.01 },
-		"64 callers: allocations per lock + unlock":                               func(r *Report) { eachRound(r, func(f *load.Figures) { f.Allocs++ }) },
-		"one of five frozen for 2 s: p99, × (1.5 × healthy + 1 ms)":               func(r *Report) { r.faultNamed("frozen-2s").FaultP99 *= 1.01 },
-		"one of five frozen for 5 s: longest, ms":                                 func(r *Report) { r.faultNamed("frozen-5s").Longest *= 1.01 },
-		"one of five frozen for 12 s: keys left on it 2 s after it thawed":        func(r *Report) { r.faultNamed("frozen-12s").Left = 1 },
-		"share of redlock's pairs that failed, %":                                 func(r *Report) { r.faultNamed("frozen-12s").Failed = 50 },
-		"1/10/40/80/160 ms, 1 caller: p50 of Lock, × (1.05 × the third + 1 ms)":   func(r *Report) { far(1)(r).LockP50 *= 1.01 },
-		"1/10/40/80/160 ms, 1 caller: p50 of Unlock, × (1.05 × the third + 1 ms)": func(r *Report) { far(1)(r).UnlockP50 *= 1.01 },
-		"1/10/40/80/160 ms, 256 callers: p50 of Lock, × the third":                func(r *Report) { far(256)(r).LockP50 *= 1.01 },
-		"1/10/40/80/160 ms, 256 callers: p50 of Unlock, × the third":              func(r *Report) { far(256)(r).UnlockP50 *= 1.01 },
-		"1/10/40/80/160 ms, 256 callers: p99 of Lock, × the third":                func(r *Report) { far(256)(r).LockP99 *= 1.01 },
-		"1/10/40/80/160 ms, 256 callers: p99 of Unlock, × the third":              func(r *Report) { far(256)(r).UnlockP99 *= 1.01 },
-		"one name, 1 × 32: acquisitions/s, × rueidislock's on one master":         func(r *Report) { crowd(r, oneProcess, peers.Redlock).PerSecond *= 0.99 },
-		"one name, 1 × 32: slowest/fastest goroutine":                             func(r *Report) { crowd(r, oneProcess, peers.Redlock).Goroutines *= 0.99 },
+		"1 caller: time, × redsync's": func(r *Report) {
+			slowDown(r, 1, peers.Redlock, 1.01)
+		},
+		"64 callers: throughput, × redsync's": func(r *Report) {
+			slowDown(r, 64, peers.Redsync, 0.99)
+		},
+		"512 callers: throughput, × redsync's": func(r *Report) {
+			slowDown(r, 512, peers.Redsync, 0.99)
+		},
+		"512 callers: throughput, × bsm/redislock's on one master": func(r *Report) {
+			slowDown(r, 512, peers.Redislock, 0.99)
+		},
+		"512 callers: time, × the floor": func(r *Report) {
+			slowDown(r, 512, peers.LowerBound, 0.99)
+		},
+		"64 callers: time over 9 masters, × over 5": func(r *Report) {
+			slowDown(r, 64, peers.RedlockNine, 1.01)
+		},
+		"64 callers: time with fencing, × without": func(r *Report) {
+			r.Kinds[1].Rounds[0].PairMicros *= 1.01
+		},
+		"64 callers: allocations per lock + unlock": func(r *Report) {
+			eachRound(r, func(f *load.Figures) { f.Allocs++ })
+		},
+		"one of five frozen for 2 s: p99, × (1.5 × healthy + 1 ms)": func(r *Report) {
+			r.faultNamed("frozen-2s").FaultP99 *= 1.01
+		},
+		"one of five frozen for 5 s: longest, ms": func(r *Report) {
+			r.faultNamed("frozen-5s").Longest *= 1.01
+		},
+		"one of five frozen for 12 s: keys left on it 2 s after it thawed": func(r *Report) {
+			r.faultNamed("frozen-12s").Left = 1
+		},
+		"share of redlock's pairs that failed, %": func(r *Report) {
+			r.faultNamed("frozen-12s").Failed = 50
+		},
+		"1/10/40/80/160 ms, 1 caller: p50 of Lock, × (1.05 × the third + 1 ms)": func(r *Report) {
+			far(1)(r).LockP50 *= 1.01
+		},
+		"1/10/40/80/160 ms, 1 caller: p50 of Unlock, × (1.05 × the third + 1 ms)": func(r *Report) {
+			far(1)(r).UnlockP50 *= 1.01
+		},
+		"1/10/40/80/160 ms, 256 callers: p50 of Lock, × the third":   func(r *Report) { far(256)(r).LockP50 *= 1.01 },
+		"1/10/40/80/160 ms, 256 callers: p50 of Unlock, × the third": func(r *Report) { far(256)(r).UnlockP50 *= 1.01 },
+		"1/10/40/80/160 ms, 256 callers: p99 of Lock, × the third":   func(r *Report) { far(256)(r).LockP99 *= 1.01 },
+		"1/10/40/80/160 ms, 256 callers: p99 of Unlock, × the third": func(r *Report) { far(256)(r).UnlockP99 *= 1.01 },
+		"one name, 1 × 32: acquisitions/s, × rueidislock's on one master": func(r *Report) {
+			crowd(r, oneProcess, peers.Redlock).PerSecond *= 0.99
+		},
+		"one name, 1 × 32: slowest/fastest goroutine": func(r *Report) {
+			crowd(r, oneProcess, peers.Redlock).Goroutines *= 0.99
+		},
 		"one name, 1 × 32, no hand-over: acquisitions/s, × rueidislock's on one master": func(r *Report) {
 			crowd(r, oneProcess, peers.RedlockNoHandOver).PerSecond *= 0.99
 		},
-		"one name, 8 × 4: acquisitions/s, × redsync's":               func(r *Report) { crowd(r, eightProcesses, peers.Redlock).PerSecond *= 0.99 },
-		"one name, 8 × 4: slowest/fastest process":                   func(r *Report) { crowd(r, eightProcesses, peers.Redlock).Processes *= 0.99 },
-		"one name, 8 × 4: longest wait, ms":                          func(r *Report) { crowd(r, eightProcesses, peers.Redlock).Waits.Longest *= 1.01 },
-		"one name, 8 × 4, no hand-over: acquisitions/s, × redsync's": func(r *Report) { crowd(r, eightProcesses, peers.RedlockNoHandOver).PerSecond *= 0.99 },
-		"two goroutines of one process hold one name at once":        func(r *Report) { crowd(r, eightProcesses, peers.Redlock).Overlaps = 1 },
-		"held locks: bytes of heap each":                             func(r *Report) { r.Scale.Heap++ },
-		"held locks: goroutines":                                     func(r *Report) { r.Scale.Goroutines++ },
-		"100,000 held locks, TTL 60 s: CPU seconds in 30 idle s":     func(r *Report) { r.Scale.CPU *= 1.01 },
-		"held locks: lost over two TTLs":                             func(r *Report) { r.Scale.Lost = 1 },
+		"one name, 8 × 4: acquisitions/s, × redsync's": func(r *Report) {
+			crowd(r, eightProcesses, peers.Redlock).PerSecond *= 0.99
+		},
+		"one name, 8 × 4: slowest/fastest process": func(r *Report) {
+			crowd(r, eightProcesses, peers.Redlock).Processes *= 0.99
+		},
+		"one name, 8 × 4: longest wait, ms": func(r *Report) {
+			crowd(r, eightProcesses, peers.Redlock).Waits.Longest *= 1.01
+		},
+		"one name, 8 × 4, no hand-over: acquisitions/s, × redsync's": func(r *Report) {
+			crowd(r, eightProcesses, peers.RedlockNoHandOver).PerSecond *= 0.99
+		},
+		"two goroutines of one process hold one name at once": func(r *Report) {
+			crowd(r, eightProcesses, peers.Redlock).Overlaps = 1
+		},
+		"semaphore of 64, 16 callers in 4 processes: time, × a fenced mutex's on distinct names": func(r *Report) {
+			contentionOf(r.Slots, FreeSlots, peers.FreePermits).Rounds[0].PerSecond *= 0.99
+		},
+		"semaphore of 8, 64 callers for 10 ms each, no hand-over: permits/s, × a mutex's": func(r *Report) {
+			contentionOf(r.Slots, FullSlots, peers.FewPermits).Rounds[0].PerSecond *= 0.99
+		},
+		"semaphore of 8, 64 callers for 10 ms each, no hand-over: slowest caller/mean": func(r *Report) {
+			contentionOf(r.Slots, FullSlots, peers.FewPermits).Rounds[0].Least *= 0.99
+		},
+		"more holders in one process than slots": func(r *Report) {
+			contentionOf(r.Slots, FullSlots, peers.FewPermits).Rounds[0].Overlaps = 1
+		},
+		"held locks: bytes of heap each":                         func(r *Report) { r.Scale.Heap++ },
+		"held locks: goroutines":                                 func(r *Report) { r.Scale.Goroutines++ },
+		"100,000 held locks, TTL 60 s: CPU seconds in 30 idle s": func(r *Report) { r.Scale.CPU *= 1.01 },
+		"held locks: lost over two TTLs":                         func(r *Report) { r.Scale.Lost = 1 },
 	}
 	for want, spoil := range spoilers {
 		t.Run(want, func(t *testing.T) {
@@ -110,18 +164,22 @@ func TestCheckFallsShortOnWhatWasNotMeasured(t *testing.T) {
 
 	r := onTarget()
 	r.Scale.Locks = 1000
-	assert.Contains(t, describeShort(judge(r, false)), "CPU seconds in 30 idle s is not measured", "of fewer locks says nothing of many")
+	assert.Contains(
+		t, describeShort(judge(r, false)), "CPU seconds in 30 idle s is not measured", "of fewer locks says nothing of many",
+	)
 }
 
 func TestOnlyThePartsAskedForAreChecked(t *testing.T) {
 	t.Parallel()
 	r := onTarget()
-	r.WAN, r.Scale, r.Contention, r.Faults, r.Kinds = nil, nil, nil, nil, nil
+	r.WAN, r.Scale, r.Contention, r.Slots, r.Faults, r.Kinds = nil, nil, nil, nil, nil, nil
 	assert.Positive(t, CountShort(judge(r, false)))
 	r.Setup.Parts = []string{"latency"}
 	assert.Zero(t, CountShort(judge(r, false)))
 	r.Setup.Parts = []string{"latency", "faults"}
-	assert.Contains(t, describeShort(judge(r, false)), "frozen for 12 s: keys left on it 2 s after it thawed is not measured")
+	assert.Contains(
+		t, describeShort(judge(r, false)), "frozen for 12 s: keys left on it 2 s after it thawed is not measured",
+	)
 }
 
 func TestASmokeRunHasSlackOnRatiosOnly(t *testing.T) {

@@ -33,8 +33,9 @@ type ContentionRound struct {
 	Waits      load.Waits `json:"waits"`
 	Goroutines float64    `json:"slowest_by_fastest_goroutine"`
 	Processes  float64    `json:"slowest_by_fastest_process"`
+	Least      float64    `json:"slowest_goroutine_by_mean"`
 	Acquired   int64      `json:"acquired"`
-	Overlaps   int64      `json:"overlaps"` // two goroutines of one process held the name at once
+	Overlaps   int64      `json:"overlaps"` // more goroutines of one process than may held the name at once
 	Failed     int64      `json:"failed"`
 	Failure    string     `json:"failure,omitempty"`
 }

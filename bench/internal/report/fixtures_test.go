@@ -45,7 +45,7 @@ func onTarget() *Report {
 		Scale: &Scale{Locks: FullLocks, TTL: ScaleTTL, Idle: ScaleIdle, Heap: 1024, Goroutines: 99, CPU: 3},
 	}
 	for i := range RowOf(r.Latency, 64, peers.Redlock).Rounds {
-		RowOf(r.Latency, 64, peers.Redlock).Rounds[i].Allocs = 60
+		RowOf(r.Latency, 64, peers.Redlock).Rounds[i].Allocs = 30
 	}
 	far := func(lone, crowd float64) []*Row {
 		at := func(p50, p99 float64) []load.Figures {
@@ -56,11 +56,14 @@ func onTarget() *Report {
 			{Callers: 256, Contestant: peers.Redlock, Rounds: at(1.25*crowd, 1.5*crowd)},
 		}
 	}
-	trips := []time.Duration{time.Millisecond, 10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond}
+	trips := []time.Duration{
+		time.Millisecond, 10 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond,
+	}
 	r.WAN = []*WAN{{Profile: WANProfile{Name: FiveContinents, Trips: trips}, Rows: far(43_000, 40_000)}}
 	for _, name := range []string{"2s", "5s", "12s"} {
 		r.Faults = append(r.Faults, &Fault{
-			Scenario: Scenario{Name: "frozen-" + name, What: "frozen for " + name}, Contestant: peers.Redlock, HealthyP99: 1000, FaultP99: 2500, Longest: 250_000, Pairs: 1000,
+			Scenario: Scenario{Name: "frozen-" + name, What: "frozen for " + name}, Contestant: peers.Redlock, HealthyP99: 1000,
+			FaultP99: 2500, Longest: 250_000, Pairs: 1000,
 		})
 	}
 	crowd := func(s Shape, name string, perSecond float64) *ContentionRow {
@@ -69,8 +72,18 @@ func onTarget() *Report {
 		}}
 	}
 	r.Contention = []*ContentionRow{
-		crowd(oneProcess, peers.Redlock, 2000), crowd(oneProcess, peers.RedlockNoHandOver, 80), crowd(oneProcess, peers.Rueidislock, 100),
-		crowd(eightProcesses, peers.Redlock, 2000), crowd(eightProcesses, peers.RedlockNoHandOver, 100), crowd(eightProcesses, peers.Redsync, 100),
+		crowd(oneProcess, peers.Redlock, 2000), crowd(oneProcess, peers.RedlockNoHandOver, 80),
+		crowd(oneProcess, peers.Rueidislock, 100),
+		crowd(eightProcesses, peers.Redlock, 2000), crowd(eightProcesses, peers.RedlockNoHandOver, 100),
+		crowd(eightProcesses, peers.Redsync, 100),
+	}
+	r.Slots = []*ContentionRow{
+		crowd(FreeSlots, peers.FreePermits, 1000), crowd(FreeSlots, peers.FreePermitsFenced, 900),
+		crowd(FreeSlots, peers.FreeMutexes, 1300),
+		crowd(FullSlots, peers.FewPermits, 600), crowd(FullSlots, peers.RedlockNoHandOver, 100),
+	}
+	for _, row := range r.Slots {
+		row.Rounds[0].Least = 1. / 3
 	}
 	return r
 }

@@ -28,8 +28,10 @@ func TestTheHeadlineSaysWhoIsHowMuchFaster(t *testing.T) {
 	r = onTarget()
 	r.Latency = nil
 	assert.Equal(t, []string{
-		"One name, processes × goroutines 1 × 32: redlock is 20 × as fast as rueidislock; without hand-over it is 1.2 × slower than rueidislock.",
-		"One name, processes × goroutines 8 × 4: redlock is 20 × as fast as redsync; without hand-over it is as fast as redsync within the noise.",
+		"One name, processes × goroutines 1 × 32: redlock is 20 × as fast as rueidislock; without hand-over it is 1.2 × " +
+			"slower than rueidislock.",
+		"One name, processes × goroutines 8 × 4: redlock is 20 × as fast as redsync; without hand-over it is as fast as " +
+			"redsync within the noise.",
 	}, r.headline())
 	assert.Empty(t, (&Report{}).headline())
 }
@@ -64,7 +66,7 @@ func TestThePageHasContents(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	require.NoError(t, drawable().writeHTML(&b))
-	for _, part := range []string{"latency", "kinds", "wan", "contention", "faults", "scale", "check"} {
+	for _, part := range []string{"latency", "kinds", "wan", "contention", "slots", "faults", "scale", "check"} {
 		assert.Contains(t, b.String(), `<a href="#`+part+`">`)
 		assert.Contains(t, b.String(), `<h2 id="`+part+`">`)
 	}
@@ -88,7 +90,12 @@ func TestTheAxisOfATimeSaysThatItIsATime(t *testing.T) {
 func TestNoPictureOrTableCallsAPeerByANameLikeOurs(t *testing.T) {
 	t.Parallel()
 	r := drawable()
-	r.Contention = append(r.Contention, &ContentionRow{Shape: oneProcess, Contestant: peers.Redislock, Masters: 1, Rounds: []ContentionRound{{PerSecond: 10}}})
+	r.Contention = append(
+		r.Contention,
+		&ContentionRow{
+			Shape: oneProcess, Contestant: peers.Redislock, Masters: 1, Rounds: []ContentionRound{{PerSecond: 10}},
+		},
+	)
 	var text bytes.Buffer
 	r.writeTables(&text)
 	all := text.String()

@@ -23,11 +23,18 @@ th{color:var(--soft);font-weight:600}td.short{color:var(--short);font-weight:700
 // writeHTML writes the report as one page that needs nothing else.
 func (r *Report) writeHTML(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>redlock bench</title>\n%s\n<h1>redlock bench</h1>\n", pageStyle)
+	fmt.Fprintf(
+		&b,
+		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" "+
+			"content=\"width=device-width,initial-scale=1\">\n<title>redlock bench</title>\n%s\n<h1>redlock bench</h1>\n",
+		pageStyle,
+	)
 	for _, line := range r.headline() {
 		fmt.Fprintf(&b, "<p class=\"lead\">%s</p>\n", html.EscapeString(line))
 	}
-	fmt.Fprintf(&b, "<p>%s; %s</p>\n<ul>", html.EscapeString(r.machineLine()), r.Setup.Started.Format("2 January 2006, 15:04"))
+	fmt.Fprintf(
+		&b, "<p>%s; %s</p>\n<ul>", html.EscapeString(r.machineLine()), r.Setup.Started.Format("2 January 2006, 15:04"),
+	)
 	for _, c := range r.caveats() {
 		fmt.Fprintf(&b, "<li>%s</li>", html.EscapeString(c))
 	}

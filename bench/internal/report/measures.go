@@ -133,12 +133,16 @@ func contentionOf(rows []*ContentionRow, s Shape, name string) *ContentionRow {
 // throughputRatio divides the acquisitions of a by those of b, round by round.
 func throughputRatio(s Shape, a, b string) func(*Report) (spread, bool) {
 	return func(r *Report) (spread, bool) {
-		over, under := contentionOf(r.Contention, s, a), contentionOf(r.Contention, s, b)
-		if over == nil || under == nil || len(over.Rounds) != len(under.Rounds) {
-			return spread{}, false
-		}
-		return ratioOf(over.values(perSecond), under.values(perSecond)), true
+		return throughputOf(contentionOf(r.Contention, s, a), contentionOf(r.Contention, s, b))
 	}
+}
+
+// throughputOf divides the throughput of a row by that of another one, round by round. A row may be nil.
+func throughputOf(over, under *ContentionRow) (spread, bool) {
+	if over == nil || under == nil || len(over.Rounds) != len(under.Rounds) {
+		return spread{}, false
+	}
+	return ratioOf(over.values(perSecond), under.values(perSecond)), true
 }
 
 func contentionFigure(s Shape, name string, of func(ContentionRound) float64) func(*Report) (spread, bool) {
@@ -213,6 +217,11 @@ func failedShare(r *Report) (spread, bool) {
 			for _, round := range row.Rounds {
 				pairs, failed = pairs+round.Acquired, failed+round.Failed
 			}
+		}
+	}
+	for _, row := range r.Slots {
+		for _, round := range row.Rounds {
+			pairs, failed = pairs+round.Acquired, failed+round.Failed
 		}
 	}
 	if pairs+failed == 0 {

@@ -12,11 +12,16 @@ import (
 
 // pictures are the report's, in the order of its parts.
 func (r *Report) pictures() []plot.Picture {
-	return slices.Concat(r.cdfPictures(), r.throughputPicture(), r.costPictures(), r.wanPicture(), r.contentionPicture(), r.faultPictures())
+	return slices.Concat(
+		r.cdfPictures(), r.throughputPicture(), r.costPictures(), r.wanPicture(), r.contentionPicture(), r.faultPictures(),
+	)
 }
 
 // drawn are the contestants in pictures of latency: the others differ only in how many masters they have.
-var drawn = []string{peers.Redlock, peers.RedlockSingle, peers.Redsync, peers.RedsyncFailFast, peers.Redislock, peers.Rueidislock, peers.LowerBound}
+var drawn = []string{
+	peers.Redlock, peers.RedlockSingle, peers.Redsync, peers.RedsyncFailFast, peers.Redislock, peers.Rueidislock,
+	peers.LowerBound,
+}
 
 func percent(v float64) string { return plot.Num(100*v) + " %" }
 
@@ -60,7 +65,10 @@ func (r *Report) throughputPicture() []plot.Picture {
 	}
 	p := plot.Plot{
 		X: plot.Axis{Label: "callers (logarithmic)", Log: true, Format: plot.FormatCount},
-		Y: plot.Axis{Label: "pairs a second of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatCount},
+		Y: plot.Axis{
+			Label: "pairs a second of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true,
+			Format: plot.FormatCount,
+		},
 	}
 	var xs, ys []float64
 	for _, name := range drawn {
@@ -87,7 +95,10 @@ func (r *Report) costPictures() (all []plot.Picture) {
 	for _, callers := range loadsOf(r.Latency) {
 		p := plot.Plot{
 			X: plot.Axis{Label: "masters", Low: 0.5, High: 9.5, Ticks: []float64{1, 3, 5, 7, 9}, Format: plot.Num},
-			Y: plot.Axis{Label: "elapsed time by pairs of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatMicros},
+			Y: plot.Axis{
+				Label: "elapsed time by pairs of all callers (logarithmic; dot: median round, line: lowest to highest)", Log: true,
+				Format: plot.FormatMicros,
+			},
 		}
 		lines := map[string]*plot.Line{}
 		var order []string
@@ -159,7 +170,15 @@ func (r *Report) wanRanges() (all []plot.Range) {
 }
 
 func (r *Report) wanPicture() []plot.Picture {
-	s := plot.RangeChart{Rows: r.wanRanges(), X: plot.Axis{Label: "time of Lock in round trips to the third nearest master (logarithmic; dot: median, line: to p99; dashed: one round trip)", Log: true, Format: plot.Num}, Mark: 1}
+	s := plot.RangeChart{
+		Rows: r.wanRanges(),
+		X: plot.Axis{
+			Label: "time of Lock in round trips to the third nearest master (logarithmic; dot: median, line: to p99; dashed: " +
+				"one round trip)",
+			Log: true, Format: plot.Num,
+		},
+		Mark: 1,
+	}
 	var values []float64
 	for _, row := range s.Rows {
 		values = append(values, row.Low, row.High)
@@ -168,7 +187,12 @@ func (r *Report) wanPicture() []plot.Picture {
 		return nil
 	}
 	s.X.Fit(append(values, 1)...)
-	return []plot.Picture{{Part: "wan", Name: "wan", Title: "Far masters: time to lock, by profile, client and callers", Draw: s.Draw, Height: s.Height()}}
+	return []plot.Picture{
+		{
+			Part: "wan", Name: "wan", Title: "Far masters: time to lock, by profile, client and callers", Draw: s.Draw,
+			Height: s.Height(),
+		},
+	}
 }
 
 // contentionRanges are the locks a second of one name: the median round, and a line from the lowest to the highest.
@@ -190,7 +214,13 @@ func (r *Report) contentionRanges() (all []plot.Range) {
 }
 
 func (r *Report) contentionPicture() []plot.Picture {
-	s := plot.RangeChart{Rows: r.contentionRanges(), X: plot.Axis{Label: "locks a second of one name (logarithmic; dot: median round, line: lowest to highest)", Log: true, Format: plot.FormatCount}}
+	s := plot.RangeChart{
+		Rows: r.contentionRanges(),
+		X: plot.Axis{
+			Label: "locks a second of one name (logarithmic; dot: median round, line: lowest to highest)", Log: true,
+			Format: plot.FormatCount,
+		},
+	}
 	var values []float64
 	for _, row := range s.Rows {
 		values = append(values, row.Low, row.High)
@@ -199,7 +229,12 @@ func (r *Report) contentionPicture() []plot.Picture {
 		return nil
 	}
 	s.X.Fit(values...)
-	return []plot.Picture{{Part: "contention", Name: "contention", Title: "One name wanted by many (processes × goroutines)", Draw: s.Draw, Height: s.Height()}}
+	return []plot.Picture{
+		{
+			Part: "contention", Name: "contention", Title: "One name wanted by many (processes × goroutines)", Draw: s.Draw,
+			Height: s.Height(),
+		},
+	}
 }
 
 func (r *Report) faultPictures() (all []plot.Picture) {
@@ -210,8 +245,11 @@ func (r *Report) faultPictures() (all []plot.Picture) {
 		}
 		seen[f.Scenario.Name] = true
 		p := plot.Plot{
-			X:     plot.Axis{Label: "seconds since the load began", Low: 0, Format: plot.Num},
-			Y:     plot.Axis{Label: "time of one lock + unlock, of those begun in each 0.1 s (logarithmic; a gap: none began)", Log: true, Format: plot.FormatMicros},
+			X: plot.Axis{Label: "seconds since the load began", Low: 0, Format: plot.Num},
+			Y: plot.Axis{
+				Label: "time of one lock + unlock, of those begun in each 0.1 s (logarithmic; a gap: none began)", Log: true,
+				Format: plot.FormatMicros,
+			},
 			Bands: []plot.Band{{From: f.From, To: f.To, Label: f.Scenario.What}},
 		}
 		var values []float64
@@ -226,7 +264,13 @@ func (r *Report) faultPictures() (all []plot.Picture) {
 			p.X.High = max(p.X.High, float64(len(g.Timeline))*load.MomentLength.Seconds())
 		}
 		p.Y.Fit(values...)
-		all = append(all, plot.Picture{Part: "faults", Name: "fault-" + f.Scenario.Name, Draw: p.Draw, Title: "A master " + f.Scenario.What + ", under a steady load"})
+		all = append(
+			all,
+			plot.Picture{
+				Part: "faults", Name: "fault-" + f.Scenario.Name, Draw: p.Draw,
+				Title: "A master " + f.Scenario.What + ", under a steady load",
+			},
+		)
 	}
 	return all
 }
@@ -235,7 +279,9 @@ func (r *Report) faultPictures() (all []plot.Picture) {
 func linesOf(f *Fault) []plot.Line {
 	base := styleOf(f.Contestant)
 	line := func(name, dash string, main bool, of func(load.Moment) float64) plot.Line {
-		l := plot.Line{Name: peers.Label(f.Contestant) + " " + name, Style: plot.Style{Class: base.Class, Dash: dash, Main: main}}
+		l := plot.Line{
+			Name: peers.Label(f.Contestant) + " " + name, Style: plot.Style{Class: base.Class, Dash: dash, Main: main},
+		}
 		for _, m := range f.Timeline {
 			l.X, l.Y = append(l.X, m.At), append(l.Y, of(m))
 		}

@@ -35,20 +35,32 @@ func (r *Report) machineLine() string {
 // caveats are what one must know before one believes a figure.
 func (r *Report) caveats() (all []string) {
 	s := r.Setup
-	all = append(all, fmt.Sprintf("%s (load average before the run %.1f on %d CPUs; CPU time stolen before %.0f %%, after %.0f %%; equal pieces of work took up to %.2f × and %.2f × as long)",
-		machine.Assess(max(1, s.CPUs), s.Before, s.After), s.Before.Load, s.CPUs, 100*s.Before.Steal, 100*s.After.Steal, s.Before.Wobble, s.After.Wobble))
+	all = append(all, fmt.Sprintf("%s (load average before the run %.1f on %d CPUs; CPU time stolen before %.0f %%, "+
+		"after %.0f %%; equal pieces of work took up to %.2f × and %.2f × as long)",
+		machine.Assess(max(1, s.CPUs), s.Before, s.After), s.Before.Load, s.CPUs, 100*s.Before.Steal, 100*s.After.Steal,
+		s.Before.Wobble, s.After.Wobble))
 	if s.Smoke {
 		all = append(all, "a smoke run: it shows that everything works, not how fast")
 	}
 	if s.Rate > 0 {
-		all = append(all, fmt.Sprintf("open loop, %.0f pairs a second: latency counts from when a pair was due; what a pair takes on average is then the timetable's", s.Rate))
+		all = append(
+			all,
+			fmt.Sprintf(
+				"open loop, %.0f pairs a second: latency counts from when a pair was due; what a pair takes on average is then "+
+					"the timetable's",
+				s.Rate,
+			),
+		)
 	}
 	return all
 }
 
 // sections are the report's tables.
 func (r *Report) sections() []section {
-	return slices.Concat(r.latencySections(), r.kindSections(), r.wanSections(), r.contentionSections(), r.faultSections(), r.scaleSections(), checkSections(r.Checks))
+	return slices.Concat(
+		r.latencySections(), r.kindSections(), r.wanSections(), r.contentionSections(), r.slotSections(),
+		r.faultSections(), r.scaleSections(), checkSections(r.Checks),
+	)
 }
 
 // writeTables writes the report for people.
@@ -87,7 +99,9 @@ func (r *Report) latencySections() (all []section) {
 	for _, callers := range loadsOf(r.Latency) {
 		s := section{part: "latency", title: fmt.Sprintf("lock + unlock, %d %s, distinct names, TTL %v, %v a round: %s",
 			callers, plural(callers, "caller"), r.Setup.TTL, r.Setup.Slice, over(r.Setup.Rounds))}
-		s.table = table{{"contestant", "masters", "µs/pair", "p50 µs", "p99 µs", "allocs/pair", "× redsync", "× bsm/redislock", "× floor"}}
+		s.table = table{
+			{"contestant", "masters", "µs/pair", "p50 µs", "p99 µs", "allocs/pair", "× redsync", "× bsm/redislock", "× floor"},
+		}
 		for _, row := range r.Latency {
 			if row.Callers != callers {
 				continue
@@ -99,7 +113,13 @@ func (r *Report) latencySections() (all []section) {
 				}
 				return got.format(2)
 			}
-			s.table = append(s.table, slices.Concat([]string{peers.Label(row.Contestant), strconv.Itoa(row.Masters)}, row.cells(), []string{ratio(peers.Redsync), ratio(peers.Redislock), ratio(peers.LowerBound)}))
+			s.table = append(
+				s.table,
+				slices.Concat(
+					[]string{peers.Label(row.Contestant), strconv.Itoa(row.Masters)}, row.cells(),
+					[]string{ratio(peers.Redsync), ratio(peers.Redislock), ratio(peers.LowerBound)},
+				),
+			)
 		}
 		s.notes = []string{"× is throughput against theirs in the same round: above 1 is faster"}
 		all = append(all, s)
@@ -110,7 +130,9 @@ func (r *Report) latencySections() (all []section) {
 		for _, c := range r.Setup.Contestants {
 			last.notes = append(last.notes, peers.Label(c.Name)+": "+c.Setup)
 		}
-		last.notes = append(last.notes, fmt.Sprintf("PoolSize of the peers' clients: %d connections to each master", r.Setup.Pool))
+		last.notes = append(
+			last.notes, fmt.Sprintf("PoolSize of the peers' clients: %d connections to each master", r.Setup.Pool),
+		)
 	}
 	return all
 }
@@ -141,7 +163,10 @@ func (r *Report) kindSections() (all []section) {
 		s.table = table{{"kind", "µs/pair", "p50 µs", "p99 µs", "allocs/pair", "time × " + peers.Mutex + "'s"}}
 		for _, row := range r.Kinds {
 			if row.Callers == callers {
-				s.table = append(s.table, slices.Concat([]string{row.Contestant}, row.cells(), []string{ratioOf(row.values(pairMicros), base).format(2)}))
+				s.table = append(
+					s.table,
+					slices.Concat([]string{row.Contestant}, row.cells(), []string{ratioOf(row.values(pairMicros), base).format(2)}),
+				)
 			}
 		}
 		s.notes = []string{"× is time against the " + peers.Mutex + "'s in the same round: above 1 is slower"}
@@ -157,20 +182,29 @@ func (r *Report) kindSections() (all []section) {
 func (r *Report) wanSections() (all []section) {
 	for _, w := range r.WAN {
 		third := load.Micros(w.Profile.Third())
-		s := section{part: "wan", title: fmt.Sprintf("far masters, %v: multiples of the third round trip, %v", w.Profile, w.Profile.Third())}
+		s := section{
+			part:  "wan",
+			title: fmt.Sprintf("far masters, %v: multiples of the third round trip, %v", w.Profile, w.Profile.Third()),
+		}
 		s.table = table{{"contestant", "callers", "Lock p50", "p99", "Extend p50", "p99", "Unlock p50", "p99"}}
 		for _, row := range w.Rows {
 			times := func(of func(load.Figures) float64) string { return spreadOf(row.values(of)).dividedBy(third).format(2) }
 			s.table = append(s.table, []string{
 				peers.Label(row.Contestant), strconv.Itoa(row.Callers), times(lockP50), times(lockP99),
-				times(func(f load.Figures) float64 { return f.ExtendP50 }), times(func(f load.Figures) float64 { return f.ExtendP99 }),
+				times(func(f load.Figures) float64 { return f.ExtendP50 }),
+				times(func(f load.Figures) float64 { return f.ExtendP99 }),
 				times(unlockP50), times(unlockP99),
 			})
 		}
 		s.notes = append(failuresIn(w.Rows), "callers want names of their own; "+over(len(w.Rows[0].Rounds)))
 		all = append(all, s)
 		if len(w.HandOver) > 0 {
-			all = append(all, contentionSection("wan", fmt.Sprintf("%s: hand-over, %v goroutines want one name", w.Profile.Name, w.HandOver[0].Shape), w.HandOver))
+			all = append(
+				all,
+				contentionSection(
+					"wan", fmt.Sprintf("%s: hand-over, %v goroutines want one name", w.Profile.Name, w.HandOver[0].Shape), w.HandOver,
+				),
+			)
 		}
 	}
 	return all
@@ -184,15 +218,27 @@ func (r *Report) contentionSections() (all []section) {
 		}
 	}
 	for _, s := range shapes {
-		rows := slices.DeleteFunc(slices.Clone(r.Contention), func(row *ContentionRow) bool { return row.Shape != s || len(row.Rounds) == 0 })
-		all = append(all, contentionSection("contention", fmt.Sprintf("one name, processes × goroutines %v: %s", s, over(len(rows[0].Rounds))), rows))
+		rows := slices.DeleteFunc(
+			slices.Clone(r.Contention), func(row *ContentionRow) bool { return row.Shape != s || len(row.Rounds) == 0 },
+		)
+		all = append(
+			all,
+			contentionSection(
+				"contention", fmt.Sprintf("one name, processes × goroutines %v: %s", s, over(len(rows[0].Rounds))), rows,
+			),
+		)
 	}
 	return all
 }
 
 func contentionSection(part, title string, rows []*ContentionRow) section {
 	s := section{part: part, title: title}
-	s.table = table{{"contestant", "masters", "locks/s", "wait p50 ms", "p99 ms", "half of waiting ms", "longest ms", "slowest/fastest goroutine", "process"}}
+	s.table = table{
+		{
+			"contestant", "masters", "locks/s", "wait p50 ms", "p99 ms", "half of waiting ms", "longest ms",
+			"slowest/fastest goroutine", "process",
+		},
+	}
 	for _, row := range rows {
 		cell := func(of func(ContentionRound) float64) string { return spreadOf(row.values(of)).brief() }
 		wait := func(of func(load.Waits) float64) string {
@@ -206,10 +252,17 @@ func contentionSection(part, title string, rows []*ContentionRow) section {
 		})
 		for _, round := range row.Rounds {
 			if round.Failed > 0 {
-				s.notes = append(s.notes, fmt.Sprintf("%s: %d failed, the last with: %s", peers.Label(row.Contestant), round.Failed, round.Failure))
+				s.notes = append(
+					s.notes, fmt.Sprintf("%s: %d failed, the last with: %s", peers.Label(row.Contestant), round.Failed, round.Failure),
+				)
 			}
 			if round.Overlaps > 0 {
-				s.notes = append(s.notes, fmt.Sprintf("%s: two goroutines of one process held the name at once, %d times", peers.Label(row.Contestant), round.Overlaps))
+				s.notes = append(
+					s.notes,
+					fmt.Sprintf(
+						"%s: two goroutines of one process held the name at once, %d times", peers.Label(row.Contestant), round.Overlaps,
+					),
+				)
 			}
 		}
 	}
@@ -222,21 +275,46 @@ func (r *Report) faultSections() (all []section) {
 		return nil
 	}
 	f := r.Faults[0]
-	s := section{part: "faults", title: fmt.Sprintf("one of five masters fails under a steady load, %d callers, TTL %v, lock + unlock", f.Callers, f.TTL)}
-	s.table = table{{"the master is", "contestant", "healthy p50 µs", "p99 µs", "meanwhile p50 µs", "p99 µs", "longest ms", "failed", "keys left"}}
+	s := section{
+		part: "faults",
+		title: fmt.Sprintf(
+			"one of five masters fails under a steady load, %d callers, TTL %v, lock + unlock", f.Callers, f.TTL,
+		),
+	}
+	s.table = table{
+		{
+			"the master is", "contestant", "healthy p50 µs", "p99 µs", "meanwhile p50 µs", "p99 µs", "longest ms", "failed",
+			"keys left",
+		},
+	}
 	for _, f := range r.Faults {
 		whole := func(us float64) string { return strconv.FormatFloat(us, 'f', 0, 64) }
 		s.table = append(s.table, []string{
-			f.Scenario.What, peers.Label(f.Contestant), whole(f.HealthyP50), whole(f.HealthyP99), whole(f.FaultP50), whole(f.FaultP99),
+			f.Scenario.What, peers.Label(f.Contestant), whole(f.HealthyP50), whole(f.HealthyP99), whole(f.FaultP50),
+			whole(f.FaultP99),
 			single(f.Longest / 1000).brief(), fmt.Sprint(f.Failed), fmt.Sprint(f.Left),
 		})
 		if f.Left > 0 {
-			s.notes = append(s.notes, fmt.Sprintf("%s, %s: left, among others: %s", f.Scenario.What, peers.Label(f.Contestant), strings.Join(f.Few, ", ")))
+			s.notes = append(
+				s.notes,
+				fmt.Sprintf(
+					"%s, %s: left, among others: %s", f.Scenario.What, peers.Label(f.Contestant), strings.Join(f.Few, ", "),
+				),
+			)
 		}
 	}
-	s.notes = append(s.notes, fmt.Sprintf("keys left: on that master, %v after the fault's end; longest: of all pairs that began in the fault or after it", LeftoverDelay))
+	s.notes = append(
+		s.notes,
+		fmt.Sprintf(
+			"keys left: on that master, %v after the fault's end; longest: of all pairs that began in the fault or after it",
+			LeftoverDelay,
+		),
+	)
 	if !f.Guard {
-		s.notes = append(s.notes, "restart guard off: the masters are too young for this TTL, but came up empty for this run and do not restart")
+		s.notes = append(
+			s.notes,
+			"restart guard off: the masters are too young for this TTL, but came up empty for this run and do not restart",
+		)
 	}
 	return []section{s}
 }
@@ -253,8 +331,14 @@ func (r *Report) scaleSections() []section {
 	return []section{{
 		part: "scale", title: fmt.Sprintf("%d held locks with keepalive in one Locker, five masters, TTL %v", s.Locks, s.TTL),
 		table: table{
-			{"heap per lock, bytes", "goroutines", fmt.Sprintf("CPU s in %v idle", s.Idle), "extend commands/s, each master", "lost over two TTLs", "taken in"},
-			{single(s.Heap).format(0), strconv.Itoa(s.Goroutines), cpu, single(s.Extensions).format(0), strconv.Itoa(s.Lost), s.TakenIn.Round(time.Millisecond).String()},
+			{
+				"heap per lock, bytes", "goroutines", fmt.Sprintf("CPU s in %v idle", s.Idle), "extend commands/s, each master",
+				"lost over two TTLs", "taken in",
+			},
+			{
+				single(s.Heap).format(0), strconv.Itoa(s.Goroutines), cpu, single(s.Extensions).format(0), strconv.Itoa(s.Lost),
+				s.TakenIn.Round(time.Millisecond).String(),
+			},
 		},
 	}}
 }

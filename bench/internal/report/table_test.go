@@ -23,7 +23,7 @@ func TestTablesShowMediansSpreadsAndRatios(t *testing.T) {
 	r.writeTables(&out)
 
 	for _, want := range []string{
-		"redlock 5 30.0 [20.0–40.0] 1920 [1280–2560] 3840 [2560–5120] 60 6.00 0.67 [0.50–1.00] 0.33 [0.25–0.50]",
+		"redlock 5 30.0 [20.0–40.0] 1920 [1280–2560] 3840 [2560–5120] 30 6.00 0.67 [0.50–1.00] 0.33 [0.25–0.50]",
 		"redlock-9 9 60.0 [40.0–80.0]",
 		"bsm/redislock 1 20.0 1280 2560 41 [40–42] 9.00 [6.00–12.00] – 0.50",
 		"redsync, 64 callers: 7 of 3007 pairs failed, the first with: lock: deadline",

@@ -54,28 +54,67 @@ func parse(args []string, out io.Writer) (*settings, error) {
 	f.SetOutput(out)
 	f.Usage = func() { usage(out, f) }
 	f.BoolVar(&s.smoke, "smoke", false, "a short run, to see that everything works; its figures mean little")
-	f.BoolVar(&s.files.Check, "check", false, "compare with the project's targets, exit with 1 and name what falls short; in a smoke run ratios only, with slack")
-	compare := f.Bool("compare", false, "compare two runs: bench -compare OLD.json NEW.json; exits with 1 if something got slower by more than the noise")
-	f.StringVar(&s.read, "read", "", "read a run from this JSON `file` in place of measuring one, to show, check or draw it")
+	f.BoolVar(
+		&s.files.Check, "check", false,
+		"compare with the project's targets, exit with 1 and name what falls short; in a smoke run ratios only, with slack",
+	)
+	compare := f.Bool(
+		"compare", false,
+		"compare two runs: bench -compare OLD.json NEW.json; exits with 1 if something got slower by more than the noise",
+	)
+	f.StringVar(
+		&s.read, "read", "", "read a run from this JSON `file` in place of measuring one, to show, check or draw it",
+	)
 	f.BoolVar(&s.files.JSON, "json", false, "write JSON, every round in it, in place of tables")
 	f.StringVar(&s.files.Save, "save", "", "write the JSON to this `file`, in addition to all other output")
 	f.StringVar(&s.files.HTML, "html", "", "write a report with pictures to this `file`")
-	f.StringVar(&s.files.Markdown, "markdown", "", "put the tables between <!-- bench:begin --> and <!-- bench:end --> in this `file`")
+	f.StringVar(
+		&s.files.Markdown, "markdown", "",
+		"put the tables between <!-- bench:begin --> and <!-- bench:end --> in this `file`",
+	)
 	f.StringVar(&s.files.Pictures, "pictures", "", "write each picture as an SVG file to this `directory`")
-	masters := f.String("masters", "", "`URLs` of masters to use, by commas, in place of starting some; they are not emptied, and no fault is done to them")
-	f.BoolVar(&s.containers, "containers", false, "start the masters in containers, used by their own addresses, in place of processes")
+	masters := f.String(
+		"masters", "",
+		"`URLs` of masters to use, by commas, in place of starting some; they are not emptied, and no fault is done to them",
+	)
+	f.BoolVar(
+		&s.containers, "containers", false,
+		"start the masters in containers, used by their own addresses, in place of processes",
+	)
 	f.IntVar(&s.rounds, "rounds", 0, fmt.Sprintf("rounds of each part (default %d, smoke %d)", fullRounds, smokeRounds))
 	f.DurationVar(&s.slice, "slice", 0, "how long a contestant runs in each round (default: what suits the part)")
-	callers := f.String("callers", "", "latency: numbers of concurrent callers (default "+defaultCallers+", smoke "+smokeCallers+")")
-	f.Float64Var(&s.rate, "rate", 0, "latency, faults: open loop, this many pairs a second of all callers together; latency counts from when a pair was due (default: closed loop)")
-	f.DurationVar(&s.ttl, "ttl", defaultTTL, "TTL of every contestant's locks; masters may vote that long after their start")
+	callers := f.String(
+		"callers", "", "latency: numbers of concurrent callers (default "+defaultCallers+", smoke "+smokeCallers+")",
+	)
+	f.Float64Var(
+		&s.rate, "rate", 0,
+		"latency, faults: open loop, this many pairs a second of all callers together; latency counts from when a pair "+
+			"was due (default: closed loop)",
+	)
+	f.DurationVar(
+		&s.ttl, "ttl", defaultTTL, "TTL of every contestant's locks; masters may vote that long after their start",
+	)
 	f.StringVar(&s.contestants, "contestants", "", "run only these, e.g. redlock,redsync")
-	f.IntVar(&s.pool, "pool", 0, "PoolSize of the peers' go-redis clients, for each master (default as many as callers, so that none waits for a connection; go-redis' own default is 10 for each CPU)")
-	profiles := f.String("profiles", "", "wan: which of "+strings.Join(profileNames(), ", ")+" (default all, smoke five-continents)")
+	f.IntVar(
+		&s.pool, "pool", 0,
+		"PoolSize of the peers' go-redis clients, for each master (default as many as callers, so that none waits for a "+
+			"connection; go-redis' own default is 10 for each CPU)",
+	)
+	profiles := f.String(
+		"profiles", "", "wan: which of "+strings.Join(profileNames(), ", ")+" (default all, smoke five-continents)",
+	)
 	shapes := f.String("shapes", "", "contention: processes x goroutines (default "+defaultShapes+")")
-	scenarios := f.String("scenarios", "", "faults: which of "+strings.Join(scenarioNames(), ", ")+" (default all, smoke frozen-2s)")
-	f.IntVar(&s.locks, "locks", 0, fmt.Sprintf("scale: how many locks are held (default %d, smoke %d)", report.FullLocks, smokeLocks))
-	f.StringVar(&s.cpuProfile, "cpuprofile", "", "latency: write a CPU profile of what is measured to this `file`; with -contestants redlock it is redlock's alone")
+	scenarios := f.String(
+		"scenarios", "", "faults: which of "+strings.Join(scenarioNames(), ", ")+" (default all, smoke frozen-2s)",
+	)
+	f.IntVar(
+		&s.locks, "locks", 0,
+		fmt.Sprintf("scale: how many locks are held (default %d, smoke %d)", report.FullLocks, smokeLocks),
+	)
+	f.StringVar(
+		&s.cpuProfile, "cpuprofile", "",
+		"latency: write a CPU profile of what is measured to this `file`; with -contestants redlock it is redlock's alone",
+	)
 	f.StringVar(&s.memProfile, "memprofile", "", "latency: write a profile of all allocations to this `file`")
 
 	words, err := parseAnywhere(f, args)
@@ -176,7 +215,8 @@ func (s *settings) applyDefaults() error {
 
 // checkContestants returns an error if -contestants names an unknown contestant.
 func (s *settings) checkContestants() error {
-	everybody := slices.Concat(peers.All(), peers.Kinds(), peers.Contenders())
+	everybody := slices.Concat(peers.All(), peers.Kinds(), peers.Contenders(),
+		peers.SlotContestants(false), peers.SlotContestants(true))
 	seen := map[string]bool{}
 	everybody = slices.DeleteFunc(everybody, func(c *peers.Contestant) bool {
 		twice := seen[c.Name]

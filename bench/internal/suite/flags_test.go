@@ -17,23 +17,27 @@ import (
 func TestBadFlagsAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		`there is no part "smoke"; there are latency, kinds, wan, contention, faults, scale`: {"smoke"},
-		`-callers "1,x": "x" is not a number`:                                                {"-callers", "1,x"},
-		`-callers "0": "0" is not a number from 1`:                                           {"latency", "-callers", "0"},
-		"-rounds -1: at least 1":                                                             {"-rounds", "-1"},
-		"-slice 1µs: at least 1ms":                                                           {"-slice", "1us"},
-		"-ttl 10ms: at least 1s":                                                             {"-ttl", "10ms"},
-		"-pool -1: at least 1":                                                               {"-pool", "-1"},
-		"-locks -1: at least 1":                                                              {"scale", "-locks", "-1"},
-		"-rate -5: above 0":                                                                  {"-rate", "-5"},
-		`-profiles: there is no "moon"; there are one-region`:                                {"-profiles", "moon"},
-		`-scenarios: there is no "flood"; there are frozen-2s`:                               {"-scenarios", "flood"},
-		`-shapes "8x": "8x" is not PROCESSESxGOROUTINES`:                                     {"-shapes", "8x"},
-		`-shapes "0x4": "0x4" is not PROCESSESxGOROUTINES`:                                   {"-shapes", "0x4"},
-		"-compare takes two files":                                                           {"-compare", "one.json"},
-		"-containers and -masters: one of the two":                                           {"-containers", "-masters", "redis://a"},
-		"-masters: 2 of them; one, or an odd number":                                         {"-masters", "redis://a,redis://b"},
-		`no contestant is called "redsink"; there are redlock, redlock-1`:                    {"-contestants", "redsync,redsink"},
+		`there is no part "smoke"; there are latency, kinds, wan, contention, slots, faults, scale`: {"smoke"},
+		`-callers "1,x": "x" is not a number`:                                                       {"-callers", "1,x"},
+		`-callers "0": "0" is not a number from 1`: {
+			"latency", "-callers", "0",
+		},
+		"-rounds -1: at least 1":                               {"-rounds", "-1"},
+		"-slice 1µs: at least 1ms":                             {"-slice", "1us"},
+		"-ttl 10ms: at least 1s":                               {"-ttl", "10ms"},
+		"-pool -1: at least 1":                                 {"-pool", "-1"},
+		"-locks -1: at least 1":                                {"scale", "-locks", "-1"},
+		"-rate -5: above 0":                                    {"-rate", "-5"},
+		`-profiles: there is no "moon"; there are one-region`:  {"-profiles", "moon"},
+		`-scenarios: there is no "flood"; there are frozen-2s`: {"-scenarios", "flood"},
+		`-shapes "8x": "8x" is not PROCESSESxGOROUTINES`:       {"-shapes", "8x"},
+		`-shapes "0x4": "0x4" is not PROCESSESxGOROUTINES`:     {"-shapes", "0x4"},
+		"-compare takes two files":                             {"-compare", "one.json"},
+		"-containers and -masters: one of the two": {
+			"-containers", "-masters", "redis://a",
+		},
+		"-masters: 2 of them; one, or an odd number":                      {"-masters", "redis://a,redis://b"},
+		`no contestant is called "redsink"; there are redlock, redlock-1`: {"-contestants", "redsync,redsink"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -49,8 +53,10 @@ func TestHelpNamesEveryPartAndFlag(t *testing.T) {
 	_, err := parse([]string{"-h"}, &out)
 	require.ErrorIs(t, err, flag.ErrHelp)
 	for _, name := range []string{
-		"-callers", "-check", "-compare", "-containers", "-contestants", "-cpuprofile", "-html", "-json", "-locks", "-markdown", "-masters",
-		"-memprofile", "-pictures", "-pool", "-profiles", "-rate", "-read", "-rounds", "-save", "-scenarios", "-shapes", "-slice", "-smoke", "-ttl",
+		"-callers", "-check", "-compare", "-containers", "-contestants", "-cpuprofile", "-html", "-json", "-locks",
+		"-markdown", "-masters",
+		"-memprofile", "-pictures", "-pool", "-profiles", "-rate", "-read", "-rounds", "-save", "-scenarios", "-shapes",
+		"-slice", "-smoke", "-ttl",
 	} {
 		assert.Contains(t, out.String(), "\n  "+name)
 	}
@@ -90,7 +96,9 @@ func TestPartsAndFlagsStandInAnyOrder(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, s.files.JSON)
 		assert.Equal(t, 2, s.rounds)
-		assert.Equal(t, []string{"wan", "faults"}, []string{s.parts[0].name, s.parts[1].name}, "in the order in which they run")
+		assert.Equal(
+			t, []string{"wan", "faults"}, []string{s.parts[0].name, s.parts[1].name}, "in the order in which they run",
+		)
 	}
 	compare, err := parse([]string{"--compare", "old.json", "new.json"}, io.Discard)
 	require.NoError(t, err)
@@ -103,7 +111,9 @@ func TestASmallerSetOfMastersIsEnoughForOneContestant(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 5, s.mastersNeeded())
 	picked := latencyContestants(s)
-	assert.Equal(t, []string{peers.Redlock, peers.Redislock}, []string{picked[0].Name, picked[1].Name}, "in the report's order")
+	assert.Equal(
+		t, []string{peers.Redlock, peers.Redislock}, []string{picked[0].Name, picked[1].Name}, "in the report's order",
+	)
 }
 
 func TestEveryTargetIsMeasuredByAPart(t *testing.T) {

@@ -66,7 +66,9 @@ func (n turnLogger) Pair(ctx context.Context, name string) (load.Timestamps, err
 func TestASliceThatFailsNamesContestantAndCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := &peers.Contestant{Name: "broken", Pairer: &fakePairer{lock: ms, fail: func(int) error { return errors.New("refused") }}}
+		c := &peers.Contestant{
+			Name: "broken", Pairer: &fakePairer{lock: ms, fail: func(int) error { return errors.New("refused") }},
+		}
 		plan := latencyPlan{rounds: 1, callers: []int{3}, slice: 10 * ms}
 		require.NoError(t, warmUp(t.Context(), plan, []*peers.Contestant{c}, silent()), "a first connection may fail")
 		_, err := measureLatency(t.Context(), plan, []*peers.Contestant{c}, silent())
@@ -83,7 +85,9 @@ func (a aging) Nodes(context.Context) ([]redlock.NodeStatus, error) {
 	if left <= 0 {
 		return []redlock.NodeStatus{{MayVote: true}, {MayVote: true}}, nil
 	}
-	return []redlock.NodeStatus{{MayVote: true}, {VoteIn: left, Err: errors.New("it has just started")}}, redlock.ErrNoQuorum
+	return []redlock.NodeStatus{
+		{MayVote: true}, {VoteIn: left, Err: errors.New("it has just started")},
+	}, redlock.ErrNoQuorum
 }
 
 func TestAwaitVotesReturnsWhenEveryMasterMayVote(t *testing.T) {

@@ -45,6 +45,7 @@ func allParts() []*part {
 			wanPart,
 		},
 		{"contention", "goroutines and processes that want one name: throughput, waits, fairness", five, contentionPart},
+		{"slots", "semaphores with many and few slots, in four processes, against mutexes", five, slotsPart},
 		{
 			"faults",
 			"a master frozen, killed and slow under a steady load: latency over time, what is left on the masters",
@@ -86,7 +87,7 @@ func usage(w io.Writer, f *flag.FlagSet) {
        go run ./bench -compare OLD.json NEW.json
 
 Compares redlock over a quorum of masters and over one with other clients, side by side in one run, on masters that it
-starts for itself (redis-server must be installed). Without a PART all parts run, in about a quarter of an hour:
+starts for itself (redis-server must be installed). Without a PART all parts run, in less than twenty minutes:
 
 `)
 	for _, p := range allParts() {

@@ -24,7 +24,12 @@ import (
 // tiny returns settings for a run on real masters that takes a few seconds.
 func tiny(t *testing.T, args ...string) *settings {
 	t.Helper()
-	s, err := parse(append([]string{"-smoke", "-ttl", "4s", "-rounds", "2", "-slice", "40ms", "-callers", "1,8", "-locks", "500"}, args...), io.Discard)
+	s, err := parse(
+		append([]string{
+			"-smoke", "-ttl", "4s", "-rounds", "2", "-slice", "40ms", "-callers", "1,8", "-locks", "500",
+		}, args...),
+		io.Discard,
+	)
 	require.NoError(t, err)
 	return s
 }
@@ -38,7 +43,10 @@ func TestLatencyAndKindsOnRealMasters(t *testing.T) {
 		everybody += "," + c.Name
 	}
 	var said, out bytes.Buffer
-	s := tiny(t, "latency", "kinds", "-json", "-cpuprofile", cpu, "-memprofile", mem, "-save", saved, "-html", filepath.Join(dir, "run.html"), "-contestants", everybody[1:])
+	s := tiny(
+		t, "latency", "kinds", "-json", "-cpuprofile", cpu, "-memprofile", mem, "-save", saved, "-html",
+		filepath.Join(dir, "run.html"), "-contestants", everybody[1:],
+	)
 	require.NoError(t, run(t.Context(), s, &out, &progress{w: &said}))
 
 	var r report.Report
@@ -92,6 +100,21 @@ func TestWANAndContentionOnRealMasters(t *testing.T) {
 			assert.Positive(t, round.Acquired, "%v %s: %s", row.Shape, row.Contestant, round.Failure)
 			assert.Zero(t, round.Overlaps, row.Contestant)
 			assert.Positive(t, round.Waits.Longest, row.Contestant)
+		}
+	}
+}
+
+func TestSlotsOnRealMasters(t *testing.T) {
+	redisproc.Need(t)
+	r, err := tiny(t, "slots", "-slice", "200ms").measure(t.Context(), silent())
+	require.NoError(t, err)
+	require.Len(t, r.Slots, len(peers.SlotContestants(false))+len(peers.SlotContestants(true)))
+	for _, row := range r.Slots {
+		require.NotEmpty(t, row.Rounds, row.Contestant)
+		for _, round := range row.Rounds {
+			assert.Positive(t, round.Acquired, "%s: %s", row.Contestant, round.Failure)
+			assert.Zero(t, round.Overlaps, row.Contestant)
+			assert.Zero(t, round.Failed, "%s: %s", row.Contestant, round.Failure)
 		}
 	}
 }

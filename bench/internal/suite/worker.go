@@ -30,6 +30,9 @@ type job struct {
 	TTL        time.Duration
 	Name       string
 	Goroutines int
+	Slots      int           // how many may hold the name at the same time; 0: one
+	Hold       time.Duration // how long a goroutine holds the name
+	Distinct   bool          // every goroutine has a name of its own
 	Ramp       time.Duration // time before the measurement
 	Window     time.Duration
 }
@@ -40,7 +43,7 @@ type results struct {
 	Waits    *hdrhistogram.Snapshot
 	Longest  time.Duration
 	Elapsed  time.Duration
-	Overlaps int64 // number of times that two goroutines of this process held the name together
+	Overlaps int64 // number of times that more goroutines of this process held a name together than may
 	Failed   int64
 	Failure  string
 }
@@ -111,7 +114,15 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 	var mu sync.Mutex
 	var inside, overlaps atomic.Int64
 	var everybody sync.WaitGroup
+	most := int64(max(1, j.Slots))
+	if j.Distinct {
+		most = int64(j.Goroutines)
+	}
 	for i := range j.Goroutines {
+		name := j.Name
+		if j.Distinct {
+			name = fmt.Sprintf("%s:%d:%d", j.Name, os.Getpid(), i)
+		}
 		everybody.Go(func() {
 			own := load.NewHistogram()
 			var longest time.Duration
@@ -126,13 +137,17 @@ func (j job) contend(ctx context.Context, t load.Acquirer) results {
 				longest = max(longest, wait)
 			}
 			for asked := time.Now(); ; {
-				g, err := t.Acquire(waiting, j.Name)
+				g, err := t.Acquire(waiting, name)
 				now := time.Now()
 				if err == nil {
-					if inside.Add(1) > 1 {
+					if inside.Add(1) > most {
 						overlaps.Add(1)
 					}
-					runtime.Gosched() // gives another holder the chance to enter now
+					if j.Hold > 0 {
+						time.Sleep(j.Hold)
+					} else {
+						runtime.Gosched() // gives another holder the chance to enter now
+					}
 					inside.Add(-1)
 					err = g.Unlock(unlocking)
 					if now.After(begin) && now.Before(end) {

@@ -46,6 +46,20 @@ func (broken) Extend(context.Context) error { return nil }
 
 func (broken) Unlock(context.Context) error { time.Sleep(ms); return nil }
 
+// Slots are the control of what a process may see at once: as many holders as there are slots, and not one more.
+func TestContendCountsHoldersBeyondTheSlots(t *testing.T) {
+	t.Parallel()
+	for slots, want := range map[int]bool{3: true, 4: false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &turnstile{place: make(chan struct{}, 4)}
+			r := roundOf([]results{job{Goroutines: 8, Slots: slots, Hold: 10 * ms, Window: time.Second}.contend(t.Context(), s)})
+			assert.Equal(t, want, r.Overlaps > 0, slots)
+			assert.InDelta(t, 400, r.PerSecond, 10)
+			assert.InDelta(t, 1, r.Least, 0.1)
+		})
+	}
+}
+
 func TestContendCountsTurnsAndWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -145,6 +145,7 @@ func roundOf(hauls []results) report.ContentionRound {
 	}
 	r.PerSecond = float64(r.Acquired) / elapsed.Seconds()
 	r.Goroutines, r.Processes = load.Fairness(goroutines), load.Fairness(processes)
+	r.Least = load.LeastByMean(goroutines)
 	r.Waits = load.WaitsOf(all, longest)
 	return r
 }

@@ -11,7 +11,8 @@ func TestARoundAddsUpAllProcesses(t *testing.T) {
 	t.Parallel()
 	waits := func(d time.Duration) results {
 		return results{
-			Got: []int64{10, 30}, Waits: histogramOf(map[time.Duration]int64{d: 40}).Export(), Longest: d, Elapsed: 2 * time.Second, Overlaps: 1,
+			Got: []int64{10, 30}, Waits: histogramOf(map[time.Duration]int64{d: 40}).Export(), Longest: d,
+			Elapsed: 2 * time.Second, Overlaps: 1,
 		}
 	}
 	other := waits(9 * ms)

@@ -209,7 +209,8 @@ func remedy(err error) string {
 		return "check its certificate; SSL_CERT_FILE may name that of an authority of your own"
 	case has("NOPERM", "ACL"):
 		return fmt.Sprintf(
-			"besides what a lock needs (docs/operations.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels &redlock:%s*, and "+
+			"besides what a lock needs (docs/masters.md, Rights) a run needs the keys ~%s* and ~redlock:*, the channels "+
+				"&redlock:%s*, and "+
 				"+client|setname +client|list +pubsub|channels +scan +info",
 			PrefixBegin,
 			PrefixBegin,
@@ -217,7 +218,8 @@ func remedy(err error) string {
 	case has("LOADING", "MASTERDOWN", "BUSY"):
 		return "try again when it is ready"
 	default:
-		return "check its address, that it runs, that nothing between here and there keeps connections out, and whether it speaks TLS (rediss://) or not (redis://)"
+		return "check its address, that it runs, that nothing between here and there keeps connections out, and whether " +
+			"it speaks TLS (rediss://) or not (redis://)"
 	}
 }
 
@@ -243,7 +245,8 @@ func (g *GivenMasters) Close() error { return nil }
 func (g *GivenMasters) Notes() []string {
 	notes := []string{
 		fmt.Sprintf(
-			"the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, and end by themselves",
+			"the masters are the user's: %s; everything of this run has %q in its name; its fencing counters stay for a day, "+
+				"and end by themselves",
 			strings.Join(g.names(), ", "),
 			g.prefix,
 		),

@@ -63,27 +63,48 @@ func TestMastersThatAreNotFitAreRefusedWithWhatToDo(t *testing.T) {
 	dead := redisproc.ForTest(t, 1)[0]
 	require.NoError(t, dead.Kill())
 	poor := redisproc.ForTest(t, 1)[0]
-	require.NoError(t, connect(t, poor).ACLSetUser(t.Context(), "poor", "on", ">secret", "~*", "&*", "+@all", "-client").Err())
+	require.NoError(
+		t, connect(t, poor).ACLSetUser(t.Context(), "poor", "on", ">secret", "~*", "&*", "+@all", "-client").Err(),
+	)
 	stingy := redisproc.ForTest(t, 1)[0]
-	require.NoError(t, connect(t, stingy).ACLSetUser(t.Context(), "stingy", "on", ">secret", "~orders:*", "&*", "+@all").Err())
+	require.NoError(
+		t, connect(t, stingy).ACLSetUser(t.Context(), "stingy", "on", ">secret", "~orders:*", "&*", "+@all").Err(),
+	)
 
 	a, b := all[1].URL(), all[2].URL()
 	for name, tt := range map[string]struct {
 		urls []string
 		says []string
 	}{
-		"none":              {nil, []string{"master"}},
-		"an even number":    {[]string{a, b}, []string{"even number"}},
-		"no URL":            {[]string{"localhost"}, []string{"redis://"}},
-		"dead":              {[]string{a, b, dead.URL()}, []string{dead.URL(), "cannot be used", "check its address, that it runs"}},
-		"no password":       {[]string{a, b, locked.URL()}, []string{locked.URL(), "NOAUTH", "give the user and the password in its URL"}},
-		"a wrong password":  {[]string{a, b, "redis://:guessed@" + locked.Addr()}, []string{locked.Addr(), "WRONGPASS", "give the user and the password"}},
-		"a replica":         {[]string{a, b, replica.URL()}, []string{replica.URL(), "is a replica of " + all[0].Addr(), "give the address of a master"}},
-		"the same, twice":   {[]string{a, b, "redis://localhost:" + strings.Split(all[2].Addr(), ":")[1]}, []string{"one and the same server", b, "give each master once"}},
-		"of a Cluster":      {[]string{a, b, cluster.URL()}, []string{cluster.URL(), "node of a Cluster"}},
-		"may not be named":  {[]string{a, b, "redis://poor:secret@" + poor.Addr()}, []string{poor.Addr(), "NOPERM", "+client|list"}},
-		"may not be locked": {[]string{a, b, "redis://stingy:secret@" + stingy.Addr()}, []string{stingy.Addr(), "~" + backend.PrefixBegin + "*"}},
-		"several":           {[]string{dead.URL(), replica.URL(), a}, []string{dead.URL(), replica.URL()}},
+		"none":           {nil, []string{"master"}},
+		"an even number": {[]string{a, b}, []string{"even number"}},
+		"no URL":         {[]string{"localhost"}, []string{"redis://"}},
+		"dead": {
+			[]string{a, b, dead.URL()}, []string{dead.URL(), "cannot be used", "check its address, that it runs"},
+		},
+		"no password": {
+			[]string{a, b, locked.URL()}, []string{locked.URL(), "NOAUTH", "give the user and the password in its URL"},
+		},
+		"a wrong password": {
+			[]string{a, b, "redis://:guessed@" + locked.Addr()},
+			[]string{locked.Addr(), "WRONGPASS", "give the user and the password"},
+		},
+		"a replica": {
+			[]string{a, b, replica.URL()},
+			[]string{replica.URL(), "is a replica of " + all[0].Addr(), "give the address of a master"},
+		},
+		"the same, twice": {
+			[]string{a, b, "redis://localhost:" + strings.Split(all[2].Addr(), ":")[1]},
+			[]string{"one and the same server", b, "give each master once"},
+		},
+		"of a Cluster": {[]string{a, b, cluster.URL()}, []string{cluster.URL(), "node of a Cluster"}},
+		"may not be named": {
+			[]string{a, b, "redis://poor:secret@" + poor.Addr()}, []string{poor.Addr(), "NOPERM", "+client|list"},
+		},
+		"may not be locked": {
+			[]string{a, b, "redis://stingy:secret@" + stingy.Addr()}, []string{stingy.Addr(), "~" + backend.PrefixBegin + "*"},
+		},
+		"several": {[]string{dead.URL(), replica.URL(), a}, []string{dead.URL(), replica.URL()}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +126,9 @@ func TestEyesThatLookForAMarkSeeNothingElse(t *testing.T) {
 	t.Parallel()
 	s := redisproc.ForTest(t, 1)[0]
 	foreign := connect(t, s)
-	require.NoError(t, foreign.MSet(t.Context(), "theirs", 1, prefix+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", prefix), 1).Err())
+	require.NoError(
+		t, foreign.MSet(t.Context(), "theirs", 1, prefix+":kept", 1, fmt.Sprintf("redlock:fence:{%s:kept}", prefix), 1).Err(),
+	)
 	inspector, err := backend.NewInspectorFor([]string{s.URL()}, prefix)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, inspector.Close()) })

@@ -11,5 +11,6 @@ const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 // See proxy.Proxy for the goroutines of toxiproxy that may be left.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }

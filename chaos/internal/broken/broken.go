@@ -24,7 +24,7 @@ type Lock struct {
 // How late the holder learns of a loss. On real masters the delay must exceed what a busy machine may cause.
 const (
 	late     = 100 * time.Millisecond
-	muchLate = 4 * time.Second
+	veryLate = 4 * time.Second
 	never    = time.Hour
 )
 
@@ -33,33 +33,41 @@ var All = []Lock{
 	wrapped("majority less one", grantUnasked),
 	with("no drift budget", redlock.WithDrift(0, 0)),
 	wrapped("elapsed not subtracted", countFromAnswer),
-	rewritten("no token compared", deleteAnything),
+	rewritten("no token compared", skipTokenCheck),
 	wrapped("no release after failure", keepLeftovers),
 	with("restart guard off", redlock.WithoutRestartGuard()),
 	wrapped("duplicate servers allowed", separateTwins),
 	wrapped("healing counted at once", countHealed),
 	wrapped("fencing without write-back", skipRaise),
 	wrapped("keepalive that ignores votes", extendAlways),
-	wrapped("lock both handed over and given back", releaseHandedOver),
+	wrapped("lock handed over and released", releaseHandedOver),
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
 	wrapped("release before the deadline", releaseLost),
 	wrapped("lost lock released at once", releaseLost),
-	wrapped("loss told late", notifyLate(late)),
-	wrapped("loss told much too late", notifyLate(muchLate)),
+	wrapped("loss notified 100 ms late", notifyLate(late)),
+	wrapped("loss notified 4 s late", notifyLate(veryLate)),
 	wrapped("loss never notified", notifyLate(never)),
 	{Name: "nothing closed", Unclosed: true},
 
-	rewritten("fence written back to anybody", raiseUnseen),
+	rewritten("fence raised without a token check", raiseUnseen),
 	rewritten("fence counted from one", forgetHint),
-	rewritten("readers that count nothing", takeAnyCount),
-	rewritten("fence that does not count", countNothing),
-	rewritten("fence of each hold of an owner", raiseInner),
-	rewritten("counters that never end", keepForEver),
-	rewritten("one expiry of all readers", expireTogether),
+	rewritten("readers without a new fence", reuseCount),
+	rewritten("fence that is always 1", fenceOne),
+	rewritten("new fence for each nested hold", raiseInner),
+	rewritten("counters that never expire", dropExpiry),
+	rewritten("one expiry for all readers", expireTogether),
 	rewritten("downgrade with a gap", dropWriter),
-	rewritten("intents that no writer leaves", forgetIntents),
+	rewritten("writers without intents", forgetIntents),
 	rewritten("extension without the fencing token", extendUnfenced),
-	rewritten("readers come in beside a writer", admitReaders),
+	rewritten("readers admitted despite a writer", admitReaders),
+	rewritten("election without fencing", fenceOne),
+	wrapped("term looked up for each write", lookUpTerm),
+	rewritten("job lock deleted at its end", freeKept),
+	rewritten("minimum hold of mutexes only", freeKeptEntries),
+	rewritten("permits kept until their TTL", keepPermits),
+	rewritten("slots counted by each master", countPermits),
+	wrapped("slot without a majority", grantUnasked),
+	rewritten("number of slots not compared", ignoreSlots),
 }
 
 // Find returns the lock of that name.

@@ -123,7 +123,7 @@ func TestAWrapperIsWhatBreaksTheRule(t *testing.T) {
 			}
 			return h.Extend(t.Context()) == nil
 		},
-		"lock both handed over and given back": func(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) bool {
+		"lock handed over and released": func(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) bool {
 			c, other := open(t, lock, redlocktest.URLs(masters)), open(t, broken.Lock{}, redlocktest.URLs(masters))
 			first := c.must(t)
 			next := make(chan broken.Handle)
@@ -150,9 +150,9 @@ func TestAWrapperIsWhatBreaksTheRule(t *testing.T) {
 			time.Sleep(time.Second)
 			return other.try() != nil
 		},
-		"loss told late":          notifiedLate,
-		"loss told much too late": notifiedLate,
-		"loss never notified":     notifiedLate,
+		"loss notified 100 ms late": notifiedLate,
+		"loss notified 4 s late":    notifiedLate,
+		"loss never notified":       notifiedLate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

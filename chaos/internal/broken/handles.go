@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -99,4 +100,27 @@ func releaseHandedOver(w *Wrapping) {
 		}
 		return l
 	}
+}
+
+// lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
+func lookUpTerm(w *Wrapping) {
+	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }
+}
+
+// newestTerm is a handle that returns its own fencing token once, and from then on the newest one.
+type newestTerm struct {
+	*redlock.Lock
+	locker *redlock.Locker
+	told   atomic.Bool
+}
+
+func (h *newestTerm) Fence() uint64 {
+	if !h.told.Swap(true) {
+		return h.Lock.Fence()
+	}
+	seen, err := h.locker.Inspect(context.Background(), h.Name())
+	if err != nil {
+		return h.Lock.Fence()
+	}
+	return max(seen.Fence, h.Lock.Fence())
 }

@@ -13,8 +13,8 @@ func raiseUnseen(name, text string) string {
 	return text
 }
 
-// takeAnyCount gives every reader the present count, even if no other reader is there.
-func takeAnyCount(name, text string) string {
+// reuseCount gives every reader the present count, even if no other reader is there.
+func reuseCount(name, text string) string {
 	if name == "entry_acquire" {
 		return replace(text, "elseif sharedByAll(kind) and last > 0", "elseif ARGV[1] == 'reader' and last > 0")
 	}
@@ -43,8 +43,8 @@ func forgetHint(name, text string) string {
 	return text
 }
 
-// countNothing gives every mutex the fencing token 1.
-func countNothing(name, text string) string {
+// fenceOne gives every mutex the fencing token 1.
+func fenceOne(name, text string) string {
 	switch name {
 	case "mutex_fenced", "mutex_acquire":
 		return replace(forgetHint(name, text), "f = nextToken(KEYS[i], fence(KEYS[i]), f)", "f = 1")
@@ -52,8 +52,8 @@ func countNothing(name, text string) string {
 	return text
 }
 
-// keepForEver sets counters without a TTL.
-func keepForEver(_, text string) string {
+// dropExpiry sets counters without a TTL.
+func dropExpiry(_, text string) string {
 	return strings.NewReplacer(
 		", 'PX', string.format('%.0f', keep)", "",
 		"fenceText(f), 'PX', ARGV[4]", "fenceText(f)",
@@ -89,6 +89,50 @@ func forgetIntents(name, text string) string {
 	return text
 }
 
+// countPermits admits as many holders as there are slots, also in a slot that is taken.
+func countPermits(name, text string) string {
+	switch name {
+	case "permit_acquire":
+		return replace(text, "if taken[slot] then",
+			"if redis.call('ZCOUNT', KEYS[1], '(' .. now, '+inf') >= tonumber(ARGV[1]) then")
+	case "permit_extend":
+		return replace(text, "if not taken or (taken[slot] and taken[slot] ~= permit) then", "if not taken then")
+	}
+	return text
+}
+
+// keepPermits confirms the release of a permit, and does not remove it.
+func keepPermits(name, text string) string {
+	if name == "permit_release" {
+		return replace(text, "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end")
+	}
+	return text
+}
+
+// ignoreSlots admits holders with different numbers of slots at the same time.
+func ignoreSlots(name, text string) string {
+	if strings.HasPrefix(name, "permit_") {
+		return strings.Replace(text, "if slots ~= ARGV[1] then", "if not slots then", 1)
+	}
+	return text
+}
+
+// freeKept deletes the keys of a lock that must stay taken for some time.
+func freeKept(name, text string) string {
+	if name == "mutex_keep" {
+		return replace(text, "if ttl > 0 then", "if false then")
+	}
+	return freeKeptEntries(name, text)
+}
+
+// freeKeptEntries deletes the entries of a lock that must stay taken for some time.
+func freeKeptEntries(name, text string) string {
+	if name == "entry_keep" {
+		return replace(text, "if ttl > 0 then", "if false then")
+	}
+	return text
+}
+
 // extendUnfenced does not restore a missing counter in an extension.
 func extendUnfenced(name, text string) string {
 	if name == "mutex_extend" || name == "entry_extend" {
@@ -119,8 +163,8 @@ func replace(text, old, by string) string {
 	return strings.Replace(text, old, by, 1)
 }
 
-// deleteAnything releases and extends the lock of any holder.
-func deleteAnything(name, text string) string {
+// skipTokenCheck releases and extends the lock of any holder.
+func skipTokenCheck(name, text string) string {
 	switch name {
 	case "mutex_release":
 		return replace(text, "if held == ARGV[1] then", "if type(held) == 'string' then")

@@ -32,10 +32,12 @@ type belief struct {
 	from, to history.Event
 }
 
-// A group identifies holders that may hold at once, as package kinds says: the readers of a name, or the holds of one
-// owner of a reentrant lock. Every other hold is a group of its own.
+// A group identifies holders that may hold at once, as package kinds says: the readers of a name, the holds of one
+// owner of a reentrant lock, or the holders of a semaphore with one number of slots. Every other hold is a group of its
+// own.
 type group struct {
 	shared, owner string
+	slots         int // how many may hold at once; 0: any number
 	alone         history.ID
 }
 
@@ -45,6 +47,8 @@ func groupOf(mode string, h *hold) group {
 		return group{shared: kind.Name}
 	case kind.Shares == kinds.WithOwner && h.acquired.Owner != "":
 		return group{shared: kind.Name, owner: h.acquired.Owner}
+	case kind.Slotted():
+		return group{shared: kind.Name, slots: h.acquired.Slots}
 	default:
 		return group{alone: h.who}
 	}
@@ -144,6 +148,15 @@ func (o *holding) downgrade(e history.Event) {
 	o.finish(e.T, e)
 	// A downgrade does not renew a belief that has ended. If an extension renews it later, it is a reader's.
 	o.start, o.mode, o.from, o.to = e.T, kinds.Reader, e, to
+}
+
+// fencedWith identifies holds whose fencing tokens need not grow from one to the next: those that may hold at once,
+// except the holders of a semaphore, of which each has a token of its own.
+func fencedWith(h *hold) group {
+	if kinds.Of(h.acquired.Mode).Slotted() {
+		return group{alone: h.who}
+	}
+	return groupOf(h.acquired.Mode, h)
 }
 
 // byName returns the beliefs in each name, and the sorted names.

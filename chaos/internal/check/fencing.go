@@ -15,7 +15,8 @@ import (
 //   - and B is exclusive, its token must be larger than A's;
 //   - and B is a reader and A was exclusive, B's token must not be smaller than A's. [ReadersInOrder] compares readers.
 //
-// No two exclusive holds may share a token, in whatever order they came, except holds of one owner of a reentrant lock.
+// A permit of a semaphore counts as exclusive here. No two exclusive holds may share a token, in whatever order they
+// came, except holds of one owner of a reentrant lock.
 // An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
 // hold. This is required only if no other acquisition of the owner overlapped that of the outer hold, and if no fault
 // kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token,
@@ -59,7 +60,7 @@ func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 // inOrder compares the token of each hold with the largest token that was returned before the hold was asked for.
 func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 	compare(all, func(h *hold, largest *best[*hold]) {
-		g, fence := groupOf(h.acquired.Mode, h), h.acquired.Fence
+		g, fence := fencedWith(h), h.acquired.Fence
 		last, ok := largest.outside(g) // for a reader: of those that exclude readers
 		switch {
 		case ok && reads(h) && fence < last.acquired.Fence:
@@ -87,7 +88,7 @@ func ReadersInOrder(events []history.Event) Verdict {
 	}
 	for _, name := range sorted(readers) {
 		compare(readers[name], func(h *hold, largest *best[*hold]) {
-			if last, ok := largest.of(groupOf(h.acquired.Mode, h)); ok && h.acquired.Fence < last.acquired.Fence {
+			if last, ok := largest.of(fencedWith(h)); ok && h.acquired.Fence < last.acquired.Fence {
 				stale(&v, name, last, h, "smaller than")
 			}
 		})
@@ -105,7 +106,7 @@ func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
 	i := 0
 	for _, h := range asked {
 		for ; i < len(all) && all[i].acquired.T <= h.asked.T; i++ {
-			g := groupOf(all[i].acquired.Mode, all[i])
+			g := fencedWith(all[i])
 			largest.add(g, int64(all[i].acquired.Fence), all[i])
 		}
 		judge(h, &largest)
@@ -128,7 +129,7 @@ func unique(v *Verdict, name string, all []*hold) {
 		switch o := first[h.acquired.Fence]; {
 		case o == nil:
 			first[h.acquired.Fence] = h
-		case groupOf(o.acquired.Mode, o) != groupOf(h.acquired.Mode, h):
+		case fencedWith(o) != fencedWith(h):
 			v.find(name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
 				name, who(o.who), who(h.who), h.acquired.Fence)
 		}

@@ -39,7 +39,8 @@ func TestFencing(t *testing.T) {
 				held(25, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"smaller than the one before": {
-			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)), "got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
+			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(11, 30, 40, "b", 1, fence(5)),
+			"got the token 5, not larger than the 6 that a.0/worker 0/op 1 had",
 		},
 		"the same as the one before": {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(11, 30, 40, "b", 1, fence(5)), "not larger than the 5",
@@ -55,7 +56,8 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1), "",
 		},
 		"a token was asked for, and none given": {
-			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced), "b.0/worker 0/op 1 asked for a fencing token, and got none",
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(21, 30, 40, "b", 1, fenced),
+			"b.0/worker 0/op 1 asked for a fencing token, and got none",
 		},
 		"a token was asked for, and given": {new(builder).held(0, 10, 20, "a", 1, fenced, fence(5)), ""},
 		"a token was asked for, and refused": {
@@ -69,19 +71,23 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(21, 30, 40, "b", 1, reader, fence(5)), "",
 		},
 		"a reader with less than the writer before": {
-			new(builder).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(4)), "smaller than the 5",
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(5)).held(21, 30, 40, "b", 1, reader, fence(4)),
+			"smaller than the 5",
 		},
 		"a writer with no more than the reader before": {
-			new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(21, 30, 40, "b", 1, writer, fence(5)), "not larger than the 5",
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(21, 30, 40, "b", 1, writer, fence(5)),
+			"not larger than the 5",
 		},
 		"a mutex with no more than one of several": {
-			new(builder).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)), "not larger than the 5",
+			new(builder).held(0, 10, 20, "a", 1, several("x", lockName), fence(5)).held(21, 30, 40, "b", 1, fence(5)),
+			"not larger than the 5",
 		},
 		"an inner hold has the outer one's": {
 			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(5)), "",
 		},
 		"an inner hold has a larger one": {
-			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)),
+			"o holds it already",
 		},
 		"an inner hold that outlives the outer one keeps its own": {
 			new(builder).held(0, 10, 35, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(5)).
@@ -119,13 +125,23 @@ func TestFencing(t *testing.T) {
 			new(builder).down(0, 5, "pause", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
 				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
+		"a majority granted it with its token, and could tell": {
+			new(builder).down(0, 5, "pause", 3, 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), grantedWith(5, 5, 5, 4, 4)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+		},
+		"a majority could tell, but one of it granted another token": {
+			new(builder).down(0, 5, "pause", 3, 4).held(6, 10, 90, "a", 1, owner("o"), fence(5), grantedWith(5, 5, 4, 5, 5)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+		},
 		"two of five that granted it had a fault, one after the other": {
 			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "o holds it already",
 		},
 		"three of five had": {
 			new(builder).down(0, 5, "pause", 2).down(20, 22, "pause", 3, 4).
-				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
+				held(6, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2, 3, 4)).
+				held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the process did not run meanwhile": {
 			new(builder).held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)).
@@ -151,13 +167,22 @@ func TestFencing(t *testing.T) {
 			new(builder).fault(0, history.Inject, "pause", 2).
 				held(6, 10, 90, "a", 1, owner("o"), fence(5)).held(20, 30, 40, "a", 2, owner("o"), fence(6)), "",
 		},
+		"two faults of one kind overlap": {
+			new(builder).fault(0, history.Inject, "slow", 2).fault(30, history.Inject, "slow", 2).
+				fault(31, history.Healthy, "slow", 2).held(6, 10, 90, "a", 1, owner("o"), fence(5)).
+				held(20, 25, 40, "a", 2, owner("o"), fence(6)), "",
+		},
 		"the master has long been back": {
 			new(builder).fault(0, history.Inject, "pause", 2).fault(5, history.Healthy, "pause", 2).
-				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(20020, 20030, 20040, "a", 2, owner("o"), fence(6)), "o holds it already",
+				held(20006, 20010, 20090, "a", 1, owner("o"), fence(5)).held(
+				20020, 20030, 20040, "a", 2, owner("o"), fence(6),
+			), "o holds it already",
 		},
 		"the master has been back for a while": {
 			new(builder).down(0, 5, "pause", 2).
-				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(2020, 2030, 2040, "a", 2, owner("o"), fence(6)), "o holds it already",
+				held(2006, 2010, 2090, "a", 1, owner("o"), fence(5)).held(
+				2020, 2030, 2040, "a", 2, owner("o"), fence(6),
+			), "o holds it already",
 		},
 		"the master has been back for a moment": {
 			new(builder).down(0, 5, "pause", 2).
@@ -169,7 +194,9 @@ func TestFencing(t *testing.T) {
 		},
 		"the master may vote again": {
 			new(builder).down(0, 5, "kill", 2).
-				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(10020, 10030, 10040, "a", 2, owner("o"), fence(6)), "o holds it already",
+				held(10006, 10010, 10090, "a", 1, owner("o"), fence(5)).held(
+				10020, 10030, 10040, "a", 2, owner("o"), fence(6),
+			), "o holds it already",
 		},
 		"another owner asked meanwhile": {
 			new(builder).add(5, history.Invoked, "b", 1, owner("p")).
@@ -184,14 +211,16 @@ func TestFencing(t *testing.T) {
 			new(builder).held(0, 10, 25, "a", 1, owner("o"), fence(5)).held(20, 30, 90, "a", 2, owner("o"), fence(6)), "",
 		},
 		"the owner is back, and has less": {
-			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)), "smaller than the 5",
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(30, 40, 90, "a", 2, owner("o"), fence(4)),
+			"smaller than the 5",
 		},
 		"the owner is back after another, and has its old one": {
 			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(21, 30, 40, "b", 1, fence(6)).
 				held(41, 50, 90, "a", 2, owner("o"), fence(5)), "not larger than the 6",
 		},
 		"another owner has the same": {
-			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)), "both got the token 5",
+			new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)).held(5, 30, 40, "b", 1, owner("p"), fence(5)),
+			"both got the token 5",
 		},
 	}
 	for name, tt := range tests {
@@ -216,20 +245,31 @@ func TestReadersInOrder(t *testing.T) {
 		says    string // "" if it holds
 	}{
 		"smaller": {
-			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)), "got the token 5, smaller than the 6",
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)),
+			"got the token 5, smaller than the 6",
 		},
 		"smaller than one long before": {
 			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 12, 20, "b", 1, reader, fence(6)).
 				held(31, 40, 50, "c", 1, reader, fence(5)), "smaller than the 6",
 		},
-		"the same":                    {new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(11, 30, 40, "b", 1, reader, fence(5)), ""},
-		"asked for before the return": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(9, 30, 40, "b", 1, reader, fence(5)), ""},
+		"the same": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(5)).held(11, 30, 40, "b", 1, reader, fence(5)), "",
+		},
+		"asked for before the return": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(9, 30, 40, "b", 1, reader, fence(5)), "",
+		},
 		"of another name": {
 			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5), other), "",
 		},
-		"after a writer's":    {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)), ""},
-		"without fencing":     {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader), ""},
-		"with one in between": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 12, 13, "b", 1, reader, fence(7)).held(31, 40, 50, "c", 1, reader, fence(6)), "smaller than the 7"},
+		"after a writer's": {
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(11, 30, 40, "b", 1, reader, fence(5)), "",
+		},
+		"without fencing": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 30, 40, "b", 1, reader), ""},
+		"with one in between": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(11, 12, 13, "b", 1, reader, fence(7)).
+				held(31, 40, 50, "c", 1, reader, fence(6)),
+			"smaller than the 7",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +290,8 @@ func other(e *history.Event) { e.Name = "other" }
 func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	t.Parallel()
 	nested := func() *builder {
-		return new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).held(20, 30, 40, "a", 2, owner("o"), fence(5))
+		return new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5), granted(0, 1, 2)).
+			held(20, 30, 40, "a", 2, owner("o"), fence(5))
 	}
 	for name, tt := range map[string]struct {
 		builder *builder
@@ -288,20 +329,28 @@ func TestRegister(t *testing.T) {
 		says   string // "" if it holds
 	}{
 		"each made of the one before": {
-			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 5, 1, 2), elsewhere, written(history.Fenced, 7, 2, 3)}, "",
+			[]history.Event{
+				written(history.Fenced, 5, 0, 1), written(history.Fenced, 5, 1, 2), elsewhere, written(history.Fenced, 7, 2, 3),
+			}, "",
 		},
 		"a smaller token": {
-			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 4, 1, 2)}, "took a write with the token 4 after one with 5",
+			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 4, 1, 2)},
+			"took a write with the token 4 after one with 5",
 		},
 		"an update lost": {
 			[]history.Event{written(history.Fenced, 5, 0, 1), written(history.Fenced, 6, 0, 1)}, "an update is lost",
 		},
 		"the first was not made of nothing": {[]history.Event{written(history.Fenced, 5, 3, 4)}, "the fenced register had 0"},
 		"a rejected one is no write": {
-			[]history.Event{written(history.Fenced, 5, 0, 1), {Kind: history.Rejected, Register: history.Fenced, Name: lockName, Fence: 4, Value: 2}}, "",
+			[]history.Event{
+				written(history.Fenced, 5, 0, 1),
+				{Kind: history.Rejected, Register: history.Fenced, Name: lockName, Fence: 4, Value: 2},
+			}, "",
 		},
 		"the trusting register is hurt": {
-			[]history.Event{written(history.Trusting, 5, 0, 1), written(history.Trusting, 4, 0, 1), written(history.Trusting, 4, 1, 2)}, "",
+			[]history.Event{
+				written(history.Trusting, 5, 0, 1), written(history.Trusting, 4, 0, 1), written(history.Trusting, 4, 1, 2),
+			}, "",
 		},
 	}
 	for name, tt := range tests {

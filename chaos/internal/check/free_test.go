@@ -16,6 +16,11 @@ func TestWhoWaitsForAFreeName(t *testing.T) {
 	held := func(name string, from, to time.Duration) check.Held {
 		return check.Held{Name: name, From: from * time.Second, To: to * time.Second}
 	}
+	permit := func(slots int, from, to time.Duration) check.Held {
+		h := held("a", from, to)
+		h.Slots = slots
+		return h
+	}
 	intent := check.Held{Name: "a", To: 11 * time.Second, Readers: true}
 	for name, tt := range map[string]struct {
 		mode  string
@@ -23,8 +28,21 @@ func TestWhoWaitsForAFreeName(t *testing.T) {
 		try   bool
 		held  []check.Held
 		died  map[string]time.Duration
+		slots int
 		found int
 	}{
+		"one of two slots is taken":      {slots: 2, held: []check.Held{permit(2, 0, 11)}, found: 1},
+		"both slots are taken":           {slots: 2, held: []check.Held{permit(2, 0, 11), permit(2, 0, 11)}},
+		"both, and one for a short time": {slots: 2, held: []check.Held{permit(2, 0, 11), permit(2, 1, 4)}, found: 1},
+		"both, the second by turns": {slots: 2, held: []check.Held{
+			permit(2, 0, 11), permit(2, 1, 4), permit(2, 5, 9),
+		}},
+		"both, by three in turn": {slots: 2, held: []check.Held{
+			permit(2, 0, 6), permit(2, 0, 11), permit(2, 6, 11),
+		}},
+		"a slot, for a mutex":                {held: []check.Held{permit(2, 0, 11)}},
+		"a slot of another number":           {slots: 3, held: []check.Held{permit(2, 0, 11)}},
+		"a mutex, for a permit":              {slots: 2, held: []check.Held{held("a", 0, 11)}},
 		"free all the time":                  {found: 1},
 		"held all the time":                  {held: []check.Held{held("a", 0, 11)}},
 		"free at the end":                    {held: []check.Held{held("a", 0, 5)}, found: 1},
@@ -45,8 +63,14 @@ func TestWhoWaitsForAFreeName(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked := history.Event{T: time.Second, Kind: history.Invoked, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names, Try: tt.try}
-			got := history.Event{T: 11 * time.Second, Kind: history.Acquired, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names}
+			asked := history.Event{
+				T: time.Second, Kind: history.Invoked, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names, Try: tt.try,
+				Slots: tt.slots,
+			}
+			got := history.Event{
+				T: 11 * time.Second, Kind: history.Acquired, Client: "c", Mode: tt.mode, Name: "a", Names: tt.names,
+				Slots: tt.slots,
+			}
 			v := check.Free([]history.Event{asked, got}, tt.held, tt.died, 4*time.Second)
 			assert.Len(t, v.Findings, tt.found, "%v", v.Findings)
 		})

@@ -95,6 +95,15 @@ func granted(masters ...int) func(*history.Event) {
 	}
 }
 
+// grantedWith are votes with these tokens, of the masters in order.
+func grantedWith(tokens ...uint64) func(*history.Event) {
+	return func(e *history.Event) {
+		for m, token := range tokens {
+			e.Votes = append(e.Votes, history.Vote{Master: m, Verdict: "granted", Fence: token})
+		}
+	}
+}
+
 func fenced(e *history.Event) { e.Fencing = true }
 
 func fence(token uint64) func(*history.Event) { return func(e *history.Event) { e.Fence = token } }

@@ -32,25 +32,40 @@ func TestLeaks(t *testing.T) {
 		builder *builder
 		says    string // "" if it holds
 	}{
-		"nothing is left":                    {clean(closed()), ""},
-		"clean at once":                      {closed().sockets(1001, 0, 0).sockets(1001, 1, 0), ""},
-		"a connection that goes in time":     {clean(closed().sockets(2999, 0, 1)), ""},
-		"a connection that stays":            {clean(closed()).sockets(3001, 0, 1), "master 0 has 1 connections"},
-		"one that stays and then goes":       {closed().sockets(3001, 0, 1).sockets(3002, 0, 0).sockets(3000, 1, 0), "master 0 has 1 connections"},
-		"one that was never seen to go":      {closed().sockets(2000, 0, 1).sockets(3000, 1, 0), "master 0 has 1 connections"},
-		"a subscription that stays":          {closed().sockets(3000, 0, 0).sockets(3000, 1, 0, "redlock:orders"), "subscriptions [redlock:orders]"},
-		"looked at before the last closed":   {closed().sockets(999, 0, 0).sockets(3000, 1, 0), "master 0 was not inspected for connections"},
+		"nothing is left":                {clean(closed()), ""},
+		"clean at once":                  {closed().sockets(1001, 0, 0).sockets(1001, 1, 0), ""},
+		"a connection that goes in time": {clean(closed().sockets(2999, 0, 1)), ""},
+		"a connection that stays":        {clean(closed()).sockets(3001, 0, 1), "master 0 has 1 connections"},
+		"one that stays and then goes": {
+			closed().sockets(3001, 0, 1).sockets(3002, 0, 0).sockets(3000, 1, 0), "master 0 has 1 connections",
+		},
+		"one that was never seen to go": {
+			closed().sockets(2000, 0, 1).sockets(3000, 1, 0), "master 0 has 1 connections",
+		},
+		"a subscription that stays": {
+			closed().sockets(3000, 0, 0).sockets(3000, 1, 0, "redlock:orders"), "subscriptions [redlock:orders]",
+		},
+		"looked at before the last closed": {
+			closed().sockets(999, 0, 0).sockets(3000, 1, 0), "master 0 was not inspected for connections",
+		},
 		"connections before the last closed": {clean(closed().sockets(999, 0, 9)), ""},
 		"a master that returned later": {
 			closed().down(50, 2000, "pause", 1).sockets(3500, 1, 1).sockets(4000, 1, 0).sockets(3000, 0, 0), "",
 		},
-		"a master looked at before it returned": {clean(closed().down(50, 3001, "pause", 1)), "master 1 was not inspected for connections"},
-		"a goroutine is left":                   {clean(closed().closed(900, "b", 0, 3)), "b.0 closed its locker, and 3 goroutines of it are left"},
-		"a life that was killed":                {clean(closed().held(10, 20, 30, "b", 1)), ""},
-		"the last life said nothing": {
-			clean(closed().add(2000, history.Invoked, "a", 1, func(e *history.Event) { e.Life = 1 })), "a.1 never closed its locker",
+		"a master looked at before it returned": {
+			clean(closed().down(50, 3001, "pause", 1)), "master 1 was not inspected for connections",
 		},
-		"a client without events":  {clean(new(builder).phase(100, history.Settled).closed(500, "a", 0, 0)), "b.0 never closed"},
+		"a goroutine is left": {
+			clean(closed().closed(900, "b", 0, 3)), "b.0 closed its locker, and 3 goroutines of it are left",
+		},
+		"a life that was killed": {clean(closed().held(10, 20, 30, "b", 1)), ""},
+		"the last life said nothing": {
+			clean(closed().add(2000, history.Invoked, "a", 1, func(e *history.Event) { e.Life = 1 })),
+			"a.1 never closed its locker",
+		},
+		"a client without events": {
+			clean(new(builder).phase(100, history.Settled).closed(500, "a", 0, 0)), "b.0 never closed",
+		},
 		"a run that never settled": {new(builder), "never settled"},
 	}
 	for name, tt := range tests {

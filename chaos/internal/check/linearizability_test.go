@@ -21,33 +21,49 @@ func TestLinearizability(t *testing.T) {
 		says    string // "" if it holds
 	}{
 		"one after the other": {new(builder).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(6)), ""},
-		"both at once":        {new(builder).held(0, 10, 20, "a", 1).held(0, 15, 40, "b", 1), "no single lock could have been held like this: a.0"},
+		"both at once": {
+			new(builder).held(0, 10, 20, "a", 1).held(0, 15, 40, "b", 1), "no single lock could have been held like this: a.0",
+		},
 		"the next one as the unlock is called": {
 			new(builder).held(0, 10, 20, "a", 1).held(0, 20, 40, "b", 1), "",
 		},
 		"unlocked in the moment of the acquisition": {
 			new(builder).held(0, 10, 10, "a", 1).held(0, 20, 40, "b", 1), "",
 		},
-		"a killed holder, the next one at its deadline":     {new(builder).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), ""},
-		"a killed holder, the next one before its deadline": {new(builder).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), "no single lock"},
+		"a killed holder, the next one at its deadline": {
+			new(builder).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), "",
+		},
+		"a killed holder, the next one before its deadline": {
+			new(builder).kept(0, 10, 50, "a", 1).held(0, 49, 60, "b", 1), "no single lock",
+		},
 		"an unlock that may have done nothing, and the deadline": {
 			new(builder).held(0, 10, 20, "a", 1).with(history.Released, "a", 1, func(e *history.Event) { e.Err = "no quorum" }).
 				held(0, 30, 40, "b", 1), "",
 		},
-		"refused, whatever it placed": {new(builder).held(0, 10, 20, "a", 1).refused(0, 100, "b", 1).held(0, 30, 40, "c", 1), ""},
+		"refused, whatever it placed": {
+			new(builder).held(0, 10, 20, "a", 1).refused(0, 100, "b", 1).held(0, 30, 40, "c", 1), "",
+		},
 		"tokens in the order of the holds, though both were asked for at once": {
 			new(builder).held(0, 10, 20, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
 		},
 		"tokens in the order of the holds, though the first one never believed in its": {
 			new(builder).kept(0, 10, 10, "a", 1, fence(6)).held(0, 30, 40, "b", 1, fence(5)), "with the token 6",
 		},
-		"one token for two":                    {new(builder).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(5)), "no single lock"},
-		"a reader with the writer's token":     {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(6)), ""},
-		"a reader with less than the writer's": {new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(5)), "no single lock"},
+		"one token for two": {
+			new(builder).held(0, 10, 20, "a", 1, fence(5)).held(0, 30, 40, "b", 1, fence(5)), "no single lock",
+		},
+		"a reader with the writer's token": {
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(6)), "",
+		},
+		"a reader with less than the writer's": {
+			new(builder).held(0, 10, 20, "a", 1, writer, fence(6)).held(0, 30, 40, "b", 1, reader, fence(5)), "no single lock",
+		},
 		"readers in any order": {
 			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 15, 40, "b", 1, reader, fence(5)), "",
 		},
-		"a writer with the reader's": {new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 30, 40, "b", 1, writer, fence(6)), "no single lock"},
+		"a writer with the reader's": {
+			new(builder).held(0, 10, 20, "a", 1, reader, fence(6)).held(0, 30, 40, "b", 1, writer, fence(6)), "no single lock",
+		},
 		"an inner hold with the outer's": {
 			new(builder).held(0, 10, 90, "a", 1, owner("o"), fence(5)).held(0, 20, 40, "a", 2, owner("o"), fence(5)), "",
 		},
@@ -72,10 +88,12 @@ func TestLinearizability(t *testing.T) {
 			new(builder).kept(0, 10, 50, "a", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1).held(0, 91, 95, "b", 1), "",
 		},
 		"an extension brings back what another has had": {
-			new(builder).kept(0, 10, 50, "a", 1).held(0, 51, 55, "b", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1), "no single lock",
+			new(builder).kept(0, 10, 50, "a", 1).held(0, 51, 55, "b", 1).extended(60, "a", 1, 100).unlocks(90, "a", 1),
+			"no single lock",
 		},
 		"one of several": {
-			new(builder).held(0, 10, 90, "a", 1, several("x", lockName), fence(5)).held(0, 20, 40, "b", 1, fence(6)), "no single lock",
+			new(builder).held(0, 10, 90, "a", 1, several("x", lockName), fence(5)).held(0, 20, 40, "b", 1, fence(6)),
+			"no single lock",
 		},
 	}
 	for name, tt := range tests {

@@ -38,40 +38,50 @@ func TestLiveness(t *testing.T) {
 		says    string // "" if it holds
 	}{
 		"each acquires in time": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5000, history.Acquired, "b", 1, calmly), "",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(5000, history.Acquired, "b", 1, calmly), "",
 		},
 		"refused at first, acquired in time": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
 				add(200, history.Refused, "b", 1, refusedCalmly).add(5000, history.Acquired, "b", 2, calmly), "",
 		},
 		"one is late by a millisecond": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(5001, history.Acquired, "b", 1, calmly),
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(5001, history.Acquired, "b", 1, calmly),
 			"b acquired \"orders\" only 5.001 s after",
 		},
 		"one is refused": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(4000, history.Refused, "b", 1, refusedCalmly),
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(4000, history.Refused, "b", 1, refusedCalmly),
 			"held by another",
 		},
 		"a client without events": {
 			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly), "nothing says why",
 		},
 		"one acquired during the storm only": {
-			new(builder).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000), "nothing says why",
+			new(builder).phase(50, history.Calm).add(100, history.Acquired, "a", 1, calmly).acquired(40, "b", 1, 1000),
+			"nothing says why",
 		},
 		"one never gets what it asked for in another way": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(200, history.Acquired, "b", 1, calmly).
 				add(300, history.Refused, "b", 2, asReader(refusedCalmly)), "b did not acquire \"orders\" as a reader within 5s",
 		},
 		"one hangs as it asks in another way": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(200, history.Acquired, "b", 1, calmly).
 				add(300, history.Invoked, "b", 2, asReader(calmly)), "as a reader within 5s after the storm, and nothing says why",
 		},
 		"one never gets a fencing token": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, calmly).
-				add(300, history.Invoked, "b", 2, fencedCalmly).add(400, history.Refused, "b", 2, refusedCalmly), "b did not acquire \"orders\" with a fencing token",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(200, history.Acquired, "b", 1, calmly).
+				add(300, history.Invoked, "b", 2, fencedCalmly).add(
+				400, history.Refused, "b", 2, refusedCalmly,
+			), "b did not acquire \"orders\" with a fencing token",
 		},
 		"one has it among several": {
-			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).add(200, history.Acquired, "b", 1, amongSeveral), "",
+			new(builder).phase(0, history.Calm).add(100, history.Acquired, "a", 1, calmly).
+				add(200, history.Acquired, "b", 1, amongSeveral), "",
 		},
 		"the storm never ended": {new(builder).phase(0, history.Storm), "never came to the calm"},
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
 // The model is a lock with fencing tokens as it would be if one name were kept in one place that never fails.
@@ -24,8 +26,8 @@ type state struct {
 	excluding, any uint64
 }
 
-// Holders of one class may hold together. All readers are one class, each owner of a reentrant lock is one, and each
-// other hold is one.
+// Holders of one class may hold together. All readers are one class, each owner of a reentrant lock is one, the holders
+// of a semaphore with one number of slots are one, and each other hold is one.
 const (
 	noClass = iota
 	readers
@@ -46,15 +48,17 @@ type step struct {
 	action action
 	who    string
 	class  int
+	slots  int  // how many of the class may hold at once; 0: any number
 	down   bool // the hold was downgraded: it may end as a reader
 	fence  uint64
 }
 
 func (s state) take(in step) (state, bool) {
 	mine := s.class == in.class
+	full := in.slots > 0 && s.count >= in.slots
 	switch in.action {
 	case acquires:
-		if s.count > 0 && !mine {
+		if s.count > 0 && (!mine || full) {
 			return s, false
 		}
 		if !mine {
@@ -62,8 +66,8 @@ func (s state) take(in step) (state, bool) {
 		}
 		s.count++
 		return s.hand(in)
-	case regains: // no other class had it since; a reader may regain among readers
-		if !mine && (in.class != readers || s.count > 0) {
+	case regains: // no other class had it since; a reader may regain among readers, a permit only a free slot
+		if !mine && (in.class != readers || s.count > 0) || full {
 			return s, false
 		}
 		s.class = in.class
@@ -85,6 +89,9 @@ func (s state) take(in step) (state, bool) {
 func (s state) hand(in step) (state, bool) {
 	switch {
 	case in.fence == 0: // not fenced
+		return s, true
+	case in.slots > 0: // Fencing judges these: tokens need not follow the order in which slots were free
+		s.excluding, s.any = max(s.excluding, in.fence), max(s.any, in.fence)
 		return s, true
 	case in.class == readers:
 		s.any = max(s.any, in.fence)
@@ -141,7 +148,7 @@ type classes map[group]int
 
 func (c classes) of(mode string, h *hold) int {
 	g := groupOf(mode, h)
-	if g.shared != "" && g.owner == "" {
+	if g.shared == kinds.Reader {
 		return readers
 	}
 	if _, ok := c[g]; !ok {
@@ -158,8 +165,8 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 		ops = append(ops, porcupine.Operation{ClientId: worker, Input: s, Call: int64(from), Return: int64(to)})
 	}
 	mode := h.acquired.Mode
-	class, down := c.of(mode, h), false
-	add(step{action: acquires, class: class, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
+	class, slots, down := c.of(mode, h), groupOf(mode, h).slots, false
+	add(step{action: acquires, class: class, slots: slots, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
 	over := h.ended
 	if len(h.beliefs) > 0 {
 		over = h.beliefs[0].end
@@ -171,7 +178,7 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 		}
 		if i > 0 && b.start > over {
 			add(step{action: finishes, class: class, down: down}, over, b.start)
-			add(step{action: regains, class: c.of(mode, h)}, over, b.start)
+			add(step{action: regains, class: c.of(mode, h), slots: slots}, over, b.start)
 		}
 		over = b.end
 	}

@@ -50,15 +50,29 @@ func TestKindsOfLocksShareNoMore(t *testing.T) {
 			new(builder).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, reader), "for 70ms",
 		},
 		"a writer while the longest of many readers holds": {
-			new(builder).held(0, 5, 200, "a", 1, reader).held(0, 10, 20, "b", 1, reader).held(0, 30, 90, "c", 1, writer), "reader a.0",
+			new(builder).held(0, 5, 200, "a", 1, reader).held(0, 10, 20, "b", 1, reader).held(0, 30, 90, "c", 1, writer),
+			"reader a.0",
 		},
-		"a mutex while a reader holds":   {new(builder).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1), "for 70ms"},
-		"two writers":                    {new(builder).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, writer), "for 70ms"},
-		"two owners":                     {new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1, owner("p")), "for 70ms"},
-		"two without an owner":           {new(builder).held(0, 10, 100, "a", 1, owner("")).held(0, 20, 90, "b", 1, owner("")), "for 70ms"},
-		"an owner while a mutex is held": {new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1), "for 70ms"},
-		"one of several":                 {new(builder).held(0, 10, 100, "a", 1, several("x", "orders")).held(0, 20, 90, "b", 1), `"orders" was held by two`},
-		"several that have one shared":   {new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 20, 90, "b", 1, several("y", "z")), `"y" was held by two`},
+		"a mutex while a reader holds": {new(builder).held(0, 10, 100, "a", 1, reader).held(0, 20, 90, "b", 1), "for 70ms"},
+		"two writers": {
+			new(builder).held(0, 10, 100, "a", 1, writer).held(0, 20, 90, "b", 1, writer), "for 70ms",
+		},
+		"two owners": {
+			new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1, owner("p")), "for 70ms",
+		},
+		"two without an owner": {
+			new(builder).held(0, 10, 100, "a", 1, owner("")).held(0, 20, 90, "b", 1, owner("")), "for 70ms",
+		},
+		"an owner while a mutex is held": {
+			new(builder).held(0, 10, 100, "a", 1, owner("o")).held(0, 20, 90, "b", 1), "for 70ms",
+		},
+		"one of several": {
+			new(builder).held(0, 10, 100, "a", 1, several("x", "orders")).held(0, 20, 90, "b", 1), `"orders" was held by two`,
+		},
+		"several that have one shared": {
+			new(builder).held(0, 10, 100, "a", 1, several("x", "y")).held(0, 20, 90, "b", 1, several("y", "z")),
+			`"y" was held by two`,
+		},
 		"a reader a moment before the downgrade": {
 			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 49, 90, "b", 1, reader), "for 1ms",
 		},
@@ -66,7 +80,9 @@ func TestKindsOfLocksShareNoMore(t *testing.T) {
 			new(builder).held(0, 10, 100, "a", 1, writer).downgraded(50, "a", 1).held(40, 60, 90, "b", 1, writer), "for 30ms",
 		},
 		"a writer while a downgraded one, extended late, holds": {
-			new(builder).kept(0, 10, 50, "a", 1, writer).downgraded(40, "a", 1).extended(60, "a", 1, 200).held(40, 55, 90, "b", 1, writer), "for 30ms",
+			new(builder).kept(0, 10, 50, "a", 1, writer).downgraded(40, "a", 1).extended(60, "a", 1, 200).held(
+				40, 55, 90, "b", 1, writer,
+			), "for 30ms",
 		},
 	}
 	for name, tt := range tests {

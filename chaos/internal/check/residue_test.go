@@ -70,7 +70,8 @@ func TestResidueCatches(t *testing.T) {
 		says    string
 	}{
 		"a ghost on the master that was frozen": {
-			looked(probed(6*time.Second).keys(3100, 1, ghost), 3101), `master 1 still holds "orders" (token "a:token", for 3.9s)`,
+			looked(probed(6*time.Second).keys(3100, 1, ghost), 3101),
+			`master 1 still holds "orders" (token "a:token", for 3.9s)`,
 		},
 		"a ghost that shows up after a clean look": {
 			looked(probed(6*time.Second), 3100).keys(3200, 2, ghost), "master 2 still holds",
@@ -80,7 +81,9 @@ func TestResidueCatches(t *testing.T) {
 			`master 0 still holds "redlock:fence:{orders}"`,
 		},
 		"a lock and a fencing counter": {
-			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101),
+			looked(
+				probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101,
+			),
 			`master 0 still holds "orders"`,
 		},
 		"the intent of a writer": {
@@ -105,11 +108,17 @@ func TestResidueCatches(t *testing.T) {
 		"a TTL of the refused lock so short that expiry explains it": {
 			looked(frozen(10, 1000, 6*time.Second, 3*time.Second), 3100), "no lock was refused while masters were frozen",
 		},
-		"no lock taken while a master was frozen":   {looked(frozen(10, 1000, 0, 6*time.Second), 3100), "no lock was taken"},
-		"no lock refused while masters were frozen": {looked(frozen(10, 1000, 6*time.Second, 0), 3100), "no lock was refused"},
-		"locks asked for before the freeze":         {looked(frozen(500, 1000, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
-		"locks asked for only after the thaw":       {looked(frozen(10, 15, 6*time.Second, 6*time.Second), 3100), "no lock was taken"},
-		"a run that never settled":                  {new(builder).phase(0, history.Storm), "never settled"},
+		"no lock taken while a master was frozen": {looked(frozen(10, 1000, 0, 6*time.Second), 3100), "no lock was taken"},
+		"no lock refused while masters were frozen": {
+			looked(frozen(10, 1000, 6*time.Second, 0), 3100), "no lock was refused",
+		},
+		"locks asked for before the freeze": {
+			looked(frozen(500, 1000, 6*time.Second, 6*time.Second), 3100), "no lock was taken",
+		},
+		"locks asked for only after the thaw": {
+			looked(frozen(10, 15, 6*time.Second, 6*time.Second), 3100), "no lock was taken",
+		},
+		"a run that never settled": {new(builder).phase(0, history.Storm), "never settled"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

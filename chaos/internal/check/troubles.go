@@ -33,6 +33,7 @@ func troublesOf(events []history.Event, masters int, lasting []string, lingers t
 		fault  string
 	}
 	since := map[hit]time.Duration{}
+	injected := map[hit]int{} // faults of one kind may overlap
 	for _, e := range events {
 		switch {
 		case e.Kind == history.Stalled:
@@ -40,12 +41,20 @@ func troublesOf(events []history.Event, masters int, lasting []string, lingers t
 		case e.On != "masters":
 		case e.Kind == history.Inject:
 			for _, m := range e.Targets {
-				since[hit{m, e.Fault}] = e.T
+				at := hit{m, e.Fault}
+				injected[at]++
+				if injected[at] == 1 {
+					since[at] = e.T
+				}
 			}
 		case e.Kind == history.Healthy:
 			for _, m := range e.Targets {
-				if from, ok := since[hit{m, e.Fault}]; ok {
-					delete(since, hit{m, e.Fault})
+				at := hit{m, e.Fault}
+				if from, ok := since[at]; ok {
+					injected[at]--
+					if injected[at] == 0 {
+						delete(since, at)
+					}
 					after := settles
 					if slices.Contains(lasting, e.Fault) {
 						after = lingers
@@ -96,8 +105,8 @@ func (t *troubles) excuse(before, after *hold) bool {
 	return !t.known(before, meanwhile, t.masters)
 }
 
-// known reports whether a majority of the masters granted the hold and were without trouble meanwhile, or all masters
-// were without trouble.
+// known reports whether a majority of the masters granted the hold with its token and were without trouble meanwhile,
+// or all masters were without trouble. A vote without a token counts as one with the hold's token.
 func (t *troubles) known(before *hold, meanwhile span, troubles map[int][]span) bool {
 	troubled := map[int]bool{}
 	for m, spans := range troubles {
@@ -110,7 +119,8 @@ func (t *troubles) known(before *hold, meanwhile span, troubles map[int][]span) 
 	}
 	knowing := 0
 	for _, v := range before.acquired.Votes {
-		if v.Verdict == "granted" && !troubled[v.Master] {
+		token := v.Fence == 0 || v.Fence == before.acquired.Fence
+		if v.Verdict == "granted" && token && !troubled[v.Master] {
 			knowing++
 		}
 	}

@@ -26,6 +26,9 @@ var checkers = map[string]checker{
 	"linearizability": {judge: func(_ *trial, events []history.Event) check.Verdict {
 		return check.Linearizability(events, modelTime)
 	}},
+	"slots":        {judge: func(_ *trial, events []history.Event) check.Verdict { return check.Slots(events) }},
+	"minimum hold": {judge: func(_ *trial, events []history.Event) check.Verdict { return check.MinHold(events) }},
+	"leaders":      {judge: func(_ *trial, events []history.Event) check.Verdict { return check.Leaders(events, nil) }},
 	"fencing": {judge: func(t *trial, events []history.Event) check.Verdict {
 		return check.Fencing(events, t.plan.masters, nil, 0)
 	}},

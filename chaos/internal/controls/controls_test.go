@@ -67,16 +67,23 @@ func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	all, err := controls.Run(t.Context(), o)
 	require.NoError(t, err)
 	texts := map[string]string{
-		"no release after failure":        "still holds ",
-		"counters that never end":         "still holds ",
-		"nothing closed":                  "goroutines of it are left",
-		"fence counted from one":          " got the token ",
-		"fence of each hold of an owner":  "holds it already",
-		"loss told much too late":         "notified ",
-		"loss never notified":             "was not notified ",
-		"fence that does not count":       "an update is lost",
-		"no token compared":               "no single lock could have been held like this",
-		"readers come in beside a writer": "no single lock could have been held like this",
+		"no release after failure":          "still holds ",
+		"counters that never expire":        "still holds ",
+		"nothing closed":                    "goroutines of it are left",
+		"fence counted from one":            " got the token ",
+		"new fence for each nested hold":    "holds it already",
+		"loss notified 4 s late":            "notified ",
+		"loss never notified":               "was not notified ",
+		"fence that is always 1":            "an update is lost",
+		"election without fencing":          "both lead in term 1",
+		"term looked up for each write":     "the register took a write of ",
+		"job lock deleted at its end":       "was to stay taken for 500ms",
+		"minimum hold of mutexes only":      "was to stay taken for 500ms",
+		"slots counted by each master":      "holders of 2 slots",
+		"slot without a majority":           "had 2 holders of 1 slots",
+		"number of slots not compared":      "holders of 2 slots",
+		"no token compared":                 "no single lock could have been held like this",
+		"readers admitted despite a writer": "no single lock could have been held like this",
 	}
 	require.Len(t, all, len(texts))
 	for _, c := range all {
@@ -100,7 +107,8 @@ func TestALockThatIsNotBrokenIsNotCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	for _, name := range []string{
-		"setnx", "failover", "reentrant-count", "loss told much too late", "nothing closed", "fence that does not count", "no token compared",
+		"setnx", "failover", "reentrant-count", "loss notified 4 s late", "nothing closed", "fence that is always 1",
+		"no token compared",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,16 +241,26 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 		found, over bool
 		err         string
 	}{
-		"all well":                 {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
-		"found before the end":     {[]history.Event{acquired(4), harm}, true, false, ""},
-		"none held":                {[]history.Event{harm}, false, true, "no client ever got a lock"},
-		"found, and none held":     {[]history.Event{harm}, true, true, "no client ever got a lock"},
-		"no harm":                  {[]history.Event{acquired(4)}, false, true, "no harm was done"},
-		"harm cut short":           {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
-		"none held after the harm": {[]history.Event{acquired(4), harm}, false, true, "no client got a lock once the harm was done"},
-		"a broken harness":         {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}}, true, true, "harness: gone"},
-		"a client that failed":     {[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}}, true, true, "clients: gone"},
-		"a history that is wrong":  {[]history.Event{acquired(6), harm}, true, true, "well-formed: "},
+		"all well":             {[]history.Event{acquired(4), harm, acquired(6)}, false, true, ""},
+		"found before the end": {[]history.Event{acquired(4), harm}, true, false, ""},
+		"none held":            {[]history.Event{harm}, false, true, "no client ever got a lock"},
+		"found, and none held": {[]history.Event{harm}, true, true, "no client ever got a lock"},
+		"no harm":              {[]history.Event{acquired(4)}, false, true, "no harm was done"},
+		"harm cut short":       {[]history.Event{acquired(4), harm, acquired(6)}, false, false, "not done in full"},
+		"none held after the harm": {
+			[]history.Event{acquired(4), harm}, false, true, "no client got a lock once the harm was done",
+		},
+		"a broken harness": {
+			[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Broken, Err: "gone"}},
+			true, true,
+			"harness: gone",
+		},
+		"a client that failed": {
+			[]history.Event{acquired(4), harm, acquired(6), {T: 7, Kind: history.Failed, Err: "gone"}},
+			true, true,
+			"clients: gone",
+		},
+		"a history that is wrong": {[]history.Event{acquired(6), harm}, true, true, "well-formed: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,7 +278,9 @@ func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {
 // got locks meanwhile.
 func TestAVerdictOnTheEndNeedsOne(t *testing.T) {
 	t.Parallel()
-	events := []history.Event{{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject}}
+	events := []history.Event{
+		{T: 4, Kind: history.Acquired, Client: "c0", Op: 1, Until: 100}, {T: 5, Kind: history.Inject},
+	}
 	require.NoError(t, controls.Proper("residue", events, false, true))
 	require.ErrorContains(t, controls.Proper("residue", events, false, false), "not done in full")
 	require.NoError(t, controls.Proper("leaks", events[:1], false, true))

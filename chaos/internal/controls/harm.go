@@ -174,8 +174,8 @@ func cutByTurns(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// refuse has every client ask for a name in vain, while all masters but one receive no commands. The key on the
-// remaining master, if it is not released, exists until after the last inspection.
+// refuse makes every client fail to acquire a name: all masters but one receive no commands. Unless the client releases
+// its key on the remaining master, the key outlives the last inspection.
 func refuse(ctx context.Context, t *trial) error {
 	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote by then
 		return err

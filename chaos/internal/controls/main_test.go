@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 func options(t *testing.T) controls.Options {

@@ -40,7 +40,7 @@ var ownLocks = []entry{
 		proof:   &proof{masters: 3, rounds: 1},
 	},
 	{
-		plan:    plan{lock: "loss told much too late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: outliving},
+		plan:    plan{lock: "loss notified 4 s late", masters: 3, clients: 2, harm: cutOff, rounds: 1, groups: outliving},
 		checker: "loss notified", proof: &proof{masters: 3, rounds: 1},
 	},
 	// Nothing tells the holder. It unlocks when it is done.
@@ -51,19 +51,20 @@ var ownLocks = []entry{
 	// The counters have no TTL.
 	{
 		plan: plan{
-			lock: "counters that never end", masters: 3, clients: 2, groups: fenced(traffic.TTL, short), lasts: traffic.TTL / 2,
+			lock: "counters that never expire", masters: 3, clients: 2, groups: fenced(traffic.TTL, short),
+			lasts: traffic.TTL / 2,
 		},
 		checker: "residue", proof: &proof{masters: 3, lasts: traffic.TTL / 2},
 	},
 	// An inner hold gets a token of its own.
 	{
-		plan:    plan{lock: "fence of each hold of an owner", masters: 3, clients: 2, groups: nested},
+		plan:    plan{lock: "new fence for each nested hold", masters: 3, clients: 2, groups: nested},
 		checker: "fencing",
 	},
 	// A late holder overwrites the value of the next holder, which has the same fencing token.
 	{
 		plan: plan{
-			lock:    "fence that does not count",
+			lock:    "fence that is always 1",
 			masters: 3,
 			clients: 3,
 			groups:  guarded(fenced(traffic.ShortTTL, sometimesLate)),
@@ -74,9 +75,42 @@ var ownLocks = []entry{
 		plan:    plan{lock: "no token compared", masters: 3, clients: 3, groups: mutex(traffic.ShortTTL, overstay)},
 		checker: "linearizability",
 	},
+	// All leaders lead in term 1.
+	{
+		plan:    plan{lock: "election without fencing", masters: 3, clients: 3, groups: elections(short)},
+		checker: "leaders",
+	},
+	// A deposed leader presents the term of its successor, so the register takes its write.
+	{
+		plan:    plan{lock: "term looked up for each write", masters: 3, clients: 3, groups: elections(sometimesLate)},
+		checker: "leaders",
+	},
+	{
+		plan:    plan{lock: "job lock deleted at its end", masters: 3, clients: 3, groups: jobs(kinds.Mutex)},
+		checker: "minimum hold",
+	},
+	{
+		plan:    plan{lock: "minimum hold of mutexes only", masters: 3, clients: 3, groups: jobs(kinds.Writer)},
+		checker: "minimum hold",
+	},
+	// Each master admits as many holders as there are slots, whichever they ask for.
+	{
+		plan:    plan{lock: "slots counted by each master", masters: 3, clients: 3, groups: permits(2)},
+		checker: "slots",
+	},
+	{
+		plan:    plan{lock: "slot without a majority", masters: 3, clients: 3, groups: permits(1)},
+		checker: "slots",
+	},
+	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
+	// for that number.
+	{
+		plan:    plan{lock: "number of slots not compared", masters: 3, clients: 3, groups: permits(2, 3)},
+		checker: "slots",
+	},
 	// No mutex overlaps another one: only a model that knows readers and writers finds it.
 	{
-		plan:    plan{lock: "readers come in beside a writer", masters: 3, clients: 3, groups: readers(traffic.TTL, short)},
+		plan:    plan{lock: "readers admitted despite a writer", masters: 3, clients: 3, groups: readers(traffic.TTL, short)},
 		checker: "linearizability",
 	},
 }
@@ -98,6 +132,20 @@ var nested = []traffic.Group{{
 	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, Depth: 2, TTL: traffic.TTL, Fencing: true,
 	Workers: 1, Hold: short,
 }}
+
+// elections is traffic with leaders that write under their terms.
+func elections(hold traffic.Hold) []traffic.Group {
+	g := guarded(fenced(traffic.ShortTTL, hold))
+	g[0].Mode = kinds.Leader
+	return g
+}
+
+// jobs is traffic with locks that keep their name for longer than they are held.
+func jobs(mode string) []traffic.Group {
+	g := mutex(traffic.TTL, moments)
+	g[0].Mode, g[0].MinHold = mode, traffic.TTL/2
+	return g
+}
 
 func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	g := mutex(ttl, hold)

@@ -72,6 +72,17 @@ func readers(ttl time.Duration, hold traffic.Hold) []traffic.Group {
 	return g
 }
 
+// permits returns traffic on one semaphore for each number of slots, all on one name.
+func permits(slots ...int) []traffic.Group {
+	var all []traffic.Group
+	for _, n := range slots {
+		g := mutex(traffic.TTL, short)[0]
+		g.Mode, g.Slots = kinds.Semaphore, n
+		all = append(all, g)
+	}
+	return all
+}
+
 // owned is traffic on one name that all workers of a client may hold together.
 var owned = []traffic.Group{{
 	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
@@ -130,4 +141,5 @@ var naiveLocks = []entry{
 		proof: &proof{masters: 5, rounds: 2},
 	},
 	{plan: plan{lock: "semaphore-count", masters: 3, clients: 3, groups: mutex(traffic.TTL, short)}},
+	{plan: plan{lock: "semaphore-tokens", masters: 3, clients: 3, groups: permits(2)}},
 }

@@ -1,32 +1,64 @@
 package faults
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
-// OnClients returns the faults of clients.
-func OnClients(c ClientControl) []Fault {
-	crashAt := func(point string) func(context.Context, int) error {
-		return func(ctx context.Context, client int) error { return c.SetCrashPoint(ctx, client, point) }
+// The faults of clients.
+const (
+	KillClient          = "kill-client"
+	KillClientHolding   = "kill-client-holding"
+	KillClientAcquiring = "kill-client-acquiring"
+	KillClientReleasing = "kill-client-releasing"
+	FreezeClient        = "freeze-client"
+	FreezeClientHolding = "freeze-client-holding"
+	DriftClient         = "drift-client"
+)
+
+var ofClients = []definition{
+	onClients(KillClient, Traits{}, func(c ClientControl) effect { return effect{nil, c.Kill, c.Start} },
+		"SIGKILL of a client process, whatever it does; another life begins"),
+	onClients(KillClientHolding, Traits{}, dieAt(DieHolding),
+		"SIGKILL while it holds a lock"),
+	onClients(KillClientAcquiring, Traits{}, dieAt(DieAcquiring),
+		"SIGKILL while it asks for a lock"),
+	onClients(KillClientReleasing, Traits{}, dieAt(DieReleasing),
+		"SIGKILL while it gives a lock back"),
+	onClients(FreezeClient, Traits{Outlasts: true},
+		func(c ClientControl) effect { return effect{c.CanFreeze(), c.Freeze, c.Thaw} },
+		"SIGSTOP for longer than a TTL; then it continues as if nothing had happened"),
+	onClients(FreezeClientHolding, Traits{Outlasts: true}, freezeHolding,
+		"SIGSTOP inside the critical section, for longer than a TTL"),
+	onClients(DriftClient, Traits{Outlasts: true}, driftClient,
+		"its clock gains 5 ms a second, or loses as much (every second client), half the drift budget; "+
+			"healed, it keeps what it gained"),
+}
+
+// dieAt has a client kill itself at a crash point, which it may not have reached when it is healed.
+func dieAt(point string) func(ClientControl) effect {
+	return func(c ClientControl) effect {
+		return effect{c.CanSetCrashPoint(), crashAt(c, point), func(ctx context.Context, client int) error {
+			if err := c.Kill(ctx, client); err != nil {
+				return err
+			}
+			return c.Start(ctx, client)
+		}}
 	}
-	// The client may not have reached the crash point yet.
-	restart := func(ctx context.Context, client int) error {
-		if err := c.Kill(ctx, client); err != nil {
-			return err
-		}
-		return c.Start(ctx, client)
-	}
-	canStop := c.CanFreeze()
-	if canStop == nil {
-		canStop = c.CanSetCrashPoint()
-	}
-	return []Fault{
-		made(KillClient, nil, c.Kill, c.Start),
-		made(KillClientHolding, c.CanSetCrashPoint(), crashAt(DieHolding), restart),
-		made(KillClientAcquiring, c.CanSetCrashPoint(), crashAt(DieAcquiring), restart),
-		made(KillClientReleasing, c.CanSetCrashPoint(), crashAt(DieReleasing), restart),
-		made(FreezeClient, c.CanFreeze(), c.Freeze, c.Thaw),
-		made(FreezeClientHolding, canStop, crashAt(FreezeHolding), crashAt(NoCrashPoint)),
-		made(DriftClient, c.CanRunClocks(),
-			func(ctx context.Context, client int) error { return c.RunClock(ctx, client, DriftOf(client)) },
-			func(ctx context.Context, client int) error { return c.RunClock(ctx, client, 0) }),
+}
+
+func crashAt(c ClientControl, point string) func(context.Context, int) error {
+	return func(ctx context.Context, client int) error { return c.SetCrashPoint(ctx, client, point) }
+}
+
+func freezeHolding(c ClientControl) effect {
+	return effect{cmp.Or(c.CanFreeze(), c.CanSetCrashPoint()), crashAt(c, FreezeHolding), crashAt(c, NoCrashPoint)}
+}
+
+func driftClient(c ClientControl) effect {
+	return effect{
+		c.CanRunClocks(),
+		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, DriftOf(client)) },
+		func(ctx context.Context, client int) error { return c.RunClock(ctx, client, 0) },
 	}
 }

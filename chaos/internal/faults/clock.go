@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+// The faults of a master's wall clock.
+const (
+	ClockForward = "clock-forward"
+	ClockBack    = "clock-back"
+	ClockFast    = "clock-fast"
+	ClockDrift   = "clock-drift"
+)
+
 // Jump is how far a clock jumps: further than any TTL of the traffic.
 const Jump = 10 * time.Second
 
@@ -24,22 +32,35 @@ func DriftOf(client int) float64 {
 	return Drift
 }
 
-// ofClock are the faults of a master's wall clock.
-func ofClock(m MasterControl) []Fault {
-	run := func(name string, rate float64) Fault {
-		return made(name, m.CanMoveClocks(),
-			func(ctx context.Context, master int) error { return m.RunClock(ctx, master, rate) },
-			func(ctx context.Context, master int) error { return m.RunClock(ctx, master, 0) })
-	}
-	back := &setBack{control: m, masters: map[int]bool{}}
-	return []Fault{
-		// It stays where it is: set back again, it would make keys live longer than anybody asked for.
-		made(ClockForward, m.CanMoveClocks(), func(ctx context.Context, master int) error {
-			return m.JumpClock(ctx, master, Jump)
-		}, nil),
-		made(ClockBack, m.CanMoveClocks(), back.inject, back.heal),
-		run(ClockFast, Fast),
-		run(ClockDrift, Drift),
+var ofClock = []definition{
+	onMasters(ClockForward, Traits{Instant: true, Breaks: assumesClocks}, jump,
+		"its wall clock jumps forward by 10 s, and stays there: keys expire early"),
+	onMasters(ClockBack, Traits{Mute: true, Breaks: assumesClocks}, jumpBack,
+		"its wall clock jumps back by 10 s, and healed forward again: keys live on, then expire early"),
+	onMasters(ClockFast, Traits{Outlasts: true, Breaks: assumesClocks}, runFaster(Fast),
+		"its wall clock gains half a second a second"),
+	onMasters(ClockDrift, Traits{Outlasts: true}, runFaster(Drift),
+		"its wall clock gains 5 ms a second, half the drift budget"),
+}
+
+// jump sets a clock forward. It stays there: set back again, it would make keys live longer than anybody asked for.
+func jump(m MasterControl) effect {
+	return effect{m.CanMoveClocks(), func(ctx context.Context, master int) error {
+		return m.JumpClock(ctx, master, Jump)
+	}, nil}
+}
+
+func jumpBack(m MasterControl) effect {
+	b := &setBack{control: m, masters: map[int]bool{}}
+	return effect{m.CanMoveClocks(), b.inject, b.heal}
+}
+
+func runFaster(rate float64) func(MasterControl) effect {
+	return func(m MasterControl) effect {
+		run := func(rate float64) func(context.Context, int) error {
+			return func(ctx context.Context, master int) error { return m.RunClock(ctx, master, rate) }
+		}
+		return effect{m.CanMoveClocks(), run(rate), run(0)}
 	}
 }
 

@@ -36,6 +36,11 @@ type stream struct {
 	err     error
 }
 
+func evict(m MasterControl) effect {
+	p := &pressure{control: m, streams: map[int]*stream{}}
+	return effect{nil, p.inject, p.heal}
+}
+
 func (p *pressure) inject(ctx context.Context, master int) error {
 	used, err := p.usedMemory(ctx, master)
 	if err != nil {

@@ -19,9 +19,8 @@ type Fault interface {
 }
 
 type fault struct {
-	traits       Traits
-	available    error
-	inject, heal func(ctx context.Context, target int) error
+	traits Traits
+	effect
 }
 
 func (f fault) Name() string     { return f.traits.Name }
@@ -37,20 +36,24 @@ func (f fault) Heal(ctx context.Context, target int) error {
 	return f.heal(ctx, target)
 }
 
-// made returns a fault of the catalog. It panics if the catalog has no such name.
-func made(name string, available error, inject, heal func(ctx context.Context, target int) error) Fault {
-	t, ok := Lookup(name)
-	if !ok {
-		panic("faults: not in the catalog: " + name)
-	}
-	return fault{traits: t, available: available, inject: inject, heal: heal}
-}
-
 // OnMasters returns the faults of masters, in the order of the catalog.
 func OnMasters(m MasterControl) []Fault {
 	var all []Fault
-	for _, some := range [][]Fault{ofProcess(m), ofMemory(m), ofClock(m), ofNetwork(m)} {
-		all = append(all, some...)
+	for _, d := range catalog {
+		if d.masters != nil {
+			all = append(all, fault{d.Traits, d.masters(m)})
+		}
+	}
+	return all
+}
+
+// OnClients returns the faults of clients, in the order of the catalog.
+func OnClients(c ClientControl) []Fault {
+	var all []Fault
+	for _, d := range catalog {
+		if d.clients != nil {
+			all = append(all, fault{d.Traits, d.clients(c)})
+		}
 	}
 	return all
 }

@@ -20,6 +20,13 @@ type follow struct {
 	mu      sync.Mutex
 }
 
+func replicate(m MasterControl) effect {
+	f := &follow{control: m}
+	return effect{f.available(), f.inject, func(ctx context.Context, master int) error {
+		return send(ctx, m, master, "REPLICAOF NO ONE")
+	}}
+}
+
 func (f *follow) available() error {
 	if n := f.control.Masters(); n < 2 {
 		return fmt.Errorf("a replica needs another master, and there is %d", n)

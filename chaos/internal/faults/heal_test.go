@@ -81,7 +81,8 @@ func TestPlansOfEveryModeCanBeCarriedOut(t *testing.T) {
 			const masters = 5
 			s := open(t, backend.Processes, backend.Options{Masters: masters, Persistence: backend.EverySecond})
 			terms := faults.Terms{
-				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond, TTL: 500 * time.Millisecond,
+				Mode: mode, Duration: 10 * time.Second, Masters: masters, Window: 500 * time.Millisecond,
+				TTL: 500 * time.Millisecond,
 			}
 			for _, f := range s.nemesis.Faults {
 				if f.Available() == nil {

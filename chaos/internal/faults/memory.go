@@ -6,20 +6,39 @@ import (
 	"strings"
 )
 
-// ofMemory are the faults of what a master has in its memory. They are brought about by commands.
-func ofMemory(m MasterControl) []Fault {
-	do := func(commands ...string) func(context.Context, int) error {
-		return func(ctx context.Context, master int) error { return send(ctx, m, master, commands...) }
-	}
-	pressure := &pressure{control: m, streams: map[int]*stream{}}
-	follow := &follow{control: m}
-	return []Fault{
-		made(FlushAll, nil, do("FLUSHALL"), nil),
-		made(FlushScripts, nil, do("SCRIPT FLUSH"), nil),
-		made(KillConnections, nil, do("CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"), nil),
-		made(OutOfMemory, nil, do("CONFIG SET maxmemory-policy noeviction", "CONFIG SET maxmemory 1"), do(enough...)),
-		made(EvictLocks, nil, pressure.inject, pressure.heal),
-		made(FollowMaster, follow.available(), follow.inject, do("REPLICAOF NO ONE")),
+// The faults of what a master has in its memory. Commands bring them about.
+const (
+	FlushAll        = "flush-all"
+	FlushScripts    = "flush-scripts"
+	KillConnections = "kill-connections"
+	OutOfMemory     = "out-of-memory"
+	EvictLocks      = "evict-locks"
+	FollowMaster    = "follow-master"
+)
+
+var ofMemory = []definition{
+	onMasters(FlushAll, Traits{Instant: true, Forgets: true, Breaks: assumesMemory}, do(nil, "FLUSHALL"),
+		"FLUSHALL"),
+	onMasters(FlushScripts, Traits{Instant: true}, do(nil, "SCRIPT FLUSH"),
+		"SCRIPT FLUSH: EVALSHA finds nothing"),
+	onMasters(KillConnections, Traits{Instant: true}, do(nil, "CLIENT KILL TYPE normal", "CLIENT KILL TYPE pubsub"),
+		"CLIENT KILL of every connection, subscriptions too"),
+	onMasters(OutOfMemory, Traits{Mute: true},
+		do(enough, "CONFIG SET maxmemory-policy noeviction", "CONFIG SET maxmemory 1"),
+		"out of memory with noeviction: writes are refused, deletions are not"),
+	onMasters(EvictLocks, Traits{Forgets: true, Outlasts: true, Breaks: assumesMemory}, evict,
+		"out of memory with allkeys-lru, under a stream of junk: locks are evicted"),
+	onMasters(FollowMaster, Traits{Mute: true, Forgets: true, NeedsPeer: true, Breaks: assumesAlone}, replicate,
+		"REPLICAOF another master: its own locks are gone, and promoted again it has the other's"),
+}
+
+// do injects a fault by some commands and heals it by others.
+func do(heal []string, inject ...string) func(MasterControl) effect {
+	return func(m MasterControl) effect {
+		all := func(commands []string) func(context.Context, int) error {
+			return func(ctx context.Context, master int) error { return send(ctx, m, master, commands...) }
+		}
+		return effect{nil, all(inject), all(heal)}
 	}
 }
 

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	// See proxy.Proxy. One that is not closed has other goroutines, and those are found.
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 // world is masters that remember what was done to them, and for how long they were out.
@@ -99,7 +100,9 @@ func TestTheNemesisFollowsItsPlan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		pause := faults.Step{At: 2 * time.Second, For: time.Second, Fault: faults.PauseMaster, On: faults.Masters, Targets: []int{1}}
+		pause := faults.Step{
+			At: 2 * time.Second, For: time.Second, Fault: faults.PauseMaster, On: faults.Masters, Targets: []int{1},
+		}
 		require.NoError(t, w.nemesis().Run(t.Context(), []faults.Step{kill(time.Second, 3*time.Second, 0), pause}))
 		assert.Equal(t, []string{"1s kill 0", "2s freeze 1", "3s thaw 1", "4s start 0"}, w.log)
 		var kinds []history.Kind

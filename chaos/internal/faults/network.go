@@ -6,27 +6,62 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 )
 
-// ofNetwork are the faults of the network in front of a master: those of the proxy, which every backend has, and those
-// of the master's own network.
-func ofNetwork(m MasterControl) []Fault {
-	type put func(ctx context.Context, master int, c proxy.Condition) error
-	bad := func(name string, available error, on put, c proxy.Condition) Fault {
-		return made(name, available,
-			func(ctx context.Context, master int) error { return on(ctx, master, c) },
-			func(ctx context.Context, master int) error { return on(ctx, master, proxy.Fine) })
-	}
-	return []Fault{
-		bad(SlowLink, nil, m.Network, proxy.Slow),
-		bad(JitteryLink, nil, m.Network, proxy.Jittery),
-		bad(TricklingLink, nil, m.Network, proxy.Trickling),
-		bad(ResettingLink, nil, m.Network, proxy.Resetting),
-		bad(CutLink, nil, m.Network, proxy.Cut),
-		bad(SilentLink, nil, m.Network, proxy.Silent),
-		bad(LostCommands, nil, m.Network, proxy.NoCommands),
-		bad(LostAnswers, nil, m.Network, proxy.NoAnswers),
-		bad(BlackHole, m.CanPackets(), m.Packets, proxy.Silent),
-		bad(BlackHoleCommands, m.CanPackets(), m.Packets, proxy.NoCommands),
-		bad(BlackHoleAnswers, m.CanPackets(), m.Packets, proxy.NoAnswers),
-		bad(Unplug, m.CanPackets(), m.Packets, proxy.Cut),
+// The faults of the network in front of a master: those of the proxy, which every backend has, and those of the
+// master's own network.
+const (
+	SlowLink          = "slow-link"
+	JitteryLink       = "jittery-link"
+	TricklingLink     = "trickling-link"
+	ResettingLink     = "resetting-link"
+	CutLink           = "cut-link"
+	SilentLink        = "silent-link"
+	LostCommands      = "lost-commands"
+	LostAnswers       = "lost-answers"
+	BlackHole         = "black-hole"
+	BlackHoleCommands = "black-hole-commands"
+	BlackHoleAnswers  = "black-hole-answers"
+	Unplug            = "unplug"
+)
+
+var ofNetwork = []definition{
+	onMasters(SlowLink, Traits{Mute: true}, network(proxy.Slow),
+		"answers come 300 ms late; commands take effect at once"),
+	onMasters(JitteryLink, Traits{Mute: true}, network(proxy.Jittery),
+		"commands and answers take 0 to 150 ms each"),
+	onMasters(TricklingLink, Traits{Mute: true}, network(proxy.Trickling),
+		"a few bytes at a time, milliseconds apart"),
+	onMasters(ResettingLink, Traits{Mute: true}, network(proxy.Resetting),
+		"connections are accepted, and reset at their first command"),
+	onMasters(CutLink, Traits{Mute: true}, network(proxy.Cut),
+		"connections break, new ones are refused; the master lives on with its data"),
+	onMasters(SilentLink, Traits{Mute: true}, network(proxy.Silent),
+		"silence both ways; what was sent is lost, and healed, its connections break"),
+	onMasters(LostCommands, Traits{Mute: true}, network(proxy.NoCommands),
+		"no command arrives; healed, connections break"),
+	onMasters(LostAnswers, Traits{Mute: true}, network(proxy.NoAnswers),
+		"commands take effect and no answer comes; healed, connections break"),
+	onMasters(BlackHole, Traits{Mute: true, Late: true}, packets(proxy.Silent),
+		"packets dropped both ways in the container's network; connections live on, and what was sent arrives late"),
+	onMasters(BlackHoleCommands, Traits{Mute: true, Late: true}, packets(proxy.NoCommands),
+		"packets to the master dropped; connections live on"),
+	onMasters(BlackHoleAnswers, Traits{Mute: true, Late: true}, packets(proxy.NoAnswers),
+		"packets from the master dropped: on open connections commands take effect, answers come late"),
+	onMasters(Unplug, Traits{Mute: true, Late: true}, packets(proxy.Cut),
+		"the container is off its network: no way to it; it lives on with its data"),
+}
+
+func network(c proxy.Condition) func(MasterControl) effect {
+	return func(m MasterControl) effect { return condition(nil, m.Network, c) }
+}
+
+func packets(c proxy.Condition) func(MasterControl) effect {
+	return func(m MasterControl) effect { return condition(m.CanPackets(), m.Packets, c) }
+}
+
+func condition(available error, put func(context.Context, int, proxy.Condition) error, c proxy.Condition) effect {
+	return effect{
+		available,
+		func(ctx context.Context, master int) error { return put(ctx, master, c) },
+		func(ctx context.Context, master int) error { return put(ctx, master, proxy.Fine) },
 	}
 }

@@ -86,7 +86,9 @@ func TestACutLinkRefusesAndTheMasterKeepsWhatItHas(t *testing.T) {
 	s.inject(faults.CutLink)
 	err := c.Ping(t.Context()).Err()
 	require.Error(t, err)
-	assert.True(t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET), "%v", err)
+	assert.True(
+		t, errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET), "%v", err,
+	)
 	require.ErrorIs(t, c.Ping(t.Context()).Err(), syscall.ECONNREFUSED)
 	assert.Equal(t, []string{"lock"}, s.keys())
 	s.heal(faults.CutLink)

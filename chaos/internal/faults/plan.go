@@ -157,7 +157,7 @@ func (p *planner) end() {
 // kill, which is worst, comes first.
 func (p *planner) outages() []Traits {
 	var kinds []Traits
-	for _, t := range catalog {
+	for _, t := range Catalog() {
 		if slices.Contains(p.Faults, t.Name) && t.On == Masters && t.Mute && t.Breaks == "" {
 			kinds = append(kinds, t)
 		}

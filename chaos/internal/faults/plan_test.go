@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -265,10 +264,6 @@ func TestTheREADMEListsEveryFault(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	for _, f := range faults.Catalog() {
-		row := fmt.Sprintf("| `%s` | %s | ", f.Name, f.About)
-		_, rest, found := strings.Cut(string(text), row)
-		assert.True(t, found, row)
-		line, _, _ := strings.Cut(rest, "\n") // what it is in virtual time is looked at in package scenarios
-		assert.True(t, strings.HasSuffix(line, "| "+f.Breaks+" |"), "%s: %s", f.Name, line)
+		assert.Contains(t, string(text), fmt.Sprintf("| `%s` | %s | %s |\n", f.Name, f.About, f.Breaks))
 	}
 }

@@ -6,20 +6,32 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 )
 
-// ofProcess returns the faults of a master's process.
-func ofProcess(m MasterControl) []Fault {
-	crash := func(name string, loss aof.Loss) Fault {
-		return made(name, m.CanLose(loss), m.Kill, func(ctx context.Context, master int) error {
+// The faults of a master's process.
+const (
+	KillMaster     = "kill-master"
+	KillMasterKept = "kill-master-kept"
+	KillMasterTail = "kill-master-tail"
+	PauseMaster    = "pause-master"
+)
+
+var ofProcess = []definition{
+	onMasters(KillMaster, Traits{Loses: aof.Everything, Mute: true, Restarts: true, Forgets: true}, crash(aof.Everything),
+		"SIGKILL; it comes back empty"),
+	onMasters(KillMasterKept, Traits{Loses: aof.Nothing, Mute: true, Restarts: true}, crash(aof.Nothing),
+		"SIGKILL; with appendfsync always, it comes back with all that it had"),
+	onMasters(KillMasterTail, Traits{Loses: aof.Tail, Mute: true, Restarts: true, Forgets: true}, crash(aof.Tail),
+		"SIGKILL; with appendfsync everysec, it comes back without the last second of its writes"),
+	onMasters(PauseMaster, Traits{Mute: true}, func(m MasterControl) effect { return effect{nil, m.Freeze, m.Thaw} },
+		"frozen: connections stay open and silent; then it does all that was asked meanwhile"),
+}
+
+func crash(loss aof.Loss) func(MasterControl) effect {
+	return func(m MasterControl) effect {
+		return effect{m.CanLose(loss), m.Kill, func(ctx context.Context, master int) error {
 			if err := m.Lose(ctx, master, loss); err != nil {
 				return err
 			}
 			return m.Start(ctx, master)
-		})
-	}
-	return []Fault{
-		crash(KillMaster, aof.Everything),
-		crash(KillMasterKept, aof.Nothing),
-		crash(KillMasterTail, aof.Tail),
-		made(PauseMaster, nil, m.Freeze, m.Thaw),
+		}}
 	}
 }

@@ -104,8 +104,9 @@ type Event struct {
 	Names []string `json:"names,omitempty"`
 	// Mode is the kind of the lock, a name of package kinds; "" is a mutex.
 	Mode string `json:"mode,omitempty"`
-	// Owner is the owner of a reentrant lock.
+	// Owner is the owner of a reentrant lock, Slots the number of slots of a semaphore.
 	Owner string `json:"owner,omitempty"`
+	Slots int    `json:"slots,omitempty"`
 	// Try says in an Invoked that the acquisition does not wait.
 	Try bool `json:"try,omitempty"`
 	// Fencing says in an Invoked that a fencing token was asked for. Fence is the lock's token, 0 for none.
@@ -116,6 +117,8 @@ type Event struct {
 	// TTL is the TTL of the acquisition. Keepalive says that the lock is extended while it is held.
 	TTL       time.Duration `json:"ttl,omitempty"`
 	Keepalive bool          `json:"keepalive,omitempty"`
+	// MinHold is the minimum hold that was asked for.
+	MinHold time.Duration `json:"min_hold,omitempty"`
 	// Until is the time at which the client's belief ends by itself, on the clock of T.
 	Until time.Duration `json:"until,omitempty"`
 	// Votes are the masters' answers to an acquisition.
@@ -149,7 +152,8 @@ type Event struct {
 // Vote is one master's answer to one acquisition.
 type Vote struct {
 	Master  int           `json:"master"`
-	Verdict string        `json:"verdict"` // granted, denied, failed or unknown
+	Verdict string        `json:"verdict"`         // granted, denied, failed or unknown
+	Fence   uint64        `json:"fence,omitempty"` // the token that the master granted, or took; 0 if it is not known
 	Took    time.Duration `json:"took,omitempty"`
 	Err     string        `json:"err,omitempty"`
 }

@@ -21,7 +21,10 @@ func TestAWrittenHistoryReadsBack(t *testing.T) {
 	b, err := history.Create(filepath.Join(dir, "b.jsonl"), clock)
 	require.NoError(t, err)
 
-	late := history.Event{T: 30, Kind: history.Acquired, Client: "a", Life: 2, Worker: 1, Op: 7, Name: "n\xff\n", Token: "t", TTL: time.Second, Until: 99}
+	late := history.Event{
+		T: 30, Kind: history.Acquired, Client: "a", Life: 2, Worker: 1, Op: 7, Name: "n\xff\n", Token: "t", TTL: time.Second,
+		Until: 99,
+	}
 	early := history.Event{T: 10, Kind: history.Keys, Master: 1, Held: []history.Key{{Name: "n", Token: "t", Left: -1}}}
 	a.Write(late)
 	b.Write(early)

@@ -4,8 +4,10 @@ package kinds
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/election"
 )
 
 // The names of the kinds, as they stand in groups, requests and histories. "" is a mutex too.
@@ -15,6 +17,8 @@ const (
 	Writer    = "writer"
 	Reentrant = "reentrant"
 	Several   = "several"
+	Semaphore = "semaphore"
+	Leader    = "leader"
 )
 
 // Sharing says which holders may hold a name at the same time.
@@ -25,6 +29,7 @@ const (
 	Alone     Sharing = iota // a hold excludes all others
 	WithAll                  // any number of holds of the kind; their holders only read what the lock protects
 	WithOwner                // the holds of one owner, which share a fencing token
+	BySlot                   // as many holds as the name has slots
 )
 
 // Kind is a kind of lock.
@@ -35,31 +40,63 @@ type Kind struct {
 	Several bool
 
 	// methods returns the method that waits for a lock, and the one that only tries.
-	methods func(l *redlock.Locker, names []string, owner string) (Method, Method)
+	methods func(l *redlock.Locker, t Target) (Method, Method)
+}
+
+// Target is what a lock locks.
+type Target struct {
+	// Names are the names. There is only one unless the kind has several.
+	Names []string
+	// Owner is the owner of a reentrant lock, Slots the number of slots of a semaphore.
+	Owner string
+	Slots int
 }
 
 // Method is a method of the library that acquires a lock.
 type Method = func(context.Context, ...redlock.LockOption) (*redlock.Lock, error)
 
 var table = []Kind{
-	{Name: Mutex, methods: func(l *redlock.Locker, names []string, _ string) (Method, Method) {
-		return bind(l.Lock, names[0]), bind(l.TryLock, names[0])
+	{Name: Mutex, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		return bind(l.Lock, t.Names[0]), bind(l.TryLock, t.Names[0])
 	}},
-	{Name: Reader, Shares: WithAll, methods: func(l *redlock.Locker, names []string, _ string) (Method, Method) {
-		rw := l.RW(names[0])
+	{Name: Reader, Shares: WithAll, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		rw := l.RW(t.Names[0])
 		return rw.RLock, rw.TryRLock
 	}},
-	{Name: Writer, methods: func(l *redlock.Locker, names []string, _ string) (Method, Method) {
-		rw := l.RW(names[0])
+	{Name: Writer, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		rw := l.RW(t.Names[0])
 		return rw.Lock, rw.TryLock
 	}},
-	{Name: Reentrant, Shares: WithOwner, methods: func(l *redlock.Locker, names []string, owner string) (Method, Method) {
-		re := l.Reentrant(names[0], owner)
+	{Name: Reentrant, Shares: WithOwner, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		re := l.Reentrant(t.Names[0], t.Owner)
 		return re.Lock, re.TryLock
 	}},
-	{Name: Several, Several: true, methods: func(l *redlock.Locker, names []string, _ string) (Method, Method) {
-		return bind(l.LockAll, names), bind(l.TryLockAll, names)
+	{Name: Several, Several: true, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		return bind(l.LockAll, t.Names), bind(l.TryLockAll, t.Names)
 	}},
+	{Name: Semaphore, Shares: BySlot, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		s := l.Semaphore(t.Names[0], t.Slots)
+		return s.Acquire, s.TryAcquire
+	}},
+	{Name: Leader, methods: func(l *redlock.Locker, t Target) (Method, Method) {
+		campaign := campaign(l, t.Names[0])
+		return campaign, campaign
+	}},
+}
+
+// campaign returns a method that waits to lead. The lock is the leader's mutex.
+func campaign(l *redlock.Locker, name string) Method {
+	return func(ctx context.Context, opts ...redlock.LockOption) (*redlock.Lock, error) {
+		leadership, err := election.New(l, name, opts...).Campaign(ctx)
+		if err != nil {
+			return nil, err
+		}
+		lock, ok := redlock.FromContext(leadership.Context())
+		if !ok {
+			return nil, errors.New("the context of a leadership has no lock")
+		}
+		return lock, nil
+	}
 }
 
 // bind returns a method that locks what.
@@ -103,9 +140,16 @@ func (k Kind) Reads() bool { return k.Shares == WithAll }
 // Owned reports whether locks of the kind have an owner.
 func (k Kind) Owned() bool { return k.Shares == WithOwner }
 
+// Slotted reports whether locks of the kind have a number of slots.
+func (k Kind) Slotted() bool { return k.Shares == BySlot }
+
+// Elected reports whether a lock of the kind is that of an elected leader. It always has a fencing token, the term of
+// the leader, and nobody can only try to acquire it.
+func (k Kind) Elected() bool { return k.Name == Leader }
+
 // Method returns the method that acquires the lock, or only tries to.
-func (k Kind) Method(l *redlock.Locker, names []string, owner string, try bool) Method {
-	lock, once := k.methods(l, names, owner)
+func (k Kind) Method(l *redlock.Locker, t Target, try bool) Method {
+	lock, once := k.methods(l, t)
 	if try {
 		return once
 	}

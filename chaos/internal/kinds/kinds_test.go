@@ -13,11 +13,10 @@ import (
 
 func TestEveryKindOfTheLibraryHasARow(t *testing.T) {
 	t.Parallel()
-	sharing := map[kind.Sharing]kinds.Sharing{kind.Alone: kinds.Alone, kind.WithAll: kinds.WithAll, kind.WithOwner: kinds.WithOwner}
+	sharing := map[kind.Sharing]kinds.Sharing{
+		kind.Alone: kinds.Alone, kind.WithAll: kinds.WithAll, kind.WithOwner: kinds.WithOwner, kind.BySlot: kinds.BySlot,
+	}
 	for _, k := range kind.All {
-		if k.Name == kind.Semaphore.Name {
-			continue // the traffic has no semaphore yet: root tests judge its permits (semaphore_test.go)
-		}
 		row, ok := kinds.Lookup(k.Name)
 		require.True(t, ok, k.Name)
 		assert.Equal(t, sharing[k.Sharing], row.Shares, k.Name)
@@ -35,7 +34,10 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 			if row.Several {
 				names, is = []string{"a", "b"}, kinds.Mutex
 			}
-			lock, err := row.Method(l, names, "owner", try)(t.Context())
+			if row.Elected() {
+				is = kinds.Mutex
+			}
+			lock, err := row.Method(l, kinds.Target{Names: names, Owner: "owner", Slots: 2}, try)(t.Context())
 			require.NoError(t, err, name)
 			for _, n := range names {
 				held, err := l.Inspect(t.Context(), n)
@@ -49,8 +51,8 @@ func TestEachRowAcquiresItsKind(t *testing.T) {
 
 func TestAnUnknownKindIsAlone(t *testing.T) {
 	t.Parallel()
-	_, ok := kinds.Lookup("semaphore of tomorrow")
+	_, ok := kinds.Lookup("lock of tomorrow")
 	assert.False(t, ok)
-	assert.Equal(t, kinds.Alone, kinds.Of("semaphore of tomorrow").Shares)
+	assert.Equal(t, kinds.Alone, kinds.Of("lock of tomorrow").Shares)
 	assert.Equal(t, kinds.Mutex, kinds.Of("").Name)
 }

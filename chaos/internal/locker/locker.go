@@ -22,8 +22,9 @@ type Request struct {
 	Mode string
 	// Names are the names to lock. There is only one unless the mode is several.
 	Names []string
-	// Owner is the owner of a reentrant lock.
+	// Owner is the owner of a reentrant lock, Slots the number of slots of a semaphore.
 	Owner string
+	Slots int
 	// TTL is the TTL of the lock.
 	TTL time.Duration
 	// Keepalive asks for automatic extension while the lock is held, if the Locker supports it.
@@ -32,6 +33,8 @@ type Request struct {
 	Fencing bool
 	// Try asks for a single attempt instead of waiting until the context ends.
 	Try bool
+	// MinHold is how long the names stay taken after the acquisition, if the Locker supports it. 0 means not at all.
+	MinHold time.Duration
 	// MaxHold is the longest time that the lock may be held, if the Locker supports it. 0 means no limit.
 	MaxHold time.Duration
 }
@@ -58,10 +61,13 @@ func (r Request) Acquire(ctx context.Context, l *redlock.Locker) (*redlock.Lock,
 	if r.Fencing {
 		opts = append(opts, redlock.WithFencing())
 	}
+	if r.MinHold > 0 {
+		opts = append(opts, redlock.WithMinHold(r.MinHold))
+	}
 	if r.MaxHold > 0 {
 		opts = append(opts, redlock.WithMaxHold(r.MaxHold))
 	}
-	return kind.Method(l, r.Names, r.Owner, r.Try)(ctx, opts...)
+	return kind.Method(l, kinds.Target{Names: r.Names, Owner: r.Owner, Slots: r.Slots}, r.Try)(ctx, opts...)
 }
 
 // Locker acquires locks.

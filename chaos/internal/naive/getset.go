@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // getSet keeps the time at which the lock ends as the value of the key. A client for which that time has passed, by its
@@ -21,44 +18,30 @@ import (
 var getSet = Control{
 	Name: "getset-clock", Doc: "SETNX with the end as value, GET and GETSET to take over; DEL unlocks", Modes: mutex,
 	Checker: exclusion, How: "one client's clock is ahead by more than the TTL; or a holder unlocks after its TTL",
-	open: func(s locker.Settings) (locker.Locker, error) {
-		o, err := openOne(s)
-		return getSetLocker{o}, err
-	},
+	open: onOne(takeOver, del),
 }
 
-type getSetLocker struct{ one }
-
-func (l getSetLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	var until time.Time
-	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
-		now := l.Clock.Now()
-		until = now.Add(r.TTL)
-		end := strconv.FormatInt(until.UnixMicro(), 10)
-		won, err := l.client.SetNX(ctx, r.Name(), end, 0).Result()
-		if err != nil || won {
-			return won, err
-		}
-		old, err := l.client.Get(ctx, r.Name()).Result()
-		if errors.Is(err, redis.Nil) {
-			return false, nil // released since the GET: ask again
-		}
-		if err != nil {
-			return false, err
-		}
-		ended, err := strconv.ParseInt(old, 10, 64)
-		if err != nil || now.UnixMicro() < ended {
-			return false, err
-		}
-		l.Between()
-		was, err := l.client.Do(ctx, "getset", r.Name(), end).Text()
-		if errors.Is(err, redis.Nil) {
-			return true, nil // it was released, and is ours now
-		}
-		return was == old, err
-	})
-	if err != nil {
-		return nil, err
+func takeOver(ctx context.Context, c *claim) (bool, error) {
+	end := strconv.FormatInt(c.begin.Add(c.TTL).UnixMicro(), 10)
+	won, err := c.client.SetNX(ctx, c.Name(), end, 0).Result()
+	if err != nil || won {
+		return won, err
 	}
-	return &hold{l.token(), until, func(ctx context.Context) error { return l.client.Del(ctx, r.Name()).Err() }}, nil
+	old, err := c.client.Get(ctx, c.Name()).Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil // released since the GET: ask again
+	}
+	if err != nil {
+		return false, err
+	}
+	ended, err := strconv.ParseInt(old, 10, 64)
+	if err != nil || c.begin.UnixMicro() < ended {
+		return false, err
+	}
+	c.Between()
+	was, err := c.client.Do(ctx, "getset", c.Name(), end).Text()
+	if errors.Is(err, redis.Nil) {
+		return true, nil // it was released, and is ours now
+	}
+	return was == old, err
 }

@@ -26,7 +26,7 @@ type Control struct {
 	Doc string
 	// Modes are the modes of locking that it offers.
 	Modes []string
-	// Checker is the checker that must catch it: "exclusion" or "liveness".
+	// Checker is the checker that must catch it: "exclusion", "liveness" or "slots".
 	Checker string
 	// How says under which circumstances the flaw shows.
 	How string
@@ -37,6 +37,7 @@ type Control struct {
 // All lists the controls in the order of their invention.
 var All = []Control{
 	existsSet, setNX, setNXExpire, getSet, plainDel, failover, rwTwoKeys, rwOneHash, reentrantCount, semaphoreCount,
+	semaphoreTokens,
 }
 
 // Find returns the control of that name.
@@ -75,11 +76,13 @@ func complete(s locker.Settings) locker.Settings {
 const (
 	exclusion = "exclusion"
 	liveness  = "liveness"
+	slots     = "slots"
 )
 
 var (
 	mutex   = []string{kinds.Mutex}
 	readers = []string{kinds.Reader, kinds.Writer}
+	permits = []string{kinds.Semaphore}
 )
 
 const (
@@ -138,6 +141,46 @@ func wait(ctx context.Context, r locker.Request, ask func(context.Context) (bool
 		}
 	}
 }
+
+// claim is one acquisition of a lock on one master.
+type claim struct {
+	one
+	locker.Request
+	token string
+	begin time.Time // when the master was last asked; the lock ends a TTL later
+}
+
+// single is a lock on one master. take asks for it once, and give releases it.
+type single struct {
+	one
+	take func(context.Context, *claim) (bool, error)
+	give func(context.Context, *claim) error
+}
+
+// onOne returns a function that opens a lock on one master.
+func onOne(
+	take func(context.Context, *claim) (bool, error), give func(context.Context, *claim) error,
+) func(locker.Settings) (locker.Locker, error) {
+	return func(s locker.Settings) (locker.Locker, error) {
+		o, err := openOne(s)
+		return single{o, take, give}, err
+	}
+}
+
+func (l single) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
+	c := &claim{one: l.one, Request: r, token: l.token()}
+	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
+		c.begin = l.Clock.Now()
+		return l.take(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &hold{c.token, c.begin.Add(c.TTL), func(ctx context.Context) error { return l.give(ctx, c) }}, nil
+}
+
+// del releases with DEL, whoever has the key.
+func del(ctx context.Context, c *claim) error { return c.client.Del(ctx, c.Name()).Err() }
 
 // hold is a held naive lock. It never notices a loss.
 type hold struct {

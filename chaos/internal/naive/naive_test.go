@@ -92,7 +92,7 @@ func (w *world) isRefused(l locker.Locker, mode, owner string) {
 }
 
 func try(ctx context.Context, l locker.Locker, mode, owner string) (locker.Lock, error) {
-	return l.Lock(ctx, locker.Request{Mode: mode, Names: []string{name}, Owner: owner, TTL: ttl, Try: true})
+	return l.Lock(ctx, locker.Request{Mode: mode, Names: []string{name}, Owner: owner, Slots: 1, TTL: ttl, Try: true})
 }
 
 // unlocks unlocks, and ignores errors: only the consequences matter.
@@ -253,15 +253,18 @@ var flaws = map[string]map[string]func(*testing.T, string){
 			w.isRefused(l, "", "")
 			w.gets(l, "", "")
 		},
-		"three majorities of two permits": func(t *testing.T, c string) {
+	},
+	"semaphore-tokens": {
+		"three majorities of two slots": func(t *testing.T, c string) {
 			t.Helper()
-			w := newWorld(t, c, 5)
-			l, err := naive.OpenSemaphore(w.settings(), 2)
-			require.NoError(t, err)
-			t.Cleanup(func() { assert.NoError(t, l.Close()) })
-			for _, unreachable := range [][]int{{3, 4}, {1, 2}, {0, 4}} {
-				w.cut(unreachable...)
-				w.gets(l, "", "")
+			w := newWorld(t, c, 3)
+			l := w.client()
+			for _, unreachable := range []int{2, 0, 1} {
+				w.cut(unreachable)
+				_, err := l.Lock(
+					t.Context(), locker.Request{Mode: kinds.Semaphore, Names: []string{name}, Slots: 2, TTL: ttl, Try: true},
+				)
+				require.NoError(t, err)
 			}
 		},
 	},
@@ -282,7 +285,7 @@ func TestEveryFlawShows(t *testing.T) {
 	t.Parallel()
 	for _, c := range naive.All {
 		require.NotEmpty(t, flaws[c.Name], "%s: its flaw is shown nowhere", c.Name)
-		assert.Contains(t, []string{"exclusion", "liveness"}, c.Checker)
+		assert.Contains(t, []string{"exclusion", "liveness", "slots"}, c.Checker)
 		assert.NotEmpty(t, c.Doc)
 		assert.NotEmpty(t, c.How)
 		assert.NotEmpty(t, c.Modes)

@@ -22,16 +22,22 @@ type several struct {
 	give func(ctx context.Context, master *redis.Client, r locker.Request) error
 }
 
-func openSeveral(s locker.Settings) (*several, error) {
-	l := &several{Settings: complete(s)}
-	for _, u := range s.URLs {
-		c, err := dial(u)
-		if err != nil {
-			return nil, errors.Join(err, l.Close())
+// onSeveral returns a function that opens a lock over a quorum.
+func onSeveral(
+	take func(context.Context, *redis.Client, locker.Request) (bool, error),
+	give func(context.Context, *redis.Client, locker.Request) error,
+) func(locker.Settings) (locker.Locker, error) {
+	return func(s locker.Settings) (locker.Locker, error) {
+		l := &several{Settings: complete(s), take: take, give: give}
+		for _, u := range s.URLs {
+			c, err := dial(u)
+			if err != nil {
+				return nil, errors.Join(err, l.Close())
+			}
+			l.masters = append(l.masters, c)
 		}
-		l.masters = append(l.masters, c)
+		return l, nil
 	}
-	return l, nil
 }
 
 func (l *several) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {

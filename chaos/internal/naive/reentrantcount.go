@@ -21,20 +21,16 @@ var reentrantCount = Control{
 	Doc:     "reentrant lock with a count per owner on each of several masters",
 	Modes:   []string{kinds.Reentrant},
 	Checker: exclusion,
-	How:     "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, with their data kept (frozen ones only answer late, and rarely show it)",
-	open: func(s locker.Settings) (locker.Locker, error) {
-		l, err := openSeveral(s)
-		if err != nil {
-			return nil, err
-		}
-		l.take = func(ctx context.Context, m *redis.Client, r locker.Request) (bool, error) {
+	How: "nested holds or two workers of one owner, while masters miss some of them: two of five cut off in turn, " +
+		"with their data kept (frozen ones only answer late, and rarely show it)",
+	open: onSeveral(
+		func(ctx context.Context, m *redis.Client, r locker.Request) (bool, error) {
 			return countIn.Run(ctx, m, r.Names, r.Owner, r.TTL.Milliseconds()).Bool()
-		}
-		l.give = func(ctx context.Context, m *redis.Client, r locker.Request) error {
+		},
+		func(ctx context.Context, m *redis.Client, r locker.Request) error {
 			return countOut.Run(ctx, m, r.Names, r.Owner).Err()
-		}
-		return l, nil
-	},
+		},
+	),
 }
 
 var (

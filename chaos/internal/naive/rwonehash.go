@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // rwOneHash is a read/write lock in one hash, so that it is on one shard of a cluster. The hash has the mode (readers
@@ -21,13 +19,18 @@ var rwOneHash = Control{
 	Modes:   readers,
 	Checker: exclusion,
 	How:     "a reader whose clock is slow by more than the TTL ends the others' locks; or a holder unlocks after its end",
-	open: func(s locker.Settings) (locker.Locker, error) {
-		o, err := openOne(s)
-		return rwOneHashLocker{o}, err
-	},
+	open: onOne(
+		func(ctx context.Context, c *claim) (bool, error) {
+			mode := "write"
+			if c.Reads() {
+				mode = "read"
+			}
+			now, end := c.begin.UnixMilli(), c.begin.Add(c.TTL).UnixMilli()
+			return enterHash.Run(ctx, c.client, c.Names, now, end, mode).Bool()
+		},
+		func(ctx context.Context, c *claim) error { return leaveHash.Run(ctx, c.client, c.Names).Err() },
+	),
 }
-
-type rwOneHashLocker struct{ one }
 
 var (
 	enterHash = redis.NewScript(`
@@ -45,21 +48,3 @@ return 1`)
 if redis.call('HINCRBY', KEYS[1], 'count', -1) <= 0 then redis.call('DEL', KEYS[1]) end
 return 1`)
 )
-
-func (l rwOneHashLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	mode := "write"
-	if r.Reads() {
-		mode = "read"
-	}
-	begin := l.Clock.Now()
-	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
-		begin = l.Clock.Now()
-		return enterHash.Run(ctx, l.client, r.Names, begin.UnixMilli(), begin.Add(r.TTL).UnixMilli(), mode).Bool()
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &hold{l.token(), begin.Add(r.TTL), func(ctx context.Context) error {
-		return leaveHash.Run(ctx, l.client, r.Names).Err()
-	}}, nil
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
 // rwTwoKeys is a read/write lock of two keys on one master, one for readers and one for the writer, changed by scripts
@@ -17,13 +15,25 @@ import (
 var rwTwoKeys = Control{
 	Name: "rw-two-keys", Doc: "read/write lock of two keys and Lua on one master", Modes: readers,
 	Checker: exclusion, How: "one of two readers unlocks: a writer gets in while the other still reads",
-	open: func(s locker.Settings) (locker.Locker, error) {
-		o, err := openOne(s)
-		return rwTwoKeysLocker{o}, err
-	},
+	open: onOne(
+		func(ctx context.Context, c *claim) (bool, error) {
+			script := writeTwoKeys
+			if c.Reads() {
+				script = readTwoKeys
+			}
+			keys := []string{c.Name() + readersKey, c.Name() + writerKey}
+			return script.Run(ctx, c.client, keys, c.token, c.TTL.Milliseconds()).Bool()
+		},
+		func(ctx context.Context, c *claim) error {
+			if c.Reads() {
+				return c.client.Del(ctx, c.Name()+readersKey).Err()
+			}
+			return removeOwn.Run(ctx, c.client, []string{c.Name() + writerKey}, c.token).Err()
+		},
+	),
 }
 
-type rwTwoKeysLocker struct{ one }
+const readersKey, writerKey = ":readers", ":writer"
 
 var (
 	readTwoKeys = redis.NewScript(`
@@ -35,26 +45,3 @@ if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return 0 end
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return 1`)
 )
-
-func (l rwTwoKeysLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	keys := []string{r.Name() + ":readers", r.Name() + ":writer"}
-	script := writeTwoKeys
-	if r.Reads() {
-		script = readTwoKeys
-	}
-	token := l.token()
-	begin := l.Clock.Now()
-	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
-		begin = l.Clock.Now()
-		return script.Run(ctx, l.client, keys, token, r.TTL.Milliseconds()).Bool()
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &hold{token, begin.Add(r.TTL), func(ctx context.Context) error {
-		if r.Reads() {
-			return l.client.Del(ctx, keys[0]).Err()
-		}
-		return removeOwn.Run(ctx, l.client, keys[1:], token).Err()
-	}}, nil
-}

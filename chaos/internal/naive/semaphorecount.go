@@ -11,28 +11,18 @@ import (
 // semaphoreCount is a semaphore over a quorum with one permit, so it should be a lock. Every master counts the holders.
 //
 // The count does not say whose permits it counts: a client that was refused releases on every master, as Redlock
-// requires, and so releases the holder's permit. Tokens fixed this. With more than one permit there is a second flaw:
-// two permits on each of five masters are ten votes, enough for three majorities, so three clients hold (see
-// [OpenSemaphore]). No fix is known, and this project has no semaphore.
+// requires, and so releases the holder's permit. Tokens fixed this (see semaphoreTokens).
 var semaphoreCount = Control{
 	Name: "semaphore-count", Doc: "semaphore of one permit, counted by each of several masters", Modes: mutex,
 	Checker: exclusion, How: "one is refused while another holds: its release gives back the other's permit",
-	open: func(s locker.Settings) (locker.Locker, error) { return OpenSemaphore(s, 1) },
-}
-
-// OpenSemaphore opens the counted semaphore with any number of permits.
-func OpenSemaphore(s locker.Settings, permits int) (locker.Locker, error) {
-	l, err := openSeveral(s)
-	if err != nil {
-		return nil, err
-	}
-	l.take = func(ctx context.Context, m *redis.Client, r locker.Request) (bool, error) {
-		return enter.Run(ctx, m, r.Names, permits, r.TTL.Milliseconds()).Bool()
-	}
-	l.give = func(ctx context.Context, m *redis.Client, r locker.Request) error {
-		return leave.Run(ctx, m, r.Names).Err()
-	}
-	return l, nil
+	open: onSeveral(
+		func(ctx context.Context, m *redis.Client, r locker.Request) (bool, error) {
+			return enter.Run(ctx, m, r.Names, 1, r.TTL.Milliseconds()).Bool()
+		},
+		func(ctx context.Context, m *redis.Client, r locker.Request) error {
+			return leave.Run(ctx, m, r.Names).Err()
+		},
+	),
 }
 
 var (

@@ -1,10 +1,6 @@
 package naive
 
-import (
-	"context"
-
-	"github.com/redlock-go/redlock/chaos/internal/locker"
-)
+import "context"
 
 // setNX takes the key with SETNX, which checks and sets in one step, and releases it with DEL. The key has no TTL.
 //
@@ -13,24 +9,8 @@ import (
 var setNX = Control{
 	Name: "setnx", Doc: "SETNX without a TTL; DEL unlocks", Modes: mutex,
 	Checker: liveness, How: "a holder is killed: no client ever gets the name again",
-	open: func(s locker.Settings) (locker.Locker, error) {
-		o, err := openOne(s)
-		return setNXLocker{o}, err
-	},
-}
-
-type setNXLocker struct{ one }
-
-func (l setNXLocker) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	token := l.token()
-	err := wait(
-		ctx,
-		r,
-		func(ctx context.Context) (bool, error) { return l.client.SetNX(ctx, r.Name(), token, 0).Result() },
-	)
-	if err != nil {
-		return nil, err
-	}
-	until := l.Clock.Now().Add(forever)
-	return &hold{token, until, func(ctx context.Context) error { return l.client.Del(ctx, r.Name()).Err() }}, nil
+	open: onOne(func(ctx context.Context, c *claim) (bool, error) {
+		c.TTL = forever
+		return c.client.SetNX(ctx, c.Name(), c.token, 0).Result()
+	}, del),
 }

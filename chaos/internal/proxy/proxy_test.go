@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	// See proxy.Proxy. One that is not closed has other goroutines, and those are found.
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 const soon = 20 * time.Second // longer than anything here takes on a busy machine
@@ -90,7 +91,8 @@ func says(c net.Conn) error {
 }
 
 var all = []proxy.Condition{
-	proxy.Fine, proxy.Slow, proxy.Jittery, proxy.Trickling, proxy.Resetting, proxy.Cut, proxy.Silent, proxy.NoCommands, proxy.NoAnswers,
+	proxy.Fine, proxy.Slow, proxy.Jittery, proxy.Trickling, proxy.Resetting, proxy.Cut, proxy.Silent, proxy.NoCommands,
+	proxy.NoAnswers,
 }
 
 // From every condition the way to every other one is open, with traffic under way, and the way back.
@@ -131,7 +133,8 @@ func TestAConnectionIsSlowedDown(t *testing.T) {
 func TestAConnectionEndsWithTheCondition(t *testing.T) {
 	t.Parallel()
 	for c, loses := range map[proxy.Condition]bool{
-		proxy.Slow: false, proxy.Jittery: false, proxy.Trickling: false, proxy.Silent: true, proxy.NoCommands: true, proxy.NoAnswers: true,
+		proxy.Slow: false, proxy.Jittery: false, proxy.Trickling: false, proxy.Silent: true, proxy.NoCommands: true,
+		proxy.NoAnswers: true,
 	} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()

@@ -36,22 +36,25 @@ type Cell struct {
 
 // Row has the promises under one fault.
 type Row struct {
-	Fault                                      string
-	Exclusion, Fencing, LossNotified, Liveness Cell
+	Fault string
+	// Cells has the cell of each column of the table.
+	Cells []Cell
 }
 
 // Guarantees writes the table as Markdown. If a cell has no scenario that tests it, or lacks its assumption, it returns
 // an error and writes nothing.
-func Guarantees(w io.Writer, table []Row) error {
+func Guarantees(w io.Writer, columns []string, table []Row) error {
 	var b strings.Builder
-	b.WriteString("| fault | exclusion | fencing | loss notified | liveness |\n|---|---|---|---|---|\n")
+	b.WriteString("| fault | " + strings.Join(columns, " | ") + " |\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
 	for _, r := range table {
+		if len(r.Cells) != len(columns) {
+			return fmt.Errorf("guarantees: %d cells under %q: there are %d columns", len(r.Cells), r.Fault, len(columns))
+		}
 		b.WriteString("| " + escape(r.Fault))
-		for i, c := range []Cell{r.Exclusion, r.Fencing, r.LossNotified, r.Liveness} {
+		for i, c := range r.Cells {
 			text, err := c.text()
 			if err != nil {
-				column := []string{"exclusion", "fencing", "loss notified", "liveness"}[i]
-				return fmt.Errorf("guarantees: %s under %q: %w", column, r.Fault, err)
+				return fmt.Errorf("guarantees: %s under %q: %w", columns[i], r.Fault, err)
 			}
 			b.WriteString(" | " + text)
 		}

@@ -25,17 +25,20 @@ const shownFindings = 20
 
 // promises say what each checker verifies.
 var promises = map[string]string{
-	"exclusion":       "No two holders of a name believed in it at once, unless they may share it.",
-	"linearizability": "One single lock that never fails could have given the same answers.",
-	"fencing":         "Tokens are unique, and only ever grow.",
-	"register":        "The register that checks tokens took no stale write, and lost no update.",
+	"exclusion":       "No two holders believed that they held one name at once, unless they may share it.",
+	"linearizability": "A single lock that never fails could have given the same answers.",
+	"slots":           "No semaphore had more holders at once than slots.",
+	"minimum hold":    "After an early unlock, no client acquired the name before the minimum hold was over.",
+	"leaders":         "Each term had at most one leader, terms grew, and the register accepted no write of a deposed leader.",
+	"fencing":         "Fencing tokens are unique, and only grow.",
+	"register":        "The register that checks tokens accepted no stale write, and lost no update.",
 	"loss notified":   "Each holder that lost a lock was notified by its deadline.",
 	"liveness":        "Once all faults were healed, every client got every name in time.",
-	"residue":         "After the last unlock no key was left on any master.",
+	"residue":         "After the last unlock, no key remained on any master.",
 	"leaks":           "Closed clients left no connection, subscription or goroutine.",
-	"coverage":        "The run was a test: what was planned happened.",
-	"well-formed":     "The history is one that working clients can have written.",
-	"clients":         "No client ended by itself, and each stopped and quit when it was asked to.",
+	"coverage":        "Everything that was planned happened, so the run was a test.",
+	"well-formed":     "Working clients can have written this history.",
+	"clients":         "No client process ended unexpectedly, and each stopped when requested.",
 	"harness":         "The harness itself did not fail.",
 }
 
@@ -112,8 +115,9 @@ func HTML(w io.Writer, run Run) error {
 
 func newRow(v check.Verdict, excuse string, c clock) row {
 	r := row{
-		Checker: v.Checker, Result: resultOf(v, excuse), Promise: promises[v.Checker], Looked: v.Looked, Undecided: v.Undecided,
-		Total: len(v.Findings), More: max(0, len(v.Findings)-shownFindings),
+		Checker: v.Checker, Result: resultOf(v, excuse), Promise: promises[v.Checker], Looked: v.Looked,
+		Undecided: v.Undecided,
+		Total:     len(v.Findings), More: max(0, len(v.Findings)-shownFindings),
 	}
 	if !v.Held() && excuse != "" {
 		r.Promise += " That is " + excuse + "."

@@ -105,7 +105,8 @@ func TestThePageTellsTheRun(t *testing.T) {
 		}
 	}
 	for _, says := range []string{
-		"✕ FAIL", "Violated: exclusion, linearizability.", "seed 17", run.Replay, run.Notes[0], "✕ violated", "✓ held", "✓ caught",
+		"✕ FAIL", "Violated: exclusion, linearizability.", "seed 17", run.Replay, run.Notes[0], "✕ violated", "✓ held",
+		"✓ caught",
 		"a quorum of two of five", "clock-jump", "updates that the trusting register lost", "3049 events",
 	} {
 		assert.Contains(t, strings.ReplaceAll(text, "\n", " "), says)
@@ -143,7 +144,9 @@ func TestThePageRefersToNothingOutside(t *testing.T) {
 	_, refers := parsed(t, got)
 	assert.Equal(t, []string{"history.jsonl", "logs/"}, refers)
 	got = strings.ReplaceAll(got, "'http://www.w3.org/2000/svg'", "") // the name of a vocabulary, which is not loaded
-	for _, outside := range []string{"http:", "https:", "//cdn", "@import", "fetch(", "XMLHttpRequest", "<link", "<iframe"} {
+	for _, outside := range []string{
+		"http:", "https:", "//cdn", "@import", "fetch(", "XMLHttpRequest", "<link", "<iframe",
+	} {
 		assert.NotContains(t, got, outside)
 	}
 	for _, url := range regexp.MustCompile(`url\([^)]*`).FindAllString(got, -1) {
@@ -225,7 +228,8 @@ func TestARunIsSavedWithItsPicture(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, report.Save(dir, judged(madeUp(500, true))))
 	for file, says := range map[string]string{
-		"report.html": `href="linearizability.html"`, "verdict.txt": "kept in " + dir + ": history.jsonl, logs/, linearizability.html",
+		"report.html":          `href="linearizability.html"`,
+		"verdict.txt":          "kept in " + dir + ": history.jsonl, logs/, linearizability.html",
 		"linearizability.html": "acquires",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, file))

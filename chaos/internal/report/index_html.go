@@ -41,7 +41,9 @@ type controls struct {
 
 // order is the order of the checkers' columns. The promises of the lock come first.
 var order = []string{
-	"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "residue", "leaks", "coverage", "well-formed", "clients", "harness",
+	"exclusion", "linearizability", "slots", "minimum hold", "leaders", "fencing", "register", "loss notified", "liveness",
+	"residue",
+	"leaks", "coverage", "well-formed", "clients", "harness",
 }
 
 // IndexFile is the name of the index in the folder of a run.
@@ -70,7 +72,8 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("index.html").Funcs(template.FuncMap{"took": took, "percent": percent, "count": count}).ParseFS(assets, "index.html")
+	t, err := template.New("index.html").Funcs(template.FuncMap{"took": took, "percent": percent, "count": count}).
+		ParseFS(assets, "index.html")
 	if err != nil {
 		return err
 	}
@@ -86,8 +89,8 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 		p.Rows = append(p.Rows, r)
 	}
 	for _, c := range []controls{
-		{"Naive locks", "What was once published, on real masters, in processes, some of which are harmed.", x.Naive, 0},
-		{"Our own lock, broken from outside, on real masters", "In processes, some of which are harmed.", x.Own, 0},
+		{"Naive locks", "Locks as others have published them, on masters in processes, some of which are harmed.", x.Naive, 0},
+		{"Our own lock, broken from outside, on real masters", "On masters in processes, some of which are harmed.", x.Own, 0},
 		{"Our own lock, broken from outside", "In the simulation.", x.Virtual, 0},
 	} {
 		if len(c.All) > 0 {
@@ -138,7 +141,7 @@ func (x Index) summary() []string {
 		all = append(all, "No verdict: "+x.NoVerdict)
 	}
 	if !x.Ended {
-		all = append(all, "The run has not come to its end, or was broken off hard: this is what there is so far.")
+		all = append(all, "The run has not ended, or was killed: these are the results so far.")
 	}
 	if n := len(x.Played); n > 0 {
 		counts := map[string]int{}
@@ -159,8 +162,10 @@ func (x Index) summary() []string {
 			}
 		}
 		all = appendText(all, wrong.after("Not as promised"))
-		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Played) bool { return p.OnceMore == "" })); again > 0 {
-			all = append(all, fmt.Sprintf("Played once more, because the first attempt had no verdict: %d.", again))
+		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Played) bool {
+			return p.OnceMore == ""
+		})); again > 0 {
+			all = append(all, fmt.Sprintf("Repeated, because the first attempt had no verdict: %d.", again))
 		}
 	}
 	if n := len(x.controls()); n > 0 {

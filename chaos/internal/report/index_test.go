@@ -19,7 +19,8 @@ func suite(bad bool) report.Index {
 	verdicts := func(change func(v *check.Verdict)) []check.Verdict {
 		var all []check.Verdict
 		for _, c := range []string{
-			"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "coverage", "leaks", "well-formed", "harness", "residue",
+			"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "coverage", "leaks",
+			"well-formed", "harness", "residue",
 		} {
 			v := check.Verdict{Checker: c}
 			if c == "register" {
@@ -40,35 +41,59 @@ func suite(bad bool) report.Index {
 		}
 	})
 	x := report.Index{
-		Replay: "go run ./chaos -schedules 5000 -seed 17", Seed: 17, Commit: "0123456789ab", Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Took: 401 * time.Second, Ended: true,
+		Replay: "go run ./chaos -schedules 5000 -seed 17", Seed: 17, Commit: "0123456789ab",
+		Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Took:  401 * time.Second, Ended: true,
 		Played: []report.Played{
-			{Name: "mutexes", Backend: "containers", Folder: "mutexes-containers", Took: 81 * time.Second, Verdicts: held, Faults: 63},
 			{
-				Name: "only-flush-all", Backend: "processes", Folder: "only-flush-all-processes", Took: 33 * time.Second, Verdicts: broken,
-				Excused: map[string]string{"exclusion": "not promised", "linearizability": "not promised"}, Faults: 9,
+				Name: "mutexes", Backend: "containers", Folder: "mutexes-containers", Took: 81 * time.Second, Verdicts: held,
+				Faults: 63,
+			},
+			{
+				Name: "only-flush-all", Backend: "processes", Folder: "only-flush-all-processes", Took: 33 * time.Second,
+				Verdicts: broken,
+				Excused:  map[string]string{"exclusion": "not promised", "linearizability": "not promised"}, Faults: 9,
 				Without: []string{"without clock-fast: gcc is <not> here"},
 			},
-			{Name: "only-unplug", Backend: "processes", Folder: "only-unplug-processes", Skipped: "without unplug: only containers have a network"},
+			{
+				Name: "only-unplug", Backend: "processes", Folder: "only-unplug-processes",
+				Skipped: "without unplug: only containers have a network",
+			},
 		},
-		Naive: []report.Control{{Lock: "setnx", Checker: "liveness", Caught: true, Text: `c1 did not acquire "one" <ever>`, After: 8 * time.Second}},
-		Own:   []report.Control{{Lock: "loss told late", Checker: "loss notified", Caught: true, Text: "told of the loss only at 2.866 s", After: 3 * time.Second}},
+		Naive: []report.Control{
+			{Lock: "setnx", Checker: "liveness", Caught: true, Text: `c1 did not acquire "one" <ever>`, After: 8 * time.Second},
+		},
+		Own: []report.Control{
+			{
+				Lock: "loss notified 100 ms late", Checker: "loss notified", Caught: true, Text: "told of the loss only at 2.866 s",
+				After: 3 * time.Second,
+			},
+		},
 		Virtual: []report.Control{{
-			Lock: "majority less one", Checker: "exclusion", Caught: true, Text: "VIOLATION: two holders", After: 1200 * time.Millisecond, Schedules: 3,
+			Lock: "majority less one", Checker: "exclusion", Caught: true, Text: "VIOLATION: two holders",
+			After: 1200 * time.Millisecond, Schedules: 3,
 		}},
 		Simulated: []report.Simulated{{
-			From: 17, Planned: 5000, Schedules: 5000, Wall: 93 * time.Second, Virtual: 41 * time.Hour, Holds: 812345, HandedOver: 12345,
-			Commands: 31234567, Profiles: map[string]int{"calm": 2400, "far <away>": 1600, "twins": 1000},
+			From: 17, Planned: 5000, Schedules: 5000, Wall: 93 * time.Second, Virtual: 41 * time.Hour, Holds: 812345,
+			HandedOver: 12345,
+			Commands:   31234567, Profiles: map[string]int{"calm": 2400, "far <away>": 1600, "twins": 1000},
 		}},
 	}
 	if bad {
 		x.Played = append(x.Played,
 			report.Played{
-				Name: "fenced", Backend: "processes", Folder: "fenced-processes", Verdicts: broken, Wrong: []string{`exclusion: "kept" was held by two <at once>`},
+				Name: "fenced", Backend: "processes", Folder: "fenced-processes", Verdicts: broken,
+				Wrong:  []string{`exclusion: "kept" was held by two <at once>`},
 				Replay: "go run ./chaos -scenario fenced -backend processes -seed 17", Took: 40 * time.Second, Faults: 21,
 			},
 			report.Played{Name: "severals", Backend: "processes", NoVerdict: "no Docker", OnceMore: "a <stumble>; folder: /x"})
-		x.Virtual = append(x.Virtual, report.Control{Lock: "no drift budget", Checker: "exclusion", Schedules: 80, Text: "nothing found", Replay: "go run ./chaos -control 'no drift budget' -seed 17"})
+		x.Virtual = append(
+			x.Virtual,
+			report.Control{
+				Lock: "no drift budget", Checker: "exclusion", Schedules: 80, Text: "nothing found",
+				Replay: "go run ./chaos -control 'no drift budget' -seed 17",
+			},
+		)
 		x.Simulated[0].Violations = []report.Violation{{
 			Seed: 4711, By: "[residue]", Text: "PROBLEM (residue): <left>", File: "simulation-4711.txt",
 			Replay: "go run ./chaos -backend simulation -schedules 1 -seed 4711",
@@ -93,17 +118,23 @@ func TestTheIndexTellsEverythingOfASuite(t *testing.T) {
 	text, refers := parsed(t, html)
 	for _, says := range []string{
 		"✕ FAIL", "seed 17", "commit 0123456789ab", "go run ./chaos -schedules 5000 -seed 17", "took 6m41s",
-		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "4 broken locks: 3 caught.", "5000 schedules: 1 violation.",
-		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker", "Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",
+		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "4 broken locks: 3 caught.",
+		"5000 schedules: 1 violation.",
+		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker",
+		"Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",
 		`exclusion: "kept" was held by two <at once>`, "go run ./chaos -scenario fenced -backend processes -seed 17",
 		"Naive locks: 1 of 1 caught", "liveness", `c1 did not acquire "one" <ever>`, "8s",
 		"Our own lock, broken from outside, on real masters: 1 of 1 caught", "told of the loss only at 2.866 s",
-		"Our own lock, broken from outside: 1 of 2 caught", "1.2s, 3 schedules", "not caught", "go run ./chaos -control 'no drift budget' -seed 17",
+		"Our own lock, broken from outside: 1 of 2 caught", "1.2s, 3 schedules", "not caught",
+		"go run ./chaos -control 'no drift budget' -seed 17",
 		"41h0m", "812,345", "31,234,567", "far <away>", "4711", "PROBLEM (residue): <left>",
 	} {
 		assert.Contains(t, text, says)
 	}
-	assert.Equal(t, []string{"mutexes-containers/report.html", "simulation-4711.txt"}, refers, "only what is there is linked, and nothing is loaded")
+	assert.Equal(
+		t, []string{"mutexes-containers/report.html", "simulation-4711.txt"}, refers,
+		"only what is there is linked, and nothing is loaded",
+	)
 	assert.NotContains(t, html, "<at once>")
 	for class, n := range map[string]int{"cell good": 11 + 9 + 9, "cell bad": 1, "cell open": 2 + 1} {
 		assert.Equal(t, n, strings.Count(html, `<td class="`+class+`"`), class)
@@ -151,7 +182,7 @@ func TestTheIndexOfARunThatWasBrokenOff(t *testing.T) {
 	require.NoError(t, err)
 	text, _ := parsed(t, string(page))
 	assert.Contains(t, text, "… UNFINISHED")
-	assert.Contains(t, text, "this is what there is so far")
+	assert.Contains(t, text, "these are the results so far")
 	assert.Contains(t, text, "1 not played")
 
 	x.Ended, x.NoVerdict = true, "interrupted"

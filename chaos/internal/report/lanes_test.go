@@ -42,10 +42,19 @@ func lanesOf(t *testing.T, events ...[]history.Event) map[string][]string {
 func TestWorkersThatTakeTurnsShareALane(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
-	assert.Equal(t, map[string][]string{"n": {"c0"}}, lanesOf(t, held("n", "c0", 1, 1*s, 2*s), held("n", "c0", 7, 3*s, 4*s)))
-	assert.Equal(t, map[string][]string{"n": {"c0"}}, lanesOf(t, held("n", "c0", 7, 1*s, 2*s), held("n", "c0", 1, 3*s, 4*s)))
-	assert.Equal(t, map[string][]string{"n": {"c0", "c0 #2"}}, lanesOf(t, held("n", "c0", 1, 1*s, 3*s), held("n", "c0", 7, 2*s, 4*s)))
-	assert.Equal(t, map[string][]string{"n": {"c0", "c1"}}, lanesOf(t, held("n", "c0", 1, 1*s, 2*s), held("n", "c1", 1, 3*s, 4*s)), "never of two clients")
+	assert.Equal(
+		t, map[string][]string{"n": {"c0"}}, lanesOf(t, held("n", "c0", 1, 1*s, 2*s), held("n", "c0", 7, 3*s, 4*s)),
+	)
+	assert.Equal(
+		t, map[string][]string{"n": {"c0"}}, lanesOf(t, held("n", "c0", 7, 1*s, 2*s), held("n", "c0", 1, 3*s, 4*s)),
+	)
+	assert.Equal(
+		t, map[string][]string{"n": {"c0", "c0 #2"}}, lanesOf(t, held("n", "c0", 1, 1*s, 3*s), held("n", "c0", 7, 2*s, 4*s)),
+	)
+	assert.Equal(
+		t, map[string][]string{"n": {"c0", "c1"}}, lanesOf(t, held("n", "c0", 1, 1*s, 2*s), held("n", "c1", 1, 3*s, 4*s)),
+		"never of two clients",
+	)
 }
 
 func TestNamesAreShownWithoutWhatAllBeginWith(t *testing.T) {

@@ -113,15 +113,19 @@ func madeUp(n int, broken bool) []history.Event {
 func judged(events []history.Event) report.Run {
 	clients := []string{"c0", "c1", "c2"}
 	return report.Run{
-		Title: "made-up", Backend: "processes", Seed: 17, Replay: "go run ./chaos -scenario made-up -backend processes -seed 17",
-		Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 71 * time.Second, Events: events,
+		Title: "made-up", Backend: "processes", Seed: 17,
+		Replay: "go run ./chaos -scenario made-up -backend processes -seed 17",
+		Began:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 71 * time.Second, Events: events,
 		Verdicts: []check.Verdict{
 			check.Exclusion(events), check.Register(events), check.LossNotified(events, clients, 50*time.Millisecond),
 			check.Linearizability(events, time.Minute), check.WellFormed(events), check.Broken(events),
 			{Checker: "residue", Looked: "5 masters 2s after the last unlock"},
 		},
 		Controls: []report.Control{
-			{Lock: "SETNX + EXPIRE + plain DEL", Checker: "exclusion", Caught: true, Text: `"overstayed" was held by two for 55.5ms`},
+			{
+				Lock: "SETNX + EXPIRE + plain DEL", Checker: "exclusion", Caught: true,
+				Text: `"overstayed" was held by two for 55.5ms`,
+			},
 			{Lock: "a quorum of two of five", Checker: "exclusion", Caught: true, Text: `"plain" was held by two for 12.1ms`},
 		},
 		Notes: []string{"without freeze-client: <this system> has no means to stop a process"},

@@ -41,13 +41,18 @@ func TestAViolationIsShownWithItsProof(t *testing.T) {
 	v := check.Verdict{Checker: "exclusion", Looked: "7 holds"}
 	for range 7 {
 		v.Findings = append(v.Findings, check.Finding{Name: "n", Text: "held by two", Events: []history.Event{{
-			T: time.Second, Kind: history.Acquired, Client: "c1", Life: 2, Worker: 3, Op: 4, Name: "n", Token: "t", Until: 2 * time.Second,
+			T: time.Second, Kind: history.Acquired, Client: "c1", Life: 2, Worker: 3, Op: 4, Name: "n", Token: "t",
+			Until: 2 * time.Second,
 		}}})
 	}
 	got := text(t, report.Run{
 		Verdicts: []check.Verdict{v}, Folder: "some/folder", Files: []report.File{{Path: "history.jsonl"}, {Path: "logs/"}},
 	})
-	assert.Contains(t, got, "exclusion       VIOLATED   7 holds\n    held by two\n      1.000000 acquired c1.2/3/4 \"n\" token t until 2.000000\n")
+	assert.Contains(
+		t, got,
+		"exclusion       VIOLATED   7 holds\n    held by two\n      1.000000 acquired c1.2/3/4 \"n\" token t until "+
+			"2.000000\n",
+	)
 	assert.Contains(t, got, "… and 2 more\n")
 	assert.Contains(t, got, "kept in some/folder: history.jsonl, logs/\n")
 	assert.Contains(t, got, "\nFAIL\n")
@@ -81,19 +86,25 @@ func TestARunThatLookedAtNothingFails(t *testing.T) {
 func TestGuarantees(t *testing.T) {
 	t.Parallel()
 	kept := report.Cell{Promise: report.Kept, Scenario: "minority-killed"}
+	columns := []string{"exclusion", "fencing", "loss notified", "liveness"}
 	rows := []report.Row{{
-		Fault: "a master's clock jumps", Exclusion: report.Cell{Promise: report.NotPromised, Scenario: "clock-jump"}, Fencing: kept,
-		LossNotified: kept, Liveness: report.Cell{Promise: report.KeptGiven, Given: "a|b", Scenario: "x"},
+		Fault: "a master's clock jumps", Cells: []report.Cell{
+			{Promise: report.NotPromised, Scenario: "clock-jump"},
+			kept, kept,
+			{Promise: report.KeptGiven, Given: "a|b", Scenario: "x"},
+		},
 	}}
 	var b strings.Builder
-	require.NoError(t, report.Guarantees(&b, rows))
+	require.NoError(t, report.Guarantees(&b, columns, rows))
 	assert.Equal(t, "| fault | exclusion | fencing | loss notified | liveness |\n|---|---|---|---|---|\n"+
-		"| a master's clock jumps | not promised (seen broken) · `clock-jump` | kept · `minority-killed` | kept · `minority-killed` | kept, given a\\|b · `x` |\n",
+		"| a master's clock jumps | not promised (seen broken) · `clock-jump` | kept · `minority-killed` | kept · "+
+		"`minority-killed` | kept, given a\\|b · `x` |\n",
 		b.String())
 }
 
 func TestGuaranteesThatNothingShowsAreRefused(t *testing.T) {
 	t.Parallel()
+	columns := []string{"exclusion", "fencing", "loss notified", "liveness"}
 	kept := report.Cell{Promise: report.Kept, Scenario: "s"}
 	for says, bad := range map[string]report.Cell{
 		"no scenario shows":   {Promise: report.Kept},
@@ -102,7 +113,7 @@ func TestGuaranteesThatNothingShowsAreRefused(t *testing.T) {
 		"is no promise":       {Promise: "perhaps", Scenario: "s"},
 	} {
 		var b strings.Builder
-		err := report.Guarantees(&b, []report.Row{{Fault: "f", Exclusion: kept, Fencing: bad, LossNotified: kept, Liveness: kept}})
+		err := report.Guarantees(&b, columns, []report.Row{{Fault: "f", Cells: []report.Cell{kept, bad, kept, kept}}})
 		require.ErrorContains(t, err, says)
 		require.ErrorContains(t, err, `fencing under "f"`)
 		assert.Empty(t, b.String())

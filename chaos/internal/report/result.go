@@ -68,7 +68,7 @@ func summary(run Run) string {
 	}
 	parts := []string{
 		violated.after("Violated"), undecided.after("Undecided"), missed.after("Broken locks that no checker caught"),
-		list(run.Unseen).after("Not seen broken, although the scenario says so"),
+		list(run.Unseen).after("Held, although the scenario says that it breaks"),
 	}
 	if held == len(run.Verdicts) {
 		parts = append(parts, fmt.Sprintf("All %s held.", plural(held, "check")))

@@ -63,7 +63,9 @@ func TestTheAcceptanceTestLeavesMastersOfTheUserAsTheyWere(t *testing.T) {
 	assert.Equal(t, config, foreign.ConfigGet(ctx, "*").Val())
 	stats, err := foreign.Info(ctx, "commandstats").Result()
 	require.NoError(t, err)
-	for _, harmful := range []string{"flushall", "flushdb", "config|set", "shutdown", "client|kill", "replicaof", "script|flush", "debug"} {
+	for _, harmful := range []string{
+		"flushall", "flushdb", "config|set", "shutdown", "client|kill", "replicaof", "script|flush", "debug",
+	} {
 		assert.NotContains(t, stats, "cmdstat_"+harmful+":")
 	}
 	assert.Equal(t, int64(1), foreign.Publish(ctx, "redlock:orders:1", "x").Val(), "the foreign subscription lives on")
@@ -81,7 +83,9 @@ func TestTheAcceptanceTestOfOneMasterWithTLSAndAPassword(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(port.Release)
 	cert, key := certificate(t)
-	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(port.Number()), "--tls-cert-file", cert, "--tls-key-file", key,
+	redisproc.ForTest(t, 1, "--requirepass", "hunter2", "--tls-port", fmt.Sprint(
+		port.Number(),
+	), "--tls-cert-file", cert, "--tls-key-file", key,
 		"--tls-auth-clients", "no")
 	s, o := acceptance(t, []string{fmt.Sprintf("rediss://:hunter2@%s?skip_verify=true", port.Addr())})
 	out, err := scenarios.Play(t.Context(), s, o)

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -35,7 +37,7 @@ func Find(pattern string) ([]Scenario, error) {
 func sound() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
-		if t.Breaks == "" && persistence(t.Name) == backend.None {
+		if t.Breaks == "" && persistence(t) == backend.None {
 			names = append(names, t.Name)
 		}
 	}
@@ -47,7 +49,7 @@ func sound() []string {
 func anything() []string {
 	var names []string
 	for _, t := range faults.Catalog() {
-		if persistence(t.Name) == backend.None && t.Name != faults.DriftClient {
+		if persistence(t) == backend.None && t.Name != faults.DriftClient {
 			names = append(names, t.Name)
 		}
 	}
@@ -55,11 +57,11 @@ func anything() []string {
 }
 
 // persistence is what a fault needs the masters to keep.
-func persistence(fault string) backend.Persistence {
-	switch fault {
-	case faults.KillMasterKept:
+func persistence(t faults.Traits) backend.Persistence {
+	switch t.Loses {
+	case aof.Nothing:
 		return backend.Always
-	case faults.KillMasterTail:
+	case aof.Tail:
 		return backend.EverySecond
 	default:
 		return backend.None
@@ -71,37 +73,55 @@ var slightly = []float64{1.004, 0.996, 1}
 
 // storms are the scenarios in which many faults meet.
 func storms() []Scenario {
-	kinds := func(name, about string, groups []traffic.Group) Scenario {
+	storm := func(name, about string, groups []traffic.Group) Scenario {
 		return Scenario{
 			Name: name, About: about, Groups: groups, Clients: 3, Workers: 1, Faults: sound(), Mode: faults.Minority,
 			Storm: 25 * time.Second,
 		}
 	}
-	mutexes := kinds("mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes)
+	mutexes := storm(
+		"mutexes", "plain locks under every fault that breaks no assumption, and ghosts in the end", traffic.Mutexes,
+	)
 	mutexes.Storm, mutexes.Ghosts = 40*time.Second, true
 	fleet := Scenario{
-		Name: "mixed-fleet", About: "plain locks together with processes that use redsync; masters freeze and links fail", Groups: traffic.PlainMutexes,
-		Clients: 2, Foreign: 2, Workers: 1, Mode: faults.Minority, Storm: 20 * time.Second,
-		Faults:   []string{faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections, faults.FreezeClient},
+		Name: "mixed-fleet", About: "plain locks together with processes that use redsync; masters freeze and links fail",
+		Groups: traffic.PlainMutexes, Clients: 2, Foreign: 2, Workers: 1, Mode: faults.Minority, Storm: 20 * time.Second,
+		Faults: []string{
+			faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections,
+			faults.FreezeClient,
+		},
 		Promises: Promises{Liveness: open}, // foreign clients poll, and stand in no line
 	}
 	everything := Scenario{
-		Name: "everything", About: "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
-		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything, Storm: 30 * time.Second,
+		Name:   "everything",
+		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
+		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything,
+		Storm:    30 * time.Second,
 		Promises: Promises{Exclusion: open, Liveness: open, Fencing: given("the clients' clocks agree")},
 	}
-	rolling := kinds("rolling-restarts", "one master after the other is killed and comes back empty", traffic.Mutexes)
+	rolling := storm("rolling-restarts", "one master after the other is killed and comes back empty", traffic.Mutexes)
 	rolling.Faults, rolling.Mode = []string{faults.KillMaster}, faults.Rolling
-	majority := kinds("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
+	majority := storm("majority", "a majority or all of the masters fail at once, again and again", traffic.FencedMutexes)
 	majority.Mode = faults.Majority
-	drifting := kinds("drifting-clients", "the clients' clocks run at different speeds, within the drift budget", traffic.FencedMutexes)
+	drifting := storm(
+		"drifting-clients", "the clients' clocks run at different speeds, within the drift budget", traffic.FencedMutexes,
+	)
 	drifting.ClockRates = slightly
 	return []Scenario{
 		mutexes,
-		kinds("readers-writers", "readers and writers under every fault that breaks no assumption", traffic.ReadersAndWriters),
-		kinds("reentrants", "reentrant locks under every fault that breaks no assumption", traffic.Reentrants),
-		kinds("severals", "many names at once under every fault that breaks no assumption", traffic.Severals),
-		kinds("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
+		storm(
+			"readers-writers", "readers and writers under every fault that breaks no assumption",
+			traffic.ReadersAndWriters,
+		),
+		storm("reentrants", "reentrant locks under every fault that breaks no assumption", traffic.Reentrants),
+		storm("severals", "many names at once under every fault that breaks no assumption", traffic.Severals),
+		storm("semaphores", "semaphores under every fault that breaks no assumption", traffic.Semaphores),
+		storm("jobs", "minimum holds under every fault that breaks no assumption", traffic.Jobs),
+		storm(
+			"elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
+			traffic.Elections,
+		),
+		storm("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
 		rolling, majority, drifting, fleet, everything,
 	}
 }
@@ -117,14 +137,33 @@ func probe() []traffic.Group {
 		Usual: traffic.Span{Least: 5 * time.Millisecond, Below: 80 * time.Millisecond},
 		Rare:  traffic.Span{Least: ttl / 2, Below: 2 * ttl}, Chance: 0.2,
 	}
+	long := traffic.Hold{Usual: traffic.Span{Least: ttl / 2, Below: 2 * ttl}}
 	over := traffic.Hold{Usual: traffic.Span{Least: 8 * ttl / 5}}
 	return []traffic.Group{
 		{Names: []string{"kept"}, TTL: ttl, Keepalive: true, Hold: short, Rest: rest},
 		{Names: []string{"brief"}, TTL: traffic.ShortTTL, Hold: short, Rest: rest},
-		{Names: []string{"fenced"}, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest, Register: history.Fenced},
-		{Names: []string{"fenced-over"}, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest, Register: history.Fenced},
+		{
+			Names: []string{"fenced"}, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest,
+			Register: history.Fenced,
+		},
+		{
+			Names: []string{"fenced-over"}, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest,
+			Register: history.Fenced,
+		},
 		{Names: []string{"trusting"}, TTL: ttl, Hold: short, Rest: rest, Register: history.Trusting},
-		{Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: ttl, Keepalive: true, Fencing: true, Hold: short, Rest: rest},
+		{
+			Names: []string{"doc"}, Mode: traffic.ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: ttl, Keepalive: true,
+			Fencing: true, Hold: short, Rest: rest,
+		},
+		{
+			Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 2, TTL: ttl, Keepalive: true, Fencing: true, Hold: long,
+			Rest: rest,
+		},
+		{Names: []string{"job"}, MinHold: ttl, TTL: ttl, Keepalive: true, Hold: short, Rest: rest},
+		{
+			Names: []string{"leader"}, Mode: kinds.Leader, TTL: ttl, Careless: true, Fencing: true, Hold: over, Rest: rest,
+			Register: history.Fenced,
+		},
 	}
 }
 
@@ -143,18 +182,19 @@ func byFault() []Scenario {
 	for _, t := range faults.Catalog() {
 		s := Scenario{
 			Name: "only-" + t.Name, About: t.About, Fault: t.Name, Groups: probe(), Clients: 3, Workers: 1,
-			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Persistence: persistence(t.Name),
+			Faults: []string{t.Name}, Mode: faults.Minority, Storm: 10 * time.Second, Persistence: persistence(t),
 		}
 		s.Promises = Promises{}
 		if t.Mute || t.Restarts {
 			s.Promises[Liveness] = given(oneReturn)
 		}
 		if t.Restarts && t.Forgets {
-			s.Promises[Fencing] = given(clocksInWindow)
+			s.Promises[Fencing], s.Promises[Leaders] = given(clocksInWindow), given(clocksInWindow)
 		}
 		if t.Breaks != "" {
 			s.Mode = faults.Majority
-			s.Promises[Exclusion], s.Promises[Fencing] = broken, given(clocksAgree)
+			s.Promises[Exclusion], s.Promises[Slots], s.Promises[MinHold] = broken, open, open
+			s.Promises[Fencing], s.Promises[Leaders] = given(clocksAgree), given(clocksAgree)
 			if t.Forgets {
 				s.Promises[Fencing] = given(clocksAgree + ", and " + noOldReader)
 			}
@@ -162,7 +202,9 @@ func byFault() []Scenario {
 		// Masters forget repeatedly under EvictLocks, which may break the condition noOldReader: readers have no tokens
 		// there.
 		if t.Name == faults.EvictLocks {
-			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool { return g.Fencing && g.Mode == traffic.ReadersWriters })
+			s.Groups = slices.DeleteFunc(s.Groups, func(g traffic.Group) bool {
+				return g.Fencing && g.Mode == traffic.ReadersWriters
+			})
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
 			s.Promises[Exclusion] = open

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/edn"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -109,7 +110,8 @@ func (s *environment) close() ([]history.Event, error) {
 	s.broken(errors.Join(s.fleet.Close(), s.closeRegisters()))
 	closing := s.log.Close()
 	events, err := history.ReadDir(s.dir)
-	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events))
+	closing = errors.Join(closing, err, history.Save(filepath.Join(s.Dir, "history.jsonl"), events),
+		edn.Save(filepath.Join(s.Dir, "history.edn"), events))
 	if closing != nil {
 		return events, closing // the parts are kept
 	}

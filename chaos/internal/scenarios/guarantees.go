@@ -101,16 +101,18 @@ func table(cell func(Scenario, Column) report.Cell) (string, error) {
 		if s.Fault == "" {
 			continue
 		}
-		rows = append(rows, report.Row{
-			Fault:        s.Fault + ": " + s.About,
-			Exclusion:    cell(s, Exclusion),
-			Fencing:      cell(s, Fencing),
-			LossNotified: cell(s, LossNotified),
-			Liveness:     cell(s, Liveness),
-		})
+		row := report.Row{Fault: s.Fault + ": " + s.About}
+		for _, c := range Columns() {
+			row.Cells = append(row.Cells, cell(s, c))
+		}
+		rows = append(rows, row)
+	}
+	var columns []string
+	for _, c := range Columns() {
+		columns = append(columns, string(c))
 	}
 	var b bytes.Buffer
-	if err := report.Guarantees(&b, rows); err != nil {
+	if err := report.Guarantees(&b, columns, rows); err != nil {
 		return "", err
 	}
 	return b.String(), nil

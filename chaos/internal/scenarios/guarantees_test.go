@@ -24,7 +24,9 @@ func TestTheTableOfGuaranteesIsUpToDate(t *testing.T) {
 // outcome is a run in which these checkers found something.
 func outcome(s scenarios.Scenario, on string, found ...string) scenarios.Outcome {
 	out := scenarios.Outcome{Scenario: s, Backend: on}
-	for _, checker := range []string{"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "residue"} {
+	for _, checker := range []string{
+		"exclusion", "linearizability", "fencing", "register", "loss notified", "liveness", "residue",
+	} {
 		v := check.Verdict{Checker: checker}
 		for _, name := range found {
 			if name == checker {
@@ -89,18 +91,30 @@ func TestACellChangesWithWhatARunShows(t *testing.T) {
 			"exclusion under cut-link: declared to be \"kept\", and shown to be \"not promised (seen broken)\"",
 			"not promised (seen broken) · `only-cut-link` | kept · `only-cut-link`",
 		},
-		"kept, and seen broken in virtual time": {"only-cut-link", scenarios.Simulation, []string{"exclusion"}, "only-cut-link on simulation", "seen broken"},
+		"kept, and seen broken in virtual time": {
+			"only-cut-link", scenarios.Simulation, []string{"exclusion"}, "only-cut-link on simulation", "seen broken",
+		},
 		"kept, and another checker of the column finds it": {
-			"only-cut-link", backend.Processes, []string{"register"}, "fencing under cut-link", "kept · `only-cut-link` | not promised (seen broken) · `only-cut-link`",
+			"only-cut-link", backend.Processes,
+			[]string{"register"},
+			"fencing under cut-link",
+			"kept · `only-cut-link` | not promised (seen broken) · `only-cut-link`",
 		},
-		"kept given something, and seen broken": {"only-cut-link", backend.Processes, []string{"liveness"}, "liveness under cut-link", "seen broken"},
+		"kept given something, and seen broken": {
+			"only-cut-link", backend.Processes, []string{"liveness"}, "liveness under cut-link", "seen broken",
+		},
 		"to be seen broken, and not": {
-			"only-flush-all", backend.Processes, nil, "exclusion under flush-all: declared to be \"not promised (seen broken)\", and shown to be \"kept\"",
-			"| kept · `only-flush-all` | kept, given the clients' clocks agree",
+			"only-flush-all", backend.Processes, nil,
+			"exclusion under flush-all: declared to be \"not promised (seen broken)\", and shown to be \"kept\"",
+			"| kept · `only-flush-all` | not promised · `only-flush-all`",
 		},
-		"to be seen broken, and only by another checker": {"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all", "| kept ·"},
-		"neither promised nor to be seen":                {"only-follow-master", backend.Processes, []string{"exclusion"}, "", "| not promised ·"},
-		"in no column":                                   {"only-cut-link", backend.Processes, []string{"residue"}, "", "| kept ·"},
+		"to be seen broken, and only by another checker": {
+			"only-flush-all", backend.Processes, []string{"linearizability"}, "exclusion under flush-all", "| kept ·",
+		},
+		"neither promised nor to be seen": {
+			"only-follow-master", backend.Processes, []string{"exclusion"}, "", "| not promised ·",
+		},
+		"in no column": {"only-cut-link", backend.Processes, []string{"residue"}, "", "| kept ·"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,10 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	verdicts := []check.Verdict{
 		check.Exclusion(events),
 		check.Linearizability(events, modelTime),
-		check.Fencing(events, masters, lasting(), lingers),
+		check.Slots(events),
+		check.MinHold(events),
+		check.Leaders(events, faults.Forgetful()),
+		check.Fencing(events, masters, faults.Lasting(), lingers),
 		check.Register(events),
 		check.LossNotified(p.ours(events), clients, Slack),
 		check.Liveness(events, clients, names, s.Bound()),
@@ -56,17 +59,6 @@ func (p *player) ours(events []history.Event) []history.Event {
 // extends reports whether some locks of the traffic are extended.
 func (s Scenario) extends() bool {
 	return slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Keepalive })
-}
-
-// lasting returns the faults after which a master may not vote for a while, or may have lost what it granted.
-func lasting() []string {
-	var names []string
-	for _, t := range faults.Catalog() {
-		if t.On == faults.Masters && (t.Restarts || t.Breaks != "") {
-			names = append(names, t.Name)
-		}
-	}
-	return names
 }
 
 // planned returns the faults of the plan.

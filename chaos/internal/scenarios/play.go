@@ -198,8 +198,7 @@ func (p *player) waitForVotes(ctx context.Context) error {
 // removed as late, or expires with its TTL (see package node).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
-		switch fault {
-		case faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers:
+		if t, _ := faults.Lookup(fault); t.Late {
 			return 10 * time.Second
 		}
 	}
@@ -282,7 +281,8 @@ func (p *player) ghosts(ctx context.Context) error {
 
 	p.phase(history.Ghosts)
 	p.Say(
-		"ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a majority is",
+		"ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a "+
+			"majority is",
 		ghostTTL,
 		ghostFreeze,
 	)

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 func options(t *testing.T) scenarios.Options {
@@ -70,7 +71,9 @@ func TestAScenarioLeavesAReport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, out.Wrong())
 	assert.True(t, out.Good())
-	for _, file := range []string{"report.html", "verdict.txt", "history.jsonl", "logs/master-0.log", "logs/c0-0.log"} {
+	for _, file := range []string{
+		"report.html", "verdict.txt", "history.jsonl", "history.edn", "logs/master-0.log", "logs/c0-0.log",
+	} {
 		assert.FileExists(t, filepath.Join(o.Dir, file))
 	}
 	page, err := os.ReadFile(filepath.Join(o.Dir, "report.html"))
@@ -101,7 +104,9 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 		return c
 	}}
 	s := scenario(t, "only-flush-scripts")
-	out, err := scenarios.Suite{Options: o, Parallelism: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {}}.
+	out, err := scenarios.Suite{
+		Options: o, Parallelism: 1, ReplayOf: replay, Done: func(scenarios.Job, scenarios.Outcome) {},
+	}.
 		Play(t.Context(), []scenarios.Job{{Scenario: s, Backend: backend.Processes}})
 	require.NoError(t, err)
 	assert.False(t, out[0].Good())

@@ -108,13 +108,13 @@ func (s Scenario) promises(checker string) bool {
 }
 
 // despite returns the findings that count although the harness of the run broke, a line each. A history that is cut
-// short, or whose clients were stopped, may have long waits and residue. It cannot have two holders at once, stale
-// tokens or panics of clients unless the lock is wrong.
+// short, or whose clients were stopped, may have long waits and residue. It cannot have too many holders at once,
+// stale tokens or panics of clients unless the lock is wrong.
 func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
 		c := columns[v.Checker]
-		lasts := c == Exclusion || c == Fencing || c == LossNotified || v.Checker == clients
+		lasts := c != "" && c != Liveness || v.Checker == clients
 		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
 			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
 		}
@@ -190,6 +190,7 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 				Path: "history.jsonl",
 				What: "every event, a line each",
 			},
+			{Path: "history.edn", What: "the operations, as Jepsen's checkers read them"},
 			{Path: "logs", What: "what masters and clients have logged"},
 		},
 	}))

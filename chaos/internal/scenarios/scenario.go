@@ -53,17 +53,23 @@ type Column string
 // The columns of the table of guarantees.
 const (
 	Exclusion    Column = "exclusion"
+	Slots        Column = "slots"
+	MinHold      Column = "minimum hold"
+	Leaders      Column = "leaders"
 	Fencing      Column = "fencing"
 	LossNotified Column = "loss notified"
 	Liveness     Column = "liveness"
 )
 
 // Columns returns all columns.
-func Columns() []Column { return []Column{Exclusion, Fencing, LossNotified, Liveness} }
+func Columns() []Column {
+	return []Column{Exclusion, Slots, MinHold, Leaders, Fencing, LossNotified, Liveness}
+}
 
 // columns maps each checker to its column. A checker without a column must never find anything.
 var columns = map[string]Column{
 	"exclusion": Exclusion, "linearizability": Exclusion,
+	"slots": Slots, "minimum hold": MinHold, "leaders": Leaders,
 	"fencing": Fencing, "register": Fencing,
 	"loss notified": LossNotified,
 	"liveness":      Liveness,
@@ -98,11 +104,11 @@ func (p Promises) of(c Column) Promise {
 	return kept
 }
 
-// maxTTL returns the longest TTL of the traffic.
+// maxTTL returns the longest TTL of the traffic, or the longest minimum hold if it is longer.
 func (s Scenario) maxTTL() time.Duration {
 	var most time.Duration
 	for _, g := range s.Groups {
-		most = max(most, g.TTL)
+		most = max(most, g.TTL, g.MinHold)
 	}
 	if s.Ghosts {
 		most = max(most, ghostTTL)

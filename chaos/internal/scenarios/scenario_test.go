@@ -30,9 +30,11 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 
 func TestWhatMayNotVoteOrForgetsIsFeltAfterItWasHealed(t *testing.T) {
 	t.Parallel()
-	assert.Subset(t, scenarios.Lasting(), []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack})
-	assert.NotContains(t, scenarios.Lasting(), faults.PauseMaster)
-	assert.NotContains(t, scenarios.Lasting(), faults.CutLink)
+	assert.Subset(
+		t, faults.Lasting(), []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack},
+	)
+	assert.NotContains(t, faults.Lasting(), faults.PauseMaster)
+	assert.NotContains(t, faults.Lasting(), faults.CutLink)
 }
 
 func TestFindTakesPatterns(t *testing.T) {
@@ -74,7 +76,9 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		"not promised, and seen broken":      {promise(report.NotPromised), []check.Verdict{violated}, ""},
 		"not promised, and not seen broken":  {promise(report.NotPromised), []check.Verdict{held}, "was not seen broken"},
 		"not promised, and seen broken by the model alone": {
-			promise(report.NotPromised), []check.Verdict{held, model}, "exclusion is said not to be promised, and was not seen broken",
+			promise(report.NotPromised),
+			[]check.Verdict{held, model},
+			"exclusion is said not to be promised, and was not seen broken",
 		},
 		"seen broken by both": {promise(report.NotPromised), []check.Verdict{violated, model}, ""},
 		"fencing, seen broken by what a register took alone": {
@@ -97,6 +101,8 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 	}
 	assert.False(t, scenarios.Outcome{}.Good(), "a run that checked nothing")
 	for _, c := range scenarios.Columns() {
-		assert.Contains(t, scenarios.CheckersOf(c), string(c), "what is said to be broken must be seen by the checker of that name")
+		assert.Contains(
+			t, scenarios.CheckersOf(c), string(c), "what is said to be broken must be seen by the checker of that name",
+		)
 	}
 }

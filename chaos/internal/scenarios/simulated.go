@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
@@ -31,16 +30,11 @@ const (
 
 // pauses are those between two locks of a worker whose group has none: a command in virtual time costs nothing but
 // ours.
-var pauses = simulation.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
+var pauses = traffic.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
 
 // withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
 func (s Scenario) withoutInVirtualTime() []string {
 	var skipped []skip
-	for _, f := range s.Faults {
-		if c := counterpartOf(f); c.without != "" {
-			skipped = append(skipped, skip{f, c.without})
-		}
-	}
 	if s.Foreign > 0 {
 		who := fmt.Sprintf("the %d clients that use redsync", s.Foreign)
 		skipped = append(skipped, skip{who, "they go by the machine's clock, which cannot be stopped with them"})
@@ -55,15 +49,8 @@ func (s Scenario) inVirtualTime() error {
 		return fmt.Errorf("the lock %q needs real masters", s.Lock)
 	case s.Clients < LeastClients:
 		return fmt.Errorf("of the clients only %d can be simulated, and it takes %d to contend", s.Clients, LeastClients)
-	case len(s.Faults) > 0 && len(s.simulated()) == 0:
-		return fmt.Errorf("%s", strings.Join(s.withoutInVirtualTime(), "; "))
 	}
 	return nil
-}
-
-// simulated are the faults that have a counterpart.
-func (s Scenario) simulated() []string {
-	return slices.DeleteFunc(slices.Clone(s.Faults), func(f string) bool { return counterpartOf(f).without != "" })
 }
 
 // Schedule translates the scenario: the schedule of a seed has the faults of the plan of that seed, at the same times.
@@ -75,7 +62,8 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters), Ghosts: s.Ghosts,
 	}
 	for _, g := range groups {
-		out.Groups = append(out.Groups, simulatedGroup(g, s.Workers))
+		g.Workers, g.Rest = cmp.Or(g.Workers, s.Workers, 1), cmp.Or(g.Rest, pauses)
+		out.Groups = append(out.Groups, g)
 	}
 	for i := range s.Clients {
 		c := simulation.Client{
@@ -87,14 +75,12 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 		}
 		out.Clients = append(out.Clients, c)
 	}
-	if names := s.simulated(); len(names) > 0 {
-		for _, step := range faults.Plan(seed, s.terms(Masters, s.Clients, names)) {
-			out.Faults = append(out.Faults, counterpartOf(step.Fault).planned(step, Masters)...)
-		}
+	if len(s.Faults) > 0 {
+		out.Plan = faults.Plan(seed, s.terms(Masters, s.Clients, s.Faults))
 	}
-	late := slices.ContainsFunc(out.Faults, func(f simulation.Fault) bool {
-		return !f.Breaks &&
-			slices.Contains([]simulation.FaultKind{simulation.BlackHole, simulation.CutTo, simulation.CutFrom}, f.Kind)
+	late := slices.ContainsFunc(out.Plan, func(step faults.Step) bool {
+		t, _ := faults.Lookup(step.Fault)
+		return t.Late
 	})
 	out.Proxies = late && seed%2 == 0
 	return out
@@ -120,27 +106,6 @@ func (s Scenario) part(seed uint64) []traffic.Group {
 }
 
 func shared(g traffic.Group) bool { return !g.Own }
-
-// simulatedGroup translates a group.
-func simulatedGroup(g traffic.Group, workers int) simulation.Group {
-	span := func(s traffic.Span) simulation.Span { return simulation.Span{Least: s.Least, Below: s.Below} }
-	out := simulation.Group{
-		Names: g.Names, Own: g.Own, Kind: kinds.Mutex, Writers: g.Writers, Downgrades: g.Downgrades,
-		Shared: g.Owner == traffic.OwnerClient, Depth: g.Depth, TTL: g.TTL, Keepalive: g.Keepalive, Careless: g.Careless,
-		Fencing: g.Fencing, Workers: cmp.Or(g.Workers, workers, 1), Stay: span(g.Hold.Usual), Rare: span(g.Hold.Rare),
-		Chance: g.Hold.Chance, Rest: cmp.Or(span(g.Rest), pauses), Patience: g.Patience,
-		Register: g.Register,
-	}
-	switch g.Mode {
-	case traffic.ReadersWriters:
-		out.Kind = kinds.Reader
-	case kinds.Reentrant:
-		out.Kind = kinds.Reentrant
-	case kinds.Several:
-		out.Kind = kinds.Several
-	}
-	return out
-}
 
 // Virtual is a scenario played in virtual time.
 type Virtual struct {
@@ -183,7 +148,7 @@ func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.O
 func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	for _, c := range simulation.Checkers() {
 		v := check.Verdict{Checker: c, Looked: fmt.Sprintf("%d schedules, %d holds", sum.Schedules, sum.Holds)}
-		if seen, found := sum.Seen[c]; found {
+		if seen, found := sum.ByChecker[c]; found {
 			text := fmt.Sprintf(
 				"in %d of %d schedules, first seen with seed %d: %s",
 				seen.Schedules,
@@ -205,7 +170,7 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	find := func(name, format string, args ...any) {
 		v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf(format, args...)})
 	}
-	for _, f := range s.simulated() {
+	for _, f := range s.Faults {
 		switch planned := sum.Planned[f]; {
 		case planned > 0 && sum.Injected[f] == 0:
 			find("", "%s was planned %d times, and never injected", f, planned)
@@ -223,8 +188,8 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 }
 
 const (
-	// someNames is in how many schedules a name must be held that more than one of them has. A storm of a few seconds may
-	// well show nobody with it.
+	// someNames is in how many schedules a name must be held that more than one of them has. In a storm of a few seconds,
+	// a name may have no holder.
 	someNames = 10
 	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of
 	// the largest storms, one fault or another is often in none.
@@ -238,7 +203,8 @@ func (v Virtual) Text() string {
 	fmt.Fprintf(&b, "%s in virtual time: %s\n", v.Scenario.Name, v.Scenario.About)
 	fmt.Fprintf(
 		&b,
-		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that trust\n",
+		"%d schedules from seed %d, %v of virtual time in %v: %d holds, %d commands, %d updates lost by registers that "+
+			"trust\n",
 		sum.Schedules,
 		v.Seed,
 		sum.Virtual.Round(time.Second),

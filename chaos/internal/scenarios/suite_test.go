@@ -41,7 +41,9 @@ type stub struct {
 }
 
 // newStub has play decide what comes of an attempt; attempt counts those at one scenario, from 0.
-func newStub(t *testing.T, parallel int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error)) *stub {
+func newStub(
+	t *testing.T, parallel int, play func(ctx context.Context, scenario string, attempt int) ([]check.Verdict, error),
+) *stub {
 	t.Helper()
 	s := &stub{}
 	attempts := map[string]int{}
@@ -129,7 +131,8 @@ func TestASuiteTellsHowFarItIs(t *testing.T) {
 	for parallel, want := range map[int][]string{
 		1: nil, // the runs tell themselves
 		2: {
-			"0 of 3 scenarios are done; playing a-processes, b-processes", "1 of 3 scenarios are done; playing b-processes, c-processes",
+			"0 of 3 scenarios are done; playing a-processes, b-processes",
+			"1 of 3 scenarios are done; playing b-processes, c-processes",
 			"2 of 3 scenarios are done; playing c-processes",
 		},
 	} {
@@ -192,7 +195,9 @@ func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
 			assert.Equal(t, s.played[0].Seed, s.played[1].Seed)
 			assert.Equal(t, s.played[0].Dir+"-again", s.played[1].Dir, "the first attempt's folder is kept")
 			assert.DirExists(t, s.played[0].Dir)
-			assert.Contains(t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and the report says that there was one")
+			assert.Contains(
+				t, outcomes[0].Played().OnceMore, "folder: "+s.played[0].Dir, "and the report says that there was one",
+			)
 			assert.Empty(t, outcomes[1].Played().OnceMore)
 		})
 	}
@@ -248,9 +253,15 @@ func TestWhatABrokenRunHasFoundStaysFound(t *testing.T) {
 		promises     scenarios.Promises
 		wrong, err   string // "": none
 	}{
-		"the second attempt holds":       {first: []check.Verdict{violated, broke}, again: []check.Verdict{held}, wrong: "exclusion: two at once"},
-		"the second attempt breaks":      {first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once"},
-		"the second attempt finds it":    {first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once"},
+		"the second attempt holds": {
+			first: []check.Verdict{violated, broke}, again: []check.Verdict{held}, wrong: "exclusion: two at once",
+		},
+		"the second attempt breaks": {
+			first: []check.Verdict{violated, broke}, again: []check.Verdict{held, broke}, err: "exclusion: two at once",
+		},
+		"the second attempt finds it": {
+			first: []check.Verdict{held, broke}, again: []check.Verdict{violated, broke}, err: "exclusion: two at once",
+		},
 		"what follows from the breaking": {first: []check.Verdict{late, broke}, again: []check.Verdict{held}},
 		"what is not promised": {
 			first: []check.Verdict{violated, broke}, again: []check.Verdict{held},
@@ -300,7 +311,9 @@ func TestAnInterruptedSuiteHasNoVerdictAndTriesNothingAgain(t *testing.T) {
 // Masters of the user's own are asked once: what happened to them is theirs to look at.
 func TestGivenMastersAreNotTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") })
+	s := newStub(
+		t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") },
+	)
 	given := jobs("a")
 	given[0].Backend = backend.Given
 	_, err := s.Play(t.Context(), given)
@@ -341,7 +354,9 @@ func TestASoakEndsWhenTheTimeIsUp(t *testing.T) {
 		next, all := 0, jobs("a", "a", "b", "c") // the first two in one round: a is played once
 		soaked, err := s.Soak(t.Context(), func() scenarios.Job { next++; return all[(next-1)%len(all)] }, 150*time.Second)
 		require.NoError(t, err)
-		assert.Equal(t, scenarios.Soaked{Played: 6, Took: 3 * time.Minute}, soaked, "three rounds of two: the last one began in time")
+		assert.Equal(
+			t, scenarios.Soaked{Played: 6, Took: 3 * time.Minute}, soaked, "three rounds of two: the last one began in time",
+		)
 		require.Len(t, s.played, 6)
 		seeds := map[uint64]bool{}
 		for _, o := range s.played {
@@ -374,7 +389,9 @@ func TestASoakEndsWithTheRoundThatIsNotAsPromised(t *testing.T) {
 
 func TestASoakOfFewerScenariosThanItMayPlayAtOncePlaysThoseThereAre(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil })
+	s := newStub(
+		t, 3, func(context.Context, string, int) ([]check.Verdict, error) { return []check.Verdict{violated}, nil },
+	)
 	soaked, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.NoError(t, err)
 	assert.Equal(t, 1, soaked.Played)
@@ -382,7 +399,9 @@ func TestASoakOfFewerScenariosThanItMayPlayAtOncePlaysThoseThereAre(t *testing.T
 
 func TestASoakWithoutAVerdictIsAnError(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") })
+	s := newStub(
+		t, 1, func(context.Context, string, int) ([]check.Verdict, error) { return nil, errors.New("no masters") },
+	)
 	_, err := s.Soak(t.Context(), func() scenarios.Job { return jobs("a")[0] }, time.Hour)
 	require.ErrorContains(t, err, "no masters")
 	assert.Len(t, s.played, 2)

@@ -45,6 +45,13 @@ func (w *worker) draw() locker.Request {
 		}
 	case kind.Owned():
 		want.Owner = []string{"owner1", "owner2"}[w.rng.IntN(2)] // all clients use the same owners
+	case kind.Slotted():
+		want.Slots = slots
+	case kind.Elected():
+		want.Fencing, want.Try = true, false
+	}
+	if kinds.Of(want.Mode).Shares == kinds.Alone && w.schedule.MinHold > 0 && w.rng.IntN(2) == 0 {
+		want.MinHold = w.schedule.MinHold
 	}
 	return want
 }
@@ -97,7 +104,8 @@ func (w *worker) inner(outer *holding) *holding {
 		return w.take(want, w.wait())
 	}
 	h := w.take(want, patient{most: patience})
-	if h == nil && w.thawed(w.host.Name()) == 0 && w.now() < outer.until() && outer.lock.Context().Err() == nil {
+	valid := w.now() < outer.until() && outer.lock.Context().Err() == nil
+	if h == nil && valid && !w.host.Dead() && w.thawed(w.host.Name()) == 0 {
 		w.problem(
 			ByLiveness,
 			w.who,

@@ -11,6 +11,9 @@ import (
 const (
 	ByExclusion       = "exclusion"
 	ByLinearizability = "linearizability"
+	BySlots           = "slots"
+	ByMinHold         = "minimum hold"
+	ByLeaders         = "leaders"
 	ByFencing         = "fencing"
 	ByRegister        = "register"
 	ByLossNotified    = "loss notified"
@@ -25,8 +28,8 @@ const (
 // Checkers returns the names of all checkers.
 func Checkers() []string {
 	return []string{
-		ByExclusion, ByLinearizability, ByFencing, ByRegister, ByLossNotified, ByLiveness, ByResidue, ByWellFormed,
-		ByContract, ByLoad, ByHarness,
+		ByExclusion, ByLinearizability, BySlots, ByMinHold, ByLeaders, ByFencing, ByRegister, ByLossNotified,
+		ByLiveness, ByResidue, ByWellFormed, ByContract, ByLoad, ByHarness,
 	}
 }
 

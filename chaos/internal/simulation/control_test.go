@@ -70,10 +70,18 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 		profile string
 		crime   string
 	}{
-		"unlock does nothing":           {func(l simulation.Lock) simulation.Lock { return forgetful{l} }, "calm", "outlives its Unlock"},
-		"loss told late":                {func(l simulation.Lock) simulation.Lock { return late(l) }, "rolling restarts", "was notified of the loss only at"},
-		"keys are left":                 {func(l simulation.Lock) simulation.Lock { return &untidy{Lock: l} }, "calm", "left on master"},
-		"neither lock nor error":        {func(simulation.Lock) simulation.Lock { return nil }, "calm", "neither lock nor error"},
+		"unlock does nothing": {
+			func(l simulation.Lock) simulation.Lock { return forgetful{l} }, "calm", "outlives its Unlock",
+		},
+		"loss notified 100 ms late": {
+			func(l simulation.Lock) simulation.Lock { return late(l) }, "rolling restarts", "was notified of the loss only at",
+		},
+		"keys are left": {
+			func(l simulation.Lock) simulation.Lock { return &untidy{Lock: l} }, "calm", "left on master",
+		},
+		"neither lock nor error": {
+			func(simulation.Lock) simulation.Lock { return nil }, "calm", "neither lock nor error",
+		},
 		"unlock takes for ever, almost": {func(l simulation.Lock) simulation.Lock { return slow{l} }, "calm", "Unlock took"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +127,9 @@ func caught(t *testing.T, open simulation.Open, profile string, within int, crim
 // promised, and that all other promises still hold.
 func TestOverlapsWhereExclusionIsNotPromised(t *testing.T) {
 	t.Parallel()
-	for name, profile := range map[string]string{"the masters' clocks jump": "clock jumps", "all masters forget": "all forgotten"} {
+	for name, profile := range map[string]string{
+		"the masters' clocks jump": "clock jumps", "all masters forget": "all forgotten",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			overlaps := 0

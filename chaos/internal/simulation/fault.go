@@ -21,62 +21,29 @@ const (
 	Wipe        FaultKind = "forgot everything, without a restart"
 )
 
-// Further faults of servers, used only by scenarios.
-const (
-	CrashKept   FaultKind = "crashed, with all that it had when it restarts"
-	CrashTail   FaultKind = "crashed, without its last second when it restarts"
-	Full        FaultKind = "out of memory"
-	Follow      FaultKind = "a replica of another master"
-	Disconnect  FaultKind = "connections closed"
-	CutOff      FaultKind = "cut off: connections broken, new ones refused"
-	ResetWrites FaultKind = "resetting connections at their first command"
-)
-
-// Kill ends a client's process, at once or at a Moment. The client gets a new life when the fault ends.
-const Kill FaultKind = "killed"
-
-// Jump sets a clock: the one by which a master's keys expire, or a client's time of day. Pace makes a clock run at
-// Rate. Afterwards the clock runs at its old rate, from the time that it shows then.
-const (
-	Jump FaultKind = "clock set"
-	Pace FaultKind = "clock running"
-)
+// Jump sets a clock: the one by which a master's keys expire, or a client's time of day.
+const Jump FaultKind = "clock set"
 
 // The faults of a path.
 const (
 	BlackHole FaultKind = "black hole"
-	CutTo     FaultKind = "cut off, towards the master only"
+	CutTo     FaultKind = "cut off, toward the master only"
 	CutFrom   FaultKind = "cut off, from the master only"
 	Delay     FaultKind = "slow"
 	Loss      FaultKind = "losing segments"
 	Reset     FaultKind = "connections reset"
-	Trickle   FaultKind = "trickling" // used only by scenarios
 )
 
-// Fault is one harm to a master, a client, or the path between the two. It lasts from At to Until, counted from the
-// start of the run.
+// Fault is one harm of a profile to a master, a client, or the path between the two. It lasts from At to Until, counted
+// from the start of the run. Scenarios have the faults of package faults instead.
 type Fault struct {
 	Kind           FaultKind
-	Name           string // its name in the scenario
 	At, Until      time.Duration
 	Master, Client int // -1 for none
 	Delay, Jitter  time.Duration
 	Loss           float64
 	Reply          string
 	Step           time.Duration // how far a Jump sets the clock
-	// Back restricts a Delay to the replies.
-	Back bool
-	// Breaks says that what a path has held back is lost, with its connections, when the path opens again. Otherwise it
-	// arrives late.
-	Breaks bool
-	// Every is the period with which the fault repeats until Until. 0 means that it happens once.
-	Every time.Duration
-	// Rate is the rate at which Pace makes a clock run.
-	Rate float64
-	// Peer is the master that a replica follows.
-	Peer int
-	// Moment delays a fault of a client to its first such moment after At. "" means at once.
-	Moment Moment
 }
 
 // split sorts kinds into those of servers and those of paths. A master can suffer one of each at the same time.
@@ -102,22 +69,6 @@ var replies = []string{
 
 // writes are the commands to which a Reply fault applies.
 var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "ZADD", "ZREM", "PEXPIREAT"}
-
-// takeMemory are the scripts' commands that a master refuses when it is out of memory, change those that a replica
-// refuses.
-var (
-	takeMemory = []string{"SET", "ZADD"}
-	change     = []string{"SET", "DEL", "PEXPIRE", "PEXPIREAT", "ZADD", "ZREM", "ZREMRANGEBYSCORE"}
-)
-
-// A trickling path passes on pieces of so many bytes, with a gap after each, as in package proxy.
-const (
-	piecesUp, gapUp     = 16, 2 * time.Millisecond
-	piecesDown, gapDown = 4, 5 * time.Millisecond
-)
-
-// tail is how much of its latest history a CrashTail loses.
-const tail = time.Second
 
 // counters and intents are the prefixes of the keys with the fence counters and with the intents of waiting writers.
 const (
@@ -166,35 +117,18 @@ func (f Fault) String() string {
 	case Reply:
 		text = fmt.Sprintf("answers writes with %q", f.Reply)
 	case Delay:
-		way := "each way"
-		if f.Back {
-			way = "on the way back"
-		}
-		text = fmt.Sprintf("slow by %v to %v %s", round(f.Delay), round(f.Delay+f.Jitter), way)
+		text = fmt.Sprintf("slow by %v to %v each way", round(f.Delay), round(f.Delay+f.Jitter))
 	case Loss:
 		text = fmt.Sprintf("losing %.0f%% of the segments", 100*f.Loss)
 	case Jump:
 		text = fmt.Sprintf("its clock is set by %v", round(f.Step))
-	case Pace:
-		text = fmt.Sprintf("its clock runs at %.3f", f.Rate)
-	case Follow:
-		text = fmt.Sprintf("a replica of master %d", f.Peer)
-	}
-	if f.Moment != AtOnce {
-		text += fmt.Sprintf(", the next time when it is %s", f.Moment)
-	}
-	if f.Breaks {
-		text += ", to break its connections"
-	}
-	if f.Every > 0 {
-		text += fmt.Sprintf(", every %v", f.Every)
 	}
 	return text
 }
 
-// harmless reports whether the fault only affects a client's clock. A change of the time of day may influence nothing
-// but the smallest fencing token. For a different rate the lock has a drift budget.
-func (f Fault) harmless() bool { return (f.Kind == Jump || f.Kind == Pace) && f.Client >= 0 }
+// harmless reports whether the fault only sets a client's time of day, which may influence nothing but the smallest
+// fencing token.
+func (f Fault) harmless() bool { return f.Kind == Jump && f.Client >= 0 }
 
 // death reports whether the fault stops a client for good.
 func (f Fault) death(s Schedule) bool { return f.Kind == Freeze && f.Client >= 0 && f.Until >= s.Storm }

@@ -7,140 +7,60 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// inject injects the fault.
-func (f Fault) inject(r *run) {
-	if f.Client >= 0 && f.Master < 0 {
-		f.injectClient(r)
-		return
-	}
-	m := r.world.Master(f.Master)
-	switch f.Kind {
-	case Freeze:
-		m.Freeze()
-	case Crash, CrashTail:
-		m.Crash()
-	case CrashKept:
-		m.Stop()
-	case Restart:
-		m.Restart()
-	case Refuse:
-		m.Refuse()
-	case Reply:
-		m.Reply(f.Reply, writes...)
-	case Full:
-		m.Reply(replies[2], takeMemory...)
-	case Follow:
-		m.Load(r.world.Master(f.Peer).Image())
-		m.Recover()
-		m.Reply(replies[1], change...)
-	case ScriptFlush:
-		m.FlushScripts()
-	case Evict:
-		m.Evict(counters)
-	case Wipe:
-		m.Wipe()
-	case Jump:
-		m.Jump(f.Step)
-	case Pace:
-		m.Rate(f.Rate)
-	case Reset:
-		m.Reset()
-	case Disconnect:
-		m.Disconnect()
-	case CutOff:
-		m.Refuse()
-		m.Reset()
-	default:
-		f.onPath(f.link(r))
-	}
+// A harm is what a kind of fault does to a server, and how it ends. Without heal it is over at once.
+type harm struct {
+	inject func(f Fault, m *simnet.Master)
+	heal   func(m *simnet.Master)
 }
 
-func (f Fault) onPath(l *simnet.Link) {
-	switch f.Kind {
-	case BlackHole:
-		l.BlackHole()
-	case CutTo:
-		l.Cut(simnet.ToMaster)
-	case CutFrom:
-		l.Cut(simnet.FromMaster)
-	case Delay:
-		l.DelayWay(simnet.FromMaster, f.Delay, f.Jitter)
-		if !f.Back {
-			l.DelayWay(simnet.ToMaster, f.Delay, f.Jitter)
-		}
-	case Loss:
-		l.Loss(f.Loss)
-	case Trickle:
-		l.Trickle(simnet.ToMaster, piecesUp, gapUp)
-		l.Trickle(simnet.FromMaster, piecesDown, gapDown)
-	case ResetWrites:
-		l.ResetAtWrite()
-	}
+// ofServers are the harms of servers.
+var ofServers = map[FaultKind]harm{
+	Freeze:      {func(_ Fault, m *simnet.Master) { m.Freeze() }, (*simnet.Master).Thaw},
+	Crash:       {func(_ Fault, m *simnet.Master) { m.Crash() }, (*simnet.Master).Restart},
+	Refuse:      {func(_ Fault, m *simnet.Master) { m.Refuse() }, (*simnet.Master).Accept},
+	Reply:       {func(f Fault, m *simnet.Master) { m.Reply(f.Reply, writes...) }, (*simnet.Master).Recover},
+	Restart:     {inject: func(_ Fault, m *simnet.Master) { m.Restart() }},
+	ScriptFlush: {inject: func(_ Fault, m *simnet.Master) { m.FlushScripts() }},
+	Evict:       {inject: func(_ Fault, m *simnet.Master) { m.Evict(counters) }},
+	Wipe:        {inject: func(_ Fault, m *simnet.Master) { m.Wipe() }},
+	Jump:        {inject: func(f Fault, m *simnet.Master) { m.Jump(f.Step) }},
+	Reset:       {inject: func(_ Fault, m *simnet.Master) { m.Reset() }},
 }
 
-// injectClient injects a fault of a client.
-func (f Fault) injectClient(r *run) {
-	l := r.lives[f.Client]
-	switch {
-	case f.Kind == Jump:
-		l.host.Clock().Step(f.Step)
-	case f.Kind == Pace:
-		l.host.Clock().Rate(f.Rate)
-	case f.Moment != AtOnce:
-		l.setCrashPoint(f.Moment)
-	case f.Kind == Freeze:
-		r.freeze(l)
-	case f.Kind == Kill:
-		l.host.Kill()
-	}
+// ofPaths are the harms of paths, which Heal ends.
+var ofPaths = map[FaultKind]func(f Fault, l *simnet.Link){
+	BlackHole: func(_ Fault, l *simnet.Link) { l.BlackHole() },
+	CutTo:     func(_ Fault, l *simnet.Link) { l.Cut(simnet.ToMaster) },
+	CutFrom:   func(_ Fault, l *simnet.Link) { l.Cut(simnet.FromMaster) },
+	Delay:     func(f Fault, l *simnet.Link) { l.Delay(f.Delay, f.Jitter) },
+	Loss:      func(f Fault, l *simnet.Link) { l.Loss(f.Loss) },
 }
 
-// heal heals the fault.
-func (f Fault) heal(r *run) {
-	if f.Client >= 0 && f.Master < 0 {
-		f.healClient(r)
-		return
-	}
-	m := r.world.Master(f.Master)
-	switch f.Kind {
-	case Freeze:
-		m.Thaw()
-	case Crash, CrashKept:
-		m.Restart()
-	case CrashTail:
-		m.Restart()
-		m.Load(r.images[f.Master])
-	case Refuse, CutOff:
-		m.Accept()
-	case Reply, Full:
-		m.Recover()
-	case Follow:
-		if peer := r.world.Master(f.Peer); peer.Up() {
-			m.Load(peer.Image())
-		}
-		m.Recover()
-	case Pace:
-		m.Rate(r.schedule.Rates[f.Master])
-	case BlackHole, CutTo, CutFrom, Delay, Loss, Trickle, ResetWrites:
-		if f.Breaks {
-			m.Reset()
-		}
+// inject injects the fault, or else heals it.
+func (f Fault) inject(r *run, begins bool) {
+	onPath := ofPaths[f.Kind]
+	switch server := ofServers[f.Kind]; {
+	case f.Master < 0:
+		f.injectClient(r, begins)
+	case onPath != nil && begins:
+		onPath(f, f.link(r))
+	case onPath != nil:
 		f.link(r).Heal()
+	case begins:
+		server.inject(f, r.world.Master(f.Master))
+	case server.heal != nil:
+		server.heal(r.world.Master(f.Master))
 	}
 }
 
-// healClient heals a fault of a client.
-func (f Fault) healClient(r *run) {
-	switch l := r.lives[f.Client]; f.Kind {
-	case Freeze:
-		l.setCrashPoint(AtOnce)
-		if l.host.Frozen() {
-			r.thaw(l)
-		}
-	case Kill:
-		r.revive(f.Client)
-	case Pace:
-		l.host.Clock().Rate(r.schedule.Clients[f.Client].Rate)
+func (f Fault) injectClient(r *run, begins bool) {
+	switch l := r.lives[f.Client]; {
+	case f.Kind == Jump && begins:
+		l.host.Clock().Step(f.Step)
+	case f.Kind == Freeze && begins:
+		r.freeze(l)
+	case f.Kind == Freeze && l.host.Frozen():
+		r.thaw(l)
 	}
 }
 

@@ -8,8 +8,10 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 const (
@@ -20,10 +22,10 @@ const (
 )
 
 // lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
-var lasting = []string{
-	string(Crash), string(CrashKept), string(CrashTail), string(Restart), string(Follow), string(Jump), string(Pace),
-	string(Wipe), string(Evict),
-}
+var lasting = append(faults.Lasting(), string(Crash), string(Restart), string(Jump), string(Wipe), string(Evict))
+
+// forgetful are the faults by which masters forget counters unnoticed.
+var forgetful = append(faults.Forgetful(), string(Wipe), string(Evict))
 
 // judge has the checkers of real masters judge the history, and then those that only virtual time allows.
 func (r *Result) judge() {
@@ -34,6 +36,9 @@ func (r *Result) judge() {
 	}
 	for _, v := range []check.Verdict{
 		check.Exclusion(r.Events),
+		check.Slots(r.Events),
+		check.MinHold(r.Events),
+		check.Leaders(r.Events, forgetful),
 		check.Fencing(r.Events, s.Masters, lasting, s.Window+2*time.Second),
 		check.Register(r.Events),
 		check.LossNotified(r.Events, clients, slack),
@@ -44,6 +49,9 @@ func (r *Result) judge() {
 	if s.excludes() && !s.forgets() {
 		r.find(check.ReadersInOrder(r.Events))
 		r.find(check.Linearizability(r.Events, modelTime))
+	}
+	if len(s.Groups) > 0 {
+		r.find(check.Liveness(r.Events, clients, traffic.Names("", s.Groups), s.bound()))
 	}
 	intervals := check.Intervals(r.Events)
 	r.count()
@@ -59,8 +67,11 @@ func (r *Result) judge() {
 	}
 }
 
-// find adds the findings of a verdict. Two holders at once are none where the faults break exclusion, nor are tokens
-// that an earlier hold passed on.
+// byKeys are the checkers that find something if masters lose keys.
+var byKeys = []string{ByExclusion, BySlots, ByMinHold}
+
+// find adds the findings of a verdict. Too many holders at once are none where the faults break exclusion, nor are
+// tokens that an earlier hold passed on.
 func (r *Result) find(v check.Verdict) {
 	if v.Undecided != "" {
 		entry := Entry{At: r.Took, Where: v.Checker, Text: v.Undecided}
@@ -69,9 +80,9 @@ func (r *Result) find(v check.Verdict) {
 	for _, f := range v.Findings {
 		found := Violation{By: v.Checker, Finding: f}
 		switch {
-		case v.Checker == ByExclusion && !r.Schedule.excludes():
+		case slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes():
 			r.Overlaps = append(r.Overlaps, found)
-		case v.Checker == ByFencing && (r.passedOn(f) || r.forgotten(f)):
+		case v.Checker == ByFencing && r.passedOn(f):
 		default:
 			r.Violations = append(r.Violations, found)
 		}
@@ -108,17 +119,6 @@ func (r *Result) passedOn(f check.Finding) bool {
 		}
 	}
 	return false
-}
-
-// forgotten reports whether an owner's nested holds have different tokens where a majority may not know the first one:
-// after a fault, since the masters that answer may each have counted on by themselves, and where masters forget
-// counters. The history has no numbers of single masters, which would tell more exactly.
-func (r *Result) forgotten(f check.Finding) bool {
-	if len(f.Events) != 4 || f.Events[0].Owner == "" || f.Events[0].Owner != f.Events[2].Owner {
-		return false // the finding is not about an owner's nested holds
-	}
-	begun := func(x Fault) bool { return x.At < f.Events[2].T }
-	return r.Schedule.forgets() || slices.ContainsFunc(r.Schedule.Faults, begun)
 }
 
 // count counts what the history has.
@@ -177,6 +177,11 @@ func (r *Result) kept(intervals []check.Interval) {
 			wiped[f.At]++
 		}
 	}
+	for _, step := range r.Schedule.Plan {
+		if step.Fault == faults.FlushAll || step.Fault == faults.EvictLocks {
+			wiped[step.At] = len(step.Targets)
+		}
+	}
 	for at, masters := range wiped {
 		for _, i := range intervals {
 			ttl := i.Acquired.TTL
@@ -207,13 +212,17 @@ func (r *Result) idle(intervals []check.Interval) {
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired { // also of a hold that ended at once
 			for _, name := range e.Locked() {
-				held = append(held, check.Held{Name: name, From: e.T, To: e.T})
+				held = append(held, check.Held{Name: name, From: e.T, To: e.T, Slots: e.Slots})
+				if d := e.MinHold; d > 0 {
+					h := check.Held{Name: name, From: e.T, To: e.T + d + d/100}
+					held, read = append(held, h), append(read, h)
+				}
 			}
 		}
 	}
 	for _, i := range intervals {
 		for _, name := range i.Acquired.Locked() {
-			h := check.Held{Name: name, From: i.Begin, To: i.End}
+			h := check.Held{Name: name, From: i.Begin, To: i.End, Slots: i.Acquired.Slots}
 			held = append(held, h)
 			if kinds.Of(i.Mode).Reads() {
 				read = append(read, h)

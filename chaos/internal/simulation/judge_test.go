@@ -47,20 +47,28 @@ func TestATokenIsPassedOn(t *testing.T) {
 		first, second, third []history.Event
 		excused              bool
 	}{
-		"from the owner's hold":                      {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), true},
-		"from another reader":                        {evicts, mutex, taken(kinds.Reader, "", 7, 2, 6, 7), taken(kinds.Reader, "", 7, 3, 2, 6), true},
-		"where counters are kept":                    {kept, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), false},
-		"from a hold that was asked later":           {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 5, 6), false},
-		"from a hold with another token":             {evicts, mutex, inner, taken(kinds.Reentrant, "o", 6, 3, 2, 6), false},
-		"from another owner":                         {evicts, mutex, inner, taken(kinds.Reentrant, "p", 7, 3, 2, 6), false},
-		"from a hold that began afterwards":          {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 8), false},
-		"from a hold that excludes all":              {evicts, mutex, taken(kinds.Mutex, "", 7, 2, 6, 7), taken(kinds.Mutex, "", 7, 3, 2, 6), false},
-		"back from a reader, without exclusion":      {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), true},
-		"back from a reader, with exclusion":         {kept, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
-		"back from a reader before the owner":        {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 5), false},
-		"back from a reader with another token":      {jumps, taken(kinds.Reader, "", 8, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
-		"back from a hold that is no reader":         {jumps, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
-		"back from a writer that has the same token": {jumps, taken(kinds.Writer, "", 7, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"from the owner's hold": {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), true},
+		"from another reader": {
+			evicts, mutex, taken(kinds.Reader, "", 7, 2, 6, 7), taken(kinds.Reader, "", 7, 3, 2, 6), true,
+		},
+		"where counters are kept":           {kept, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 6), false},
+		"from a hold that was asked later":  {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 5, 6), false},
+		"from a hold with another token":    {evicts, mutex, inner, taken(kinds.Reentrant, "o", 6, 3, 2, 6), false},
+		"from another owner":                {evicts, mutex, inner, taken(kinds.Reentrant, "p", 7, 3, 2, 6), false},
+		"from a hold that began afterwards": {evicts, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 2, 8), false},
+		"from a hold that excludes all": {
+			evicts, mutex, taken(kinds.Mutex, "", 7, 2, 6, 7), taken(kinds.Mutex, "", 7, 3, 2, 6), false,
+		},
+		"back from a reader, without exclusion": {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), true},
+		"back from a reader, with exclusion":    {kept, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"back from a reader before the owner":   {jumps, reader, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 5), false},
+		"back from a reader with another token": {
+			jumps, taken(kinds.Reader, "", 8, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false,
+		},
+		"back from a hold that is no reader": {jumps, mutex, inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false},
+		"back from a writer that has the same token": {
+			jumps, taken(kinds.Writer, "", 7, 1, 3, 4), inner, taken(kinds.Reentrant, "o", 7, 3, 1, 2), false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,14 +85,21 @@ func TestATokenIsPassedOn(t *testing.T) {
 func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 	t.Parallel()
 	outer, inner := taken(kinds.Reentrant, "o", 7, 1, 3, 4), taken(kinds.Reentrant, "o", 8, 2, 6, 7)
-	unlocks := history.Event{T: 9 * time.Second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a", Mode: kinds.Reentrant, Owner: "o"}
+	unlocks := history.Event{
+		T: 9 * time.Second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a", Mode: kinds.Reentrant,
+		Owner: "o",
+	}
 	without := taken(kinds.Reentrant, "o", 0, 2, 6, 7)
 	for name, tt := range map[string]struct {
 		finding []history.Event
 		third   []history.Event
 	}{
-		"two tokens of one owner":            {[]history.Event{outer[1], inner[0], inner[1], unlocks}, taken(kinds.Reentrant, "o", 0, 3, 1, 2)},
-		"the outer hold ends by itself":      {[]history.Event{outer[1], inner[0], inner[1], outer[1]}, taken(kinds.Reentrant, "o", 7, 3, 1, 2)},
+		"two tokens of one owner": {
+			[]history.Event{outer[1], inner[0], inner[1], unlocks}, taken(kinds.Reentrant, "o", 0, 3, 1, 2),
+		},
+		"the outer hold ends by itself": {
+			[]history.Event{outer[1], inner[0], inner[1], outer[1]}, taken(kinds.Reentrant, "o", 7, 3, 1, 2),
+		},
 		"no token, though one was asked for": {without, taken(kinds.Reentrant, "o", 0, 3, 1, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,13 +137,19 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 		"unlocked":            {true, nil, []history.Event{event(5*second, history.ReleaseCalled, nil)}, false},
 		"the deadline passed": {true, nil, []history.Event{event(11*second, history.ReleaseCalled, nil)}, true},
 		"notified of a loss before the deadline": {
-			true, nil, []history.Event{event(5*second, history.Lost, redlock.ErrLost), event(5*second, history.ReleaseCalled, nil)}, true,
+			true, nil,
+			[]history.Event{event(5*second, history.Lost, redlock.ErrLost), event(5*second, history.ReleaseCalled, nil)},
+			true,
 		},
 		"the locker was closed": {
-			true, nil, []history.Event{event(5*second, history.Lost, redlock.ErrClosed), event(5*second, history.ReleaseCalled, nil)}, false,
+			true, nil,
+			[]history.Event{event(5*second, history.Lost, redlock.ErrClosed), event(5*second, history.ReleaseCalled, nil)},
+			false,
 		},
 		"its context ended by the unlock": {
-			true, nil, []history.Event{event(5*second, history.ReleaseCalled, nil), event(6*second, history.Lost, redlock.ErrLost)}, false,
+			true, nil,
+			[]history.Event{event(5*second, history.ReleaseCalled, nil), event(6*second, history.Lost, redlock.ErrLost)},
+			false,
 		},
 		"without keepalive":     {false, nil, []history.Event{event(11*second, history.ReleaseCalled, nil)}, false},
 		"of a client that died": {true, dies, []history.Event{event(11*second, history.ReleaseCalled, nil)}, false},
@@ -141,6 +162,27 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 			r := judged(s, got, tt.then)
 			r.alive(check.Intervals(r.Events))
 			assert.Equal(t, tt.found, !r.OK(), "%v", r.Problems)
+		})
+	}
+}
+
+// TestAMinimumHoldKeepsOthersOut shows how long: also if the lock was unlocked in the moment of its acquisition.
+func TestAMinimumHoldKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	for name, tt := range map[string]struct {
+		minHold time.Duration
+		found   bool
+	}{"none": {0, true}, "until the waiter comes": {7 * second, false}, "for less time": {3 * second, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := taken(kinds.Mutex, "", 0, 1, 0, 1)
+			job[1].MinHold = tt.minHold
+			unlocked := history.Event{T: 1 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a"}
+			s := Schedule{Clients: []Client{{Name: "client1", RetryMax: second}}, Storm: 60 * second}
+			r := judged(s, append(job, unlocked), taken(kinds.Mutex, "", 0, 2, 1, 8))
+			r.idle(check.Intervals(r.Events))
+			assert.Equal(t, tt.found, !r.OK(), "%v", r.Violations)
 		})
 	}
 }

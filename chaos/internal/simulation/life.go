@@ -2,33 +2,27 @@ package simulation
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A Moment is a point of a client's traffic at which a fault is injected into it.
-type Moment string
-
-// The moments.
-const (
-	AtOnce    Moment = ""
-	Acquiring Moment = "asking for a lock"
-	Holding   Moment = "holding a lock"
-	Releasing Moment = "giving a lock back"
-	Writing   Moment = "about to write what a lock protects" // the client freezes then; at the others it is killed
-)
-
-// A life is one process of a client, from its start until it is killed.
+// A life is one process of a client, from its start until it is killed. It is the world of its traffic.
 type life struct {
-	client  string
-	number  int
-	host    *simnet.Host
-	locker  Locker
-	workers sync.WaitGroup
+	run      *run
+	settings Client
+	number   int
+	host     *simnet.Host
+	locker   Locker
+	traffic  *traffic.Life
+	workers  sync.WaitGroup
 
-	mu     sync.Mutex
-	moment Moment // the crash point, AtOnce for none
+	mu         sync.Mutex
+	crashPoint string // of package traffic
 }
 
 // begin starts a new life of a client.
@@ -54,8 +48,22 @@ func (r *run) begin(client int) error {
 		return err
 	}
 	r.hosts[client], r.lockers[client] = h, locker
-	r.lives[client] = &life{client: c.Name, number: r.started[client] - 1, host: h, locker: locker}
+	r.lives[client] = newLife(r, c, r.started[client]-1, h, locker)
 	return nil
+}
+
+func newLife(r *run, c Client, number int, h *simnet.Host, locker Locker) *life {
+	l := &life{run: r, settings: c, number: number, host: h, locker: locker}
+	l.traffic = &traffic.Life{
+		Config: traffic.Config{Client: c.Name, Life: number, Groups: r.schedule.Groups, Seed: r.schedule.Seed},
+		World:  l, Locker: ofTraffic{contract{locker, l}}, Registers: r.registers,
+	}
+	if v, ok := locker.(interface {
+		Votes(lock string, since time.Time) []history.Vote
+	}); ok {
+		l.traffic.Votes = v.Votes
+	}
+	return l
 }
 
 // work starts the workers of a client's present life.
@@ -64,21 +72,14 @@ func (r *run) work(client int) {
 	for n := range r.schedule.Clients[client].Workers {
 		l.workers.Go(newWorker(r, client, n).work)
 	}
-	n := r.schedule.Clients[client].Workers
-	for _, g := range r.schedule.Groups {
-		for range max(g.Workers, 1) {
-			w := newWorker(r, client, n)
-			l.workers.Go(func() { w.contend(g) })
-			n++
-		}
-	}
+	l.traffic.Start(r.storm, l.workers.Go)
 }
 
 // revive starts a new life of a client. It first kills a client that still lives because it has not reached its crash
 // point.
 func (r *run) revive(client int) {
 	old := r.lives[client]
-	old.setCrashPoint(AtOnce)
+	old.setCrashPoint(traffic.NoCrashPoint)
 	old.host.Kill()
 	if r.begin(client) == nil {
 		r.killed = append(r.killed, old)
@@ -95,20 +96,73 @@ func (r *run) drainKilled() {
 	}
 }
 
-// setCrashPoint sets the crash point of a life. AtOnce removes it.
-func (l *life) setCrashPoint(m Moment) {
+// setCrashPoint sets the crash point of a life. NoCrashPoint removes it.
+func (l *life) setCrashPoint(point string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.moment = m
+	l.crashPoint = point
 }
 
-// reached reports whether m is the crash point of the life, and removes it.
-func (l *life) reached(m Moment) bool {
+// reached reports whether point is the crash point of the life, and removes it.
+func (l *life) reached(point string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.moment != m {
+	if l.crashPoint != point {
 		return false
 	}
-	l.moment = AtOnce
+	l.crashPoint = traffic.NoCrashPoint
 	return true
+}
+
+// Write adds an event to the history. A killed client writes none, but the deadline that it last knew is known.
+func (l *life) Write(e history.Event) {
+	if e.Kind != history.Extended {
+		l.Awake()
+		if l.host.Dead() {
+			return
+		}
+	}
+	l.run.log(e)
+}
+
+// Now returns the time since the start of the run.
+func (l *life) Now() time.Duration { return l.run.now() }
+
+// Of returns a time of the host's clock in true time.
+func (l *life) Of(t time.Time) time.Duration { return l.host.Clock().World(t).Sub(l.run.start) }
+
+// Awake returns when the host is not frozen. A killed host is frozen until the end of the run.
+func (l *life) Awake() { l.host.AwaitThaw() }
+
+// KillAt kills the client if point is its crash point.
+func (l *life) KillAt(point string) {
+	if l.reached(point) {
+		l.run.note(l.host.Name(), "killed, %s", point)
+		l.host.Kill()
+		l.Awake()
+	}
+}
+
+// KillDuring kills the client within 100 µs, in the middle of its next call, if point is its crash point.
+func (l *life) KillDuring(point string) {
+	if l.reached(point) {
+		l.run.note(l.host.Name(), "soon killed, %s", point)
+		time.AfterFunc(time.Duration(1+rand.IntN(int(100*time.Microsecond))), l.host.Kill)
+	}
+}
+
+// FreezeAt freezes the client if point is its crash point.
+func (l *life) FreezeAt(point string) {
+	if l.reached(point) {
+		l.run.note(l.host.Name(), "frozen, %s", point)
+		l.run.freeze(l)
+		l.Awake()
+	}
+}
+
+// problem records a finding, unless the client was killed: its goroutines prove nothing.
+func (l *life) problem(by, format string, args ...any) {
+	if !l.host.Dead() {
+		l.run.problem(by, l.host.Name(), format, args...)
+	}
 }

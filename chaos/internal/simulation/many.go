@@ -33,8 +33,8 @@ type Summary struct {
 	Overlaps int
 	// LostUpdates is the number of updates that registers without fencing tokens lost.
 	LostUpdates int
-	// Seen is what each checker found, including what is excused.
-	Seen map[string]Sighting
+	// ByChecker is what each checker found, including what is excused.
+	ByChecker map[string]Detection
 	// Wanted is the number of schedules that use each name, and Held how often each name was held. Planned is how often
 	// the schedules contain each fault that a scenario names, and Injected how often it was injected.
 	Wanted, Held      map[string]int
@@ -64,7 +64,7 @@ const (
 func Many(ctx context.Context, from uint64, n int, say func(format string, args ...any)) (Summary, error) {
 	sum, err := Batch{From: from, N: n, Draw: Draw, Open: Product(), Say: say}.Run(ctx)
 	if err == nil && sum.Schedules >= 100 && sum.HandedOver == 0 {
-		return sum, errors.New("nobody handed a lock over: these schedules show nothing of that")
+		return sum, errors.New("no lock was handed over: these schedules say nothing about hand-over")
 	}
 	return sum, err
 }
@@ -95,11 +95,11 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 		Profiles: make(
 			map[string]int,
 		),
-		Seen:     make(map[string]Sighting),
-		Wanted:   make(map[string]int),
-		Held:     make(map[string]int),
-		Planned:  make(map[string]int),
-		Injected: make(map[string]int),
+		ByChecker: make(map[string]Detection),
+		Wanted:    make(map[string]int),
+		Held:      make(map[string]int),
+		Planned:   make(map[string]int),
+		Injected:  make(map[string]int),
 	}
 	var next atomic.Uint64
 	var mu sync.Mutex
@@ -148,8 +148,8 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 
 func (b Batch) excused(c string) bool { return b.Excused != nil && b.Excused(c) }
 
-// Sighting is what one checker found in many schedules, excused or not.
-type Sighting struct {
+// Detection is what one checker found in many schedules, excused or not.
+type Detection struct {
 	// Schedules is the number of schedules in which it found something. First describes its finding in one of them,
 	// whose seed is Seed.
 	Schedules int
@@ -176,8 +176,8 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 	for _, name := range r.Schedule.Names {
 		s.Wanted[name]++
 	}
-	for _, f := range r.Schedule.Faults {
-		s.Planned[f.Name]++
+	for _, step := range r.Schedule.Plan {
+		s.Planned[step.Fault]++
 	}
 	for name, n := range r.Injected {
 		s.Injected[name] += n
@@ -195,11 +195,11 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 		see(p.By, p.String())
 	}
 	for c, text := range first {
-		seen := s.Seen[c]
+		seen := s.ByChecker[c]
 		if seen.Schedules++; seen.Schedules == 1 {
 			seen.First, seen.Seed = text, r.Schedule.Seed
 		}
-		s.Seen[c] = seen
+		s.ByChecker[c] = seen
 	}
 	if by := slices.DeleteFunc(r.By(), excused); len(by) > 0 {
 		s.Found = append(s.Found, Finding{Seed: r.Schedule.Seed, By: by, Report: r.Report()})

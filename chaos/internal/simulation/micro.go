@@ -99,13 +99,10 @@ func (w *worker) must(want locker.Request, bound time.Duration, why string) *hol
 
 // unlock ends a hold.
 func (h *holding) unlock() error {
-	defer h.stop()
-	h.believe("unlocked")
+	h.attempt.Over()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	err := h.lock.Unlock(ctx)
-	h.released(err)
-	return err
+	return h.attempt.Unlock(ctx)
 }
 
 // sure unlocks the lock. It reports a problem if that fails.

@@ -21,11 +21,11 @@ func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 		old, new      string
 		crime         string
 	}{
-		"releases that nobody hears of": {
+		"releases without messages": {
 			"two names in turn", "mutex_release entry_release", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'",
 			"of its release",
 		},
-		"intents that no writer leaves": {
+		"writers without intents": {
 			"a dead writer's intent", "entry_probe", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
 		},
 		"intents that outlive their writer": {

@@ -30,7 +30,7 @@ func (e *env) frozenThrough() {
 	}
 	w := e.worker(0)
 	for i := range 12 {
-		h := w.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
+		h := w.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
 		if h == nil {
 			return
 		}
@@ -55,8 +55,7 @@ func (e *env) frozenThrough() {
 				err,
 			)
 		}
-		h.believe("over")
-		h.stop()
+		h.attempt.Over()
 		_ = h.lock.Unlock(context.Background())
 		time.Sleep(time.Second)
 	}
@@ -78,7 +77,7 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 // givenUp checks that a client sends no request to a further master after its caller has received the answer.
 func (e *env) givenUp() {
 	w, other := e.worker(0), e.worker(1)
-	taken := other.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
+	taken := other.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
 	if taken == nil {
 		return
 	}
@@ -129,10 +128,10 @@ func (e *env) attached() {
 	first, second, third := e.worker(0), e.worker(1), e.worker(1)
 	ctx := context.Background()
 	name := e.schedule.Names[0]
-	if _, err := second.locker.Attach(ctx, name, "nobody's"); !errors.Is(err, redlock.ErrLost) {
-		e.problem(ByContract, second.who, "attaching to what nobody holds says: %v", err)
+	if _, err := second.locker.Attach(ctx, name, "unknown"); !errors.Is(err, redlock.ErrLost) {
+		e.problem(ByContract, second.who, "attaching to a free name returns: %v", err)
 	}
-	h := first.must(e.want(kinds.Mutex), 2*time.Second, "nobody holds it")
+	h := first.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
 	if h == nil {
 		return
 	}
@@ -150,7 +149,7 @@ func (e *env) attached() {
 		return
 	}
 	until := h.until()
-	h.believe("handed to the other process")
+	h.attempt.Over() // it is the other process's
 	a := second.ask(e.want(kinds.Mutex)).begin(l)
 	e.freeze(first.life)
 	drifts := 2 * (first.client.TTL/100 + 2*time.Millisecond) // the drift budget, and as much for what clocks gained
@@ -177,7 +176,6 @@ func (e *env) attached() {
 	} else {
 		next.sure()
 	}
-	h.stop()
 	e.thaw(first.life)
 	time.Sleep(first.client.Timeout) // the first client notices that its lock is over
 	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
@@ -248,7 +246,7 @@ func (e *env) longestHold() {
 	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant} {
 		want := e.want(kind)
 		want.MaxHold = within(e.rng, 3*w.client.TTL)
-		h := w.must(want, 2*time.Second, "nobody holds it")
+		h := w.must(want, 2*time.Second, "it is free")
 		if h == nil {
 			return
 		}
@@ -274,7 +272,6 @@ func (e *env) longestHold() {
 		if next != nil {
 			next.sure()
 		}
-		h.believe("its maximum came")
-		h.stop()
+		h.attempt.Over()
 	}
 }

@@ -36,7 +36,7 @@ func (e *env) majorityLost() {
 	w := e.worker(0)
 	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that a seed keeps its other draws
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant, kinds.Several} {
-		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "nobody holds it")
+		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "it is free")
 		if h == nil {
 			return
 		}
@@ -70,9 +70,8 @@ func (e *env) majorityLost() {
 			if len(kept) > 0 && len(e.left()) == 0 {
 				e.problem(ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
 			}
-			h.believe("lost")
+			h.attempt.Over()
 			time.Sleep(h.until() - e.now())
-			h.stop()
 		} else if err := h.unlock(); !errors.Is(err, redlock.ErrLost) {
 			e.problem(ByLossNotified, w.who, "Unlock of a lost %v says: %v", kind, err)
 		}
@@ -97,7 +96,7 @@ func (e *env) countersLost() {
 	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant, kinds.Several} {
 		want := e.want(kind)
 		want.Fencing = true
-		h := ahead.must(want, 2*time.Second, "nobody holds it")
+		h := ahead.must(want, 2*time.Second, "it is free")
 		if h == nil {
 			return
 		}
@@ -115,7 +114,7 @@ func (e *env) countersLost() {
 		if want.Owner != "" {
 			want.Owner = "owner2"
 		}
-		if h := next.must(want, 2*time.Second, "nobody holds it"); h != nil {
+		if h := next.must(want, 2*time.Second, "it is free"); h != nil {
 			h.sure()
 		}
 	}
@@ -127,7 +126,7 @@ func (w *worker) countersOlder() {
 	want := locker.Request{Mode: kinds.Writer, Names: []string{"older"}, Fencing: true}
 	images := make([]simnet.Image, w.schedule.Masters)
 	take := func(bound time.Duration) {
-		if h := w.must(want, bound, "nobody holds it"); h != nil {
+		if h := w.must(want, bound, "it is free"); h != nil {
 			h.sure()
 		}
 		time.Sleep(w.client.Timeout) // so that all masters have counted it
@@ -168,7 +167,7 @@ func (e *env) youngMasters() {
 		// A master that starts late in a second soon reports an uptime of one second.
 		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
-		h := holder.must(e.want(kinds.Mutex), e.schedule.Window+2*time.Second, "nobody holds it")
+		h := holder.must(e.want(kinds.Mutex), e.schedule.Window+2*time.Second, "it is free")
 		if h == nil {
 			return
 		}
@@ -205,7 +204,7 @@ func (e *env) youngMasters() {
 func (e *env) refusedReleases() {
 	w := e.worker(0)
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant} {
-		h := w.must(e.want(kind), 2*time.Second, "nobody holds it")
+		h := w.must(e.want(kind), 2*time.Second, "it is free")
 		if h == nil {
 			return
 		}

@@ -56,13 +56,13 @@ func (e *env) namesInTurn() {
 
 	for range 4 {
 		other := 1 - kept
-		long := holders.must(wanted(kept, "owner1"), 2*time.Second, "nobody holds it")
+		long := holders.must(wanted(kept, "owner1"), 2*time.Second, "it is free")
 		if long == nil {
 			return
 		}
 		longWait := wait(waiters[0], wanted(kept, "owner2"))
 		for range 3 {
-			h := holders.must(wanted(other, "owner1"), 2*time.Second, "nobody holds it")
+			h := holders.must(wanted(other, "owner1"), 2*time.Second, "it is free")
 			if h == nil {
 				return
 			}
@@ -100,7 +100,7 @@ func farBounds(r *rand.Rand, s *Schedule) {
 // longer than the TTL of its intent, whatever its retry bounds are.
 func (e *env) deadWriter() {
 	first, second, writer := e.worker(0), e.worker(0), e.worker(1)
-	h := first.must(e.want(kinds.Reader), 2*time.Second, "nobody holds it")
+	h := first.must(e.want(kinds.Reader), 2*time.Second, "it is free")
 	if h == nil {
 		return
 	}

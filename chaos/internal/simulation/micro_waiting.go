@@ -30,44 +30,44 @@ func rivals(r *rand.Rand, s *Schedule) {
 	s.Storm = 3 * time.Second
 }
 
-// tenure is a cohort: the holds that one process takes in succession under one token.
-type tenure struct {
+// cohort is the holds that one process takes in succession under one token.
+type cohort struct {
 	client     int
 	first      time.Duration // when its first hold began
 	last, over time.Duration // when its last hold began, and when it ended
 	shown      bool          // whether a holder asked for the token
 }
 
-// tenures are the cohorts of a micro-scenario, by token.
-type tenures struct {
-	mu  sync.Mutex
-	all map[string]*tenure
+// cohorts are the cohorts of a micro-scenario.
+type cohorts struct {
+	mu      sync.Mutex
+	byToken map[string]*cohort
 }
 
 // add records a hold that has been unlocked. It reports whether an earlier holder of the same cohort had asked for the
 // token.
-func (ts *tenures) add(client int, h *holding, token string, shown bool) (foreign bool) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.all[token]
-	if t == nil {
-		t = &tenure{client: client, first: h.from}
-		ts.all[token] = t
+func (cs *cohorts) add(client int, h *holding, token string, shown bool) (foreign bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.byToken[token]
+	if c == nil {
+		c = &cohort{client: client, first: h.from}
+		cs.byToken[token] = c
 	}
-	t.first = min(t.first, h.from)
-	t.last, t.over = max(t.last, h.from), max(t.over, h.now())
-	foreign = t.shown
-	t.shown = t.shown || shown
+	c.first = min(c.first, h.from)
+	c.last, c.over = max(c.last, h.from), max(c.over, h.now())
+	foreign = c.shown
+	c.shown = c.shown || shown
 	return foreign
 }
 
 // sorted returns the cohorts in the order in which they began.
-func (ts *tenures) sorted() []*tenure {
-	var all []*tenure
-	for _, t := range ts.all {
-		all = append(all, t)
+func (cs *cohorts) sorted() []*cohort {
+	var all []*cohort
+	for _, c := range cs.byToken {
+		all = append(all, c)
 	}
-	sortBy(all, func(t *tenure) time.Duration { return t.first })
+	sortBy(all, func(c *cohort) time.Duration { return c.first })
 	return all
 }
 
@@ -77,15 +77,15 @@ func (ts *tenures) sorted() []*tenure {
 func (e *env) shares() {
 	var trip time.Duration
 	for _, f := range e.schedule.Faults {
-		f.inject(e.run)
+		f.inject(e.run, true)
 		trip = max(trip, 2*f.Delay)
 	}
-	had := &tenures{all: make(map[string]*tenure)}
+	seen := &cohorts{byToken: make(map[string]*cohort)}
 	var all []func()
 	for client, c := range e.schedule.Clients {
 		for range c.Workers {
 			w := e.worker(client)
-			all = append(all, func() { w.grab(e, had, client) })
+			all = append(all, func() { w.grab(e, seen, client) })
 		}
 	}
 	together(all...)
@@ -95,13 +95,13 @@ func (e *env) shares() {
 	// and one for the others, each behind a request in flight on its connection.
 	slice := min(ttl/8, max(50*time.Millisecond, 4*4*trip))
 	shares := make([]int, len(e.schedule.Clients))
-	for _, t := range had.sorted() {
-		if t.last-t.first > slice+trip {
-			e.problem(ByLiveness, e.schedule.Clients[t.client].Name,
+	for _, c := range seen.sorted() {
+		if c.last-c.first > slice+trip {
+			e.problem(ByLiveness, e.schedule.Clients[c.client].Name,
 				"kept %q for %v by handing it over, while others waited; %v at most were expected",
-				e.schedule.Names[0], t.last-t.first, slice+trip)
+				e.schedule.Names[0], c.last-c.first, slice+trip)
 		}
-		shares[t.client]++
+		shares[c.client]++
 	}
 	e.fair(kinds.Mutex, shares)
 	e.fair(kinds.Reentrant, e.owners())
@@ -129,7 +129,7 @@ func (e *env) owners() []int {
 		want.Owner = e.schedule.Clients[client].Name
 		all = append(all, func() {
 			for w.now() < until {
-				h := w.must(want, time.Minute, "nobody holds it for long")
+				h := w.must(want, time.Minute, "every hold is short")
 				if h == nil {
 					return
 				}
@@ -144,9 +144,9 @@ func (e *env) owners() []int {
 }
 
 // grab acquires the name repeatedly and holds it for a moment.
-func (w *worker) grab(e *env, had *tenures, client int) {
+func (w *worker) grab(e *env, seen *cohorts, client int) {
 	for w.now() < e.schedule.Storm {
-		h := w.must(e.want(kinds.Mutex), time.Minute, "nobody holds it for long")
+		h := w.must(e.want(kinds.Mutex), time.Minute, "every hold is short")
 		if h == nil {
 			return
 		}
@@ -157,7 +157,7 @@ func (w *worker) grab(e *env, had *tenures, client int) {
 		w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
 		token := e.leaseToken(e.schedule.Names[0]) // Lock.Token would prevent the hand-over
 		h.sure()
-		if had.add(client, h, token, shown) {
+		if seen.add(client, h, token, shown) {
 			w.problem(ByContract, w.who, "got a lock whose token an earlier holder had asked for")
 		}
 	}
@@ -270,7 +270,7 @@ func (e *env) news() {
 	for _, m := range e.world.Masters() {
 		for _, tr := range trouble {
 			want := e.want(modes[e.rng.IntN(len(modes))])
-			h := holder.must(want, 2*time.Second, "nobody holds it")
+			h := holder.must(want, 2*time.Second, "it is free")
 			if h == nil {
 				return
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -82,8 +81,8 @@ func (p *product) acquired(_ context.Context, e redlock.AcquireEndEvent) {
 func (p *product) HandedOver() int { return int(p.handed.Load()) }
 
 // Votes returns the masters' answers to an acquisition that began at since.
-func (p *product) Votes(names []string, since time.Time) []history.Vote {
-	return p.votes.Since(strings.Join(slices.Sorted(slices.Values(names)), ","), since)
+func (p *product) Votes(lock string, since time.Time) []history.Vote {
+	return p.votes.Since(lock, since)
 }
 
 // Lock acquires a lock. A nil *redlock.Lock would be a Lock that is not nil.

@@ -35,10 +35,12 @@ type profile struct {
 }
 
 var (
-	masterKinds = []FaultKind{Freeze, Crash, Crash, Restart, Refuse, Reply, ScriptFlush, BlackHole, CutTo, CutFrom, Delay, Loss, Reset}
-	linkKinds   = []FaultKind{BlackHole, CutTo, CutFrom, Delay, Loss}
-	evictKinds  = []FaultKind{Evict, Evict, Evict, Freeze, Refuse, BlackHole, CutTo, CutFrom, Delay, Loss}
-	short       = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
+	masterKinds = []FaultKind{
+		Freeze, Crash, Crash, Restart, Refuse, Reply, ScriptFlush, BlackHole, CutTo, CutFrom, Delay, Loss, Reset,
+	}
+	linkKinds  = []FaultKind{BlackHole, CutTo, CutFrom, Delay, Loss}
+	evictKinds = []FaultKind{Evict, Evict, Evict, Freeze, Refuse, BlackHole, CutTo, CutFrom, Delay, Loss}
+	short      = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
 )
 
 var profiles = []profile{
@@ -46,19 +48,48 @@ var profiles = []profile{
 	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true, steps: true},
 	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true, steps: true},
 	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, storms: waves},
-	{name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart}, links: []FaultKind{Delay, Loss}, freezes: true, steps: true},
-	{name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy, storms: distance},
-	{name: "ghosts", ttl: span(10, 30), storm: span(5, 10), kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true, proxies: true},
-	{name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death, locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer}},
-	{name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss}, minority: true, fencing: 0.7},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, storms: losses, fencing: 0.7},
-	{name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: loyal, storms: islands},
-	{name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin, locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer, kinds.Writer}},
-	{name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6), client: settled, storms: wipes},
-	{name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay}, links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7},
 	{
-		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan, storms: parties,
-		locks: []string{kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Writer}, fencing: 1,
+		name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart},
+		links: []FaultKind{Delay, Loss}, freezes: true, steps: true,
+	},
+	{
+		name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy,
+		storms: distance,
+	},
+	{
+		name: "ghosts", ttl: span(10, 30), storm: span(5, 10),
+		kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true,
+		proxies: true,
+	},
+	{
+		name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death,
+		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer},
+	},
+	{
+		name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss},
+		minority: true, fencing: 0.7,
+	},
+	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, storms: losses, fencing: 0.7},
+	{
+		name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
+		client: loyal, storms: islands,
+	},
+	{
+		name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin,
+		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer, kinds.Writer},
+	},
+	{
+		name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
+		client: settled, storms: wipes,
+	},
+	{
+		name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay},
+		links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7,
+	},
+	{
+		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan,
+		storms: parties,
+		locks:  []string{kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Writer}, fencing: 1,
 	},
 }
 
@@ -75,7 +106,8 @@ func Draw(seed uint64) Schedule {
 	}
 	p := profiles[i]
 	s := Schedule{
-		Seed: seed, Profile: p.name, Masters: cmp.Or(p.masters, 3+2*r.IntN(2)), Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],
+		Seed: seed, Profile: p.name, Masters: cmp.Or(p.masters, 3+2*r.IntN(2)),
+		Names: []string{"a", "b", "c"}[:1+r.IntN(6)/2],
 		Kinds: p.mix(r), Fencing: max([]float64{0, 0.7, 1, 1}[r.IntN(4)], p.fencing),
 		Storm: between(r, p.storm).Round(time.Second), Move: p.move,
 	}
@@ -103,6 +135,9 @@ func Draw(seed uint64) Schedule {
 			s.turns()
 		}
 	}
+	s.semaphores(p.client == nil && p.fencing == 0)
+	s.elections()
+	s.jobs()
 	sortBy(s.Faults, func(f Fault) time.Duration { return f.At })
 	return s
 }
@@ -134,6 +169,9 @@ func (s *Schedule) turns() {
 func (p profile) mix(r *rand.Rand) []string {
 	all := slices.Clone(p.locks)
 	for _, k := range kinds.Names() {
+		if k == kinds.Semaphore || k == kinds.Leader {
+			continue // see semaphores and elections
+		}
 		for range []int{0, 1, 1, 3}[r.IntN(4)] {
 			all = append(all, k)
 		}
@@ -142,6 +180,40 @@ func (p profile) mix(r *rand.Rand) []string {
 		all = append(all, kinds.Mutex)
 	}
 	return all
+}
+
+// semaphores adds semaphores to the kinds of a third of the schedules. In half of these, if crowded, several workers of
+// each client want hardly anything else. The dice are their own, so all other schedules are what they were without
+// semaphores.
+func (s *Schedule) semaphores(crowded bool) {
+	r := rand.New(rand.NewPCG(s.Seed, 0x510))
+	if r.IntN(3) > 0 {
+		return
+	}
+	share := r.IntN(2 * len(s.Kinds))
+	if crowded && r.IntN(2) == 0 {
+		share, s.Names = 10*len(s.Kinds), s.Names[:1]
+		for i := range s.Clients {
+			c := &s.Clients[i]
+			c.Workers, c.InTurn, c.Stay, c.Rest = 3, false, c.TTL/4, c.TTL/20
+		}
+	}
+	s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Semaphore}, 1+share)...)
+}
+
+// elections adds leaders to the kinds of a quarter of the schedules. It has dice of its own, as semaphores has.
+func (s *Schedule) elections() {
+	if r := rand.New(rand.NewPCG(s.Seed, 0xe1ec)); r.IntN(4) == 0 {
+		s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Leader}, 1+r.IntN(len(s.Kinds)))...)
+	}
+}
+
+// jobs gives some locks of a quarter of the schedules a minimum hold, within the restart window. It has dice of its
+// own, as semaphores has.
+func (s *Schedule) jobs() {
+	if r := rand.New(rand.NewPCG(s.Seed, 0x10b)); r.IntN(4) == 0 {
+		s.MinHold = within(r, min(s.MaxTTL(), 1500*time.Millisecond)).Round(time.Millisecond)
+	}
 }
 
 // draw draws a client.

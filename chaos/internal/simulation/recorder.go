@@ -102,7 +102,7 @@ func (r *run) thaw(l *life) {
 	stall := r.now() - r.froze[l.host.Name()]
 	r.thaws[l.host.Name()] = r.now()
 	r.mu.Unlock()
-	r.log(history.Event{Kind: history.Stalled, Client: l.client, Life: l.number, Stall: stall})
+	r.log(history.Event{Kind: history.Stalled, Client: l.settings.Name, Life: l.number, Stall: stall})
 	l.host.Thaw()
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -37,6 +38,8 @@ const (
 	patience = 3 * time.Second
 	// tidy is how long after the end of all traffic keys may remain on the masters.
 	tidy = 2 * time.Second
+	// slots is how many slots a semaphore has, unless it is of a group.
+	slots = 2
 )
 
 // A run is one schedule while it is played.
@@ -47,15 +50,14 @@ type run struct {
 	open     Open
 	hosts    []*simnet.Host
 	lockers  []Locker
-	lives    []*life // the present life of each client
-	killed   []*life // killed lives of clients that have a new one
-	started  []int   // number of lives of each client
-	images   map[int]simnet.Image
+	lives    []*life         // the present life of each client
+	killed   []*life         // killed lives of clients that have a new one
+	started  []int           // number of lives of each client
 	over     chan struct{}   // closed when the storm is over
 	storm    context.Context // ends with the storm
-	injected map[string]int  // number of injections of each fault, by its name in the scenario
+	injected map[string]int  // number of injections of each fault of the plan
 
-	registers map[string]*register.Counters
+	registers map[string]traffic.Register
 }
 
 // Run runs s within the bubble that it is called from.
@@ -65,9 +67,9 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	r := &run{
 		recorder: newRecorder(), schedule: s, world: simnet.New(t, s.Seed, s.Masters), open: open, over: make(chan struct{}),
 		hosts: make([]*simnet.Host, n), lockers: make([]Locker, n), lives: make([]*life, n), started: make([]int, n),
-		images: make(map[int]simnet.Image), injected: make(map[string]int),
+		injected: make(map[string]int),
 	}
-	r.registers = map[string]*register.Counters{}
+	r.registers = map[string]traffic.Register{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
 		r.registers[kind] = register.NewCounters(kind, r.log)
 	}
@@ -135,6 +137,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 
 // playFaults injects and heals the faults until the storm is over. It returns false if it gave up early.
 func (r *run) playFaults() bool {
+	defer r.playPlan()()
 	type turn struct {
 		at time.Duration
 		do func()
@@ -144,21 +147,14 @@ func (r *run) playFaults() bool {
 		turns = append(turns, turn{f.At, func() {
 			r.note(f.where(), "%v", f)
 			r.trouble(history.Inject, f)
-			f.inject(r)
-			r.injected[f.Name]++
+			f.inject(r, true)
 			if f.Until <= f.At {
 				r.trouble(history.Healthy, f)
 			}
 		}})
-		if f.Kind == CrashTail {
-			turns = append(turns, turn{max(0, f.At-tail), func() { r.images[f.Master] = r.world.Master(f.Master).Image() }})
-		}
-		for at := f.At + f.Every; f.Every > 0 && at < f.Until; at += f.Every {
-			turns = append(turns, turn{at, func() { f.inject(r) }})
-		}
 		if f.Until > f.At {
 			turns = append(turns, turn{f.Until, func() {
-				f.heal(r)
+				f.inject(r, false)
 				r.trouble(history.Healthy, f)
 				r.note(f.where(), "no longer %v", f)
 			}})
@@ -175,6 +171,38 @@ func (r *run) playFaults() bool {
 		t.do()
 	}
 	return r.sleep(r.schedule.Storm)
+}
+
+// playPlan begins to carry out the scenario's plan. The caller must call the function that it returns, which heals what
+// is still injected.
+func (r *run) playPlan() (end func()) {
+	if len(r.schedule.Plan) == 0 {
+		return func() {}
+	}
+	m := newMasters(r.world, r.schedule.Rates)
+	nemesis := faults.Nemesis{
+		Faults:  slices.Concat(faults.OnMasters(m), faults.OnClients(clients{r})),
+		Healthy: func(context.Context, faults.Side, int) error { return nil },
+		Log: func(e history.Event) {
+			if e.Kind == history.Inject {
+				r.injected[e.Fault]++
+			}
+			r.log(e)
+		},
+		Say: func(format string, args ...any) { r.note("fault", format, args...) },
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { m.sync(ctx.Done()) })
+	all.Go(func() {
+		if err := nemesis.Run(ctx, r.schedule.Plan); err != nil && ctx.Err() == nil {
+			r.problem(ByHarness, "fault", "%v", err)
+		}
+	})
+	return func() {
+		stop()
+		all.Wait()
+	}
 }
 
 // trouble records a fault of a master, or of the path to one, for the checkers.
@@ -268,13 +296,18 @@ func content(m *simnet.Master, key string) []string {
 	return []string{m.Get(key)}
 }
 
-// liveness has every client acquire every kind of lock, all clients at the same time.
+// bound is how long a client may wait for a lock after the storm.
+func (s Schedule) bound() time.Duration { return s.Window + s.MaxTTL() + 10*time.Second }
+
+// liveness has every client acquire what its groups acquire, and every kind of lock, all clients at the same time.
 func (r *run) liveness() {
-	bound := r.schedule.Window + r.schedule.MaxTTL() + 10*time.Second
+	bound := r.schedule.bound()
 	names := r.schedule.Names
+	r.log(history.Event{Kind: history.Phase, Phase: history.Calm})
 	var all sync.WaitGroup
 	for i, l := range r.lockers {
 		all.Go(func() {
+			r.lives[i].traffic.Round(traffic.Command{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
 			who := r.schedule.Clients[i].Name
 			for n, kind := range kinds.Names() {
 				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
@@ -283,13 +316,12 @@ func (r *run) liveness() {
 					want.Names = names
 				case k.Owned():
 					want.Owner = who
+				case k.Slotted():
+					want.Slots = slots
+				case k.Elected():
+					want.Fencing = true
 				}
 				r.works(who, l, want, bound)
-			}
-			for _, name := range names {
-				if len(r.schedule.Groups) > 0 { // every client acquires every name, as on real masters
-					r.works(who, l, locker.Request{Mode: kinds.Mutex, Names: []string{name}}, bound)
-				}
 			}
 		})
 	}

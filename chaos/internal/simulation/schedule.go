@@ -2,10 +2,12 @@ package simulation
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // Schedule describes one run: the clients, the locks for which they contend, and the faults. A seed determines it.
@@ -22,10 +24,12 @@ type Schedule struct {
 	Kinds []string
 	// Fencing is the share of locks with a fencing token.
 	Fencing float64
+	// MinHold is the minimum hold of half of the locks that exclude all others; 0 for none.
+	MinHold time.Duration `json:",omitempty"`
 	Clients []Client
 	// Groups describe what the workers do if the schedule plays a scenario, which Profile then names. Otherwise there
 	// are none.
-	Groups []Group `json:",omitempty"`
+	Groups []traffic.Group `json:",omitempty"`
 	// Rates are the rates of the masters' clocks. Those of the clients are in Clients.
 	Rates []float64
 	// Window is the restart window of all clients. It exceeds the largest TTL.
@@ -38,6 +42,8 @@ type Schedule struct {
 	// Storm is how long the faults and the contention last.
 	Storm  time.Duration
 	Faults []Fault
+	// Plan is the plan of a scenario, which has no other faults.
+	Plan []faults.Step `json:",omitempty"`
 }
 
 // Client is one Locker on a host of its own.
@@ -99,7 +105,8 @@ func (s Schedule) clientOf(who string) (index int) {
 
 // quiet reports whether the only faults are that clients stop for good, or that their clocks differ.
 func (s Schedule) quiet() bool {
-	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() })
+	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() }) &&
+		s.plansOnly(faults.DriftClient)
 }
 
 // fair reports whether no fault can make a living client lose a lock. Masters forget at most their scripts, and every
@@ -108,6 +115,19 @@ func (s Schedule) fair() bool {
 	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
 		slow := slices.ContainsFunc(s.Clients, func(c Client) bool { return 2*(f.Delay+f.Jitter) >= c.Timeout })
 		return !f.death(s) && !f.harmless() && f.Kind != ScriptFlush && (f.Kind != Delay || slow)
+	}) && s.plansOnly(faults.DriftClient, faults.FlushScripts)
+}
+
+// plansOnly reports whether the plan has no other faults than these.
+func (s Schedule) plansOnly(names ...string) bool {
+	return !slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return !slices.Contains(names, step.Fault) })
+}
+
+// plans reports whether the plan has a fault with such traits.
+func (s Schedule) plans(is func(faults.Traits) bool) bool {
+	return slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
+		t, _ := faults.Lookup(step.Fault)
+		return is(t)
 	})
 }
 
@@ -120,34 +140,42 @@ func (s Schedule) has(kinds ...FaultKind) bool {
 // which keys expire jumps or runs too fast, or keys are lost without a restart. Faults of a client's clock never break
 // it.
 func (s Schedule) excludes() bool {
-	fast := slices.ContainsFunc(s.Faults, func(f Fault) bool {
-		return f.Kind == Pace && !f.harmless() && math.Abs(f.Rate-1) > budget
-	})
-	return !s.jumps() && !fast && !s.has(Wipe, Follow)
+	return !s.has(Jump, Wipe) && !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
 }
 
-// budget is the drift budget of the lock, per second.
-const budget = 0.01
-
 // jumps reports whether a clock jumps by which keys expire.
-func (s Schedule) jumps() bool { return s.has(Jump) }
+func (s Schedule) jumps() bool {
+	return s.has(Jump) || !s.plansNone(faults.ClockForward, faults.ClockBack)
+}
 
 // forgets reports whether fence counters are lost unnoticed.
-func (s Schedule) forgets() bool { return s.has(Evict, Wipe, Follow) }
+func (s Schedule) forgets() bool {
+	return s.has(Evict, Wipe) || s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
+}
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was
 // killed. Such a key expires by its TTL.
-func (s Schedule) returns() bool { return s.has(Kill, CrashTail, Follow) }
+func (s Schedule) returns() bool {
+	return !s.plansNone(
+		faults.KillMasterTail, faults.FollowMaster,
+		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing,
+	)
+}
+
+// plansNone reports whether the plan has none of these faults.
+func (s Schedule) plansNone(names ...string) bool {
+	return !slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return slices.Contains(names, step.Fault) })
+}
 
 func (s Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
-		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Faults), s.Window)
+		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Faults)+len(s.Plan), s.Window)
 	if len(s.Groups) == 0 {
-		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing\n", s.Kinds, 100*s.Fencing)
+		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing, minimum hold %v\n", s.Kinds, 100*s.Fencing, s.MinHold)
 	}
 	for _, g := range s.Groups {
-		fmt.Fprintf(&b, "  %s of %s, TTL %v\n", g.Kind, strings.Join(g.Names, " "), g.TTL)
+		fmt.Fprintf(&b, "  %s of %s, TTL %v\n", g.Mode, strings.Join(g.Names, " "), g.TTL)
 	}
 	if s.Proxies {
 		b.WriteString("  through proxies\n")

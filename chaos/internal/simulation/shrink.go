@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 // Shows runs a schedule the given number of times. It returns how often the checker found something, and the last such
@@ -96,6 +98,10 @@ var simpler = []func(s Schedule, i int) (Schedule, bool){
 		s.Faults, ok = fewer(s.Faults, i)
 		return s, ok
 	},
+	func(s Schedule, i int) (_ Schedule, ok bool) {
+		s.Plan, ok = fewer(s.Plan, i)
+		return s, ok
+	},
 	fewerWorkers, fewerMasters, plainer,
 }
 
@@ -120,6 +126,7 @@ func shorter(s Schedule, i int) (Schedule, bool) {
 	}
 	s.Storm = time.Duration(float64(s.Storm) * factors[i])
 	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.At > s.Storm })
+	s.Plan = slices.DeleteFunc(s.Plan, func(step faults.Step) bool { return step.At+step.For > s.Storm })
 	return s, true
 }
 
@@ -134,6 +141,7 @@ func withoutClient(s Schedule, i int) (Schedule, bool) {
 			s.Faults[n].Client--
 		}
 	}
+	s.Plan = aimed(s.Plan, faults.Clients, len(s.Clients))
 	return s, true
 }
 
@@ -155,8 +163,16 @@ func fewerMasters(s Schedule, i int) (Schedule, bool) {
 		return s, false
 	}
 	s.Masters, s.Rates = 3, s.Rates[:3]
-	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Master >= 3 || f.Peer >= 3 })
+	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Master >= 3 })
+	s.Plan = aimed(s.Plan, faults.Masters, 3)
 	return s, true
+}
+
+// aimed returns the steps of a plan whose targets on a side are below n.
+func aimed(plan []faults.Step, side faults.Side, n int) []faults.Step {
+	return slices.DeleteFunc(plan, func(step faults.Step) bool {
+		return step.On == side && slices.Max(step.Targets) >= n
+	})
 }
 
 // plainer sets all clocks right, or turns fencing off.
@@ -185,6 +201,7 @@ func plainer(s Schedule, i int) (Schedule, bool) {
 func (s Schedule) clone() Schedule {
 	s.Names, s.Kinds, s.Rates = slices.Clone(s.Names), slices.Clone(s.Kinds), slices.Clone(s.Rates)
 	s.Clients, s.Groups, s.Faults = slices.Clone(s.Clients), slices.Clone(s.Groups), slices.Clone(s.Faults)
+	s.Plan = slices.Clone(s.Plan)
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
@@ -15,22 +16,42 @@ import (
 func TestWhatShrinkTriesToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := Schedule{
-		Storm: 4 * time.Second, Names: []string{"a", "b"}, Kinds: []string{kinds.Mutex, kinds.Reader}, Masters: 5, Rates: []float64{1, 1, 1.01, 1, 1},
-		Clients: []Client{{Name: "x", Workers: 1, Rate: 1}, {Name: "y", Workers: 2, Rate: 1.01}, {Name: "z", Workers: 1, Rate: 1}},
-		Faults:  []Fault{{Kind: Crash, Master: 4, Client: -1}, {Kind: Freeze, Client: 1}, {Kind: Freeze, Client: 2}, {Kind: Restart, Client: -1, At: 3 * time.Second}},
+		Storm: 4 * time.Second, Names: []string{"a", "b"}, Kinds: []string{kinds.Mutex, kinds.Reader}, Masters: 5,
+		Rates: []float64{1, 1, 1.01, 1, 1},
+		Clients: []Client{
+			{Name: "x", Workers: 1, Rate: 1}, {Name: "y", Workers: 2, Rate: 1.01}, {Name: "z", Workers: 1, Rate: 1},
+		},
+		Plan: []faults.Step{
+			{Fault: faults.KillMaster, On: faults.Masters, Targets: []int{2, 4}, At: 3 * time.Second, For: time.Second},
+			{Fault: faults.KillClient, On: faults.Clients, Targets: []int{2}, At: time.Second, For: time.Second},
+			{Fault: faults.FlushAll, On: faults.Masters, Targets: []int{0}, At: time.Second},
+		},
+		Faults: []Fault{
+			{Kind: Crash, Master: 4, Client: -1},
+			{Kind: Freeze, Client: 1},
+			{Kind: Freeze, Client: 2},
+			{Kind: Restart, Client: -1, At: 3 * time.Second},
+		},
 	}
 	same := func(p Schedule) bool { return p.Storm == s.Storm && len(p.Clients) == 3 && p.Masters == 5 }
 	for what, is := range map[string]func(p Schedule) bool{
-		"a shorter storm, without the faults behind it": func(p Schedule) bool { return p.Storm == s.Storm/2 && len(p.Faults) == 3 },
-		"without a client, and what injected it": func(p Schedule) bool {
-			return len(p.Clients) == 2 && p.Clients[1].Name == "z" && len(p.Faults) == 3 && p.Faults[1].Client == 1
+		"a shorter storm, without the faults behind it": func(p Schedule) bool {
+			return p.Storm == s.Storm/2 && len(p.Faults) == 3 && len(p.Plan) == 2
 		},
-		"one name":              func(p Schedule) bool { return len(p.Names) == 1 },
-		"one kind":              func(p Schedule) bool { return len(p.Kinds) == 1 },
-		"half of the faults":    func(p Schedule) bool { return same(p) && len(p.Faults) == 2 },
-		"without one fault":     func(p Schedule) bool { return same(p) && len(p.Faults) == 3 },
-		"fewer workers":         func(p Schedule) bool { return same(p) && p.Clients[1].Workers == 1 },
-		"three masters":         func(p Schedule) bool { return p.Masters == 3 && len(p.Rates) == 3 && len(p.Faults) == 3 },
+		"without a client, and what injected it": func(p Schedule) bool {
+			return len(
+				p.Clients,
+			) == 2 && p.Clients[1].Name == "z" && len(p.Faults) == 3 && p.Faults[1].Client == 1 && len(p.Plan) == 2
+		},
+		"without one step":   func(p Schedule) bool { return same(p) && len(p.Plan) == 2 },
+		"one name":           func(p Schedule) bool { return len(p.Names) == 1 },
+		"one kind":           func(p Schedule) bool { return len(p.Kinds) == 1 },
+		"half of the faults": func(p Schedule) bool { return same(p) && len(p.Faults) == 2 },
+		"without one fault":  func(p Schedule) bool { return same(p) && len(p.Faults) == 3 },
+		"fewer workers":      func(p Schedule) bool { return same(p) && p.Clients[1].Workers == 1 },
+		"three masters": func(p Schedule) bool {
+			return p.Masters == 3 && len(p.Rates) == 3 && len(p.Faults) == 3 && len(p.Plan) == 2
+		},
 		"clocks that are right": func(p Schedule) bool { return same(p) && p.Clients[1].Rate == 1 && p.Rates[2] == 1 },
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -73,9 +73,10 @@ func TestSchedules(t *testing.T) {
 	})
 	stop()
 	n := sum.done.Load()
-	t.Logf("%d schedules in %v: %v of virtual time, %d holds, %d of them handed over, %d commands", n, time.Since(start).Round(time.Millisecond),
+	t.Logf("%d schedules in %v: %v of virtual time, %d holds, %d of them handed over, %d commands", n, time.Since(start).
+		Round(time.Millisecond),
 		time.Duration(sum.took.Load()).Round(time.Second), sum.holds.Load(), sum.handed.Load(), sum.commands.Load())
-	require.Greater(t, sum.holds.Load(), 5*n, "schedules in which nobody gets the lock show nothing")
+	require.Greater(t, sum.holds.Load(), 5*n, "schedules without holds show nothing")
 }
 
 func (s *totals) add(r *simulation.Result) {
@@ -96,7 +97,8 @@ func progress(s *totals, start time.Time) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				fmt.Fprintf(os.Stderr, "simulation: %d of %d schedules after %v\n", s.done.Load(), *schedules, time.Since(start).Round(time.Second))
+				fmt.Fprintf(os.Stderr, "simulation: %d of %d schedules after %v\n", s.done.Load(), *schedules, time.Since(start).
+					Round(time.Second))
 			case <-over:
 				return
 			}

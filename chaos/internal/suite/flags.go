@@ -50,17 +50,39 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.SetOutput(io.Discard) // Parse returns what it prints
 	set.Usage = func() {}
 	set.StringVar(&names, "scenario", "", "play only these, e.g. mutexes,only-clock-* (default: all, and the controls)")
-	set.StringVar(&f.backend, "backend", "", fmt.Sprintf("where the masters come from: %s; simulation plays scenarios, or schedules of its own, in virtual time (default: containers)", strings.Join(backend.Names(), ", ")))
-	set.StringVar(&controls, "control", "", "try only these locks that are broken on purpose, e.g. setnx,'no *' ('*': all)")
-	set.StringVar(&masters, "masters", "", "play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
+	set.StringVar(
+		&f.backend, "backend", "",
+		fmt.Sprintf(
+			"where the masters come from: %s; simulation plays scenarios, or schedules of its own, in virtual time (default: "+
+				"containers)",
+			strings.Join(backend.Names(), ", "),
+		),
+	)
+	set.StringVar(
+		&controls, "control", "", "try only these locks that are broken on purpose, e.g. setnx,'no *' ('*': all)",
+	)
+	set.StringVar(
+		&masters, "masters", "",
+		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas",
+	)
 	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
 	set.DurationVar(&f.duration, "duration", 0, "how long each storm lasts (default: as each scenario says)")
 	set.IntVar(&f.clients, "clients", 0, "how many client processes use the lock (default: as each scenario says)")
 	set.IntVar(&f.parallelism, "lanes", 1, "how many scenarios are played at a time")
-	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
+	set.IntVar(
+		&f.schedules, "schedules", 0,
+		fmt.Sprintf(
+			"how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is "+
+				"named %d)",
+			manySchedules, someSchedules,
+		),
+	)
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
-	set.StringVar(&f.guarantees, "guarantees", "", "play the scenarios of the table of guarantees, and write the table that they show into this file")
+	set.StringVar(
+		&f.guarantees, "guarantees", "",
+		"play the scenarios of the table of guarantees, and write the table that they show into this file",
+	)
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(set, stderr)
@@ -97,10 +119,17 @@ func (f *flags) complete(names string) error {
 		errs = append(errs, errors.New("a soak plays scenarios: name containers or processes, or leave -backend out"))
 	}
 	if len(f.masters) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0) {
-		errs = append(errs, errors.New("on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out"))
+		errs = append(
+			errs,
+			errors.New(
+				"on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out",
+			),
+		)
 	}
 	if len(f.controls) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0 || len(f.masters) > 0) {
-		errs = append(errs, errors.New("controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out"))
+		errs = append(
+			errs, errors.New("controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out"),
+		)
 	}
 	for _, pattern := range f.controls {
 		if published, own, virtual := findControls([]string{pattern}); len(published)+len(own)+len(virtual) == 0 {
@@ -142,16 +171,16 @@ func (f *flags) adjust(s scenarios.Scenario) scenarios.Scenario {
 func usage(set *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `Usage: go run ./chaos [flags]
 
-Harms masters and clients, and checks what the lock promises. Without flags it runs all of it: scenarios on containers, on
-processes and in virtual time, schedules of the simulation's own, and locks that are broken on purpose, which the checkers
-must catch. A scenario is played on any backend; in virtual time (-backend simulation) it is played in many schedules. Exit
-status: 0 when everything was as promised and every control was caught, 1 when not, 2 when there is no verdict.
+Harms masters and clients, and checks what the lock promises. Without flags it runs everything: scenarios on containers,
+on processes and in virtual time, schedules of the simulation, and locks that are broken on purpose, which the checkers
+must catch. Every backend can play a scenario; -backend simulation plays it in virtual time, in many schedules. The exit
+status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is no verdict.
 
-With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tries a deployment of yours: client processes on this machine lock
-there, die, freeze, and have clocks that drift. The masters are not harmed: nothing is flushed, configured, killed or slowed on
-purpose. All names begin with `+backend.PrefixBegin+`, and what others have there is neither touched nor looked at. URLs may have a
-user, a password, rediss:// for TLS, and a database. The masters must be 1, or an odd number. Fencing counters of the run stay
-for a day, and end by themselves.
+With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tests your own masters: client processes on this
+machine lock there, die, freeze, and have drifting clocks. The masters are not harmed: nothing is flushed, configured,
+killed or slowed. All names begin with `+backend.PrefixBegin+`, and no other keys are read or changed. Pass one URL, or
+an odd number of them; a URL may have a user, a password, rediss:// for TLS, and a database. The fence counters of the
+run expire after a day.
 
 `)
 	set.SetOutput(w)

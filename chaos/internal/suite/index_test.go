@@ -46,7 +46,9 @@ func TestAControlThatIsCaughtIsInTheIndex(t *testing.T) {
 	assert.Contains(t, out.String(), "report: "+filepath.Join(c.dir, "index.html"))
 	assert.NotContains(t, out.String(), "again: ")
 	page := index(t, c)
-	for _, says := range []string{"✓ PASS", "majority less one", "1 of 1 caught", "go run ./chaos -control &#39;majority less*&#39; -seed 7"} {
+	for _, says := range []string{
+		"✓ PASS", "majority less one", "1 of 1 caught", "go run ./chaos -control &#39;majority less*&#39; -seed 7",
+	} {
 		assert.Contains(t, page, says)
 	}
 }
@@ -82,7 +84,8 @@ func TestAStepWithoutAVerdictDoesNotKeepTheOthersFromTheirs(t *testing.T) {
 		}}
 	}
 	ok, err := c.all(ctx, []step{
-		taking("no masters", false, errors.New("no docker")), taking("fine", true, nil), taking("no time", false, errors.New("too late")),
+		taking("no masters", false, errors.New("no docker")), taking("fine", true, nil),
+		taking("no time", false, errors.New("too late")),
 	})
 	assert.False(t, ok)
 	require.ErrorContains(t, err, "no masters: no docker")
@@ -102,14 +105,23 @@ func TestAnInterruptedSoakHasNoVerdict(t *testing.T) {
 	c, out := begun(t, "-soak", "1h", "-backend", "processes", "-seed", "7")
 	_, err := c.run(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Contains(t, out.String(), "soak: 0 scenarios played in 0s, with 0 faults; 0 skipped, 0 without a verdict\n", "what was seen so far, and not what was asked for")
+	assert.Contains(
+		t, out.String(), "soak: 0 scenarios played in 0s, with 0 faults; 0 skipped, 0 without a verdict\n",
+		"what was seen so far, and not what was asked for",
+	)
 	assert.Contains(t, index(t, c), "No verdict: interrupted")
 }
 
 func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 	t.Parallel()
 	c, out := begun(t, "-control", "*", "-seed", "7")
-	assert.False(t, c.reportControl(report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.replayControl("no drift budget")}, "80 schedules"))
+	assert.False(
+		t,
+		c.reportControl(
+			report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.replayControl("no drift budget")},
+			"80 schedules",
+		),
+	)
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
 	assert.Contains(t, out.String(), "again: go run ./chaos -control 'no drift budget' -seed 7\n    80 schedules\n")
 }
@@ -125,10 +137,16 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
 	suite.Done(j, scenarios.Outcome{
-		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend, Dir: filepath.Join(c.index.dir, j.Name()), Replay: again,
+		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend,
+		Dir: filepath.Join(c.index.dir, j.Name()), Replay: again,
 		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
 	})
-	assert.Contains(t, out.String(), "NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(c.index.dir, "fenced-processes"))
+	assert.Contains(
+		t, out.String(),
+		"NOT AS PROMISED\n    exclusion: held by two\n    again: "+again+"\n    folder: "+filepath.Join(
+			c.index.dir, "fenced-processes",
+		),
+	)
 	assert.Contains(t, out.String(), "    once more: no masters; and no logs; folder: x\n")
 	require.Len(t, c.index.index.Played, 1, "it took the place of what was planned")
 	assert.Equal(t, "fenced-processes", c.index.index.Played[0].Folder)
@@ -137,12 +155,20 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 
 func TestACommandIsRepeatedWithoutItsPasswords(t *testing.T) {
 	t.Parallel()
-	f, err := parse([]string{"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed", "4"}, &bytes.Buffer{})
+	f, err := parse(
+		[]string{
+			"-masters", "redis://me:hunter2@h1:1,rediss://:hunter2@h2:2,redis://h3", "-duration", "1m", "-out", "x", "-seed",
+			"4",
+		},
+		&bytes.Buffer{},
+	)
 	require.NoError(t, err)
 	want := "go run ./chaos -duration 1m0s -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -seed 4"
 	assert.Equal(t, want, f.replay())
 	one := f.replayJob(scenarios.Job{Scenario: scenarios.Acceptance(), Backend: backend.Given}, 4)
-	assert.Equal(t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one)
+	assert.Equal(
+		t, "go run ./chaos -masters redis://me:xxxxx@h1:1,rediss://:xxxxx@h2:2,redis://h3 -duration 1m0s -seed 4", one,
+	)
 	again, err := parse(strings.Fields(one)[3:], &bytes.Buffer{})
 	require.NoError(t, err)
 	assert.Equal(t, f.duration, again.duration)

@@ -28,12 +28,24 @@ func (c *command) profile(ctx context.Context) (bool, error) {
 	}
 	return c.all(ctx, []step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
-		{"naive locks", func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Naive(), c.index.naive) }},
-		{"broken locks of our own, on real masters", func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Own(), c.index.own) }},
-		{"broken locks of our own, in virtual time", func(ctx context.Context) (bool, error) { return c.catchInSimulation(ctx, simulation.Controls()) }},
+		{
+			"naive locks",
+			func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Naive(), c.index.naive) },
+		},
+		{
+			"broken locks of our own, on real masters",
+			func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Own(), c.index.own) },
+		},
+		{
+			"broken locks of our own, in virtual time",
+			func(ctx context.Context) (bool, error) { return c.catchInSimulation(ctx, simulation.Controls()) },
+		},
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
 		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
-		{"simulated schedules", func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) }},
+		{
+			"simulated schedules",
+			func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) },
+		},
 	})
 }
 
@@ -44,7 +56,10 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 	}
 	good, err := c.all(ctx, []step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.allJobs()), profileParallelism) }},
-		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.virtualJobs()), 1) }},
+		{
+			"scenarios in virtual time",
+			func(ctx context.Context) (bool, error) { return c.play(ctx, rows(c.virtualJobs()), 1) },
+		},
 	})
 	if err != nil {
 		return good, err

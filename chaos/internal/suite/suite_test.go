@@ -47,10 +47,12 @@ func TestWrongUsageSaysWhatIsWrongAndRunsNothing(t *testing.T) {
 		"an argument":       {[]string{"fast"}, `unexpected argument "fast"`},
 		"a folder in use":   {[]string{"-out", full}, "is not empty"},
 		"no duration":       {[]string{"-duration", "soon"}, "soon"},
-		"masters and more":  {[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend, -scenario and -soak out"},
-		"unknown control":   {[]string{"-control", "calm"}, `no control is called "calm"`},
-		"control and more":  {[]string{"-control", "setnx", "-backend", "processes"}, "controls bring their own masters"},
-		"a seed too small":  {[]string{"-seed", "-1"}, "-1"},
+		"masters and more": {
+			[]string{"-masters", "redis://h:1", "-scenario", "mutexes"}, "leave -backend, -scenario and -soak out",
+		},
+		"unknown control":  {[]string{"-control", "calm"}, `no control is called "calm"`},
+		"control and more": {[]string{"-control", "setnx", "-backend", "processes"}, "controls bring their own masters"},
+		"a seed too small": {[]string{"-seed", "-1"}, "-1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +69,10 @@ func TestHelpListsEverything(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	assert.Equal(t, good, Main([]string{"-h"}, &out, &errs))
-	for _, flag := range []string{"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all", "kill-master-tail", "linearizability", "rw-one-hash", "restart guard off", "nothing closed"} {
+	for _, flag := range []string{
+		"-masters", "redlock-chaos:", "-control", "-backend", "-soak", "-duration", "-out", "-seed", "only-flush-all",
+		"kill-master-tail", "linearizability", "rw-one-hash", "restart guard off", "nothing closed",
+	} {
 		assert.Contains(t, errs.String(), flag)
 	}
 }
@@ -115,7 +120,9 @@ func TestARunInWhichNothingWasPlayedHasNoVerdict(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	var out, errs bytes.Buffer
-	assert.Equal(t, noRun, Main([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs))
+	assert.Equal(
+		t, noRun, Main([]string{"-scenario", "only-unplug", "-backend", "processes", "-out", t.TempDir()}, &out, &errs),
+	)
 	assert.Contains(t, errs.String(), "nothing was played")
 	assert.Contains(t, out.String(), "skipped: without unplug")
 	assert.Contains(t, out.String(), "again: go run ./chaos -backend processes -scenario only-unplug -seed ")
@@ -128,10 +135,15 @@ func TestARunWhoseHarnessBreaksTwiceHasNoVerdict(t *testing.T) {
 	redisproc.Need(t)
 	var out, errs bytes.Buffer
 	dir := t.TempDir()
-	assert.Equal(t, noRun, Main([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs))
+	assert.Equal(
+		t, noRun,
+		Main([]string{"-scenario", "only-kill-client", "-backend", "processes", "-duration", "5s", "-out", dir}, &out, &errs),
+	)
 	assert.Contains(t, errs.String(), "no verdict: the harness itself failed")
 	assert.Contains(t, errs.String(), "once more")
-	assert.Contains(t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed")
+	assert.Contains(
+		t, errs.String(), "chaos: no verdict: only-kill-client-processes: no verdict: the harness itself failed",
+	)
 	assert.Contains(t, out.String(), "no verdict\n")
 	assert.NotContains(t, out.String(), "PASS")
 	assert.NotContains(t, out.String(), "FAIL")

@@ -14,17 +14,16 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/register"
 )
 
-// lookAtUntil is the interval at which a holder checks whether its lock was extended.
-const lookAtUntil = 5 * time.Millisecond
-
-// An attempt is one acquisition and the hold that follows it.
-type attempt struct {
-	*worker
+// An Attempt is one acquisition and the hold that follows it.
+type Attempt struct {
+	*Worker
 	try
 	op    int
 	begin time.Time
 	lock  locker.Lock
+	from  time.Duration // when the hold began, or its downgrade
 	until time.Duration // the last deadline that is in the history
+	heeds func() bool   // ends the wait for a loss
 	lost  chan struct{} // closed when a loss is in the history
 	token string        // "" if the worker does not ask for it
 
@@ -32,42 +31,73 @@ type attempt struct {
 	mode string // what it is by now: a writer may have become a reader
 }
 
-func newAttempt(w *worker, t try) *attempt {
-	a := &attempt{worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
+// Ask begins an acquisition, of which nobody asks for the token.
+func (w *Worker) Ask(r locker.Request) *Attempt { return w.ask(try{Request: r, anonymous: true}) }
+
+func (w *Worker) ask(t try) *Attempt {
+	a := &Attempt{Worker: w, try: t, op: int(w.ops.Add(1)), mode: t.Mode, begin: time.Now(), lost: make(chan struct{})}
 	a.Names = slices.Sorted(slices.Values(t.Names))
+	a.log(history.Event{
+		Kind: history.Invoked, TTL: t.TTL, MinHold: t.MinHold, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
+	})
 	return a
 }
 
-func (a *attempt) acquired(l locker.Lock) {
-	now := a.client.clock.Now() // before anything else takes time
-	a.lock, a.until = l, a.real(l.Until())
+// Refused records that the acquisition returned without a lock.
+func (a *Attempt) Refused(err error) {
+	a.log(history.Event{Kind: history.Refused, Err: text(err), Votes: a.votes()})
+}
+
+// Acquired begins the hold of a lock that was just acquired.
+func (a *Attempt) Acquired(l locker.Lock) {
+	a.life.Awake()
+	now := a.life.Now() // before anything else takes time
+	a.lock, a.from, a.until = l, now, a.life.Of(l.Until())
 	if !a.anonymous {
 		a.token = l.Token()
 	}
 	a.log(history.Event{
-		Kind: history.Acquired, T: now, TTL: a.TTL, Token: a.token, Fence: l.Fence(), Until: a.until,
-		Votes: a.votes(),
+		Kind: history.Acquired, T: now, TTL: a.TTL, MinHold: a.MinHold, Keepalive: a.Keepalive, Token: a.token,
+		Fence: l.Fence(), Until: a.until, Votes: a.votes(),
 	})
+	a.life.held.Add(1)
+	a.heeds = context.AfterFunc(l.Context(), a.onLoss)
+}
+
+// Over ends the belief in the hold, which the history has before anything that follows.
+func (a *Attempt) Over() {
+	if !a.heeds() {
+		<-a.lost // it is being written down
+	}
+	a.learn()
+	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
+}
+
+// Unlock unlocks the lock. The hold must be over.
+func (a *Attempt) Unlock(ctx context.Context) error {
+	err := a.lock.Unlock(ctx)
+	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(err)})
+	return err
 }
 
 // onLoss is called when the lock's context ends. It writes the loss to the history at once, whatever the holder is
 // doing.
-func (a *attempt) onLoss() {
+func (a *Attempt) onLoss() {
 	a.log(history.Event{Kind: history.Lost, Token: a.token, Err: text(context.Cause(a.lock.Context()))})
 	close(a.lost)
 }
 
 // section is the critical section: read the register, hold, check the lock once more, write the register.
-func (a *attempt) section(ctx context.Context) {
+func (a *Attempt) section(ctx context.Context) {
 	was := a.read()
-	a.client.crashPoint.killAt(Holding)
+	a.life.KillAt(Holding)
 	inside, leave := context.WithCancel(ctx)
 	defer leave()
 	nested := make(chan struct{})
 	go func() {
 		defer close(nested)
 		if a.depth > 0 {
-			a.worker.cycle(inside, a.inner())
+			a.cycle(inside, a.inner())
 		}
 	}()
 	rest := a.hold
@@ -79,11 +109,13 @@ func (a *attempt) section(ctx context.Context) {
 	<-nested
 
 	if !a.Reads() && a.mayGoOn() {
-		a.client.crashPoint.freezeAt(FrozenHolding)
+		a.life.FreezeAt(FrozenHolding)
 		a.write(was)
 	}
 	if a.downgrade && a.mayGoOn() {
-		a.step(ctx)
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
+		a.Downgrade(call)
+		cancel()
 		a.stay(ctx, rest, nested)
 	}
 	if a.Reads() && a.mayGoOn() {
@@ -92,7 +124,7 @@ func (a *attempt) section(ctx context.Context) {
 }
 
 // inner makes a nested hold. Only the outermost hold uses the register.
-func (a *attempt) inner() try {
+func (a *Attempt) inner() try {
 	t := a.try
 	t.depth--
 	t.hold /= 2
@@ -101,15 +133,20 @@ func (a *attempt) inner() try {
 }
 
 // mayGoOn checks the lock as late as possible before an effect. It returns true for a careless holder.
-func (a *attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
+func (a *Attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
 
 // stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. It writes every new
 // deadline to the history: after an extension, and after its clock changed its rate.
-func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
+func (a *Attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
 	end := time.NewTimer(d)
 	defer end.Stop()
-	look := time.NewTicker(lookAtUntil)
-	defer look.Stop()
+	defer a.life.Awake()
+	var look <-chan time.Time
+	if a.life.Look > 0 {
+		tick := time.NewTicker(a.life.Look)
+		defer tick.Stop()
+		look = tick.C
+	}
 	gone := a.lost
 	if a.careless {
 		gone = nil
@@ -120,10 +157,8 @@ func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 			return
 		case <-ctx.Done():
 			return
-		case <-look.C:
-			if a.real(a.lock.Until()) != a.until {
-				a.extended(nil)
-			}
+		case <-look:
+			a.learn()
 		case <-end.C:
 			over = true
 		case <-nested:
@@ -132,83 +167,96 @@ func (a *attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 	}
 }
 
-// step makes a writer a reader. Whatever Downgrade returns, it is no more than that from the call on.
-func (a *attempt) step(ctx context.Context) {
+// Downgrade makes a writer a reader. Whatever the lock returns, it is no more than that from the call on.
+func (a *Attempt) Downgrade(ctx context.Context) {
+	a.learn()
 	a.mu.Lock()
 	a.mode = kinds.Reader
 	a.mu.Unlock()
 	a.log(history.Event{Kind: history.Downgraded, Token: a.token})
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
-	defer cancel()
-	err := a.lock.Downgrade(call)
-	if a.lock.Err() == nil { // otherwise the holder learns of the loss
-		a.extended(err)
+	a.from = a.life.Now()
+	err := a.lock.Downgrade(ctx)
+	if a.life.Look > 0 && a.lock.Err() == nil { // otherwise the holder learns of the loss
+		a.extended(0, err)
 	}
 }
 
-func (a *attempt) extended(err error) {
-	a.until = a.real(a.lock.Until())
-	a.log(history.Event{Kind: history.Extended, Token: a.token, Until: a.until, Err: text(err)})
+// learn writes a new deadline to the history.
+func (a *Attempt) learn() {
+	if a.life.Of(a.lock.Until()) == a.until {
+		return
+	}
+	at := time.Duration(0)
+	if a.life.Look == 0 {
+		at = a.from // the lock was valid all the time
+	}
+	a.extended(at, nil)
 }
 
-// real converts a time of the lock's clock to the clock of the history. For a future time it assumes the present rate.
-func (a *attempt) real(t time.Time) time.Duration { return a.client.clock.Of(a.client.drift.right(t)) }
+func (a *Attempt) extended(at time.Duration, err error) {
+	a.until = a.life.Of(a.lock.Until())
+	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until, Err: text(err)})
+}
 
 // question returns the acquisition as a register needs it.
-func (a *attempt) question() register.Question {
-	c := a.client.config
+func (a *Attempt) question() register.Question {
 	return register.Question{
-		Name: a.Name(), Mode: a.is(), Fence: a.lock.Fence(), Client: c.Client, Life: c.Life, Worker: a.id, Op: a.op,
+		Name: a.Name(), Mode: a.Is(), Fence: a.lock.Fence(),
+		Client: a.life.Client, Life: a.life.Config.Life, Worker: a.id, Op: a.op,
 	}
 }
 
-func (a *attempt) read() int64 {
+func (a *Attempt) read() int64 {
 	if a.register == "" {
 		return 0
 	}
-	value, err := a.client.registers[a.register].Read(a.question())
+	value, err := a.life.Registers[a.register].Read(a.question())
 	a.broken(err)
 	return value
 }
 
-func (a *attempt) write(was int64) {
+func (a *Attempt) write(was int64) {
 	if a.register == "" {
 		return
 	}
 	q := a.question()
 	q.From, q.Value = was, was+1
-	err := a.client.registers[a.register].Write(q)
+	err := a.life.Registers[a.register].Write(q)
 	if !errors.Is(err, register.ErrRejected) { // the register has it in its history
 		a.broken(err)
 	}
 }
 
 // broken writes to the history that the harness itself failed.
-func (a *attempt) broken(err error) {
+func (a *Attempt) broken(err error) {
 	if err != nil {
 		a.log(history.Event{Kind: history.Broken, Err: err.Error()})
 	}
 }
 
 // votes returns the masters' answers to the acquisition.
-func (a *attempt) votes() []history.Vote { return a.client.votes.Since(a.locks(), a.begin) }
+func (a *Attempt) votes() []history.Vote {
+	if a.life.Votes == nil {
+		return nil
+	}
+	return a.life.Votes(a.locks(), a.begin)
+}
 
 // locks returns the name of the lock: all its names joined.
-func (a *attempt) locks() string { return strings.Join(a.Names, ",") }
+func (a *Attempt) locks() string { return strings.Join(a.Names, ",") }
 
-// is what kind of lock it is by now.
-func (a *attempt) is() string {
+// Is returns the kind of the lock by now.
+func (a *Attempt) Is() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mode
 }
 
-func (a *attempt) log(e history.Event) {
-	c := a.client.config
-	e.Client, e.Life, e.Worker, e.Op = c.Client, c.Life, a.id, a.op
-	e.Name, e.Mode, e.Owner, e.Phase = a.locks(), a.is(), a.Owner, a.phase
+func (a *Attempt) log(e history.Event) {
+	e.Client, e.Life, e.Worker, e.Op = a.life.Client, a.life.Config.Life, a.id, a.op
+	e.Name, e.Mode, e.Owner, e.Slots, e.Phase = a.locks(), a.Is(), a.Owner, a.Slots, a.phase
 	if len(a.Names) > 1 {
 		e.Names = a.Names
 	}
-	a.client.history.Write(e)
+	a.life.Write(e)
 }

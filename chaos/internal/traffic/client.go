@@ -6,15 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
@@ -22,32 +18,33 @@ import (
 
 // client is one client process.
 type client struct {
-	config     Config
-	clock      history.Clock
-	drift      *drift // the clock that its lock goes by
-	history    *history.Writer
-	locker     locker.Locker
-	registers  map[string]*register.Client
-	votes      *Votes
-	crashPoint crashPoint
-	held       atomic.Int64
-	workers    atomic.Int64 // the last id given to a worker
+	Life
+	crashPoint
+
+	clock     history.Clock
+	drift     *drift // the clock that its lock goes by
+	history   *history.Writer
+	registers []*register.Client
 }
+
+// lookAtUntil is the interval at which a holder checks whether its lock was extended.
+const lookAtUntil = 5 * time.Millisecond
 
 // RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
 // returns when it gets the command to quit or when in ends, as it does when the harness dies.
 func RunClient(in io.Reader, out io.Writer) (err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
-	var c client
+	c := client{Life: Life{Look: lookAtUntil, Registers: map[string]Register{}}}
+	c.World = &c
 	if !lines.Scan() {
 		return errors.Join(errors.New("no configuration on standard input"), lines.Err())
 	}
-	if err := json.Unmarshal(lines.Bytes(), &c.config); err != nil {
+	if err := json.Unmarshal(lines.Bytes(), &c.Config); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	c.clock = history.NewClock()
-	w, err := history.Create(c.config.History, c.clock)
+	w, err := history.Create(c.History, c.clock)
 	if err != nil {
 		return err
 	}
@@ -58,10 +55,10 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 		return err
 	}
 	quits, err := c.serve(lines, &answers{enc: json.NewEncoder(out)})
-	err = errors.Join(err, c.locker.Close())
+	err = errors.Join(err, c.Locker.Close())
 	if quits {
 		c.history.Write(history.Event{
-			Kind: history.Quitting, Client: c.config.Client, Life: c.config.Life, Goroutines: leftover(),
+			Kind: history.Quitting, Client: c.Client, Life: c.Config.Life, Goroutines: leftover(),
 		})
 	}
 	return err
@@ -69,18 +66,17 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 
 // open opens what the configuration asks for.
 func (c *client) open() error {
-	if len(c.config.Groups) == 0 {
-		c.config.Groups = Groups
+	if len(c.Groups) == 0 {
+		c.Groups = Groups
 	}
-	c.registers = map[string]*register.Client{}
-	for _, g := range c.config.Groups {
+	for _, g := range c.Groups {
 		if err := g.check(); err != nil {
 			return err
 		}
-		if g.Register == "" || c.registers[g.Register] != nil {
+		if g.Register == "" || c.Life.Registers[g.Register] != nil {
 			continue
 		}
-		addr := c.config.Registers[g.Register]
+		addr := c.Config.Registers[g.Register]
 		if addr == "" {
 			return fmt.Errorf("group %q wants the register %q, and the configuration has no address of it", g.Names, g.Register)
 		}
@@ -88,16 +84,30 @@ func (c *client) open() error {
 		if err != nil {
 			return err
 		}
-		c.registers[g.Register] = r
+		c.registers = append(c.registers, r)
+		c.Life.Registers[g.Register] = r
 	}
-	c.drift, c.votes = newDrift(c.config), NewVotes(c.config.URLs)
+	votes := NewVotes(c.URLs)
+	c.Votes, c.drift = votes.Since, newDrift(c.Config)
 	var err error
-	c.locker, err = openLocker(c.config, locker.Settings{
-		URLs: c.config.URLs, Owner: fmt.Sprintf("%s.%d", c.config.Client, c.config.Life), Window: c.config.Window,
-		Clock: c.drift, Between: func() { c.crashPoint.killAt(Between) },
-	}, c.votes)
+	c.Locker, err = openLocker(c.Config, locker.Settings{
+		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), Window: c.Window,
+		Clock: c.drift, Between: func() { c.KillAt(Between) },
+	}, votes)
 	return err
 }
+
+// Write writes an event to the history of the process.
+func (c *client) Write(e history.Event) { c.history.Write(e) }
+
+// Now returns the present on the machine's clock.
+func (c *client) Now() time.Duration { return c.clock.Now() }
+
+// Of converts a time of the lock's clock to the machine's clock. For a future time it assumes the present rate.
+func (c *client) Of(t time.Time) time.Duration { return c.clock.Of(c.drift.right(t)) }
+
+// Awake does nothing: a frozen process does not get here.
+func (c *client) Awake() {}
 
 // hangUp leaves the registers.
 func (c *client) hangUp() error {
@@ -122,22 +132,13 @@ func (a *answers) send(x Answer) {
 // serve starts the traffic and obeys until the command to quit, which it confirms, or the input ends. It returns when
 // nothing of it runs any more.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
-	defer stalls.Detect(c.history, c.config.Client, c.config.Life)() // before anybody waits for a lock
+	defer stalls.Detect(c.history, c.Client, c.Config.Life)() // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())
 	var storm, telling sync.WaitGroup
 	defer telling.Wait()
 	defer storm.Wait()
 	defer stop()
-	for _, g := range c.config.Groups {
-		workers := g.Workers
-		if workers == 0 {
-			workers = c.config.Workers
-		}
-		for range workers {
-			w := c.worker()
-			storm.Go(func() { w.storm(ctx, g) })
-		}
-	}
+	c.Start(ctx, storm.Go)
 	over := make(chan struct{})
 	defer close(over)
 	telling.Go(func() { c.tell(out, over) })
@@ -153,9 +154,9 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 			stop()
 			storm.Wait()
 		case Pass:
-			c.pass(cmd)
+			c.Pass(cmd)
 		case Round:
-			c.round(cmd)
+			c.Round(cmd)
 		case SetCrashPoint:
 			if cmd.CrashPoint != NoCrashPoint {
 				out.send(Answer{Done: SetCrashPoint}) // before it is set: the client may freeze at once
@@ -175,55 +176,6 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 	return false, lines.Err()
 }
 
-// pass acquires all names of the command side by side.
-func (c *client) pass(cmd Command) {
-	var all []locker.Request
-	for _, name := range cmd.Names {
-		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}, Fencing: cmd.Fencing})
-	}
-	c.take(cmd, all)
-}
-
-// round takes what the groups take: readers first, and then writers, because a history attributes votes to an
-// acquisition by the name alone.
-func (c *client) round(cmd Command) {
-	var first, then []locker.Request
-	for _, g := range c.config.Groups {
-		names := g.names(c.config.Prefix, c.config.Client)
-		for _, mode := range g.modes() {
-			if kinds.Of(mode).Several {
-				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing})
-				continue
-			}
-			for _, name := range names {
-				r := locker.Request{Mode: mode, Names: []string{name}, Fencing: g.Fencing}
-				if mode == kinds.Writer {
-					then = append(then, r)
-				} else {
-					first = append(first, r)
-				}
-			}
-		}
-	}
-	c.take(cmd, first)
-	c.take(cmd, then)
-}
-
-// take takes all that is wanted once, at the same time, and returns when that is over.
-func (c *client) take(cmd Command, all []locker.Request) {
-	var over sync.WaitGroup
-	for _, r := range all {
-		w := c.worker()
-		r.TTL = cmd.TTL
-		if kinds.Of(r.Mode).Owned() {
-			r.Owner = c.config.Client
-		}
-		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
-		over.Go(func() { w.pass(context.Background(), t) })
-	}
-	over.Wait()
-}
-
 // tell reports twice a second how much was held, until over is closed.
 func (c *client) tell(out *answers, over <-chan struct{}) {
 	tick := time.NewTicker(time.Second / 2)
@@ -236,13 +188,4 @@ func (c *client) tell(out *answers, over <-chan struct{}) {
 			return
 		}
 	}
-}
-
-// worker returns a new one; what it draws depends on the seed and on who it is.
-func (c *client) worker() *worker {
-	id := int(c.workers.Add(1))
-	who := fmt.Sprintf("%s.%d.%d", c.config.Client, c.config.Life, id)
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, who) // never fails
-	return &worker{client: c, id: id, rng: rand.New(rand.NewPCG(c.config.Seed, h.Sum64()))}
 }

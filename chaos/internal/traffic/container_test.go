@@ -110,7 +110,9 @@ func TestClientsInContainers(t *testing.T) {
 	})
 	require.NoError(t, f.Quit(t.Context()))
 	assert.Empty(t, log.all())
-	assert.Equal(t, 2, has(read(t, f), func(e history.Event) bool { return e.Kind == history.Quitting && e.Goroutines == 0 }))
+	assert.Equal(
+		t, 2, has(read(t, f), func(e history.Event) bool { return e.Kind == history.Quitting && e.Goroutines == 0 }),
+	)
 	require.Eventually(t, func() bool { return ps(t) == "" }, soon, 10*look, "no container is left")
 }
 

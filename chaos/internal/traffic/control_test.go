@@ -25,7 +25,9 @@ func TestContentionGivesNaiveLocksAway(t *testing.T) {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 3)
-			f, log := newFleet(t, 3, traffic.Config{Lock: lock, URLs: redlocktest.URLs(masters), Groups: traffic.PlainMutexes, Seed: 3})
+			f, log := newFleet(
+				t, 3, traffic.Config{Lock: lock, URLs: redlocktest.URLs(masters), Groups: traffic.PlainMutexes, Seed: 3},
+			)
 			withRegisters(t, f)
 			require.NoError(t, f.StartAll(t.Context()))
 			require.Eventually(t, func() bool { return !check.Exclusion(read(t, f)).Held() }, soon, 10*look)
@@ -121,10 +123,13 @@ func tooMany(events []history.Event) bool {
 func TestEveryControlRunsItsTraffic(t *testing.T) {
 	t.Parallel()
 	groups := map[string]traffic.Group{
-		kinds.Mutex:     {Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Mutex},
-		kinds.Reader:    {Names: []string{"one"}, TTL: traffic.TTL, Mode: traffic.ReadersWriters, Writers: 0.5},
-		kinds.Reentrant: {Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Reentrant, Owner: traffic.OwnerWorker, Depth: 2},
+		kinds.Mutex:  {Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Mutex},
+		kinds.Reader: {Names: []string{"one"}, TTL: traffic.TTL, Mode: traffic.ReadersWriters, Writers: 0.5},
+		kinds.Reentrant: {
+			Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Reentrant, Owner: traffic.OwnerWorker, Depth: 2,
+		},
 	}
+	groups[kinds.Semaphore] = traffic.Group{Names: []string{"one"}, TTL: traffic.TTL, Mode: kinds.Semaphore, Slots: 2}
 	for _, c := range naive.All {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +154,7 @@ func TestAMixedFleetExcludesEachOther(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	groups := slices.Clone(traffic.PlainMutexes)
-	for i := range groups { // redsync polls: with waiters of redlock for every release, it would hardly ever find a name free
+	for i := range groups { // redsync polls: while redlock's waiters get every release, it hardly finds a name free
 		groups[i].Workers, groups[i].Rest = 1, traffic.Span{Least: traffic.TTL / 2, Below: 2 * traffic.TTL}
 	}
 	f, log := newFleet(t, 4, traffic.Config{URLs: redlocktest.URLs(masters), Groups: groups, Seed: 5})
@@ -162,7 +167,9 @@ func TestAMixedFleetExcludesEachOther(t *testing.T) {
 	}
 	require.NoError(t, f.StartAll(t.Context()))
 	acquired := map[string]bool{} // by client and name
-	for began := time.Now(); len(acquired) < f.Size*len(traffic.Names("test:", traffic.PlainMutexes)); time.Sleep(20 * look) {
+	for began := time.Now(); len(acquired) < f.Size*len(
+		traffic.Names("test:", traffic.PlainMutexes),
+	); time.Sleep(20 * look) {
 		require.Less(t, time.Since(began), 6*soon, "%v", acquired)
 		for _, e := range read(t, f) {
 			if e.Kind == history.Acquired {

@@ -29,23 +29,23 @@ func (c *crashPoint) reached(point string) bool {
 	return set != nil && *set == point && c.point.CompareAndSwap(set, nil)
 }
 
-// killAt kills the process if point is the crash point.
-func (c *crashPoint) killAt(point string) {
+// KillAt kills the process if point is the crash point.
+func (c *crashPoint) KillAt(point string) {
 	if c.reached(point) {
 		killSelf()
 	}
 }
 
-// killDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash
+// KillDuring kills the process within the next milliseconds, during the caller's next step, if point is the crash
 // point.
-func (c *crashPoint) killDuring(point string) {
+func (c *crashPoint) KillDuring(point string) {
 	if c.reached(point) {
 		time.AfterFunc(Span{200 * time.Microsecond, 4 * time.Millisecond}.draw(freshRand()), killSelf)
 	}
 }
 
-// freezeAt freezes the process if point is the crash point, and returns when the process was thawed.
-func (c *crashPoint) freezeAt(point string) {
+// FreezeAt freezes the process if point is the crash point, and returns when the process was thawed.
+func (c *crashPoint) FreezeAt(point string) {
 	c.freezing.Lock()
 	defer c.freezing.Unlock()
 	if c.reached(point) {

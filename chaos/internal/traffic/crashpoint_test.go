@@ -111,7 +111,9 @@ func TestAHolderFrozenBeforeItsWriteHurtsTheRegister(t *testing.T) {
 	require.Eventually(t, func() bool { return lines(t, f, 0, 0) > 20 && lines(t, f, 1, 0) > 20 }, soon, look)
 	require.NoError(t, f.SetCrashPoint(t.Context(), 0, traffic.FrozenHolding))
 	writes := func(client int) int {
-		return has(read(t, f), func(e history.Event) bool { return e.Kind == history.Written && e.Client == traffic.Name(client) })
+		return has(
+			read(t, f), func(e history.Event) bool { return e.Kind == history.Written && e.Client == traffic.Name(client) },
+		)
 	}
 	before, other := 0, 0
 	require.Eventually(t, func() bool { // frozen when only the other one writes any more

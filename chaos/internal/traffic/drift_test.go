@@ -39,7 +39,9 @@ func TestAClockKeepsWhatItGained(t *testing.T) {
 		for shown, at := range was {
 			assert.Equal(t, at, c.Right(shown), "by the rate that it had then")
 		}
-		assert.Equal(t, 4*time.Second, time.Until(c.Right(c.Now().Add(5*time.Second))), "what is to come, by the rate that it has")
+		assert.Equal(
+			t, 4*time.Second, time.Until(c.Right(c.Now().Add(5*time.Second))), "what is to come, by the rate that it has",
+		)
 	})
 }
 
@@ -63,7 +65,9 @@ func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
 func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *recorder) {
 	t.Helper()
 	masters := redlocktest.Start(t, 3)
-	f, log := newFleet(t, size, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}})
+	f, log := newFleet(
+		t, size, traffic.Config{Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: []traffic.Group{g}},
+	)
 	require.NoError(t, f.StartAll(t.Context()))
 	return f, log
 }
@@ -87,7 +91,10 @@ func TestAClientDriftsByWhatItIsTold(t *testing.T) {
 	const ttl = traffic.LongTTL
 	right := ttl - ttl/100 - 2*time.Millisecond
 	fast := time.Duration(float64(right) / (1 + faults.Drift))
-	f, log := drifters(t, 1, traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}}})
+	f, log := drifters(
+		t, 1,
+		traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Millisecond}}},
+	)
 	believes := func(more, atMost time.Duration) {
 		t.Helper()
 		since := history.NewClock().Now()
@@ -153,7 +160,9 @@ func TestAClientThatDriftsTooFarIsCaught(t *testing.T) {
 func TestADeadlineMovesWithTheClock(t *testing.T) {
 	t.Parallel()
 	const ttl = traffic.LongTTL
-	f, log := drifters(t, 1, traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Hour}}})
+	f, log := drifters(
+		t, 1, traffic.Group{Names: []string{"one"}, TTL: ttl, Hold: traffic.Hold{Usual: traffic.Span{Least: time.Hour}}},
+	)
 	first := func(kind history.Kind) (e history.Event) {
 		require.Eventually(t, func() bool {
 			for _, e = range read(t, f) {

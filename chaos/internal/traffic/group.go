@@ -1,6 +1,7 @@
 // Package traffic has the clients of a run. Clients are separate processes that lock, hold and unlock shared names, use
 // the registers that the locks protect, and write a history of what they believe. The harness starts, kills and freezes
-// them. It sends them JSON lines on their standard input, and reads their answers on standard output.
+// them. It sends them JSON lines on their standard input, and reads their answers on standard output. What the workers
+// of a client do is a [Life], which a simulation runs in virtual time, without processes.
 package traffic
 
 import (
@@ -32,8 +33,8 @@ type Group struct {
 	Names []string `json:"names"`
 	// Own derives names for each client from Names, so that only the workers of one client contend.
 	Own bool `json:"own,omitempty"`
-	// Mode is what kind of lock it is: [kinds.Mutex] (also ""), [kinds.Reentrant], [kinds.Several], or
-	// [ReadersWriters].
+	// Mode is what kind of lock it is: [kinds.Mutex] (also ""), [kinds.Reentrant], [kinds.Several], [kinds.Semaphore],
+	// [kinds.Leader], or [ReadersWriters].
 	Mode string `json:"mode,omitempty"`
 	// Writers is the share of writers in ReadersWriters, Downgrades the share of the writers that downgrade halfway.
 	Writers    float64 `json:"writers,omitempty"`
@@ -41,8 +42,12 @@ type Group struct {
 	// Owner is the owner of a reentrant lock, Depth the number of nested holds; 0 means 1.
 	Owner string `json:"owner,omitempty"`
 	Depth int    `json:"depth,omitempty"`
+	// Slots is the number of slots of a semaphore.
+	Slots int `json:"slots,omitempty"`
 	// TTL is the TTL of the locks.
 	TTL time.Duration `json:"ttl"`
+	// MinHold is the minimum hold of the locks.
+	MinHold time.Duration `json:"min_hold,omitempty"`
 	// Keepalive extends the locks while they are held.
 	Keepalive bool `json:"keepalive,omitempty"`
 	// Careless holders do not stop when they lose the lock.
@@ -130,6 +135,17 @@ func (g Group) check() error {
 		if g.Owner == OwnerClient && g.Register != "" {
 			wrong("workers who share an owner do not exclude each other, so they may not share a register")
 		}
+	case kind.Elected():
+		if !g.Fencing {
+			wrong("a leader has a fencing token, its term")
+		}
+	case kind.Slotted():
+		if g.Slots < 1 {
+			wrong("a semaphore has at least one slot, and this one has %d", g.Slots)
+		}
+		if g.Register != "" {
+			wrong("holders of a semaphore do not exclude each other, so they may not share a register")
+		}
 	case kind.Several:
 		if len(g.Names) < 2 {
 			wrong("several names are at least two")
@@ -140,6 +156,9 @@ func (g Group) check() error {
 	}
 	if len(g.Names) == 0 {
 		wrong("it has no names")
+	}
+	if g.MinHold > 0 && kind.Slotted() {
+		wrong("the minimum hold of a permit keeps a slot, which no checker judges")
 	}
 	if g.TTL <= 0 {
 		wrong("its TTL is %v", g.TTL)

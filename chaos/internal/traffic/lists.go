@@ -41,58 +41,182 @@ var Groups = []Group{
 // Mutexes are Groups, with the shortest TTL, with names without contention, and with what a lock without
 // fencing protects.
 var Mutexes = append(slices.Clone(Groups),
-	Group{Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1)},
-	Group{Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL, Workers: 1, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05)},
-	Group{Names: []string{"trusted"}, TTL: TTL, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Trusting},
+	Group{
+		Names: []string{"brief"}, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1),
+	},
+	Group{
+		Names: []string{"alone", "alone2"}, Own: true, TTL: ShortTTL, Workers: 1,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05),
+	},
+	Group{
+		Names: []string{"trusted"}, TTL: TTL, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Trusting,
+	},
 )
 
 // ReadersAndWriters read together and write alone. The overstayed ones are in for longer than their TTL.
 var ReadersAndWriters = []Group{
-	{Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.4, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
-	{Names: []string{"doc-brief"}, Mode: ReadersWriters, Writers: 0.5, TTL: ShortTTL, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Trusting},
+	{
+		Names: []string{"doc"}, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.4, TTL: TTL, Keepalive: true,
+		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+	},
+	{
+		Names: []string{"doc-brief"}, Mode: ReadersWriters, Writers: 0.5, TTL: ShortTTL,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Trusting,
+	},
 	{Names: []string{"doc-over"}, Mode: ReadersWriters, Writers: 0.4, TTL: TTL, Careless: true, Hold: overstayed},
-	{Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
-	{Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.5, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
+	{
+		Names: []string{"doc-fenced"}, Mode: ReadersWriters, Writers: 0.4, Downgrades: 0.3, TTL: TTL, Keepalive: true,
+		Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced,
+	},
+	{
+		Names: []string{"doc-own"}, Own: true, Mode: ReadersWriters, Writers: 0.3, Downgrades: 0.5, TTL: ShortTTL,
+		Keepalive: true, Hold: mostly(moment, shortHold, 0.2),
+	},
 }
 
 // Reentrants are locked again by who holds them.
 var Reentrants = []Group{
-	{Names: []string{"account"}, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
-	{Names: []string{"account-brief"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL, Hold: mostly(shortHold, Span{ShortTTL / 2, ShortTTL}, 0.1), Register: history.Trusting},
-	{Names: []string{"account-over"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Careless: true, Hold: overstayed},
-	{Names: []string{"account-fenced"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
-	{Names: []string{"account-own"}, Own: true, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL, Keepalive: true, Hold: mostly(moment, shortHold, 0.2)},
+	{
+		Names: []string{"account"}, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 3, TTL: TTL, Keepalive: true,
+		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+	},
+	{
+		Names: []string{"account-brief"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: ShortTTL,
+		Hold: mostly(shortHold, Span{ShortTTL / 2, ShortTTL}, 0.1), Register: history.Trusting,
+	},
+	{
+		Names: []string{"account-over"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Careless: true,
+		Hold: overstayed,
+	},
+	{
+		Names: []string{"account-fenced"}, Mode: kinds.Reentrant, Owner: OwnerWorker, Depth: 2, TTL: TTL, Keepalive: true,
+		Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced,
+	},
+	{
+		Names: []string{"account-own"}, Own: true, Mode: kinds.Reentrant, Owner: OwnerClient, Depth: 2, TTL: ShortTTL,
+		Keepalive: true, Hold: mostly(moment, shortHold, 0.2),
+	},
 }
 
 // Severals are many names at once, in sets that overlap.
 var Severals = []Group{
-	{Names: []string{"from", "to", "fee"}, Mode: kinds.Several, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1)},
-	{Names: []string{"left", "right"}, Mode: kinds.Several, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05)},
+	{
+		Names: []string{"from", "to", "fee"}, Mode: kinds.Several, TTL: TTL, Keepalive: true,
+		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+	},
+	{
+		Names: []string{"left", "right"}, Mode: kinds.Several, TTL: ShortTTL, Fencing: true,
+		Hold: mostly(moment, Span{ShortTTL / 2, 2 * ShortTTL}, 0.05),
+	},
 	{Names: []string{"mine", "mine2"}, Own: true, Mode: kinds.Several, TTL: TTL, Hold: mostly(moment, shortHold, 0.2)},
+}
+
+// Semaphores have fewer slots than there are workers that want one. The holders of the overstayed one are in for longer
+// than their TTL.
+var Semaphores = []Group{
+	{
+		Names: []string{"pool"}, Mode: kinds.Semaphore, Slots: 3, Workers: 2, TTL: TTL, Keepalive: true,
+		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+	},
+	{
+		Names: []string{"pool-brief"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: ShortTTL,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05),
+	},
+	{
+		Names: []string{"pool-over"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: TTL, Careless: true, Hold: overstayed,
+	},
+	{
+		Names: []string{"pool-fenced"}, Mode: kinds.Semaphore, Slots: 2, Workers: 2, TTL: TTL, Keepalive: true, Fencing: true,
+		Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+	},
+	{
+		Names: []string{"pool-own"}, Own: true, Mode: kinds.Semaphore, Slots: 1, Workers: 2, TTL: ShortTTL, Keepalive: true,
+		Hold: mostly(moment, shortHold, 0.2),
+	},
+}
+
+// MinHold is the minimum hold of jobs: longer than their TTL, and shorter than the time after which no key may be left.
+const MinHold = 3 * TTL / 2
+
+// Jobs are held for a moment, and keep their names for longer. Some are held so long that they are extended.
+var Jobs = []Group{
+	{Names: []string{"job"}, MinHold: MinHold, TTL: TTL, Keepalive: true, Hold: mostly(moment, Span{TTL, 2 * TTL}, 0.5)},
+	{
+		Names: []string{"job-brief", "job-brief2"}, MinHold: MinHold / 2, TTL: ShortTTL, Fencing: true,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1), Register: history.Fenced,
+	},
+	{
+		Names: []string{"job-written"}, Mode: kinds.Writer, MinHold: MinHold, TTL: TTL, Keepalive: true,
+		Hold: mostly(moment, shortHold, 0.2),
+	},
+	{
+		Names: []string{"job-owned"}, Mode: kinds.Reentrant, Owner: OwnerWorker, MinHold: MinHold, TTL: TTL,
+		Hold: mostly(moment, shortHold, 0.2),
+	},
+	{
+		Names: []string{"job-from", "job-to", "job-fee"}, Mode: kinds.Several, MinHold: MinHold / 2, TTL: TTL,
+		Keepalive: true, Hold: mostly(moment, Span{TTL, 2 * TTL}, 0.3),
+	},
+}
+
+// Elections have leaders that write to a register under their terms. The careless ones write on after they were
+// deposed.
+var Elections = []Group{
+	{
+		Names: []string{"leader"}, Mode: kinds.Leader, TTL: TTL, Keepalive: true, Fencing: true,
+		Hold: mostly(shortHold, Span{TTL, 3 * TTL}, 0.3), Register: history.Fenced,
+	},
+	{
+		Names: []string{"leader-brief"}, Mode: kinds.Leader, TTL: ShortTTL, Fencing: true,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.1), Register: history.Fenced,
+	},
+	{
+		Names: []string{"leader-over"}, Mode: kinds.Leader, TTL: TTL, Careless: true, Fencing: true, Hold: overstayed,
+		Register: history.Fenced,
+	},
+	{
+		Names: []string{"leader-long"}, Mode: kinds.Leader, TTL: LongTTL, Keepalive: true, Fencing: true,
+		Hold: mostly(shortHold, Span{TTL, 4 * TTL}, 0.4), Register: history.Fenced,
+	},
 }
 
 // FencedMutexes have fencing tokens. The overstayed one is where a register that does not look is hurt every time, and
 // one that looks never.
 var FencedMutexes = []Group{
-	{Names: []string{"fenced"}, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1), Register: history.Fenced},
-	{Names: []string{"fenced-brief"}, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Fenced},
+	{
+		Names: []string{"fenced"}, TTL: TTL, Keepalive: true, Fencing: true, Hold: mostly(shortHold, Span{TTL, 2 * TTL}, 0.1),
+		Register: history.Fenced,
+	},
+	{
+		Names: []string{"fenced-brief"}, TTL: ShortTTL, Fencing: true,
+		Hold: mostly(moment, Span{ShortTTL, 2 * ShortTTL}, 0.05), Register: history.Fenced,
+	},
 	{Names: []string{"fenced-over"}, TTL: TTL, Careless: true, Fencing: true, Hold: overstayed, Register: history.Fenced},
 	{Names: []string{"unfenced-over"}, TTL: TTL, Careless: true, Hold: overstayed, Register: history.Trusting},
-	{Names: []string{"fenced-own"}, Own: true, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, shortHold, 0.2), Register: history.Fenced},
+	{
+		Names: []string{"fenced-own"}, Own: true, TTL: ShortTTL, Fencing: true, Hold: mostly(moment, shortHold, 0.2),
+		Register: history.Fenced,
+	},
 }
 
 // Everything is all of the lists together.
-var Everything = slices.Concat(Mutexes, ReadersAndWriters, Reentrants, Severals, FencedMutexes)
+var Everything = slices.Concat(
+	Mutexes, ReadersAndWriters, Reentrants, Severals, Semaphores, Jobs, Elections, FencedMutexes,
+)
 
 // PlainMutexes are what any client of these masters can do, a foreign one too: mutexes without keepalive or tokens.
 var PlainMutexes = []Group{
 	{Names: []string{"plain"}, TTL: TTL, Hold: mostly(moment, Span{TTL / 2, TTL}, 0.02)},
-	{Names: []string{"shared"}, TTL: 2 * TTL, Hold: mostly(shortHold, Span{TTL / 2, TTL}, 0.05), Register: history.Trusting},
+	{
+		Names: []string{"shared"}, TTL: 2 * TTL, Hold: mostly(shortHold, Span{TTL / 2, TTL}, 0.05),
+		Register: history.Trusting,
+	},
 	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
 }
 
 // Lists are the ready-made groups by their names.
 var Lists = map[string][]Group{
 	"default": Groups, "mutexes": Mutexes, "readers-writers": ReadersAndWriters, "reentrants": Reentrants,
-	"severals": Severals, "fenced": FencedMutexes, "plain": PlainMutexes, "everything": Everything,
+	"severals": Severals, "semaphores": Semaphores, "jobs": Jobs, "elections": Elections,
+	"fenced": FencedMutexes, "plain": PlainMutexes, "everything": Everything,
 }

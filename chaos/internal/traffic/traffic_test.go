@@ -233,7 +233,9 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	ended := make(chan error, 1)
 	url := naiveConfig(t).URLs[0]
 	go func() { ended <- traffic.RunClient(in, io.Discard) }()
-	_, err := fmt.Fprintf(harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path)
+	_, err := fmt.Fprintf(
+		harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path,
+	)
 	require.NoError(t, err)
 	require.NoError(t, harness.Close())
 	select {
@@ -264,16 +266,21 @@ func TestNonsenseEndsAClient(t *testing.T) {
 	url := naiveConfig(t).URLs[0]
 	config := func(t *testing.T) string {
 		t.Helper()
-		return fmt.Sprintf(`{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, filepath.Join(t.TempDir(), "a.jsonl"))
+		return fmt.Sprintf(
+			`{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url,
+			filepath.Join(t.TempDir(), "a.jsonl"),
+		)
 	}
 	tests := map[string]struct {
 		input func(*testing.T) string
 		says  string
 	}{
-		"nothing":         {func(*testing.T) string { return "" }, "no configuration"},
-		"no JSON":         {func(*testing.T) string { return "{\n" }, "configuration: "},
-		"unknown command": {func(t *testing.T) string { t.Helper(); return config(t) + `{"do":"dance"}` + "\n" }, `no command is called "dance"`},
-		"no command":      {func(t *testing.T) string { t.Helper(); return config(t) + "[\n" }, "command: "},
+		"nothing": {func(*testing.T) string { return "" }, "no configuration"},
+		"no JSON": {func(*testing.T) string { return "{\n" }, "configuration: "},
+		"unknown command": {
+			func(t *testing.T) string { t.Helper(); return config(t) + `{"do":"dance"}` + "\n" }, `no command is called "dance"`,
+		},
+		"no command": {func(t *testing.T) string { t.Helper(); return config(t) + "[\n" }, "command: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -306,7 +313,8 @@ func TestTheQuorumLockWritesASoundHistory(t *testing.T) {
 
 	require.NoError(t, f.All(t.Context(), soon, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }))
 	pass := traffic.Command{
-		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:", traffic.Groups), TTL: traffic.TTL, Patience: soon,
+		Do: traffic.Pass, Phase: history.Calm, Names: traffic.Names("test:", traffic.Groups), TTL: traffic.TTL,
+		Patience: soon,
 	}
 	require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command { return pass }))
 	require.NoError(t, f.Quit(t.Context()))

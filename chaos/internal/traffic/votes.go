@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Votes remembers what every master said last to an acquisition of a name. Callers of one name take turns in a Locker,
-// so what was said since a caller asked was said to that caller; among readers, who ask at the same time, it may have
-// been said to another.
+// Votes remembers what every master said last to an acquisition of a name, and the token that it then took from a
+// majority. Callers of one name take turns in a Locker, so what was said since a caller asked was said to that caller.
+// Readers and callers of a semaphore ask at the same time, so it may have been said to another of them.
 type Votes struct {
 	masters map[string]int // by address
 
@@ -43,15 +43,22 @@ func (v *Votes) Trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
 
 func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 	master, known := v.masters[e.Node]
-	if e.Op != "acquire" || !known {
+	if e.Op != "acquire" && e.Op != "raise" || !known {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if e.Op == "raise" {
+		if s, ok := v.last[e.Name][master]; ok && e.Fence > s.Fence {
+			s.Fence = e.Fence
+			v.last[e.Name][master] = s
+		}
+		return
+	}
 	if v.last[e.Name] == nil {
 		v.last[e.Name] = map[int]said{}
 	}
-	vote := history.Vote{Master: master, Verdict: e.Verdict, Took: e.Took, Err: text(e.Err)}
+	vote := history.Vote{Master: master, Verdict: e.Verdict, Fence: e.Fence, Took: e.Took, Err: text(e.Err)}
 	v.last[e.Name][master] = said{vote, time.Now()}
 }
 

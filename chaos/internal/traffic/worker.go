@@ -20,12 +20,12 @@ const (
 
 var impatience = Span{20 * time.Millisecond, 500 * time.Millisecond}
 
-// worker is one goroutine's identity in the history.
-type worker struct {
-	client *client
-	id     int
-	ops    atomic.Int64 // the last number given to an acquisition
-	rng    *rand.Rand   // used by the goroutine alone
+// Worker is one goroutine's identity in the history.
+type Worker struct {
+	life *Life
+	id   int
+	ops  atomic.Int64 // the last number given to an acquisition
+	rng  *rand.Rand   // used by the goroutine alone
 }
 
 // try says how one acquisition is made.
@@ -42,7 +42,7 @@ type try struct {
 }
 
 // storm locks, holds and unlocks a group's names until ctx ends.
-func (w *worker) storm(ctx context.Context, g Group) {
+func (w *Worker) storm(ctx context.Context, g Group) {
 	for ctx.Err() == nil {
 		if !w.cycle(ctx, w.draw(g)) {
 			pause(ctx, retryPause)
@@ -52,11 +52,11 @@ func (w *worker) storm(ctx context.Context, g Group) {
 }
 
 // draw draws the next acquisition in a group.
-func (w *worker) draw(g Group) try {
-	c := w.client.config
+func (w *Worker) draw(g Group) try {
 	t := try{
 		Request: locker.Request{
-			Mode: g.Mode, Names: w.names(g), TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
+			Mode: g.Mode, Names: w.names(g), Slots: g.Slots, TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
+			MinHold: g.MinHold,
 		},
 		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
 		patience: g.Patience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
@@ -69,9 +69,9 @@ func (w *worker) draw(g Group) try {
 		}
 	}
 	if kinds.Of(t.Mode).Owned() {
-		t.Owner = c.Client
+		t.Owner = w.life.Client
 		if g.Owner == OwnerWorker {
-			t.Owner = fmt.Sprintf("%s.%d/%d", c.Client, c.Life, w.id)
+			t.Owner = fmt.Sprintf("%s.%d/%d", w.life.Client, w.life.Config.Life, w.id)
 		}
 	}
 	if t.patience == 0 {
@@ -79,7 +79,7 @@ func (w *worker) draw(g Group) try {
 	}
 	switch w.rng.IntN(6) {
 	case 0:
-		t.Try = true
+		t.Try = !kinds.Of(t.Mode).Elected()
 	case 1:
 		t.patience = impatience.draw(w.rng)
 	default: // patient
@@ -88,8 +88,8 @@ func (w *worker) draw(g Group) try {
 }
 
 // names draws which of the group's names to lock, in any order.
-func (w *worker) names(g Group) []string {
-	names := g.names(w.client.config.Prefix, w.client.config.Client)
+func (w *Worker) names(g Group) []string {
+	names := g.names(w.life.Prefix, w.life.Client)
 	w.rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	if kinds.Of(g.Mode).Several {
 		return names[:2+w.rng.IntN(len(names)-1)]
@@ -98,7 +98,7 @@ func (w *worker) names(g Group) []string {
 }
 
 // pass acquires a name once. It retries after every refusal until its patience ends.
-func (w *worker) pass(ctx context.Context, t try) {
+func (w *Worker) pass(ctx context.Context, t try) {
 	deadline := time.Now().Add(t.patience)
 	for {
 		if w.cycle(ctx, t) {
@@ -113,33 +113,23 @@ func (w *worker) pass(ctx context.Context, t try) {
 
 // cycle makes one acquisition with everything that follows it, and reports whether it succeeded. Each step is in the
 // history before the next one begins. In particular the end of the belief is written before the unlock is sent.
-func (w *worker) cycle(ctx context.Context, t try) bool {
-	a := newAttempt(w, t)
-	a.log(history.Event{
-		Kind: history.Invoked, TTL: t.TTL, Keepalive: t.Keepalive, Fencing: t.Fencing, Try: t.Try,
-	})
+func (w *Worker) cycle(ctx context.Context, t try) bool {
+	a := w.ask(t)
 	wait, cancel := context.WithTimeout(ctx, t.patience)
-	w.client.crashPoint.killDuring(Acquiring)
-	l, err := w.client.locker.Lock(wait, t.Request)
+	w.life.KillDuring(Acquiring)
+	l, err := w.life.Locker.Lock(wait, t.Request)
 	cancel()
 	if err != nil {
-		a.log(history.Event{Kind: history.Refused, Err: err.Error(), Votes: a.votes()})
+		a.Refused(err)
 		return false
 	}
-	a.acquired(l)
-	w.client.held.Add(1)
-	stopOnLoss := context.AfterFunc(l.Context(), a.onLoss)
-
+	a.Acquired(l)
 	a.section(ctx)
-
-	if !stopOnLoss() {
-		<-a.lost // it is being written down
-	}
-	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
+	a.Over()
 	unlock, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 	defer cancel()
-	w.client.crashPoint.killDuring(Releasing)
-	a.log(history.Event{Kind: history.Released, Token: a.token, Err: text(l.Unlock(unlock))})
+	w.life.KillDuring(Releasing)
+	_ = a.Unlock(unlock)
 	return true
 }
 

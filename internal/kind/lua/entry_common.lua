@@ -6,9 +6,10 @@ local function entry(kind)
 	return 'redlock:' .. kind .. ':' .. ARGV[2]
 end
 
--- Returns the owner of a token, which is followed by a colon and 32 digits.
+-- Returns the owner of a token, which is followed by a colon and 32 digits. During the minimum hold of a lock that was
+-- released, 'min-hold:' precedes the owner, who may lock again.
 local function owner(token)
-	return string.sub(token, 1, -34)
+	return (string.gsub(string.sub(token, 1, -34), '^min%-hold:', ''))
 end
 
 -- Reports whether the name can have another hold of this kind, given its holder.

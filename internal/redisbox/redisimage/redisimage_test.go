@@ -82,7 +82,8 @@ func TestAnImageHoldsProgramsAndTheirLibraries(t *testing.T) {
 	name := fmt.Sprintf("redlock-test:%016x", rand.Uint64())
 	require.NoError(t, redisimage.Pack(t.Context(), name, []string{`ENTRYPOINT ["/server"]`}, server+"=/server"))
 	t.Cleanup(func() { assert.NoError(t, exec.Command("docker", "image", "rm", name).Run()) })
-	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", name, "--version").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", name, "--version").
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Contains(t, string(out), "Redis server v=")
 }

@@ -1,7 +1,8 @@
 // Command redisimage prints the name of a container image with a Redis server in it, and makes one if need be; what
 // takes a while is reported on standard error.
 //
-//	REDLOCK_REDIS_IMAGE=$(go run ./internal/redisbox/redisimage/cmd/redisimage) docker compose -f docker-compose.5node.yml up -d
+//	export REDLOCK_REDIS_IMAGE=$(go run ./internal/redisbox/redisimage/cmd/redisimage)
+//	docker compose -f docker-compose.5node.yml up -d
 //
 // It exits 1 if there is none, and with -check says only whether Docker is reachable.
 package main

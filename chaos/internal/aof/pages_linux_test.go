@@ -1,0 +1,249 @@
+package aof_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// A machine that loses power loses the pages of a file that were not synced. SIGKILL loses none of them. So these tests
+// have strace record what redis-server writes to its append-only file and when it syncs it, kill the server, cut the
+// file to the length that was synced, and start the server again.
+
+// A recorded server is one whose writes and syncs strace records.
+type recorded struct {
+	*redisproc.Server
+	trace string
+	begin int64 // length of the file when the recording began
+	ended chan struct{}
+}
+
+func (r *recorded) file(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.Dir(), aof.Dir, "*.incr.aof"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	return files[0]
+}
+
+func (r *recorded) size(t *testing.T) int64 {
+	t.Helper()
+	info, err := os.Stat(r.file(t))
+	require.NoError(t, err)
+	return info.Size()
+}
+
+// record starts a server with the given appendfsync, and strace.
+func record(t *testing.T, fsync string) *recorded {
+	t.Helper()
+	s := redisproc.ForTest(t, 1, append(aof.Args(fsync), "--aof-timestamp-enabled", "no")...)[0]
+	r := &recorded{Server: s, trace: filepath.Join(t.TempDir(), "strace.txt"), ended: make(chan struct{})}
+	r.begin = r.size(t)
+	cmd := exec.Command("strace", "-f", "-y", "-s", "0", "-e", "trace=write,fsync,fdatasync", "-o", r.trace,
+		"-p", strconv.Itoa(s.PID()))
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	if err := cmd.Start(); err != nil {
+		redisproc.SkipIf(t, fmt.Errorf("no strace: %w", err))
+	}
+	attached := make(chan error, 1)
+	go func() {
+		defer close(r.ended)
+		lines := bufio.NewScanner(said)
+		if !lines.Scan() || !strings.Contains(lines.Text(), "attached") {
+			attached <- fmt.Errorf("strace cannot attach: %s", lines.Text())
+		}
+		attached <- nil
+		_, _ = io.Copy(io.Discard, said)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		assert.NoError(t, s.Kill()) // strace ends with it
+		<-r.ended
+	})
+	redisproc.SkipIf(t, <-attached)
+	return r
+}
+
+// loseUnsynced kills the server, cuts its file to what was synced, and starts it again. It returns how many bytes were
+// lost.
+func (r *recorded) loseUnsynced(t *testing.T) int64 {
+	t.Helper()
+	require.NoError(t, r.Kill())
+	<-r.ended
+	trace, err := os.ReadFile(r.trace)
+	require.NoError(t, err)
+	written, synced := lengths(r.begin, string(trace))
+	require.Equal(t, r.size(t), written, "strace saw every write")
+	require.NoError(t, os.Truncate(r.file(t), synced))
+	require.NoError(t, r.Start(t.Context()))
+	return written - synced
+}
+
+var (
+	call    = regexp.MustCompile(`^(\d+) +(write|fsync|fdatasync)\(\d+<([^>]*)>.*?(?:\) += (-?\d+)|(<unfinished \.\.\.>))`)
+	resumed = regexp.MustCompile(`^(\d+) +<\.\.\. (write|fsync|fdatasync) resumed>.*\) += (-?\d+)`)
+)
+
+// lengths returns how long the append-only file was at the end of a trace of strace, and how much of it was synced:
+// what was written before a sync began that succeeded.
+func lengths(begin int64, trace string) (written, synced int64) {
+	written = begin
+	under := map[string]int64{} // by thread: the length when the sync began
+	end := func(thread, what string, result int64) {
+		switch {
+		case what == "write":
+			written += max(result, 0)
+		case result == 0:
+			synced = max(synced, under[thread])
+		}
+	}
+	for line := range strings.Lines(trace) {
+		if m := call.FindStringSubmatch(line); m != nil && strings.HasSuffix(m[3], ".incr.aof") {
+			under[m[1]] = written
+			if m[5] == "" {
+				result, _ := strconv.ParseInt(m[4], 10, 64)
+				end(m[1], m[2], result)
+			}
+		} else if m := resumed.FindStringSubmatch(line); m != nil {
+			if _, ok := under[m[1]]; ok {
+				result, _ := strconv.ParseInt(m[3], 10, 64)
+				end(m[1], m[2], result)
+			}
+		} else {
+			thread, _, _ := strings.Cut(line, " ")
+			delete(under, thread) // it does something else
+		}
+	}
+	return written, synced
+}
+
+func TestTheLengthThatWasSynced(t *testing.T) {
+	t.Parallel()
+	const (
+		file  = "8</tmp/x/appendonlydir/appendonly.aof.1.incr.aof>"
+		write = "10 write(" + file + ", \"\"..., 20) = 20\n"
+	)
+	for name, c := range map[string]struct {
+		trace           string
+		written, synced int64
+	}{
+		"nothing":         {"", 5, 0},
+		"written":         {write, 25, 0},
+		"synced":          {write + "10 fdatasync(" + file + ") = 0\n", 25, 25},
+		"a sync fails":    {write + "10 fdatasync(" + file + ") = -1 EIO (Input/output error)\n", 25, 0},
+		"of another file": {"10 write(9</tmp/x/redis.log>, \"\"..., 20) = 20\n10 fsync(9</tmp/x/redis.log>) = 0\n", 5, 0},
+		"a write during the sync of another thread": {
+			write + "11 fdatasync(" + file + " <unfinished ...>\n" + write + "11 <... fdatasync resumed>) = 0\n", 45, 25,
+		},
+		"a sync that does not end": {write + "11 fdatasync(" + file + " <unfinished ...>\n", 25, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			written, synced := lengths(5, c.trace)
+			assert.Equal(t, c.written, written)
+			assert.Equal(t, c.synced, synced)
+		})
+	}
+}
+
+// A fleet is three recorded servers.
+type fleet []*recorded
+
+func recordThree(t *testing.T, fsync string) (f fleet) {
+	t.Helper()
+	for range 3 {
+		f = append(f, record(t, fsync))
+	}
+	return f
+}
+
+const ttl = 30 * time.Second
+
+func (f fleet) open(t *testing.T, opts ...redlock.Option) *redlock.Locker {
+	t.Helper()
+	var urls []string
+	for _, s := range f {
+		urls = append(urls, s.URL())
+	}
+	all := []redlock.Option{redlock.WithTTL(ttl), redlock.WithoutKeepalive(), redlock.WithNodeTimeout(5 * time.Second)}
+	l, err := redlock.Open(urls, append(all, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() }) // its masters may be gone
+	return l
+}
+
+// acquire returns a lock that every server has granted.
+func (f fleet) acquire(t *testing.T, l *redlock.Locker, name string) *redlock.Lock {
+	t.Helper()
+	lock, err := l.Lock(t.Context(), name, redlock.WithFencing())
+	require.NoError(t, err)
+	return lock
+}
+
+// loseUnsynced has the servers lose their pages, and returns how many lost any.
+func (f fleet) loseUnsynced(t *testing.T) (losers int) {
+	t.Helper()
+	for _, s := range f {
+		if s.loseUnsynced(t) > 0 {
+			losers++
+		}
+	}
+	return losers
+}
+
+// With appendfsync always, a server syncs each write before it replies: a lock outlives the loss of all pages that were
+// not synced, also without the restart guard.
+func TestALockOutlivesLostPagesWithAppendfsyncAlways(t *testing.T) {
+	t.Parallel()
+	f := recordThree(t, "always")
+	lock := f.acquire(t, f.open(t, redlock.WithoutRestartGuard()), "x")
+	f.loseUnsynced(t) // perhaps a write whose reply was not sent
+	_, err := f.open(t, redlock.WithoutRestartGuard()).TryLock(t.Context(), "x")
+	require.ErrorIs(t, err, redlock.ErrHeld)
+	require.True(t, time.Now().Before(lock.Until()), "the machine was too slow")
+}
+
+// With appendfsync everysec, a majority may lose a lock with its pages. Without the restart guard a second client then
+// holds it, with a larger fencing token. The guard prevents that.
+func TestOnlyTheGuardKeepsALockWhosePagesAreLostWithAppendfsyncEverysec(t *testing.T) {
+	t.Parallel()
+	for attempt := 1; ; attempt++ {
+		f := recordThree(t, "everysec")
+		holder := f.open(t, redlock.WithoutRestartGuard())
+		// A write after a second of rest is synced at once, those of the following second only at its end.
+		f.acquire(t, holder, "earlier")
+		time.Sleep(100 * time.Millisecond)
+		lock := f.acquire(t, holder, "x")
+		if losers := f.loseUnsynced(t); losers < 2 {
+			require.Less(t, attempt, 10, "only %d of 3 servers lost the lock", losers)
+			continue
+		}
+		_, err := f.open(t).TryLock(t.Context(), "x")
+		require.ErrorIs(t, err, redlock.ErrNoQuorum, "within the restart window")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		second, err := f.open(t, redlock.WithoutRestartGuard()).Lock(ctx, "x", redlock.WithFencing())
+		require.NoError(t, err, "the guard is off")
+		require.True(t, time.Now().Before(lock.Until()), "the machine was too slow")
+		assert.Greater(t, second.Fence(), lock.Fence(), "the clocks agree")
+		return
+	}
+}

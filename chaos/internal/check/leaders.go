@@ -1,0 +1,126 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+)
+
+// Leaders checks the elections of each name:
+//   - Every leader has a term.
+//   - There is at most one leader a term.
+//   - Terms grow: a leader that campaigned after another had become one has a larger term. So has a leader that was
+//     elected after the leadership of the other had ended, unless masters forgot their counters unnoticed: then a term
+//     is only as recent as the campaign.
+//   - The fenced register accepts no write of a deposed leader, whose term is smaller than that of a leader that has
+//     read or written before. The term that the write presented does not matter.
+//
+// [Exclusion] checks that there is one leader at a time. forgetful are the faults by which masters forget counters
+// unnoticed.
+func Leaders(events []history.Event, forgetful []string) Verdict {
+	v := on(events, "leaders")
+	led := map[string][]*hold{}
+	by := map[history.ID]*hold{}
+	for _, h := range holds(events) {
+		if kinds.Of(h.acquired.Mode).Elected() {
+			led[h.acquired.Name] = append(led[h.acquired.Name], h)
+			by[h.who] = h
+		}
+	}
+	forgot := slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Inject && slices.Contains(forgetful, e.Fault)
+	})
+	for _, name := range sorted(led) {
+		unequal(&v, name, led[name])
+		growing(&v, name, led[name], func(h *hold) (time.Duration, time.Duration) { return h.asked.T, h.acquired.T })
+		if !forgot {
+			growing(&v, name, led[name], func(h *hold) (time.Duration, time.Duration) { return h.acquired.T, h.ended })
+		}
+	}
+	writes := deposed(&v, events, by)
+	v.Looked = fmt.Sprintf("%d leaders of %d elections, who wrote %d times", len(by), len(led), writes)
+	return v
+}
+
+func term(h *hold) uint64 { return h.acquired.Fence }
+
+// unequal finds leaders without a term, or with the term of another.
+func unequal(v *Verdict, name string, all []*hold) {
+	first := map[uint64]*hold{}
+	for _, h := range all {
+		switch o := first[term(h)]; {
+		case term(h) == 0:
+			v.find(name, []history.Event{h.asked, h.acquired}, "%q: %s leads without a term", name, who(h.who))
+		case o != nil:
+			v.find(name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both lead in term %d",
+				name, who(o.who), who(h.who), term(h))
+		default:
+			first[term(h)] = h
+		}
+	}
+}
+
+// growing finds leaders whose term is not larger than that of a leader before them. times returns when a leader comes,
+// and from when on it counts as a leader before the others.
+func growing(v *Verdict, name string, all []*hold, times func(h *hold) (comes, counts time.Duration)) {
+	come, count := slices.Clone(all), slices.Clone(all)
+	sortHolds(come, func(h *hold) time.Duration { t, _ := times(h); return t })
+	sortHolds(count, func(h *hold) time.Duration { _, t := times(h); return t })
+	var largest *hold
+	i := 0
+	for _, h := range come {
+		at, _ := times(h)
+		for ; i < len(count); i++ {
+			if _, from := times(count[i]); from > at {
+				break
+			}
+			if count[i] != h && (largest == nil || term(count[i]) > term(largest)) {
+				largest = count[i]
+			}
+		}
+		if largest != nil && largest != h && term(h) < term(largest) { // an equal one is found by unequal
+			v.find(name, []history.Event{
+				largest.acquired, h.asked, h.acquired,
+			}, "%q: %s leads in term %d from %s on, after %s in term %d from %s to %s",
+				name, who(h.who), term(h), moment(h.acquired.T), who(largest.who), term(largest), moment(largest.acquired.T),
+				moment(largest.ended))
+		}
+	}
+}
+
+func sortHolds(all []*hold, key func(*hold) time.Duration) {
+	slices.SortStableFunc(all, func(a, b *hold) int { return int(key(a) - key(b)) })
+}
+
+// deposed finds writes of deposed leaders that the fenced register accepted. It returns the number of writes.
+func deposed(v *Verdict, events []history.Event, by map[history.ID]*hold) int {
+	type access struct {
+		leader *hold
+		event  history.Event
+	}
+	writes := 0
+	newest := map[string]access{} // by name
+	for _, e := range events {
+		h := by[e.ID()]
+		if h == nil || e.Register != history.Fenced || e.Kind != history.Read && e.Kind != history.Written {
+			continue
+		}
+		n, had := newest[e.Name]
+		if e.Kind == history.Written {
+			writes++
+			if had && term(h) < term(n.leader) {
+				v.find(e.Name, []history.Event{h.acquired, n.leader.acquired, n.event, e},
+					"%q: the register took a write of %s, leader of term %d, at %s, after %s, leader of term %d, had used it at %s",
+					e.Name,
+					who(h.who), term(h), moment(e.T), who(n.leader.who), term(n.leader), moment(n.event.T))
+			}
+		}
+		if !had || term(h) >= term(n.leader) {
+			newest[e.Name] = access{h, e}
+		}
+	}
+	return writes
+}

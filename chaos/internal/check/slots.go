@@ -1,0 +1,87 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+)
+
+// Slots checks that a semaphore never had more holders than slots. It sweeps over the beliefs of all holders of a name,
+// which end and begin as for [Exclusion]. Holders that asked for different numbers of slots must not hold at the same
+// time at all; of those, Slots counts all and applies the smallest number. Exclusion judges other locks on the name.
+func Slots(events []history.Event) Verdict {
+	v := on(events, "slots")
+	all := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Slotted() })
+	beliefs, names := byName(all)
+	full := 0
+	for _, name := range names {
+		most, slots := sweep(&v, name, beliefs[name])
+		if most >= slots {
+			full++
+		}
+	}
+	v.Looked = fmt.Sprintf(
+		"%d permits of %d semaphores; %d of these had all slots taken at some time", len(all), len(names), full,
+	)
+	return v
+}
+
+// sweep finds the first time at which a semaphore has more holders than slots. It returns the largest number of holders
+// and the smallest number of slots.
+func sweep(v *Verdict, name string, all []belief) (most, slots int) {
+	slices.SortFunc(all, func(a, b belief) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+	slots = fewest(all)
+	found := false
+	var in []belief // those that have not ended when the next one begins
+	for _, b := range all {
+		in = slices.DeleteFunc(in, func(earlier belief) bool { return earlier.end <= b.start })
+		in = append(in, b)
+		most = max(most, len(in))
+		if allowed := fewest(in); len(in) > allowed && !found {
+			found = true
+			together := slices.MinFunc(in, func(a, b belief) int { return cmp.Compare(a.end, b.end) }).end - b.start
+			v.find(name, bounds(in), "%q had %d holders of %d slots from %s on, for %v: %s",
+				name, len(in), allowed, moment(b.start), together, listed(in))
+		}
+	}
+	return most, slots
+}
+
+// fewest returns the smallest number of slots that holders asked for; 0 if there are none.
+func fewest(all []belief) int {
+	if len(all) == 0 {
+		return 0
+	}
+	return slices.MinFunc(all, func(a, b belief) int { return cmp.Compare(a.slots(), b.slots()) }).slots()
+}
+
+func (b belief) slots() int { return b.hold.acquired.Slots }
+
+// bounds returns the events that bound the beliefs, in the order of the history.
+func bounds(all []belief) []history.Event {
+	var events []history.Event
+	for _, b := range all {
+		events = append(events, b.from, b.to)
+	}
+	history.Sort(events)
+	return events
+}
+
+func listed(all []belief) string {
+	const most = 4
+	text := ""
+	for i, b := range all {
+		if i == most {
+			return text + fmt.Sprintf(", and %d more", len(all)-most)
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s for %v", who(b.hold.who), (b.end - b.start).Round(time.Millisecond))
+	}
+	return text
+}

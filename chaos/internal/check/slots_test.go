@@ -1,0 +1,138 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+)
+
+// slots makes an acquisition one of a permit.
+func slots(n int) func(*history.Event) {
+	return func(e *history.Event) { e.Mode, e.Slots = kinds.Semaphore, n }
+}
+
+func TestASemaphoreHasNoMoreHoldersThanSlots(t *testing.T) {
+	t.Parallel()
+	tests := map[string]*builder{
+		"two of two": new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)),
+		"a third when one has unlocked": new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).
+			held(0, 91, 120, "c", 1, slots(2)),
+		"a third when a deadline is over": new(builder).kept(0, 10, 50, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).
+			held(0, 50, 120, "c", 1, slots(2)),
+		"other slots afterwards":  new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 101, 190, "b", 1, slots(1)),
+		"a mutex afterwards":      new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 101, 190, "b", 1),
+		"mutexes are not counted": new(builder).held(0, 10, 100, "a", 1).held(0, 101, 190, "b", 1),
+		"another name": new(builder).held(0, 10, 100, "a", 1, slots(1)).
+			held(0, 20, 90, "b", 1, slots(1), func(e *history.Event) {
+				e.Name = "invoices"
+			}),
+	}
+	for name, s := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, v := range []check.Verdict{
+				check.Slots(s.events), check.Exclusion(s.events), check.Linearizability(s.events, time.Minute),
+			} {
+				assert.True(t, v.Held(), "%s: %v", v.Checker, v.Findings)
+			}
+		})
+	}
+}
+
+func TestSlotsCatches(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		builder *builder
+		says    string
+	}{
+		"a second holder of one slot": {
+			new(builder).held(0, 10, 100, "a", 1, slots(1)).held(0, 20, 90, "b", 1, slots(1)),
+			"had 2 holders of 1 slots from 0.020 s on, for 70ms",
+		},
+		"a third of two": {
+			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).held(0, 30, 50, "c", 1, slots(2)),
+			"3 holders of 2 slots from 0.030 s on, for 20ms",
+		},
+		"a third of two, though no two overlap for long": {
+			new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 40, "b", 1, slots(2)).held(0, 39, 60, "c", 1, slots(2)),
+			"for 1ms",
+		},
+		"a third that came while an extension kept the first": {
+			new(builder).kept(0, 10, 50, "a", 1, slots(2)).extended(40, "a", 1, 200).held(0, 20, 120, "b", 1, slots(2)).
+				held(0, 60, 90, "c", 1, slots(2)), "for 30ms",
+		},
+		"a third as an expired one is extended": {
+			new(builder).kept(0, 10, 50, "a", 1, slots(2)).held(0, 20, 120, "b", 1, slots(2)).held(0, 60, 90, "c", 1, slots(2)).
+				extended(80, "a", 1, 200), "from 0.080 s on",
+		},
+		"two of two and three": {
+			new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, slots(3)).held(0, 30, 50, "c", 1, slots(2)),
+			"3 holders of 2 slots",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := check.Slots(tt.builder.events)
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+			assert.NotEmpty(t, v.Findings[0].Events)
+			assert.False(t, check.Linearizability(tt.builder.events, time.Minute).Held())
+		})
+	}
+}
+
+func TestPermitsExcludeOtherLocksAndOtherNumbersOfSlots(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]*builder{
+		"a mutex":        new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1),
+		"a reader":       new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, reader),
+		"another number": new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, slots(2)),
+		"a mutex among others": new(builder).held(0, 10, 100, "a", 1, slots(3)).held(0, 20, 90, "b", 1, slots(3)).
+			held(0, 95, 99, "c", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Len(t, check.Exclusion(s.events).Findings, 1)
+			assert.False(t, check.Linearizability(s.events, time.Minute).Held())
+		})
+	}
+}
+
+func TestEachPermitHasATokenOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, second uint64
+		asked         float64 // when the second is asked for; the first has returned at 10
+		says          string
+	}{
+		"larger":                               {7, 8, 20, ""},
+		"smaller, and asked for side by side":  {7, 6, 5, ""},
+		"smaller":                              {7, 6, 20, "not larger than"},
+		"the same":                             {7, 7, 20, "both got the token 7"},
+		"the same, and asked for side by side": {7, 7, 5, "both got the token 7"},
+		"none":                                 {7, 0, 20, "asked for a fencing token, and got none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := new(builder).held(0, 10, 100, "a", 1, slots(2), fenced, fence(tt.first)).
+				held(tt.asked, 30, 90, "b", 1, slots(2), fenced, fence(tt.second))
+			v := check.Fencing(s.events, 3, nil, 0)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			var all string
+			for _, f := range v.Findings {
+				all += f.Text + "\n"
+			}
+			assert.Contains(t, all, tt.says)
+		})
+	}
+}

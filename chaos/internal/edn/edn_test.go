@@ -1,0 +1,223 @@
+package edn_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/edn"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/simulation"
+)
+
+// judge runs the judge on a history. It returns its exit status and what it printed.
+func judge(t *testing.T, events []history.Event) (int, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "history.edn")
+	require.NoError(t, edn.Save(path, events))
+	return run(t, path)
+}
+
+func run(t *testing.T, path string) (int, string) {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		require.NotEqual(t, "1", os.Getenv("REDLOCK_REQUIRE_REDIS"), "REDLOCK_REQUIRE_REDIS is set: %v", err)
+		t.Skip("python3 is missing: install it")
+	}
+	cmd := exec.CommandContext(t.Context(), python, "../../judge/judge.py", path)
+	out, _ := cmd.CombinedOutput()
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// at returns an event of one worker of a client for a lock of the name "a".
+func at(ms int, kind history.Kind, client string, change func(*history.Event)) history.Event {
+	e := history.Event{T: time.Duration(ms) * time.Millisecond, Kind: kind, Client: client, Name: "a", Op: 1}
+	if change != nil {
+		change(&e)
+	}
+	return e
+}
+
+func until(ms int, fence uint64) func(*history.Event) {
+	return func(e *history.Event) { e.Until, e.Fence = time.Duration(ms)*time.Millisecond, fence }
+}
+
+func TestAHistoryInEDN(t *testing.T) {
+	t.Parallel()
+	mode := func(mode string) func(*history.Event) { return func(e *history.Event) { e.Mode = mode } }
+	var lines []string
+	for _, o := range edn.Ops([]history.Event{
+		at(1, history.Invoked, "x", mode("writer")),
+		at(2, history.Invoked, "y", nil),
+		at(3, history.Acquired, "x", func(e *history.Event) { e.Mode, e.Until, e.Fence = "writer", 20*time.Millisecond, 7 }),
+		at(4, history.Refused, "y", nil),
+		at(5, history.Extended, "x", until(30, 0)),
+		at(6, history.Downgraded, "x", mode("reader")),
+		at(7, history.ReleaseCalled, "x", nil),
+		at(8, history.Released, "x", func(e *history.Event) { e.Err = "no quorum" }),
+		at(9, history.Invoked, "z", nil),
+		at(10, history.Written, "x", func(e *history.Event) { e.Register, e.From, e.Value = "fenced", 0, 1 }),
+	}) {
+		lines = append(lines, o.String())
+	}
+	assert.Equal(t, []string{
+		`{:type :invoke, :process 0, :f :acquire, :key "a", :value nil, :time 1000000, :index 0, :mode :writer}`,
+		`{:type :invoke, :process 1, :f :acquire, :key "a", :value nil, :time 2000000, :index 1, :mode :mutex}`,
+		`{:type :ok, :process 0, :f :acquire, :key "a", :value 7, :time 3000000, :index 2, :mode :writer}`,
+		`{:type :fail, :process 1, :f :acquire, :key "a", :value nil, :time 4000000, :index 3, :mode :mutex}`,
+		`{:type :invoke, :process 0, :f :release, :key "a", :value nil, :time 6000000, :index 4, :mode :writer}`,
+		`{:type :ok, :process 0, :f :release, :key "a", :value nil, :time 6000000, :index 5, :mode :writer}`,
+		`{:type :invoke, :process 0, :f :acquire, :key "a", :value nil, :time 6000000, :index 6, :mode :reader}`,
+		`{:type :ok, :process 0, :f :acquire, :key "a", :value 7, :time 6000000, :index 7, :mode :reader}`,
+		`{:type :invoke, :process 0, :f :release, :key "a", :value nil, :time 7000000, :index 8, :mode :reader}`,
+		`{:type :info, :process 0, :f :release, :key "a", :value nil, :time 8000000, :index 9, :mode :reader}`,
+		`{:type :invoke, :process 2, :f :acquire, :key "a", :value nil, :time 9000000, :index 10, :mode :mutex}`,
+		`{:type :invoke, :process 3, :f :cas, :key "fenced/a", :value [0 1], :time 10000000, :index 11}`,
+		`{:type :ok, :process 3, :f :cas, :key "fenced/a", :value [0 1], :time 10000000, :index 12}`,
+		`{:type :info, :process 2, :f :acquire, :key "a", :value nil, :time 10000000, :index 13, :mode :mutex}`,
+	}, lines)
+}
+
+// TestTheJudgeCatches shows that each rule of the judge can fail.
+func TestTheJudgeCatches(t *testing.T) {
+	t.Parallel()
+	pair := func(begin int, untilX, fenceX, fenceY int) []history.Event {
+		return []history.Event{
+			at(1, history.Invoked, "x", nil), at(2, history.Acquired, "x", until(untilX, uint64(fenceX))),
+			at(begin-1, history.Invoked, "y", nil), at(begin, history.Acquired, "y", until(begin+50, uint64(fenceY))),
+		}
+	}
+	write := func(ms int, from, value int64) history.Event {
+		return at(ms, history.Written, "x", func(e *history.Event) { e.Register, e.From, e.Value = "fenced", from, value })
+	}
+	for name, c := range map[string]struct {
+		events []history.Event
+		says   string // "" if nothing is wrong
+	}{
+		"one after the other":    {pair(60, 50, 1, 2), ""},
+		"two holders":            {pair(40, 50, 1, 2), "exclusion: a"},
+		"a token that shrinks":   {pair(60, 50, 2, 1), "fencing: a: no larger token"},
+		"one token for two":      {pair(60, 50, 2, 2), "fencing: a: one token"},
+		"an update that is lost": {[]history.Event{write(1, 0, 1), write(2, 0, 1)}, "register: fenced/a"},
+		"updates in order":       {[]history.Event{write(1, 0, 1), write(2, 1, 2)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			status, out := judge(t, c.events)
+			if c.says == "" {
+				assert.Equal(t, 0, status, out)
+				return
+			}
+			assert.Equal(t, 1, status, out)
+			assert.Contains(t, out, c.says)
+		})
+	}
+	path := filepath.Join(t.TempDir(), "history.edn")
+	require.NoError(t, os.WriteFile(path, []byte("{:type :invoke, and so on}\n"), 0o600))
+	status, out := run(t, path)
+	assert.Equal(t, 2, status, out)
+}
+
+// TestTheJudgeAgrees has both judges look at runs of the simulation: of the lock, and of broken ones.
+func TestTheJudgeAgrees(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lock    string // "" is not broken
+		profile string
+		by      string
+	}{
+		"calm":             {"", "calm", ""},
+		"storm":            {"", "storm", ""},
+		"rolling restarts": {"", "rolling restarts", ""},
+		"paused clients":   {"", "paused clients", ""},
+		"split counters":   {"", "split counters", ""},
+
+		"majority less one":          {"majority less one", "calm", simulation.ByExclusion},
+		"elapsed not subtracted":     {"elapsed not subtracted", "far away", simulation.ByExclusion},
+		"fencing without write-back": {"fencing without write-back", "split counters", simulation.ByFencing},
+		"fence that is always 1":     {"fence that is always 1", "calm", simulation.ByFencing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			open, within := simulation.Product(), 2
+			if c.lock != "" {
+				lock, ok := broken.Find(c.lock)
+				require.True(t, ok)
+				open, within = simulation.Broken(lock), 50
+			}
+			for _, s := range (simulation.Control{Profile: c.profile, Within: within}).Schedules() {
+				r := simulation.InBubble(s, open)
+				assertOneAtATime(t, edn.Ops(r.Events))
+				status, out := judge(t, r.Events)
+				if c.lock == "" {
+					require.True(t, r.OK(), r.Report())
+					require.Equal(t, 0, status, out)
+					assert.ElementsMatch(t, believed(r.Events), saved(r.Events))
+				} else if slices.Contains(r.By(), c.by) {
+					assert.Equal(t, 1, status, "our checkers found %v", r.Violations)
+					assert.Contains(t, out, c.by+": ")
+					return
+				}
+			}
+			assert.Empty(t, c.lock, "our checkers found nothing")
+		})
+	}
+}
+
+// assertOneAtATime asserts that each process ends an operation before it begins the next, and does nothing after one
+// whose outcome it does not know. Jepsen's checkers require it.
+func assertOneAtATime(t *testing.T, ops []edn.Op) {
+	t.Helper()
+	under := map[int]edn.Op{}
+	for _, o := range ops {
+		before, known := under[o.Process]
+		if o.Type == "invoke" {
+			assert.True(t, !known || before.Type == "ok" || before.Type == "fail", "%v after %v", o, before)
+		} else {
+			assert.Equal(t, "invoke "+o.F, before.Type+" "+before.F, "%v after %v", o, before)
+		}
+		under[o.Process] = o
+	}
+	for _, o := range under {
+		assert.NotEqual(t, "invoke", o.Type, "%v", o)
+	}
+}
+
+// A believed interval of one name.
+type interval struct {
+	name       string
+	begin, end time.Duration
+}
+
+// believed returns the intervals that our checkers derive from a history.
+func believed(events []history.Event) (all []interval) {
+	for _, i := range check.Intervals(events) {
+		for _, name := range i.Acquired.Locked() {
+			all = append(all, interval{name, i.Begin, i.End})
+		}
+	}
+	return all
+}
+
+// saved returns the intervals between the acquires and the releases in EDN that last for any time.
+func saved(events []history.Event) (all []interval) {
+	began := map[int]edn.Op{}
+	for _, o := range edn.Ops(events) {
+		switch {
+		case o.F == "acquire" && o.Type == "ok":
+			began[o.Process] = o
+		case o.F == "release" && o.Type == "invoke" && o.Time > began[o.Process].Time:
+			all = append(all, interval{o.Key, began[o.Process].Time, o.Time})
+		}
+	}
+	return all
+}

@@ -1,0 +1,333 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+const (
+	slow   = 300 * time.Millisecond // as in package proxy
+	jitter = 150 * time.Millisecond
+	// tail is how much of its latest history a crashed master loses that syncs its file every second. The file is
+	// synced syncs times in that time.
+	tail  = time.Second
+	syncs = 4
+	// evicts is how often a master that is full of junk evicts its locks, follows how often a replica copies its master.
+	evicts  = 100 * time.Millisecond
+	follows = 50 * time.Millisecond
+)
+
+// A trickling path passes on pieces of so many bytes, with a gap after each, as in package proxy.
+const (
+	piecesUp, gapUp     = 16, 2 * time.Millisecond
+	piecesDown, gapDown = 4, 5 * time.Millisecond
+)
+
+// takeMemory are the scripts' commands that a master refuses when it is out of memory, change those that a replica
+// refuses.
+var (
+	takeMemory = []string{"SET", "ZADD"}
+	change     = []string{"SET", "DEL", "PEXPIRE", "PEXPIREAT", "ZADD", "ZREM", "ZREMRANGEBYSCORE"}
+)
+
+// masters are the simulated masters as package faults needs them. They execute the commands of its faults, and no
+// others.
+type masters struct {
+	world *simnet.Net
+	rates []float64
+
+	mu      sync.Mutex
+	breaks  map[int]bool           // a path that loses what it holds back, with its connections
+	evicted map[int]time.Time      // when a master that evicts last did so
+	follow  map[int]*replica       // of each replica
+	files   map[int][]simnet.Image // the last states of each master that were synced
+}
+
+// replica is a master that follows another one.
+type replica struct {
+	of   *simnet.Master
+	stop chan struct{}
+}
+
+var (
+	_ faults.MasterControl = (*masters)(nil)
+	_ faults.ClientControl = clients{}
+)
+
+func newMasters(w *simnet.Net, rates []float64) *masters {
+	return &masters{
+		world: w, rates: rates, breaks: map[int]bool{}, evicted: map[int]time.Time{}, follow: map[int]*replica{},
+		files: map[int][]simnet.Image{},
+	}
+}
+
+// sync has the masters save their state until over is closed.
+func (m *masters) sync(over <-chan struct{}) {
+	tick := time.NewTicker(tail / syncs)
+	defer tick.Stop()
+	for {
+		for i, master := range m.world.Masters() {
+			if master.Up() {
+				image := master.Image()
+				m.mu.Lock()
+				all := append(m.files[i], image)
+				m.files[i] = all[max(0, len(all)-syncs-1):]
+				m.mu.Unlock()
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			return
+		}
+	}
+}
+
+func (m *masters) Masters() int { return len(m.world.Masters()) }
+
+func (m *masters) Kill(_ context.Context, i int) error   { return m.do(i, (*simnet.Master).Stop) }
+func (m *masters) Start(_ context.Context, i int) error  { return m.do(i, (*simnet.Master).Start) }
+func (m *masters) Freeze(_ context.Context, i int) error { return m.do(i, (*simnet.Master).Freeze) }
+func (m *masters) Thaw(_ context.Context, i int) error   { return m.do(i, (*simnet.Master).Thaw) }
+
+func (m *masters) do(i int, f func(*simnet.Master)) error {
+	f(m.world.Master(i))
+	return nil
+}
+
+func (m *masters) Lose(_ context.Context, i int, loss aof.Loss) error {
+	switch loss {
+	case aof.Everything:
+		m.world.Master(i).Wipe()
+	case aof.Tail:
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if len(m.files[i]) > 0 {
+			m.world.Master(i).Load(m.files[i][0])
+		}
+	}
+	return nil
+}
+
+func (m *masters) CanLose(aof.Loss) error { return nil }
+
+func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
+	words := make([]string, len(args))
+	for n, a := range args {
+		words[n] = fmt.Sprint(a)
+	}
+	master := m.world.Master(i)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch command := strings.Join(words[:min(2, len(words))], " "); {
+	case command == "FLUSHALL":
+		master.Wipe()
+	case command == "SCRIPT FLUSH":
+		master.FlushScripts()
+	case command == "CLIENT KILL":
+		master.Disconnect()
+	case command == "CONFIG SET":
+		m.configure(i, words[2], words[3])
+	case command == "INFO memory":
+		return "used_memory:0", nil
+	case strings.HasPrefix(command, "SET "+faults.JunkPrefix):
+		if last, evicting := m.evicted[i]; evicting && time.Since(last) >= evicts {
+			m.evicted[i] = time.Now()
+			master.Wipe()
+		}
+	case strings.HasPrefix(command, "DEL "+faults.JunkPrefix): // a wipe had it, too
+	case command == "REPLICAOF NO":
+		m.promote(i)
+	case words[0] == "REPLICAOF":
+		return nil, m.replicate(i, net.JoinHostPort(words[1], words[2]))
+	case command == "ROLE":
+		if m.follow[i] != nil {
+			return []any{"slave", "", "", "connected"}, nil
+		}
+		return []any{"master"}, nil
+	default:
+		return nil, fmt.Errorf("the simulated masters do not know %q", words)
+	}
+	return "OK", nil
+}
+
+// configure sets how much memory a master has, and what it does without.
+func (m *masters) configure(i int, setting, value string) {
+	switch {
+	case setting == "maxmemory-policy" && value == "allkeys-lru":
+		m.evicted[i] = time.Time{}
+	case setting == "maxmemory-policy":
+		delete(m.evicted, i)
+	case setting != "maxmemory":
+	case value == "0":
+		m.world.Master(i).Recover()
+	default:
+		if _, evicting := m.evicted[i]; !evicting {
+			m.world.Master(i).Reply(replies[2], takeMemory...)
+		}
+	}
+}
+
+// replicate makes a master the replica of the one at addr: it copies that one's keys, and refuses writes.
+func (m *masters) replicate(i int, addr string) error {
+	all := m.world.Masters()
+	of := slices.IndexFunc(all, func(peer *simnet.Master) bool { return peer.Addr() == addr })
+	if of < 0 {
+		return fmt.Errorf("there is no master at %s", addr)
+	}
+	r := &replica{of: all[of], stop: make(chan struct{})}
+	m.follow[i] = r
+	all[i].Load(r.of.Image())
+	all[i].Reply(replies[1], change...)
+	go func() {
+		tick := time.NewTicker(follows)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.copyTo(all[i])
+			case <-r.stop:
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+func (r *replica) copyTo(m *simnet.Master) {
+	if r.of.Up() {
+		m.Load(r.of.Image())
+	}
+}
+
+// promote makes a replica a master again.
+func (m *masters) promote(i int) {
+	if r := m.follow[i]; r != nil {
+		delete(m.follow, i)
+		close(r.stop)
+		r.copyTo(m.world.Master(i))
+		m.world.Master(i).Recover()
+	}
+}
+
+func (m *masters) Peer(i int) (host, port string, err error) {
+	return net.SplitHostPort(m.world.Master(i).Addr())
+}
+
+// Network is like a proxy: what it holds back is lost, with the connections, when they are healed.
+func (m *masters) Network(_ context.Context, i int, c proxy.Condition) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	master := m.world.Master(i)
+	switch c {
+	case proxy.Slow:
+		master.DelayWay(simnet.FromMaster, slow, 0)
+	case proxy.Jittery:
+		master.Delay(0, jitter)
+	case proxy.Trickling:
+		master.Trickle(simnet.ToMaster, piecesUp, gapUp)
+		master.Trickle(simnet.FromMaster, piecesDown, gapDown)
+	case proxy.Resetting:
+		master.ResetAtWrite()
+	case proxy.Cut:
+		master.Refuse()
+		master.Reset()
+	case proxy.Silent, proxy.NoCommands, proxy.NoAnswers:
+		m.breaks[i] = true
+		master.Cut(cuts[c]...)
+	default:
+		if m.breaks[i] {
+			master.Reset()
+		}
+		delete(m.breaks, i)
+		master.Link.Heal()
+		master.Accept()
+	}
+	return nil
+}
+
+// cuts are the directions in which nothing passes. A host that is off its network gets no error.
+var cuts = map[proxy.Condition][]simnet.Direction{
+	proxy.Silent: {simnet.ToMaster, simnet.FromMaster}, proxy.Cut: {simnet.ToMaster, simnet.FromMaster},
+	proxy.NoCommands: {simnet.ToMaster}, proxy.NoAnswers: {simnet.FromMaster},
+}
+
+// Packets holds back what is sent. It arrives late.
+func (m *masters) Packets(_ context.Context, i int, c proxy.Condition) error {
+	if directions := cuts[c]; len(directions) > 0 {
+		m.world.Master(i).Cut(directions...)
+		return nil
+	}
+	m.world.Master(i).Link.Heal()
+	return nil
+}
+
+func (m *masters) CanPackets() error { return nil }
+
+func (m *masters) JumpClock(_ context.Context, i int, d time.Duration) error {
+	m.world.Master(i).Jump(d)
+	return nil
+}
+
+func (m *masters) RunClock(_ context.Context, i int, rate float64) error {
+	m.world.Master(i).Rate(m.rates[i] + rate)
+	return nil
+}
+
+func (m *masters) CanMoveClocks() error { return nil }
+
+// clients are the simulated clients as package faults needs them.
+type clients struct{ *run }
+
+func (c clients) Kill(_ context.Context, client int) error {
+	c.lives[client].setCrashPoint(faults.NoCrashPoint)
+	c.lives[client].host.Kill()
+	return nil
+}
+
+func (c clients) Start(_ context.Context, client int) error {
+	c.revive(client)
+	return nil
+}
+
+func (c clients) Freeze(_ context.Context, client int) error {
+	c.freeze(c.lives[client])
+	return nil
+}
+
+func (c clients) Thaw(_ context.Context, client int) error {
+	if l := c.lives[client]; l.host.Frozen() {
+		c.thaw(l)
+	}
+	return nil
+}
+
+func (c clients) CanFreeze() error { return nil }
+
+func (c clients) SetCrashPoint(ctx context.Context, client int, point string) error {
+	c.lives[client].setCrashPoint(point)
+	if point == faults.NoCrashPoint {
+		return c.Thaw(ctx, client)
+	}
+	return nil
+}
+
+func (c clients) CanSetCrashPoint() error { return nil }
+
+func (c clients) RunClock(_ context.Context, client int, gain float64) error {
+	l := c.lives[client]
+	l.host.Clock().Rate(l.settings.Rate + gain)
+	return nil
+}
+
+func (c clients) CanRunClocks() error { return nil }

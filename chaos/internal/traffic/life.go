@@ -1,0 +1,136 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/register"
+)
+
+// A Life is one life of a client: what its workers are told and what they use. [RunClient] makes it of a process, and a
+// simulation makes it of goroutines.
+type Life struct {
+	// Config has the client's name, the number of the life, the prefix of the names, the groups and the seed.
+	Config
+	World
+	Locker    locker.Locker
+	Registers map[string]Register
+	// Votes returns the masters' answers to an acquisition that began at the given time; nil if they are unknown.
+	Votes func(lock string, begin time.Time) []history.Vote
+	// Look is how often a holder looks whether its lock was extended. With 0 it looks only at the end of the hold, and
+	// the history has the extension at the hold's beginning.
+	Look time.Duration
+
+	held    atomic.Int64
+	workers atomic.Int64 // the last id given to a worker
+}
+
+// World is what differs between a process and a simulated one.
+type World interface {
+	// Write adds an event to the history. Its time is the present unless it has one.
+	Write(e history.Event)
+	// Now returns the present on the clock of the history, and Of the time t of the lock's clock on it.
+	Now() time.Duration
+	Of(t time.Time) time.Duration
+	// Awake returns when the process is not frozen. A process does not notice that it was.
+	Awake()
+	// KillAt kills the process if point is its crash point, KillDuring does so during the caller's next step, and
+	// FreezeAt freezes it and returns when it has thawed.
+	KillAt(point string)
+	KillDuring(point string)
+	FreezeAt(point string)
+}
+
+// Register is a resource that locks protect.
+type Register interface {
+	Read(q register.Question) (int64, error)
+	Write(q register.Question) error
+}
+
+var (
+	_ Register = (*register.Client)(nil)
+	_ Register = (*register.Counters)(nil)
+)
+
+// Start starts the workers of the life's groups, each with run. They work until ctx ends.
+func (l *Life) Start(ctx context.Context, run func(func())) {
+	for _, g := range l.Groups {
+		workers := g.Workers
+		if workers == 0 {
+			workers = l.Workers
+		}
+		for range workers {
+			w := l.Worker()
+			run(func() { w.storm(ctx, g) })
+		}
+	}
+}
+
+// Worker returns a new one; what it draws depends on the seed and on who it is.
+func (l *Life) Worker() *Worker {
+	id := int(l.workers.Add(1))
+	who := fmt.Sprintf("%s.%d.%d", l.Client, l.Config.Life, id)
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, who) // never fails
+	return &Worker{life: l, id: id, rng: rand.New(rand.NewPCG(l.Seed, h.Sum64()))}
+}
+
+// Pass acquires all names of the command side by side.
+func (l *Life) Pass(cmd Command) {
+	var all []locker.Request
+	for _, name := range cmd.Names {
+		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}, Fencing: cmd.Fencing})
+	}
+	l.take(cmd, all)
+}
+
+// Round takes what the groups take: readers first, and then writers, because a history attributes votes to an
+// acquisition by the name alone.
+func (l *Life) Round(cmd Command) {
+	var first, then []locker.Request
+	for _, g := range l.Groups {
+		names := g.names(l.Prefix, l.Client)
+		for _, mode := range g.modes() {
+			if kinds.Of(mode).Several {
+				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing, MinHold: g.MinHold})
+				continue
+			}
+			for _, name := range names {
+				r := locker.Request{
+					Mode: mode, Names: []string{name}, Slots: g.Slots, Fencing: g.Fencing, MinHold: g.MinHold,
+				}
+				if mode == kinds.Writer {
+					then = append(then, r)
+				} else {
+					first = append(first, r)
+				}
+			}
+		}
+	}
+	l.take(cmd, first)
+	l.take(cmd, then)
+}
+
+// take takes all that is wanted once, at the same time, and returns when that is over.
+func (l *Life) take(cmd Command, all []locker.Request) {
+	var over sync.WaitGroup
+	for _, r := range all {
+		w := l.Worker()
+		r.TTL = cmd.TTL
+		if kinds.Of(r.Mode).Owned() {
+			r.Owner = l.Client
+		}
+		t := try{Request: r, patience: cmd.Patience, hold: shortHold.Least, phase: cmd.Phase}
+		over.Go(func() { w.pass(context.Background(), t) })
+	}
+	over.Wait()
+}

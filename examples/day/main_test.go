@@ -1,0 +1,59 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/wallclock"
+)
+
+// Each incident is reported by the sources that must report it, and by no other.
+func TestTheDay(t *testing.T) {
+	t.Parallel()
+	redisproc.Need(t)
+	redisproc.SkipIf(t, wallclock.Available())
+	if _, err := exec.LookPath("prometheus"); err != nil {
+		require.NotEqual(t, "1", os.Getenv("REDLOCK_REQUIRE_PROMETHEUS"), "install the package prometheus")
+		t.Skip("prometheus is missing: install the package prometheus")
+	}
+	all, err := run(t.Context(), t.Output(), 0)
+	require.NoError(t, err)
+	require.Len(t, all, len(incidents))
+	for i, a := range all {
+		assert.ElementsMatch(
+			t, slices.Collect(maps.Keys(incidents[i].reports)), slices.Collect(maps.Keys(a.reports)), "%s", a,
+		)
+	}
+}
+
+// docs/operations.md has a row for each incident, with a time for each source that reports it. The user of the
+// masters here is that of docs/masters.md.
+func TestTheDocumentIsTheDay(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	for _, in := range incidents {
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(in.what) + ` \|.*$`).FindString(string(text))
+		cells := strings.Split(strings.Trim(row, "| "), "|")
+		require.Len(t, cells, 1+len(sources), "%s: %s", in.what, row)
+		for i, by := range sources {
+			if _, reports := in.reports[by]; reports {
+				assert.Regexp(t, `\d s`, cells[1+i], "%s by %s", in.what, by)
+			} else {
+				assert.Equal(t, "—", strings.TrimSpace(cells[1+i]), "%s by %s", in.what, by)
+			}
+		}
+	}
+	rights, err := os.ReadFile("../../docs/masters.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(rights), "\n"+locksUser+"\n")
+}

@@ -1,0 +1,167 @@
+package kind_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+)
+
+// FuzzNames checks that two names have no key in common, that the keys are in the slots that CheckHashSlots says, and
+// that the owner of a token can be read.
+func FuzzNames(f *testing.F) {
+	for _, pair := range [][2]string{
+		{"a", "{a}"}, {"a{b}c", ":a{b}c"}, {"{a", "a}"}, {"redlock:fence:{a}", "a"}, {"", "x"}, {"\x00\xff", "{}"},
+	} {
+		f.Add(pair[0], pair[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		valid := func(name string) bool {
+			return kind.Target{Kind: kind.Named("mutex"), Names: []string{name}}.Check() == nil
+		}
+		if kind.CheckOwner(a) == nil {
+			assert.Equal(t, a, kind.OwnerOf(kind.NewToken(a)))
+			assert.Equal(t, a, kind.OwnerOf(kind.KeptToken(kind.NewToken(a))))
+		}
+		if !valid(a) {
+			return
+		}
+		keys := []string{kind.FenceKey(a), kind.IntentKey(a)}
+		assert.NotEqual(t, keys[0], keys[1])
+		together := true
+		for _, key := range keys {
+			assert.False(t, valid(key), "a lock could have the name %q", key)
+			together = together && kind.HashSlot(key) == kind.HashSlot(a)
+			if a != b {
+				assert.NotContains(t, []string{b, kind.FenceKey(b), kind.IntentKey(b)}, key)
+			}
+		}
+		assert.Equal(t, together, kind.CheckHashSlots("cluster:7000", []string{a}) == nil)
+	})
+}
+
+// FuzzScripts runs a mutex's scripts with any arguments, on any string at the name and at its fence. They change no
+// foreign key, and nothing if they fail; a fence never decreases, and has a TTL once a script wrote it.
+func FuzzScripts(f *testing.F) {
+	for _, counter := range []string{"", "7", "9007199254740990", "9007199254740991", "5:3", "1e3", " 7", "-1"} {
+		f.Add("orders:42", "", counter, "host:1:cafe", int64(1000), int64(30000))
+		f.Add("a{b}c", "another", counter, "x", int64(1)<<53, int64(1))
+	}
+	m, err := embedded.Open()
+	require.NoError(f, err)
+	f.Cleanup(m.Close)
+	n, err := node.Open(m.URL())
+	require.NoError(f, err)
+	var group errgroup.Group
+	require.NoError(f, n.Bind(group.Go, func(error) {}))
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), Protocol: 2, DisableIdentity: true})
+	f.Cleanup(func() {
+		n.Close(time.Now().Add(time.Second))
+		assert.NoError(f, group.Wait())
+		assert.NoError(f, client.Close())
+	})
+	f.Fuzz(func(t *testing.T, name, held, counter, token string, hint, ttl int64) {
+		target := kind.Target{Kind: kind.Named("mutex"), Names: []string{name}}
+		if target.Check() != nil || token == "" || len(token) > kind.MaxToken || ttl < 1 || ttl > 1e10 || hint == 0 {
+			return
+		}
+		ttl = max(ttl, 10_000) // nothing expires meanwhile
+		x := &scriptRun{server: &server{node: n, client: client}, name: name, token: token}
+		x.claim = claim{
+			Kind: "mutex", Names: []string{name}, Token: token, TTL: time.Duration(ttl) * time.Millisecond,
+			Fencing: true, Hint: hint,
+		}
+		m.Wipe()
+		if held != "" {
+			x.do(t, "set", name, held)
+		}
+		if counter != "" {
+			x.do(t, "set", kind.FenceKey(name), counter)
+		}
+		x.check(t, hint)
+	})
+}
+
+// A scriptRun is one input of FuzzScripts.
+type scriptRun struct {
+	*server
+	claim
+	name, token string
+}
+
+// counter returns the fence of the name, and whether it is one.
+func (x *scriptRun) counter(t *testing.T) (last int64, ok bool) {
+	t.Helper()
+	text, err := x.client.Get(context.Background(), kind.FenceKey(x.name)).Result()
+	if err != nil {
+		return 0, true
+	}
+	digits, _, _ := strings.Cut(text, ":")
+	last, err = strconv.ParseInt(digits, 10, 64)
+	return last, err == nil && last >= 0
+}
+
+// step runs an operation, and returns the vote. If it failed, it has changed nothing.
+func (x *scriptRun) step(t *testing.T, op *node.Op, mayChange bool) node.Vote {
+	t.Helper()
+	before := x.snapshot(t)
+	was, valid := x.counter(t)
+	v := x.ask(t, op)
+	require.NotEqual(t, node.Unknown, v.Verdict, "%s: %v", op.Name, v.Err)
+	if !mayChange || v.Verdict == node.Failed {
+		assert.Equal(t, before, x.snapshot(t), "%s: %v", op.Name, v.Err)
+	}
+	if now, ok := x.counter(t); valid {
+		assert.True(t, ok, op.Name)
+		assert.GreaterOrEqual(t, now, was, "%s: the fence decreased", op.Name)
+	}
+	return v
+}
+
+func (x *scriptRun) check(t *testing.T, hint int64) {
+	t.Helper()
+	held, _ := x.client.Get(context.Background(), x.name).Result()
+	was, _ := x.counter(t)
+	ops := x.Ops()
+
+	v := x.step(t, ops.Acquire(), held == "")
+	if held != "" {
+		assert.NotEqual(t, node.Granted, v.Verdict, "another holder has it")
+	}
+	if v.Verdict == node.Granted {
+		assert.GreaterOrEqual(t, v.Number, hint)
+		assert.Greater(t, v.Number, was)
+		assert.Less(t, v.Number, int64(1)<<53)
+		now, _ := x.counter(t)
+		assert.Equal(t, v.Number, now)
+		assert.Equal(t, x.token, x.do(t, "get", x.name))
+		assert.Positive(t, x.left(t, kind.FenceKey(x.name)))
+	}
+	mine := v.Verdict == node.Granted || held == x.token
+	if v := x.step(t, ops.Raise(hint), mine); v.Verdict == node.Granted {
+		now, _ := x.counter(t)
+		assert.Equal(t, hint, now)
+		assert.True(t, mine, "it does not hold the name")
+	}
+	free := !mine && held == ""
+	if v := x.step(t, ops.Extend(hint), mine || free); v.Verdict == node.Granted {
+		assert.True(t, mine, "it did not hold the name")
+		assert.Positive(t, x.left(t, x.name))
+	}
+	if v := x.step(t, ops.Release(true), mine || free); v.Verdict == node.Granted {
+		assert.Zero(t, x.do(t, "exists", x.name))
+	}
+	if held != "" && held != x.token {
+		assert.Equal(t, held, x.do(t, "get", x.name), "a foreign key")
+	}
+}
