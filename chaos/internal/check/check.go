@@ -89,10 +89,10 @@ func phase(events []history.Event, name string) (time.Duration, bool) {
 
 // Clients finds the clients that failed. The process of such a client ended on its own while its traffic ran (as in a
 // panic), or it did not stop or quit when the harness asked (as when a call of the lock never returns).
-func Clients(events []history.Event) Verdict { return reported(events, "clients", history.Failed) }
+func Clients(events []history.Event) Verdict { return reported(events, ByClients, history.Failed) }
 
 // Broken finds failures of the harness itself. No verdict of such a run can be relied on.
-func Broken(events []history.Event) Verdict { return reported(events, "harness", history.Broken) }
+func Broken(events []history.Event) Verdict { return reported(events, ByHarness, history.Broken) }
 
 // reported makes a finding of each event of the given kind.
 func reported(events []history.Event, checker string, kind history.Kind) Verdict {

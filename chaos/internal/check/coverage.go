@@ -11,7 +11,7 @@ import (
 // extended is true, and every planned fault was injected. Without it, a run whose clients cannot reach a master would
 // pass every other check.
 func Coverage(events []history.Event, clients, names, faults []string, extended bool) Verdict {
-	v := on(events, "coverage")
+	v := on(events, ByCoverage)
 	begin, ok := phase(events, history.Storm)
 	end, ended := phase(events, history.Calm)
 	if !ok || !ended {

@@ -13,7 +13,7 @@ import (
 // readers share, and so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them.
 // One interval may end in the nanosecond in which the next begins.
 func Exclusion(events []history.Event) Verdict {
-	v := on(events, "exclusion")
+	v := on(events, ByExclusion)
 	all := holds(events)
 	beliefs, names := byName(all)
 	for _, name := range names {

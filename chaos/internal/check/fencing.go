@@ -25,7 +25,7 @@ import (
 //
 // lasting are the faults after whose healing a master may not know its tokens for the time lingers.
 func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
-	v := on(events, "fencing")
+	v := on(events, ByFencing)
 	fenced := map[string][]*hold{}
 	total := 0
 	for _, h := range holds(events) {
@@ -77,7 +77,7 @@ func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 // ReadersInOrder checks that no reader has a smaller token than a reader that had returned when it was asked for.
 // Lock.Fence does not promise this. It is true as long as locks exclude each other and no master forgets its counters.
 func ReadersInOrder(events []history.Event) Verdict {
-	v := on(events, "fencing")
+	v := on(events, ByFencing)
 	readers := map[string][]*hold{}
 	total := 0
 	for _, h := range holds(events) {

@@ -25,7 +25,7 @@ type Held struct {
 // its semaphore. It can be judged only where every client runs all the time: in virtual time. died has the times at
 // which clients died; an acquisition that had not returned then shows nothing.
 func Free(events []history.Event, held []Held, died map[string]time.Duration, most time.Duration) Verdict {
-	v := on(events, "liveness")
+	v := on(events, ByLiveness)
 	held = append(slices.Clone(held), full(held)...)
 	slices.SortStableFunc(held, func(a, b Held) int { return cmp.Compare(a.From, b.From) })
 	asked := map[history.ID]history.Event{}

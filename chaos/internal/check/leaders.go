@@ -21,7 +21,7 @@ import (
 // [Exclusion] checks that there is one leader at a time. forgetful are the faults by which masters forget counters
 // unnoticed.
 func Leaders(events []history.Event, forgetful []string) Verdict {
-	v := on(events, "leaders")
+	v := on(events, ByLeaders)
 	led := map[string][]*hold{}
 	by := map[history.ID]*hold{}
 	for _, h := range holds(events) {

@@ -14,7 +14,7 @@ import (
 // of a client. Each master must have been inspected that late, or after the last close with nothing found then or
 // later.
 func Leaks(events []history.Event, clients []string, masters int, grace time.Duration) Verdict {
-	v := on(events, "leaks")
+	v := on(events, ByLeaks)
 	closed, ok := phase(events, history.Settled)
 	if !ok {
 		v.find("", nil, "the run never settled: nothing shows what is left of it")

@@ -23,7 +23,7 @@ const window = 400
 // with every acquisition and every end of a hold at one moment. limit bounds the search for each name; a name that is
 // not decided in time leaves the verdict undecided.
 func Linearizability(events []history.Event, limit time.Duration) Verdict {
-	v := on(events, "linearizability")
+	v := on(events, ByLinearizability)
 	named := byNameHeld(events)
 	var open []string
 	for _, name := range sorted(named) {

@@ -13,7 +13,7 @@ import (
 // On a machine that others use, bound must be so long that only a lock that is stuck exceeds it. How soon a waiter gets
 // a lock is judged in virtual time.
 func Liveness(events []history.Event, clients, names []string, bound time.Duration) Verdict {
-	v := on(events, "liveness")
+	v := on(events, ByLiveness)
 	calm, ok := phase(events, history.Calm)
 	if !ok {
 		v.find("", nil, "the run never came to the calm after the storm")

@@ -13,7 +13,7 @@ import (
 //
 // Time in which the process did not run does not count, because some faults freeze clients.
 func LossNotified(events []history.Event, clients []string, slack time.Duration) Verdict {
-	v := on(events, "loss notified")
+	v := on(events, ByLossNotified)
 	alive := livesOf(events, clients)
 	type open struct {
 		acquired, deadline history.Event // deadline is the event that gave until

@@ -18,7 +18,7 @@ import (
 // The time counts from the beginning of the acquisition's validity, since the history cannot tell when the
 // acquisition ended, and is shorter by the drift budget: the masters keep the names by their own clocks.
 func MinHold(events []history.Event) Verdict {
-	v := on(events, "minimum hold")
+	v := on(events, ByMinHold)
 	type name struct{ kept, taken []*hold }
 	named := map[string]*name{}
 	judged := 0

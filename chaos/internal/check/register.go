@@ -16,7 +16,7 @@ const (
 // update may be lost: each write must be based on the value before it, the first on 0. The updates that the trusting
 // register lost are counted in Figures. They are no findings: they show what happens without fencing.
 func Register(events []history.Event) Verdict {
-	v := on(events, "register")
+	v := on(events, ByRegister)
 	last := map[[2]string]history.Event{}
 	writes, lost, rejected := map[string]int{}, map[string]int{}, 0
 	for _, e := range events {

@@ -45,7 +45,7 @@ func Left(events []history.Event, masters int, grace time.Duration) Verdict {
 
 // left also returns the time of the last snapshot.
 func left(events []history.Event, masters int, grace time.Duration) (Verdict, time.Duration) {
-	v := on(events, "residue")
+	v := on(events, ByResidue)
 	settled, ok := phase(events, history.Settled)
 	if !ok {
 		v.find("", nil, "the run never settled: there was no last unlock to check after")

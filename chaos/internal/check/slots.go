@@ -14,7 +14,7 @@ import (
 // which end and begin as for [Exclusion]. Holders that asked for different numbers of slots must not hold at the same
 // time at all; of those, Slots counts all and applies the smallest number. Exclusion judges other locks on the name.
 func Slots(events []history.Event) Verdict {
-	v := on(events, "slots")
+	v := on(events, BySlots)
 	all := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Slotted() })
 	beliefs, names := byName(all)
 	full := 0

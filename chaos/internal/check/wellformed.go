@@ -10,7 +10,7 @@ import (
 // WellFormed checks that working clients can have written the history, and that its events are in the order of their
 // times. Otherwise a bug of a writer could hide a violation.
 func WellFormed(events []history.Event) Verdict {
-	v := on(events, "well-formed")
+	v := on(events, ByWellFormed)
 	v.Looked = fmt.Sprintf("%d events", len(events))
 	acquired := map[history.ID]bool{}
 	last := time.Duration(0)

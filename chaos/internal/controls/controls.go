@@ -105,12 +105,8 @@ func (o Options) run(ctx context.Context, find func(lock string) (entry, bool)) 
 				errs[2*i] = fmt.Errorf("the broken lock %q has no entry among the controls: write one", c.Lock)
 				continue
 			}
-			if _, ok := checkers[c.Checker]; !ok {
-				errs[2*i] = fmt.Errorf(
-					"the broken lock %q is to be caught by %q, which judges no control: add it to the checkers",
-					c.Lock,
-					c.Checker,
-				)
+			if _, ok := check.Lookup(c.Checker); !ok {
+				errs[2*i] = fmt.Errorf("the broken lock %q is to be caught by %q, which is no checker", c.Lock, c.Checker)
 				continue
 			}
 			if (e.harm != nil || e.proof != nil || e.ends()) != long {

@@ -103,7 +103,7 @@ func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
 
 // Proper checks a made-up history of a trial with one round of harm, or for leaks of a trial without harm.
 func Proper(checker string, events []history.Event, found, over bool) error {
-	t := &trial{plan: plan{harm: masterFails, rounds: 1}, by: checkers[checker]}
+	t := &trial{plan: plan{harm: masterFails, rounds: 1}, before: before[checker]}
 	if checker == "leaks" {
 		t.plan = plan{lasts: 1}
 	}

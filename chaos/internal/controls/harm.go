@@ -3,7 +3,6 @@ package controls
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // harm exposes a flaw. It runs for as many rounds as the plan says, or until ctx ends. It returns an error if it could
@@ -34,16 +33,19 @@ func dies(moment string) harm {
 		if err := t.awaitHolder(ctx, 0); err != nil {
 			return err
 		}
-		fault := "kill-client-" + moment
-		t.note(history.Inject, fault, faults.Clients, victim)
-		if err := t.fleet.SetCrashPoint(ctx, victim, moment); err != nil {
+		note := func(kind history.Kind) {
+			e := history.Event{Kind: kind, Fault: "kill-client-" + moment, On: string(faults.Clients), Targets: []int{victim}}
+			t.Log.Write(e)
+		}
+		note(history.Inject)
+		if err := t.Fleet.SetCrashPoint(ctx, victim, moment); err != nil {
 			return err
 		}
-		if err := t.fleet.WaitGone(ctx, victim, goneTimeout); err != nil {
+		if err := t.Fleet.WaitGone(ctx, victim, goneTimeout); err != nil {
 			return err
 		}
-		t.note(history.Heal, fault, faults.Clients, victim)
-		return t.fleet.Start(ctx, victim)
+		note(history.Heal)
+		return t.Fleet.Start(ctx, victim)
 	}
 }
 
@@ -70,8 +72,7 @@ func masterFails(ctx context.Context, t *trial) error {
 			t.Say("control %s: no client got a lock within %v: another round", t.lock, promptly)
 			continue
 		}
-		t.note(history.Inject, faults.KillMaster, faults.Masters, master)
-		if err := t.masters.Kill(ctx, master); err != nil {
+		if err := t.inject(ctx, faults.KillMaster, master); err != nil {
 			return err
 		}
 		down = true
@@ -104,7 +105,7 @@ func (t *trial) heldApart(ctx context.Context) (bool, error) {
 func (t *trial) soonHeld(ctx context.Context) (bool, error) {
 	soon, cancel := context.WithTimeout(ctx, promptly)
 	defer cancel()
-	err := t.awaitHolder(soon, t.now())
+	err := t.awaitHolder(soon, t.Now())
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
 		return false, nil
 	}
@@ -113,14 +114,13 @@ func (t *trial) soonHeld(ctx context.Context) (bool, error) {
 
 // beginAnew ends all clients and starts them again, with all masters up.
 func (t *trial) beginAnew(ctx context.Context, down bool) error {
-	if err := errors.Join(t.stop(ctx), t.fleet.Quit(ctx)); err != nil {
+	if err := errors.Join(t.stop(ctx), t.Fleet.Quit(ctx)); err != nil {
 		return err
 	}
 	if down {
-		if err := t.masters.Start(ctx, master); err != nil {
+		if err := t.heal(ctx, faults.KillMaster, master); err != nil {
 			return err
 		}
-		t.note(history.Heal, faults.KillMaster, faults.Masters, master)
 	}
 	return t.begin(ctx)
 }
@@ -142,7 +142,7 @@ func cutByTurns(ctx context.Context, t *trial) error {
 		return err
 	}
 	for n := 0; t.goesOn(ctx, n); n++ {
-		if err := errors.Join(t.stop(ctx), t.fleet.Kill(ctx, owner)); err != nil {
+		if err := errors.Join(t.stop(ctx), t.Fleet.Kill(ctx, owner)); err != nil {
 			return err
 		}
 		if n > 0 {
@@ -150,23 +150,23 @@ func cutByTurns(ctx context.Context, t *trial) error {
 		}
 		order := rng.Perm(t.plan.masters)
 		outer, inner := order[:2], order[2:4]
-		if err := t.lose(ctx, outer, proxy.NoCommands); err != nil {
+		if err := t.inject(ctx, faults.LostCommands, outer...); err != nil {
 			return err
 		}
-		begin := t.now()
-		if err := t.fleet.Start(ctx, owner); err != nil {
+		begin := t.Now()
+		if err := t.Fleet.Start(ctx, owner); err != nil {
 			return err
 		}
 		if err := t.awaitHolder(ctx, begin); err != nil {
 			return err
 		}
-		if err := errors.Join(t.lose(ctx, inner, proxy.NoCommands), t.lose(ctx, outer, proxy.Fine)); err != nil {
+		if err := errors.Join(t.inject(ctx, faults.LostCommands, inner...), t.heal(ctx, faults.LostCommands, outer...)); err != nil {
 			return err
 		}
 		nested := make(chan error, 1)
 		go func() { nested <- t.pass(ctx, owner) }()
 		pause(ctx, granting)
-		healing := t.lose(ctx, inner, proxy.Fine)
+		healing := t.heal(ctx, faults.LostCommands, inner...)
 		if err := errors.Join(healing, <-nested, t.pass(ctx, stranger)); err != nil {
 			return err
 		}
@@ -181,18 +181,18 @@ func refuse(ctx context.Context, t *trial) error {
 		return err
 	}
 	silent := t.some(t.plan.masters - 1)
-	if err := t.lose(ctx, silent, proxy.NoCommands); err != nil {
+	if err := t.inject(ctx, faults.LostCommands, silent...); err != nil {
 		return err
 	}
-	begin := t.now()
+	begin := t.Now()
 	t.fades = begin + t.longest
-	err := t.fleet.All(ctx, stopTimeout, func(client int) traffic.Command {
+	err := t.Fleet.All(ctx, stopTimeout, func(client int) traffic.Command {
 		name := t.prefix + "refused:" + traffic.Name(client)
 		return traffic.Command{
 			Do: traffic.Pass, Phase: history.Storm, Names: []string{name}, TTL: t.longest, Patience: 2 * traffic.NodeTimeout,
 		}
 	})
-	if err := errors.Join(err, t.lose(ctx, silent, proxy.Fine)); err != nil {
+	if err := errors.Join(err, t.heal(ctx, faults.LostCommands, silent...)); err != nil {
 		return err
 	}
 	return t.await(ctx, "was refused a lock", func(events []history.Event) bool {
@@ -210,23 +210,14 @@ const counted = 10
 // for half a TTL.
 func allForget(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
-		if err := t.awaitHolders(ctx, t.now(), counted); err != nil {
+		if err := t.awaitHolders(ctx, t.Now(), counted); err != nil {
 			return err
 		}
 		all := t.some(t.plan.masters)
-		t.note(history.Inject, faults.KillMaster, faults.Masters, all...)
-		var errs []error
-		for _, m := range all {
-			errs = append(errs, t.masters.Kill(ctx, m))
-		}
-		for _, m := range all {
-			errs = append(errs, t.masters.Start(ctx, m))
-		}
-		if err := errors.Join(errs...); err != nil {
+		if err := errors.Join(t.inject(ctx, faults.KillMaster, all...), t.heal(ctx, faults.KillMaster, all...)); err != nil {
 			return err
 		}
-		t.note(history.Heal, faults.KillMaster, faults.Masters, all...)
-		if err := t.awaitHolder(ctx, t.now()); err != nil {
+		if err := t.awaitHolder(ctx, t.Now()); err != nil {
 			return err
 		}
 		pause(ctx, t.groups[0].TTL/2)
@@ -238,12 +229,12 @@ func allForget(ctx context.Context, t *trial) error {
 // loss or unlocks.
 func cutOff(ctx context.Context, t *trial) error {
 	for n := 0; t.goesOn(ctx, n); n++ {
-		if err := t.awaitHolder(ctx, t.now()); err != nil {
+		if err := t.awaitHolder(ctx, t.Now()); err != nil {
 			return err
 		}
 		most := t.some(t.plan.masters/2 + 1)
-		begin := t.now()
-		if err := t.lose(ctx, most, proxy.NoCommands); err != nil {
+		begin := t.Now()
+		if err := t.inject(ctx, faults.LostCommands, most...); err != nil {
 			return err
 		}
 		err := t.await(ctx, "was notified of a loss or unlocked", func(events []history.Event) bool {
@@ -251,7 +242,7 @@ func cutOff(ctx context.Context, t *trial) error {
 				return e.T > begin && (e.Kind == history.Lost || e.Kind == history.ReleaseCalled)
 			})
 		})
-		if err := errors.Join(err, t.lose(ctx, most, proxy.Fine), t.awaitHolder(ctx, t.now())); err != nil {
+		if err := errors.Join(err, t.heal(ctx, faults.LostCommands, most...), t.awaitHolder(ctx, t.Now())); err != nil {
 			return err
 		}
 	}
@@ -266,27 +257,13 @@ func (t *trial) some(n int) []int {
 // pass has one client acquire the name once, and release it at once.
 func (t *trial) pass(ctx context.Context, client int) error {
 	g := t.groups[0]
-	return t.fleet.All(ctx, g.TTL+stopTimeout, func(i int) traffic.Command {
+	return t.Fleet.All(ctx, g.TTL+stopTimeout, func(i int) traffic.Command {
 		c := traffic.Command{Do: traffic.Pass, Phase: history.Storm, Mode: g.Mode, TTL: g.TTL, Patience: g.TTL}
 		if i == client {
 			c.Names = t.names() // the other clients get no names
 		}
 		return c
 	})
-}
-
-// lose puts the network of some masters into the condition c, in which commands are lost, or heals it.
-func (t *trial) lose(ctx context.Context, masters []int, c proxy.Condition) error {
-	kind := history.Inject
-	if c == proxy.Fine {
-		kind = history.Heal
-	}
-	t.note(kind, faults.LostCommands, faults.Masters, masters...)
-	var errs []error
-	for _, m := range masters {
-		errs = append(errs, t.masters.Network(ctx, m, c))
-	}
-	return errors.Join(errs...)
 }
 
 // master and replica are the indexes of the pair in a plan with a replica.
@@ -299,37 +276,16 @@ func (t *trial) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	return t.fleet.StartAll(ctx)
+	return t.Fleet.StartAll(ctx)
 }
 
-// follow makes replica follow master and waits until it is connected.
+// follow makes replica follow master and waits until it is connected. That is no harm yet.
 func (t *trial) follow(ctx context.Context) error {
-	host, port, err := t.masters.Peer(master)
+	following, err := t.Nemesis.Fault(faults.FollowMaster)
 	if err != nil {
 		return err
 	}
-	if _, err := t.masters.Do(ctx, replica, "REPLICAOF", host, port); err != nil {
-		return err
-	}
-	for {
-		reply, err := t.masters.Do(ctx, replica, "ROLE")
-		if role, ok := reply.([]any); ok && len(role) > 3 && role[3] == "connected" {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf(
-				"the replica never was in step with its master: it says %v: %w",
-				reply,
-				errors.Join(err, ctx.Err()),
-			)
-		}
-		pause(ctx, lookEvery)
-	}
+	return following.Inject(ctx, replica)
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
+func pause(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, clock.System, d) }

@@ -48,7 +48,7 @@ func (t *trial) proper(events []history.Event, v check.Verdict, over bool) error
 		return nil
 	case harm < 0:
 		return errors.Join(fmt.Errorf("no harm was done within %v", bound), t.ended)
-	case t.by.before == nil && acquired < harm: // the other checkers judge after another step, which shows more
+	case t.before == nil && acquired < harm: // the other checkers judge after another step, which shows more
 		return errors.New("no client got a lock once the harm was done")
 	}
 	return nil

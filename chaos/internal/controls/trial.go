@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/register"
-	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -27,14 +25,13 @@ const (
 type trial struct {
 	plan
 	Options
-	by      checker
+	*environment.Environment
+	by check.Checker
+	// before prepares the verdict once the harm is over. If it is nil, the checker can judge at any time.
+	before  func(ctx context.Context, t *trial) error
 	prefix  string
 	dir     string
 	masters *backend.Backend
-	fleet   *traffic.Fleet
-	log     *history.Writer
-	// registers are the addresses of the registers that the traffic needs, by kind.
-	registers map[string]string
 	// fades is when the residue of the harm expires by itself; 0 if it does not.
 	fades time.Duration
 	// ended is the error with which play ended. If the time was up, it says what play was waiting for.
@@ -55,41 +52,27 @@ func (p plan) dir(o Options, c Control) string {
 
 // run runs a trial and returns the checker's verdict on the whole history.
 func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, err error) {
-	t := &trial{plan: p, Options: o, by: checkers[c.Checker], prefix: c.Lock + ":", dir: p.dir(o, c)}
-	logs := filepath.Join(t.dir, "logs")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return v, err
-	}
-	if t.log, err = history.Create(filepath.Join(t.dir, "harness.jsonl"), history.NewClock()); err != nil {
-		return v, err
-	}
-	defer t.log.Close()
+	by, _ := check.Lookup(c.Checker)
+	t := &trial{plan: p, Options: o, by: by, before: before[c.Checker], prefix: c.Lock + ":", dir: p.dir(o, c)}
 	if t.masters, err = backend.Open(ctx, o.Backend, backend.Options{Masters: p.masters}); err != nil {
 		return v, err
 	}
-	defer func() {
-		t.keepLogs(logs)
-		err = errors.Join(err, t.masters.Close())
-	}()
-	if kind := p.groups[0].Register; kind != "" {
-		var r *register.Register
-		if r, err = register.Start(kind, filepath.Join(t.dir, "register.jsonl")); err != nil {
-			return v, err
-		}
-		defer func() { err = errors.Join(err, r.Close()) }()
-		t.registers = map[string]string{kind: r.Addr()}
-	}
-	t.fleet = &traffic.Fleet{
-		Runner: o.Runner, Configure: t.config, Size: p.clients, Dir: t.dir, Logs: logs, Log: t.log.Write,
+	defer func() { err = errors.Join(err, t.masters.Close()) }()
+	t.Environment, err = environment.Open(environment.Settings{
+		Dir: t.dir, Logs: filepath.Join(t.dir, "logs"), Masters: t.masters, Runner: o.Runner, Clients: p.clients,
+		Groups: p.groups, Configure: t.config, Say: o.Say,
+	})
+	if err != nil {
+		return v, err
 	}
 	over, err := t.watch(ctx)
-	err = errors.Join(err, t.fleet.Close())
+	err = errors.Join(err, t.Close(ctx))
 	events, reading := history.ReadDir(t.dir)
 	if reading != nil {
 		return v, errors.Join(err, reading)
 	}
-	if over || t.by.before == nil {
-		v = t.by.judge(t, events)
+	if over || t.before == nil {
+		v = t.judge(events)
 	}
 	if t.lock != c.Lock { // a client of the lock under test that panics is a finding, not a failure of the harness
 		v.Findings = append(v.Findings, check.Clients(events).Findings...)
@@ -108,8 +91,7 @@ func (t *trial) window() time.Duration {
 
 func (t *trial) config(client int) traffic.Config {
 	c := traffic.Config{
-		Lock: t.lock, URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Groups: t.groups, Seed: t.Seed,
-		Registers: t.registers,
+		Lock: t.lock, URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Seed: t.Seed,
 	}
 	if client == 0 {
 		c.ClockAhead = t.ahead
@@ -122,7 +104,7 @@ func (t *trial) config(client int) traffic.Config {
 func (t *trial) watch(ctx context.Context) (over bool, err error) {
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	t.phase(history.Storm)
+	t.Phase(history.Storm)
 	if err := t.begin(inTime); err != nil {
 		return false, err
 	}
@@ -171,23 +153,23 @@ func (t *trial) play(ctx context.Context) error {
 		}
 		pause(ctx, t.lasts)
 	}
-	if t.by.before == nil || ctx.Err() != nil {
+	if t.before == nil || ctx.Err() != nil {
 		return nil
 	}
-	return t.by.before(ctx, t)
+	return t.before(ctx, t)
 }
 
 // peek reports whether the checker finds something in the events so far.
 func (t *trial) peek() (bool, error) {
-	if t.by.before != nil {
+	if t.before != nil {
 		return false, nil
 	}
-	now := t.now()
+	now := t.Now()
 	events, err := history.ReadDir(t.dir)
 	if err != nil {
 		return false, err
 	}
-	return len(t.by.judge(t, until(now, events)).Findings) > 0, nil
+	return len(t.judge(until(now, events)).Findings) > 0, nil
 }
 
 // awaitHolder waits until a client has acquired a lock after the given time.
@@ -208,8 +190,6 @@ func (t *trial) awaitHolders(ctx context.Context, after time.Duration, times int
 	})
 }
 
-func (t *trial) now() time.Duration { return t.log.Clock().Now() }
-
 // await waits until the history satisfies shows. did says in an error what no client did.
 func (t *trial) await(ctx context.Context, did string, shows func([]history.Event) bool) error {
 	for ctx.Err() == nil {
@@ -229,41 +209,16 @@ func (t *trial) goesOn(ctx context.Context, n int) bool {
 
 // stop ends the traffic. When it returns, no client holds or wants a lock.
 func (t *trial) stop(ctx context.Context) error {
-	return t.fleet.All(ctx, stopTimeout, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} })
+	return t.Fleet.All(ctx, stopTimeout, func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} })
 }
 
-func (t *trial) note(kind history.Kind, fault string, on faults.Side, targets ...int) {
-	t.log.Write(history.Event{Kind: kind, Fault: fault, On: string(on), Targets: targets})
+// inject injects a fault into masters, all at once. heal ends it.
+func (t *trial) inject(ctx context.Context, fault string, masters ...int) error {
+	return t.Nemesis.Inject(ctx, faults.Step{Fault: fault, On: faults.Masters, Targets: masters})
 }
 
-// phase starts a phase of the trial and returns its start.
-func (t *trial) phase(name string) time.Duration {
-	now := t.now()
-	t.log.Write(history.Event{T: now, Kind: history.Phase, Phase: name})
-	return now
-}
-
-// look records repeatedly what is left on the masters, until the grace period that begins at since is over.
-func (t *trial) look(ctx context.Context, what history.Kind, since time.Duration) error {
-	inspector, err := t.masters.NewInspector()
-	if err != nil {
-		return err
-	}
-	return errors.Join(inspector.Watch(ctx, t.log, what, since+scenarios.Grace), inspector.Close())
+func (t *trial) heal(ctx context.Context, fault string, masters ...int) error {
+	return t.Nemesis.Heal(ctx, faults.Step{Fault: fault, On: faults.Masters, Targets: masters})
 }
 
 func (t *trial) names() []string { return traffic.Names(t.prefix, t.groups) }
-
-func (t *trial) keepLogs(dir string) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	for m := range t.masters.Masters() {
-		text, err := t.masters.Log(ctx, m)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("master-%d.log", m)), []byte(text), 0o644)
-		}
-		if err != nil {
-			t.Say("the log of master %d is not kept: %v", m, err)
-		}
-	}
-}

@@ -141,10 +141,10 @@ func TestTheJudgeAgrees(t *testing.T) {
 		"paused clients":   {"", "paused clients", ""},
 		"split counters":   {"", "split counters", ""},
 
-		"majority less one":          {"majority less one", "calm", simulation.ByExclusion},
-		"elapsed not subtracted":     {"elapsed not subtracted", "far away", simulation.ByExclusion},
-		"fencing without write-back": {"fencing without write-back", "split counters", simulation.ByFencing},
-		"fence that is always 1":     {"fence that is always 1", "calm", simulation.ByFencing},
+		"majority less one":          {"majority less one", "calm", check.ByExclusion},
+		"elapsed not subtracted":     {"elapsed not subtracted", "far away", check.ByExclusion},
+		"fencing without write-back": {"fencing without write-back", "split counters", check.ByFencing},
+		"fence that is always 1":     {"fence that is always 1", "calm", check.ByFencing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // Nemesis carries out a plan.
@@ -47,7 +48,7 @@ func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 	slip := time.Duration(0)
 	var active []Step
 	for _, a := range actions {
-		if err := sleepUntil(ctx, begin.Add(a.at+slip)); err != nil {
+		if err := clock.Sleep(ctx, clock.System, time.Until(begin.Add(a.at+slip))); err != nil {
 			return errors.Join(err, n.healAll(ctx, active))
 		}
 		err := n.ready(ctx, a)
@@ -98,7 +99,7 @@ func same(a, b Step) bool {
 
 // ready returns nil if the action can begin: its fault exists, and what it shall be injected into works.
 func (n *Nemesis) ready(ctx context.Context, a action) error {
-	if _, err := n.fault(a.step.Fault); err != nil || a.heal {
+	if _, err := n.Fault(a.step.Fault); err != nil || a.heal {
 		return err
 	}
 	for _, target := range a.step.Targets {
@@ -111,7 +112,7 @@ func (n *Nemesis) ready(ctx context.Context, a action) error {
 
 // Inject begins one step at all its targets at once. Of a fault that is over at once it returns when they work again.
 func (n *Nemesis) Inject(ctx context.Context, s Step) error {
-	f, err := n.fault(s.Fault)
+	f, err := n.Fault(s.Fault)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 
 // Heal ends one step, and returns when all its targets work again.
 func (n *Nemesis) Heal(ctx context.Context, s Step) error {
-	f, err := n.fault(s.Fault)
+	f, err := n.Fault(s.Fault)
 	if err != nil {
 		return err
 	}
@@ -174,13 +175,14 @@ func (n *Nemesis) await(ctx context.Context, on Side, target int) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s %d does not work %v after it was healed: %w", on, target, n.HealthTimeout, err)
 		}
-		if err := sleepUntil(ctx, time.Now().Add(healthPoll)); err != nil {
+		if err := clock.Sleep(ctx, clock.System, healthPoll); err != nil {
 			return err
 		}
 	}
 }
 
-func (n *Nemesis) fault(name string) (Fault, error) {
+// Fault returns the fault of that name, with an error if there is none or it is not available.
+func (n *Nemesis) Fault(name string) (Fault, error) {
 	for _, f := range n.Faults {
 		if f.Name() == name {
 			return f, f.Available()
@@ -202,15 +204,4 @@ func each(targets []int, f func(target int) error) error {
 	}
 	_ = g.Wait() // the errors are gathered one by one
 	return errors.Join(errs...)
-}
-
-func sleepUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

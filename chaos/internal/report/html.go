@@ -23,25 +23,6 @@ var assets embed.FS
 // shownFindings is the number of findings of one checker that the page shows. The history has all of them.
 const shownFindings = 20
 
-// promises say what each checker verifies.
-var promises = map[string]string{
-	"exclusion":       "No two holders believed that they held one name at once, unless they may share it.",
-	"linearizability": "A single lock that never fails could have given the same answers.",
-	"slots":           "No semaphore had more holders at once than slots.",
-	"minimum hold":    "After an early unlock, no client acquired the name before the minimum hold was over.",
-	"leaders":         "Each term had at most one leader, terms grew, and the register accepted no write of a deposed leader.",
-	"fencing":         "Fencing tokens are unique, and only grow.",
-	"register":        "The register that checks tokens accepted no stale write, and lost no update.",
-	"loss notified":   "Each holder that lost a lock was notified by its deadline.",
-	"liveness":        "Once all faults were healed, every client got every name in time.",
-	"residue":         "After the last unlock, no key remained on any master.",
-	"leaks":           "Closed clients left no connection, subscription or goroutine.",
-	"coverage":        "Everything that was planned happened, so the run was a test.",
-	"well-formed":     "Working clients can have written this history.",
-	"clients":         "No client process ended unexpectedly, and each stopped when requested.",
-	"harness":         "The harness itself did not fail.",
-}
-
 // page is the data of the template.
 type page struct {
 	Run
@@ -114,8 +95,9 @@ func HTML(w io.Writer, run Run) error {
 }
 
 func newRow(v check.Verdict, excuse string, c clock) row {
+	checker, _ := check.Lookup(v.Checker)
 	r := row{
-		Checker: v.Checker, Result: resultOf(v, excuse), Promise: promises[v.Checker], Looked: v.Looked,
+		Checker: v.Checker, Result: resultOf(v, excuse), Promise: checker.Promise, Looked: v.Looked,
 		Undecided: v.Undecided,
 		Total:     len(v.Findings), More: max(0, len(v.Findings)-shownFindings),
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
 )
 
 // indexPage is the data of the template.
@@ -37,13 +39,6 @@ type controls struct {
 	Title, About string
 	All          []Control
 	Caught       int
-}
-
-// order is the order of the checkers' columns. The promises of the lock come first.
-var order = []string{
-	"exclusion", "linearizability", "slots", "minimum hold", "leaders", "fencing", "register", "loss notified", "liveness",
-	"residue",
-	"leaks", "coverage", "well-formed", "clients", "harness",
 }
 
 // IndexFile is the name of the index in the folder of a run.
@@ -106,7 +101,7 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 	return t.Execute(w, p)
 }
 
-// checkers returns the checkers that gave a verdict.
+// checkers returns the checkers that gave a verdict: those of the catalog in its order, then the others.
 func (x Index) checkers() []string {
 	asked := map[string]bool{}
 	for _, p := range x.Played {
@@ -114,9 +109,12 @@ func (x Index) checkers() []string {
 			asked[v.Checker] = true
 		}
 	}
-	known := slices.DeleteFunc(slices.Clone(order), func(c string) bool { return !asked[c] })
-	for _, c := range known {
-		delete(asked, c)
+	var known []string
+	for _, c := range check.Catalog() {
+		if asked[c.Name] {
+			known = append(known, c.Name)
+			delete(asked, c.Name)
+		}
 	}
 	return append(known, slices.Sorted(maps.Keys(asked))...)
 }

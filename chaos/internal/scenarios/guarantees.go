@@ -83,12 +83,12 @@ func (o Outcome) shows(c Column) report.Cell {
 // foundIn are the checkers of a column that found something, in attempts whose harness broke, too.
 func (o Outcome) foundIn(c Column) (checkers []string) {
 	for _, v := range o.Verdicts {
-		if columns[v.Checker] == c && len(v.Findings) > 0 {
+		if columnOf(v.Checker) == c && len(v.Findings) > 0 {
 			checkers = append(checkers, v.Checker)
 		}
 	}
 	for _, line := range o.Before {
-		if checker, _, _ := strings.Cut(line, ":"); columns[checker] == c {
+		if checker, _, _ := strings.Cut(line, ":"); columnOf(checker) == c {
 			checkers = append(checkers, checker)
 		}
 	}

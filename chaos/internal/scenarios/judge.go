@@ -24,36 +24,18 @@ const (
 // judge returns the verdicts of all checkers.
 func (p *player) judge(events []history.Event) []check.Verdict {
 	s := p.scenario
-	names, clients, masters := traffic.Names(p.prefix, s.Groups), p.fleet.Names(), p.masters.Masters()
-	verdicts := []check.Verdict{
-		check.Exclusion(events),
-		check.Linearizability(events, modelTime),
-		check.Slots(events),
-		check.MinHold(events),
-		check.Leaders(events, faults.Forgetful()),
-		check.Fencing(events, masters, faults.Lasting(), lingers),
-		check.Register(events),
-		check.LossNotified(p.ours(events), clients, Slack),
-		check.Liveness(events, clients, names, s.Bound()),
-		check.Coverage(events, clients, names, p.planned(), s.extends()),
-		check.Leaks(events, clients, masters, Grace),
-		check.WellFormed(events),
-		check.Clients(p.ours(events)),
-		check.Broken(events),
+	clients := p.Fleet.Names()
+	terms := check.Terms{
+		Masters: p.masters.Masters(), Clients: clients, Foreign: clients[s.Clients:],
+		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(), Lasting: faults.Lasting(),
+		Forgetful: faults.Forgetful(), Lingers: lingers, Slack: Slack, Bound: s.Bound(), Grace: Grace, Ghosts: s.Ghosts,
+		ModelTime: modelTime,
 	}
-	if s.Ghosts {
-		return append(verdicts, check.Residue(events, masters, Grace))
+	var verdicts []check.Verdict
+	for _, c := range check.Catalog() {
+		verdicts = append(verdicts, c.Judge(events, terms))
 	}
-	return append(verdicts, check.Left(events, masters, Grace))
-}
-
-// ours returns the events of the clients that use the lock under test. Other locks do not notify a holder of a loss.
-func (p *player) ours(events []history.Event) []history.Event {
-	foreign := p.fleet.Names()[p.scenario.Clients:]
-	return slices.DeleteFunc(
-		slices.Clone(events),
-		func(e history.Event) bool { return slices.Contains(foreign, e.Client) },
-	)
+	return verdicts
 }
 
 // extends reports whether some locks of the traffic are extended.

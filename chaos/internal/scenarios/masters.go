@@ -5,22 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 // masters are the masters of a run.
 type masters interface {
-	// Masters returns their number, and URLs their URLs for clients.
-	Masters() int
+	environment.Masters
+	// URLs returns their URLs for clients.
 	URLs() []string
 	// Prefix returns the beginning of all names that the run locks.
 	Prefix() string
-	// NewInspector returns an inspector that sees what belongs to the run.
-	NewInspector() (backend.Inspector, error)
 	// Notes returns remarks on the masters for the report.
 	Notes() []string
 	Close() error
@@ -63,32 +61,4 @@ func (o Options) open(ctx context.Context, s Scenario) (masters, error) {
 		return nil, err
 	}
 	return ours{b}, nil
-}
-
-// onMasters returns the faults that may be injected into these masters.
-func onMasters(m masters) []faults.Fault {
-	if control, ok := m.(faults.MasterControl); ok {
-		return faults.OnMasters(control)
-	}
-	return nil
-}
-
-// saveLogs saves the logs of the masters if they are available.
-func saveLogs(ctx context.Context, o Options, m masters) {
-	started, ok := m.(ours)
-	if !ok {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	for i := range m.Masters() {
-		text, err := started.Log(ctx, i)
-		if err != nil {
-			text += "\n(the log could not be read: " + err.Error() + ")\n"
-		}
-		path := filepath.Join(o.Dir, "logs", fmt.Sprintf("master-%d.log", i))
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			o.Say("the log of master %d is not kept: %v", i, err)
-		}
-	}
 }

@@ -1,26 +1,30 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/edn"
+	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/clock"
 )
 
 const (
-	stopTimeout   = 15 * time.Second
-	healthTimeout = 15 * time.Second
-	firstLock     = 20 * time.Second
-	sayEvery      = 5 * time.Second
+	stopTimeout = 15 * time.Second
+	firstLock   = 20 * time.Second
+	sayEvery    = 5 * time.Second
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
@@ -37,51 +41,71 @@ const (
 
 // A player plays the phases of a scenario.
 type player struct {
-	*environment
-	inspector backend.Inspector
-	nemesis   *faults.Nemesis
-	plan      []faults.Step
+	*environment.Environment
+	Options
+	scenario Scenario
+	masters  masters
+	plan     []faults.Step
 }
 
-// play plays the scenario and judges the history.
-func play(
-	ctx context.Context,
-	s Scenario,
-	o Options,
-	out *Outcome,
-	masters masters,
-	inspector backend.Inspector,
-) ([]history.Event, error) {
-	st, err := newEnvironment(s, o, masters)
+// play plays the scenario, judges the history, and saves it in the formats of the report. It returns what it has of the
+// history even if it could not be saved.
+func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) ([]history.Event, error) {
+	p := &player{Options: o, scenario: s, masters: m}
+	parts := filepath.Join(o.Dir, "parts")
+	var err error
+	p.Environment, err = environment.Open(environment.Settings{
+		Dir: parts, Logs: filepath.Join(o.Dir, "logs"), Masters: m, Runner: o.Runner, Clients: s.clients(),
+		Groups: s.Groups, Configure: p.configure, Say: o.Say, Announce: o.Say,
+	})
 	if err != nil {
 		return nil, err
 	}
-	p := &player{environment: st, inspector: inspector}
 	p.prepare(out)
 	if len(s.Faults) > 0 && len(p.plan) == 0 {
 		out.Skipped = strings.Join(out.Without, "; ")
-		_, err := st.close()
-		return nil, err
+		return nil, p.Close(ctx)
 	}
 	err = p.run(ctx)
 	if ctx.Err() == nil { // an interrupted run is not broken, it has no verdict
-		p.broken(err)
+		p.Broken(err)
 	}
-	events, closing := p.close()
+	closing := p.Close(ctx)
+	events, err := history.ReadDir(parts)
 	if ctx.Err() != nil || len(events) == 0 {
-		return nil, errors.Join(ctx.Err(), closing)
+		return nil, errors.Join(ctx.Err(), closing, err)
 	}
 	out.Verdicts = p.judge(events) // also of a history that could not be kept: what it shows was so
-	return events, closing
+	err = errors.Join(closing, err, history.Save(filepath.Join(o.Dir, "history.jsonl"), events),
+		edn.Save(filepath.Join(o.Dir, "history.edn"), events))
+	if err != nil {
+		return events, err // the parts are kept
+	}
+	return events, os.RemoveAll(parts)
+}
+
+// configure returns the configuration of a client.
+func (p *player) configure(client int) traffic.Config {
+	s := p.scenario
+	c := traffic.Config{
+		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), Window: s.Window(), Prefix: p.masters.Prefix(),
+		Workers: s.Workers, Seed: p.Seed,
+	}
+	if client >= s.Clients {
+		c.Lock = traffic.Redsync
+	}
+	if len(s.ClockRates) > 0 {
+		c.ClockRate = s.ClockRates[client%len(s.ClockRates)]
+	}
+	return c
 }
 
 // prepare draws the plan from the faults that are available.
 func (p *player) prepare(out *Outcome) {
 	s := p.scenario
-	all := append(onMasters(p.masters), faults.OnClients(p.fleet)...)
 	var skipped []skip
 	var available []string
-	for _, f := range all {
+	for _, f := range p.Nemesis.Faults {
 		name := f.Traits().Name
 		if !slices.Contains(s.Faults, name) {
 			continue
@@ -99,9 +123,6 @@ func (p *player) prepare(out *Outcome) {
 	if len(available) > 0 {
 		p.plan = faults.Plan(p.Seed, s.terms(p.masters.Masters(), s.clients(), available))
 	}
-	p.nemesis = &faults.Nemesis{
-		Faults: all, Healthy: p.healthy, HealthTimeout: healthTimeout, Log: p.log.Write, Say: p.Say,
-	}
 }
 
 // terms returns the terms of the plan for the available faults.
@@ -117,18 +138,11 @@ func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
 	}
 }
 
-func (p *player) healthy(ctx context.Context, on faults.Side, target int) error {
-	if on == faults.Clients {
-		return p.fleet.Healthy(target)
-	}
-	return p.inspector.Ping(ctx, target)
-}
-
 func (p *player) run(ctx context.Context) error {
 	if err := p.waitForVotes(ctx); err != nil {
 		return err
 	}
-	if err := p.fleet.StartAll(ctx); err != nil {
+	if err := p.Fleet.StartAll(ctx); err != nil {
 		return err
 	}
 	if err := p.firstLock(ctx); err != nil {
@@ -142,7 +156,7 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	// The keys of clients that were killed at the end of the storm expire a TTL after the thaw of the last master.
-	if err := sleep(ctx, calm+p.scenario.maxTTL()+rounding+p.lateness()-p.log.Clock().Now()); err != nil {
+	if err := clock.Sleep(ctx, clock.System, calm+p.scenario.maxTTL()+rounding+p.lateness()-p.Now()); err != nil {
 		return err
 	}
 	if p.scenario.Ghosts {
@@ -150,28 +164,28 @@ func (p *player) run(ctx context.Context) error {
 			return err
 		}
 	}
-	settled := p.phase(history.Settled)
+	settled := p.Phase(history.Settled)
 	p.Say("settled: %v from now no master may hold a key, and then no connection", Grace)
-	if err := p.inspector.Watch(ctx, p.log, history.Keys, settled+Grace); err != nil {
+	if err := p.Inspector.Watch(ctx, p.Log, history.Keys, settled+Grace); err != nil {
 		return err
 	}
-	if err := p.fleet.Quit(ctx); err != nil {
+	if err := p.Fleet.Quit(ctx); err != nil {
 		return err
 	}
-	return p.inspector.Watch(ctx, p.log, history.Sockets, p.log.Clock().Now()+Grace)
+	return p.Inspector.Watch(ctx, p.Log, history.Sockets, p.Now()+Grace)
 }
 
 // waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a
 // lock, because a fresh master may have lost its locks.
 func (p *player) waitForVotes(ctx context.Context) error {
-	if err := p.inspector.PingAll(ctx); err != nil {
+	if err := p.Inspector.PingAll(ctx); err != nil {
 		return err
 	}
 	window := p.scenario.Window()
 	for said := false; ; said = true {
 		youngest := time.Duration(1<<63 - 1)
-		for m := range p.inspector {
-			up, err := p.inspector.Uptime(ctx, m)
+		for m := range p.Inspector {
+			up, err := p.Inspector.Uptime(ctx, m)
 			if err != nil {
 				return err
 			}
@@ -187,7 +201,7 @@ func (p *player) waitForVotes(ctx context.Context) error {
 				youngest,
 			)
 		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, clock.System, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -206,11 +220,11 @@ func (p *player) lateness() time.Duration {
 }
 
 func (p *player) firstLock(ctx context.Context) error {
-	for end := time.Now().Add(firstLock); p.fleet.Held() == 0; {
+	for end := time.Now().Add(firstLock); p.Fleet.Held() == 0; {
 		if time.Now().After(end) {
 			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLock)
 		}
-		if err := sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := clock.Sleep(ctx, clock.System, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -227,13 +241,13 @@ func (p *player) storm(ctx context.Context) error {
 		len(p.scenario.Groups),
 		len(p.plan),
 	)
-	p.phase(history.Storm)
+	p.Phase(history.Storm)
 	begin := time.Now()
 	raging := make(chan error, 1)
 	go func() {
-		err := p.nemesis.Run(ctx, p.plan)
+		err := p.Nemesis.Run(ctx, p.plan)
 		if err == nil {
-			err = sleep(ctx, time.Until(begin.Add(storm)))
+			err = clock.Sleep(ctx, clock.System, time.Until(begin.Add(storm)))
 		}
 		raging <- err
 	}()
@@ -244,7 +258,7 @@ func (p *player) storm(ctx context.Context) error {
 		case err := <-raging:
 			return err
 		case <-tick.C:
-			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.fleet.Held())
+			p.Say("%v of %v: %d locks held so far", time.Since(begin).Round(time.Second), storm, p.Fleet.Held())
 		}
 	}
 }
@@ -252,21 +266,21 @@ func (p *player) storm(ctx context.Context) error {
 // calm ends the traffic and has every client acquire every name once more, as the traffic does. It returns the time at
 // which the calm began.
 func (p *player) calm(ctx context.Context) (time.Duration, error) {
-	if err := p.inspector.PingAll(ctx); err != nil {
+	if err := p.Inspector.PingAll(ctx); err != nil {
 		return 0, err
 	}
-	calm, bound := p.phase(history.Calm), p.scenario.Bound()
+	calm, bound := p.Phase(history.Calm), p.scenario.Bound()
 	p.Say("calm: every master answers; every client takes every name within %v from now", bound)
-	if err := sleep(ctx, aftermath); err != nil {
+	if err := clock.Sleep(ctx, clock.System, aftermath); err != nil {
 		return 0, err
 	}
-	if err := p.fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
+	if err := p.Fleet.All(ctx, stopTimeout, only(traffic.Stop)); err != nil {
 		return 0, err
 	}
 	round := traffic.Command{
-		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.log.Clock().Now(),
+		Do: traffic.Round, Phase: history.Calm, TTL: traffic.TTL, Patience: calm + bound - p.Now(),
 	}
-	return calm, p.fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
+	return calm, p.Fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
 }
 
 // ghosts has locks acquired and released, and others refused, while masters are frozen, and thaws the masters. First a
@@ -279,7 +293,7 @@ func (p *player) ghosts(ctx context.Context) error {
 	more := faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets[:1]}
 	slices.Sort(first.Targets)
 
-	p.phase(history.Ghosts)
+	p.Phase(history.Ghosts)
 	p.Say(
 		"ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a "+
 			"majority is",
@@ -287,15 +301,15 @@ func (p *player) ghosts(ctx context.Context) error {
 		ghostFreeze,
 	)
 	thaw := time.Now().Add(ghostFreeze)
-	err := p.nemesis.Inject(ctx, first)
+	err := p.Nemesis.Inject(ctx, first)
 	if err == nil {
 		err = p.lockAll(ctx, "ghost", p.scenario.Bound())
 	}
 	if err == nil {
-		err = sleep(ctx, time.Until(thaw.Add(-refusals)))
+		err = clock.Sleep(ctx, clock.System, time.Until(thaw.Add(-refusals)))
 	}
 	if err == nil {
-		err = p.nemesis.Inject(ctx, more)
+		err = p.Nemesis.Inject(ctx, more)
 	}
 	if err == nil {
 		err = p.lockAll(ctx, "refused", refusals)
@@ -303,15 +317,15 @@ func (p *player) ghosts(ctx context.Context) error {
 	if err != nil {
 		return err // masters that are frozen can be closed
 	}
-	return p.nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
+	return p.Nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
 }
 
 // lockAll has every client lock names of its own.
 func (p *player) lockAll(ctx context.Context, what string, patience time.Duration) error {
-	return p.fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
+	return p.Fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
 		cmd := traffic.Command{Do: traffic.Pass, Phase: history.Ghosts, TTL: ghostTTL, Patience: patience}
 		for i := range ghostsEach {
-			cmd.Names = append(cmd.Names, strings.Join([]string{p.prefix + what, traffic.Name(client), strconv.Itoa(i)}, ":"))
+			cmd.Names = append(cmd.Names, strings.Join([]string{p.masters.Prefix() + what, traffic.Name(client), strconv.Itoa(i)}, ":"))
 		}
 		return cmd
 	})

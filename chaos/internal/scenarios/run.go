@@ -102,9 +102,9 @@ func (o Outcome) unseen() (all []string) {
 // promises reports whether the scenario promises that a checker finds nothing. A checker of no column must never find
 // anything.
 func (s Scenario) promises(checker string) bool {
-	c, is := columns[checker]
+	c := columnOf(checker)
 	p := s.Promises.of(c).Promise
-	return !is || p == report.Kept || p == report.KeptGiven
+	return c == "" || p == report.Kept || p == report.KeptGiven
 }
 
 // despite returns the findings that count although the harness of the run broke, a line each. A history that is cut
@@ -113,8 +113,8 @@ func (s Scenario) promises(checker string) bool {
 func (o Outcome) despite() []string {
 	var found []string
 	for _, v := range o.Verdicts {
-		c := columns[v.Checker]
-		lasts := c != "" && c != Liveness || v.Checker == clients
+		c := columnOf(v.Checker)
+		lasts := c != "" && c != Liveness || v.Checker == check.ByClients
 		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
 			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
 		}
@@ -132,10 +132,9 @@ func why(v check.Verdict) string {
 // excused returns the findings that the scenario allows, with the reasons that the report shows.
 func (s Scenario) excused() map[string]string {
 	all := map[string]string{}
-	for checker, c := range columns {
-		switch p := s.Promises.of(c); p.Promise {
-		case report.NotPromised, report.Open:
-			all[checker] = "not promised under these faults"
+	for _, c := range check.Catalog() {
+		if !s.promises(c.Name) {
+			all[c.Name] = "not promised under these faults"
 		}
 	}
 	return all
@@ -160,14 +159,9 @@ func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
-	inspector, err := masters.NewInspector()
-	if err != nil {
-		return out, errors.Join(err, masters.Close())
-	}
-	events, err := play(ctx, s, o, &out, masters, inspector)
-	saveLogs(ctx, o, masters)
+	events, err := play(ctx, s, o, &out, masters)
 	out.Took, out.Faults = time.Since(began), report.Injected(events)
-	err = errors.Join(err, inspector.Close(), masters.Close())
+	err = errors.Join(err, masters.Close())
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}
@@ -248,13 +242,4 @@ func (o Outcome) notes() []string {
 		}
 	}
 	return append(notes, o.Without...)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

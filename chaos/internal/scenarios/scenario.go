@@ -5,11 +5,10 @@ package scenarios
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -47,18 +46,18 @@ type Scenario struct {
 	Promises Promises
 }
 
-// Column is one of the promises of the lock.
+// Column is one of the promises of the lock, named after its main checker.
 type Column string
 
 // The columns of the table of guarantees.
 const (
-	Exclusion    Column = "exclusion"
-	Slots        Column = "slots"
-	MinHold      Column = "minimum hold"
-	Leaders      Column = "leaders"
-	Fencing      Column = "fencing"
-	LossNotified Column = "loss notified"
-	Liveness     Column = "liveness"
+	Exclusion    Column = check.ByExclusion
+	Slots        Column = check.BySlots
+	MinHold      Column = check.ByMinHold
+	Leaders      Column = check.ByLeaders
+	Fencing      Column = check.ByFencing
+	LossNotified Column = check.ByLossNotified
+	Liveness     Column = check.ByLiveness
 )
 
 // Columns returns all columns.
@@ -66,13 +65,10 @@ func Columns() []Column {
 	return []Column{Exclusion, Slots, MinHold, Leaders, Fencing, LossNotified, Liveness}
 }
 
-// columns maps each checker to its column. A checker without a column must never find anything.
-var columns = map[string]Column{
-	"exclusion": Exclusion, "linearizability": Exclusion,
-	"slots": Slots, "minimum hold": MinHold, "leaders": Leaders,
-	"fencing": Fencing, "register": Fencing,
-	"loss notified": LossNotified,
-	"liveness":      Liveness,
+// columnOf returns the column that a checker judges. A checker without a column must never find anything.
+func columnOf(checker string) Column {
+	c, _ := check.Lookup(checker)
+	return Column(c.Of)
 }
 
 // A Promise says whether a column must hold.
@@ -171,15 +167,4 @@ func (s Scenario) Container() bool {
 	default:
 		return false
 	}
-}
-
-// CheckersOf returns the checkers of a column.
-func CheckersOf(c Column) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(columns)) {
-		if columns[name] == c {
-			names = append(names, name)
-		}
-	}
-	return names
 }

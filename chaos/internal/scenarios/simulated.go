@@ -166,7 +166,7 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 // coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every
 // name and every fault of the scenario was in one. Few schedules show nothing of that.
 func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
-	v := check.Verdict{Checker: "coverage", Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
+	v := check.Verdict{Checker: check.ByCoverage, Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
 	find := func(name, format string, args ...any) {
 		v.Findings = append(v.Findings, check.Finding{Name: name, Text: fmt.Sprintf(format, args...)})
 	}

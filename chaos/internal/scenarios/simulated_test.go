@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
@@ -156,7 +157,7 @@ func TestAClientThatDriftsTooFarIsCaughtInVirtualTime(t *testing.T) {
 			}.Run(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, tt.caught, slices.ContainsFunc(sum.Found, func(f simulation.Finding) bool {
-				return slices.Contains(f.By, simulation.ByExclusion)
+				return slices.Contains(f.By, check.ByExclusion)
 			}), "%+v", sum.ByChecker)
 			if !tt.caught {
 				assert.Empty(t, sum.Found)

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
@@ -181,16 +182,13 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 		play = Play
 	}
 	out, err := play(ctx, j.Scenario, o)
-	if broke, is := out.found("harness"); is && err == nil {
-		if _, failed := out.found(clients); !failed { // else that is the verdict, and what the harness made of it follows
+	if broke, is := out.found(check.ByHarness); is && err == nil {
+		if _, failed := out.found(check.ByClients); !failed { // else that is the verdict, and what the harness made of it follows
 			err = fmt.Errorf("the harness itself failed: %s", broke)
 		}
 	}
 	return out, err
 }
-
-// clients is the checker of failed clients. The lock in them is to blame for a failure, not the harness.
-const clients = "clients"
 
 // found returns the first finding of a checker, and whether there is one.
 func (o Outcome) found(checker string) (first string, is bool) {

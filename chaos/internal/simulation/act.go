@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
@@ -107,7 +108,7 @@ func (w *worker) inner(outer *holding) *holding {
 	valid := w.now() < outer.until() && outer.lock.Context().Err() == nil
 	if h == nil && valid && !w.host.Dead() && w.thawed(w.host.Name()) == 0 {
 		w.problem(
-			ByLiveness,
+			check.ByLiveness,
 			w.who,
 			"%s was refused to %s though the owner holds it and all masters answer",
 			want.Names[0],

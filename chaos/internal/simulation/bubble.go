@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
 )
 
 // InBubble runs a schedule in its own synctest bubble, in any program. Package synctest requires a testing.T; a zero T
@@ -27,7 +29,7 @@ func InBubble(s Schedule, open Open) (r *Result) {
 	}()
 	<-ended
 	for _, text := range w.said {
-		r.Problems = append(r.Problems, Problem{By: ByHarness, Entry: Entry{At: r.Took, Where: "world", Text: text}})
+		r.Problems = append(r.Problems, Problem{By: check.ByHarness, Entry: Entry{At: r.Took, Where: "world", Text: text}})
 	}
 	return r
 }

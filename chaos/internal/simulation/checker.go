@@ -7,30 +7,21 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 )
 
-// The checkers that judge a schedule, by the names of package check. Some findings of the run itself count as theirs.
+// The checkers of a schedule that no history needs, beside those of package check.
 const (
-	ByExclusion       = "exclusion"
-	ByLinearizability = "linearizability"
-	BySlots           = "slots"
-	ByMinHold         = "minimum hold"
-	ByLeaders         = "leaders"
-	ByFencing         = "fencing"
-	ByRegister        = "register"
-	ByLossNotified    = "loss notified"
-	ByLiveness        = "liveness"
-	ByResidue         = "residue"
-	ByWellFormed      = "well-formed"
-	ByContract        = "contract" // calls do what their documentation says
-	ByLoad            = "load"     // no client asks all the time
-	ByHarness         = "harness"  // the schedule could be run
+	ByContract = "contract" // calls do what their documentation says
+	ByLoad     = "load"     // no client asks all the time
 )
 
-// Checkers returns the names of all checkers.
+// Checkers returns the names of all checkers that judge a schedule. Some findings of the run itself count as theirs.
 func Checkers() []string {
-	return []string{
-		ByExclusion, ByLinearizability, BySlots, ByMinHold, ByLeaders, ByFencing, ByRegister, ByLossNotified,
-		ByLiveness, ByResidue, ByWellFormed, ByContract, ByLoad, ByHarness,
+	var names []string
+	for _, c := range check.Catalog() {
+		if !slices.Contains([]string{check.ByLeaks, check.ByCoverage, check.ByClients}, c.Name) {
+			names = append(names, c.Name)
+		}
 	}
+	return append(names, ByContract, ByLoad)
 }
 
 // Problem is a finding of the run itself: of what its calls returned, and of what its masters have.

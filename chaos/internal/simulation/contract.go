@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
 
@@ -97,7 +98,7 @@ func (l *life) timed(ctx context.Context, op string) func() {
 			return
 		}
 		if took := l.run.now() - max(start, l.run.thawed(l.host.Name())); took > most {
-			l.problem(ByLiveness, "%s took %v, %v at most were expected", op, took, most)
+			l.problem(check.ByLiveness, "%s took %v, %v at most were expected", op, took, most)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 )
 
 // Control is this module's lock, broken from outside, with the checker that must notice.
@@ -32,38 +33,38 @@ func Controls() []Control {
 		says, profile string
 		within        int
 	}{
-		{"majority less one", ByExclusion, "", "calm", 50},
-		{"no drift budget", ByExclusion, "", "far away", 80},
-		{"elapsed not subtracted", ByExclusion, "", "far away", 50},
-		{"no token compared", ByExclusion, "", "calm", 20},
-		{"no release after failure", ByResidue, "left on master", "ghosts", 20},
-		{"restart guard off", ByExclusion, "", "rolling restarts", 50},
-		{"duplicate servers allowed", ByExclusion, "", "twins", 50},
-		{"healing counted at once", ByLossNotified, "all masters forgot", "all forgotten", 30},
-		{"fencing without write-back", ByFencing, "", "split counters", 20},
-		{"keepalive that ignores votes", ByExclusion, "", "islands", 30},
-		{"lock handed over and released", ByExclusion, "", "calm", 60},
-		{"keepalive that does not extend", ByLiveness, "in spite of its keepalive", "calm", 60},
-		{"release before the deadline", ByExclusion, "", "far away", 50},
-		{"lost lock released at once", ByExclusion, "nothing is left of it before its Until", "majority lost", 5},
-		{"loss notified 100 ms late", ByLossNotified, "was notified of the loss only at", "far away", 20},
+		{"majority less one", check.ByExclusion, "", "calm", 50},
+		{"no drift budget", check.ByExclusion, "", "far away", 80},
+		{"elapsed not subtracted", check.ByExclusion, "", "far away", 50},
+		{"no token compared", check.ByExclusion, "", "calm", 20},
+		{"no release after failure", check.ByResidue, "left on master", "ghosts", 20},
+		{"restart guard off", check.ByExclusion, "", "rolling restarts", 50},
+		{"duplicate servers allowed", check.ByExclusion, "", "twins", 50},
+		{"healing counted at once", check.ByLossNotified, "all masters forgot", "all forgotten", 30},
+		{"fencing without write-back", check.ByFencing, "", "split counters", 20},
+		{"keepalive that ignores votes", check.ByExclusion, "", "islands", 30},
+		{"lock handed over and released", check.ByExclusion, "", "calm", 60},
+		{"keepalive that does not extend", check.ByLiveness, "in spite of its keepalive", "calm", 60},
+		{"release before the deadline", check.ByExclusion, "", "far away", 50},
+		{"lost lock released at once", check.ByExclusion, "nothing is left of it before its Until", "majority lost", 5},
+		{"loss notified 100 ms late", check.ByLossNotified, "was notified of the loss only at", "far away", 20},
 
-		{"fence raised without a token check", ByFencing, "", "split counters", 100},
-		{"fence counted from one", ByFencing, "", "total loss", 60},
-		{"readers without a new fence", ByFencing, "", "counters lost under a lock", 5},
-		{"new fence for each nested hold", ByFencing, "holds it already", everywhere, 60},
-		{"counters that never expire", ByResidue, "has no end", "calm", 20},
-		{"one expiry for all readers", ByLiveness, "that was free from", "dead holders", 60},
-		{"downgrade with a gap", ByExclusion, "", "calm", 50},
-		{"writers without intents", ByLiveness, "keeps others out", "readers without a gap", 5},
-		{"extension without the fencing token", ByFencing, "", "counters lost under a lock", 5},
-		{"readers admitted despite a writer", ByExclusion, "", "calm", 50},
-		{"election without fencing", ByLeaders, "", "calm", 50},
-		{"job lock deleted at its end", ByMinHold, "", "calm", 20},
-		{"minimum hold of mutexes only", ByMinHold, "", "calm", 50},
-		{"permits kept until their TTL", ByLiveness, "that was free from", "dead holders", 60},
-		{"slots counted by each master", BySlots, "", "paused clients", 80},
-		{"slot without a majority", BySlots, "", "paused clients", 60},
+		{"fence raised without a token check", check.ByFencing, "", "split counters", 100},
+		{"fence counted from one", check.ByFencing, "", "total loss", 60},
+		{"readers without a new fence", check.ByFencing, "", "counters lost under a lock", 5},
+		{"new fence for each nested hold", check.ByFencing, "holds it already", everywhere, 60},
+		{"counters that never expire", check.ByResidue, "has no end", "calm", 20},
+		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
+		{"downgrade with a gap", check.ByExclusion, "", "calm", 50},
+		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
+		{"extension without the fencing token", check.ByFencing, "", "counters lost under a lock", 5},
+		{"readers admitted despite a writer", check.ByExclusion, "", "calm", 50},
+		{"election without fencing", check.ByLeaders, "", "calm", 50},
+		{"job lock deleted at its end", check.ByMinHold, "", "calm", 20},
+		{"minimum hold of mutexes only", check.ByMinHold, "", "calm", 50},
+		{"permits kept until their TTL", check.ByLiveness, "that was free from", "dead holders", 60},
+		{"slots counted by each master", check.BySlots, "", "paused clients", 80},
+		{"slot without a majority", check.BySlots, "", "paused clients", 60},
 	} {
 		lock, ok := broken.Find(c.name)
 		if !ok {

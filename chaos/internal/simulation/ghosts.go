@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
@@ -55,9 +56,9 @@ func (r *run) behind(what string, patience time.Duration, held bool) {
 				lock, err := l.Lock(ctx, locker.Request{Mode: kinds.Mutex, Names: []string{name}, TTL: ghostTTL})
 				switch {
 				case held && err != nil:
-					r.problem(ByLiveness, who, "cannot lock %q though only a minority is frozen: %v", name, err)
+					r.problem(check.ByLiveness, who, "cannot lock %q though only a minority is frozen: %v", name, err)
 				case !held && err == nil:
-					r.problem(ByExclusion, who, "has a lock of %q though a majority is frozen", name)
+					r.problem(check.ByExclusion, who, "has a lock of %q though a majority is frozen", name)
 				}
 				if lock != nil {
 					_ = lock.Unlock(context.Background())

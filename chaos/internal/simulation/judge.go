@@ -22,36 +22,28 @@ const (
 )
 
 // lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
-var lasting = append(faults.Lasting(), string(Crash), string(Restart), string(Jump), string(Wipe), string(Evict))
+var lasting = append(faults.Lasting(), named(func(h harm) bool { return h.lasting })...)
 
 // forgetful are the faults by which masters forget counters unnoticed.
-var forgetful = append(faults.Forgetful(), string(Wipe), string(Evict))
+var forgetful = append(faults.Forgetful(), named(func(h harm) bool { return h.forgets })...)
 
 // judge has the checkers of real masters judge the history, and then those that only virtual time allows.
 func (r *Result) judge() {
 	s := r.Schedule
-	var clients []string
+	terms := check.Terms{
+		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Forgetful: forgetful,
+		Lingers: s.Window + 2*time.Second, Slack: slack, Bound: s.bound(), ModelTime: modelTime,
+	}
 	for _, c := range s.Clients {
-		clients = append(clients, c.Name)
+		terms.Clients = append(terms.Clients, c.Name)
 	}
-	for _, v := range []check.Verdict{
-		check.Exclusion(r.Events),
-		check.Slots(r.Events),
-		check.MinHold(r.Events),
-		check.Leaders(r.Events, forgetful),
-		check.Fencing(r.Events, s.Masters, lasting, s.Window+2*time.Second),
-		check.Register(r.Events),
-		check.LossNotified(r.Events, clients, slack),
-		check.WellFormed(r.Events),
-	} {
-		r.find(v)
+	for _, c := range check.Catalog() {
+		if s.judgedBy(c.Name) {
+			r.find(c.Judge(r.Events, terms))
+		}
 	}
-	if s.excludes() && !s.forgets() {
+	if s.inOrder() {
 		r.find(check.ReadersInOrder(r.Events))
-		r.find(check.Linearizability(r.Events, modelTime))
-	}
-	if len(s.Groups) > 0 {
-		r.find(check.Liveness(r.Events, clients, traffic.Names("", s.Groups), s.bound()))
 	}
 	intervals := check.Intervals(r.Events)
 	r.count()
@@ -67,8 +59,26 @@ func (r *Result) judge() {
 	}
 }
 
+// judgedBy reports whether a checker judges the history of the schedule. The run itself looks at its masters, and has no
+// processes.
+func (s Schedule) judgedBy(checker string) bool {
+	switch checker {
+	case check.ByLinearizability:
+		return s.inOrder()
+	case check.ByLiveness:
+		return len(s.Groups) > 0
+	case check.ByResidue, check.ByLeaks, check.ByCoverage, check.ByClients:
+		return false
+	default:
+		return true
+	}
+}
+
+// inOrder reports whether locks exclude each other and no master forgets its counters unnoticed.
+func (s Schedule) inOrder() bool { return s.excludes() && !s.forgets() }
+
 // byKeys are the checkers that find something if masters lose keys.
-var byKeys = []string{ByExclusion, BySlots, ByMinHold}
+var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
 
 // find adds the findings of a verdict. Too many holders at once are none where the faults break exclusion, nor are
 // tokens that an earlier hold passed on.
@@ -82,7 +92,7 @@ func (r *Result) find(v check.Verdict) {
 		switch {
 		case slices.Contains(byKeys, v.Checker) && !r.Schedule.excludes():
 			r.Overlaps = append(r.Overlaps, found)
-		case v.Checker == ByFencing && r.passedOn(f):
+		case v.Checker == check.ByFencing && r.passedOn(f):
 		default:
 			r.Violations = append(r.Violations, found)
 		}
@@ -163,7 +173,7 @@ func (r *Result) alive(intervals []check.Interval) {
 			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
 		)
 		if (i.Expired || lost[i.Who]) && !dead && i.Acquired.Keepalive {
-			r.report(ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer", i.Acquired.Name)
+			r.report(check.ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer", i.Acquired.Name)
 		}
 	}
 }
@@ -186,7 +196,7 @@ func (r *Result) kept(intervals []check.Interval) {
 		for _, i := range intervals {
 			ttl := i.Acquired.TTL
 			if masters == r.Schedule.Masters && i.Begin < at && i.End > at+ttl+ttl/100 {
-				r.report(ByLossNotified, i.End, i.Who, "kept %q until %v though all masters forgot it at %v",
+				r.report(check.ByLossNotified, i.End, i.Who, "kept %q until %v though all masters forgot it at %v",
 					i.Acquired.Name, stamp(i.End), stamp(at))
 			}
 		}

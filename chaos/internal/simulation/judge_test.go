@@ -75,7 +75,7 @@ func TestATokenIsPassedOn(t *testing.T) {
 			r := judged(tt.schedule, tt.first, tt.second, tt.third)
 			found := check.Finding{Events: []history.Event{tt.first[1], tt.second[0], tt.second[1]}}
 			assert.Equal(t, tt.excused, r.passedOn(found))
-			r.find(check.Verdict{Checker: ByFencing, Findings: []check.Finding{found}})
+			r.find(check.Verdict{Checker: check.ByFencing, Findings: []check.Finding{found}})
 			assert.Equal(t, tt.excused, r.OK())
 		})
 	}
@@ -113,8 +113,8 @@ func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 func TestAnUndecidedVerdictIsAProblem(t *testing.T) {
 	t.Parallel()
 	r := &Result{}
-	r.find(check.Verdict{Checker: ByLinearizability, Undecided: `"a" not decided`})
-	assert.Equal(t, []string{ByLinearizability}, r.By())
+	r.find(check.Verdict{Checker: check.ByLinearizability, Undecided: `"a" not decided`})
+	assert.Equal(t, []string{check.ByLinearizability}, r.By())
 }
 
 func TestAliveFindsLossesOfLivingClients(t *testing.T) {

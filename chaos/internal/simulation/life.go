@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -44,7 +45,7 @@ func (r *run) begin(client int) error {
 	}
 	locker, err := r.open(r.world, h, r.schedule, c)
 	if err != nil {
-		r.problem(ByHarness, name, "cannot open its locker: %v", err)
+		r.problem(check.ByHarness, name, "cannot open its locker: %v", err)
 		return err
 	}
 	r.hosts[client], r.lockers[client] = h, locker

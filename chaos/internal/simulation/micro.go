@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -92,7 +93,7 @@ func (e *env) want(kind string) locker.Request {
 func (w *worker) must(want locker.Request, bound time.Duration, why string) *holding {
 	h := w.take(want, patient{most: bound})
 	if h == nil {
-		w.problem(ByLiveness, w.who, "no %s of %q within %v: %s", want.Mode, want.Names, bound, why)
+		w.problem(check.ByLiveness, w.who, "no %s of %q within %v: %s", want.Mode, want.Names, bound, why)
 	}
 	return h
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
@@ -46,7 +47,7 @@ func (e *env) frozenThrough() {
 		time.Sleep(2 * time.Millisecond)
 		if later := h.until(); err == nil || h.lock.Context().Err() == nil || later > until+time.Microsecond {
 			e.problem(
-				ByLossNotified,
+				check.ByLossNotified,
 				w.who,
 				"%q is held until %v, its deadline came at %v, before the answers to an extension: %v",
 				h.want.Names,
@@ -161,7 +162,7 @@ func (e *env) attached() {
 	for range 4 { // exceeds the first TTL
 		time.Sleep(first.client.TTL / 3)
 		if err := l.Extend(ctx); err != nil {
-			e.problem(ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
+			e.problem(check.ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
 		}
 	}
 	for _, m := range down {
@@ -171,7 +172,7 @@ func (e *env) attached() {
 	released := e.now()
 	if next := <-waited; next == nil || next.from < released-time.Millisecond ||
 		next.from-released > 3*third.client.Timeout {
-		e.problem(ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
+		e.problem(check.ByLiveness, third.who, "did not get %q when the attached handle was unlocked at %v: %v",
 			name, stamp(released), next != nil)
 	} else {
 		next.sure()
@@ -261,12 +262,12 @@ func (e *env) longestHold() {
 		end := e.now()
 		exact := 2*time.Millisecond + h.want.MaxHold/200 // the loss is notified 1 ms early, by a clock that drifts
 		if end < soonest-exact || end > latest+exact || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			e.problem(ByLossNotified, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
+			e.problem(check.ByLossNotified, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
 				kind, h.want.MaxHold, stamp(h.asked), stamp(h.from), stamp(end), context.Cause(h.lock.Context()))
 		}
 		next := <-waited
 		if next == nil || next.from > latest+exact+3*other.client.Timeout {
-			e.problem(ByLiveness, other.who, "did not get %q when its maximum had come by %v: %v",
+			e.problem(check.ByLiveness, other.who, "did not get %q when its maximum had come by %v: %v",
 				want.Names, stamp(latest), next != nil)
 		}
 		if next != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -62,22 +63,22 @@ func (e *env) majorityLost() {
 			h.extend()
 		}
 		if told := e.now() - lost; told > bound || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			e.problem(ByLossNotified, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
+			e.problem(check.ByLossNotified, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
 				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
 		}
 		if apart.IntN(2) == 0 {
 			time.Sleep(h.until() - e.now() - time.Millisecond)
 			if len(kept) > 0 && len(e.left()) == 0 {
-				e.problem(ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
+				e.problem(check.ByExclusion, w.who, "the %v is lost, and nothing is left of it before its Until: %v", kind, kept)
 			}
 			h.attempt.Over()
 			time.Sleep(h.until() - e.now())
 		} else if err := h.unlock(); !errors.Is(err, redlock.ErrLost) {
-			e.problem(ByLossNotified, w.who, "Unlock of a lost %v says: %v", kind, err)
+			e.problem(check.ByLossNotified, w.who, "Unlock of a lost %v says: %v", kind, err)
 		}
 		time.Sleep(2 * w.client.Timeout) // for the release
 		for _, key := range e.left() {
-			e.problem(ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
+			e.problem(check.ByResidue, w.who, "the %v is lost, and told so, and there is still %s", kind, key)
 		}
 	}
 }
@@ -219,7 +220,7 @@ func (e *env) refusedReleases() {
 		}
 		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again at least once a second
 		for _, key := range e.left() {
-			e.problem(ByResidue, w.who,
+			e.problem(check.ByResidue, w.who,
 				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)
 		}
 	}

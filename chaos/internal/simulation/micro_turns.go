@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 )
@@ -46,7 +47,7 @@ func (e *env) namesInTurn() {
 		next := <-got
 		// One attempt, and a probe of the blocker if that attempt crosses the release.
 		if bound := 3 * w.client.Timeout; next == nil || next.from-released > bound {
-			e.problem(ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
+			e.problem(check.ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
 		}
 		if next != nil {
 			next.sure()
@@ -73,7 +74,7 @@ func (e *env) namesInTurn() {
 			}
 			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile, the waiter is not subscribed to it
 			if long.lock.Context().Err() != nil {
-				e.problem(ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
+				e.problem(check.ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
 			}
 		}
 		if !release(long, waiters[0], longWait, "for which its client waited while others came and went") {
@@ -113,7 +114,7 @@ func (e *env) deadWriter() {
 	go func() { came <- second.take(e.want(kinds.Reader), patient{most: time.Minute}) }()
 	select {
 	case early := <-came:
-		e.problem(ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(e.now()), kind)
+		e.problem(check.ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(e.now()), kind)
 		if early != nil {
 			early.sure()
 		}
@@ -127,7 +128,7 @@ func (e *env) deadWriter() {
 	bound := life + life/50 + second.client.RetryMax + 3*second.client.Timeout
 	if next := <-came; next != nil {
 		if next.from-dead > bound {
-			e.problem(ByLiveness, second.who, "was kept out for %v by a dead writer, %v at most were expected",
+			e.problem(check.ByLiveness, second.who, "was kept out for %v by a dead writer, %v at most were expected",
 				next.from-dead, bound)
 		}
 		next.sure()
@@ -138,7 +139,7 @@ func (e *env) deadWriter() {
 	if w := <-wrote; w != nil {
 		w.sure()
 	} else {
-		e.problem(ByLiveness, writer.who,
+		e.problem(check.ByLiveness, writer.who,
 			"did not get %q when it lived again and the readers had gone", e.schedule.Names[0])
 	}
 }

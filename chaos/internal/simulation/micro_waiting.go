@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -97,7 +98,7 @@ func (e *env) shares() {
 	shares := make([]int, len(e.schedule.Clients))
 	for _, c := range seen.sorted() {
 		if c.last-c.first > slice+trip {
-			e.problem(ByLiveness, e.schedule.Clients[c.client].Name,
+			e.problem(check.ByLiveness, e.schedule.Clients[c.client].Name,
 				"kept %q for %v by handing it over, while others waited; %v at most were expected",
 				e.schedule.Names[0], c.last-c.first, slice+trip)
 		}
@@ -111,7 +112,7 @@ func (e *env) shares() {
 func (e *env) fair(kind string, shares []int) {
 	for client, n := range shares {
 		if all := shares[0] + shares[1]; n < all/8 {
-			e.problem(ByLiveness, e.schedule.Clients[client].Name,
+			e.problem(check.ByLiveness, e.schedule.Clients[client].Name,
 				"had the %v %q %d times of %d, less than a quarter of its share, though it always wanted it",
 				kind, e.schedule.Names[0], n, all)
 		}
@@ -290,10 +291,10 @@ func (e *env) news() {
 			bound := 3 * waiter.client.Timeout
 			switch {
 			case next == nil:
-				e.problem(ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
+				e.problem(check.ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
 					want.Names[0], tr.what, m.Index())
 			case next.from-released > bound:
-				e.problem(ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
+				e.problem(check.ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
 					want.Names[0], next.from-released, bound, tr.what, m.Index())
 			}
 			if next != nil {

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -196,7 +197,7 @@ func (r *run) playPlan() (end func()) {
 	all.Go(func() { m.sync(ctx.Done()) })
 	all.Go(func() {
 		if err := nemesis.Run(ctx, r.schedule.Plan); err != nil && ctx.Err() == nil {
-			r.problem(ByHarness, "fault", "%v", err)
+			r.problem(check.ByHarness, "fault", "%v", err)
 		}
 	})
 	return func() {
@@ -251,7 +252,7 @@ func (r *run) await(who string, g *sync.WaitGroup, most time.Duration) bool {
 	case <-done:
 		return true
 	case <-time.After(most):
-		r.problem(ByLiveness, who, "stuck for %v", most)
+		r.problem(check.ByLiveness, who, "stuck for %v", most)
 		return false
 	}
 }
@@ -272,18 +273,18 @@ func (r *run) residue(when string) {
 			switch {
 			case isCounter(key):
 				if left <= 0 {
-					r.problem(ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
+					r.problem(check.ByResidue, m.Addr(), "counter %q on master %d has no end", key, i)
 				}
 			case strings.HasPrefix(key, intents) && !r.schedule.quiet() && left <= r.schedule.intentLife()*101/100:
 				// A key that had expired, and was not released for that reason, exists again when the clock is set
 				// back.
 			case r.schedule.jumps() && left > 0:
 			default:
-				r.problem(ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
+				r.problem(check.ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
 			}
 		}
 		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
-			r.problem(ByResidue, m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
+			r.problem(check.ByResidue, m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
 		}
 	}
 }
@@ -334,7 +335,7 @@ func (r *run) works(who string, l Locker, want locker.Request, bound time.Durati
 	defer cancel()
 	lock, err := l.Lock(ctx, want)
 	if err != nil || lock == nil {
-		r.problem(ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Mode, want.Names, bound, err)
+		r.problem(check.ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Mode, want.Names, bound, err)
 		return
 	}
 	if err := lock.Unlock(ctx); err != nil {
@@ -352,7 +353,7 @@ func (r *run) close() {
 				r.problem(ByContract, r.schedule.Clients[i].Name, "Close: %v", err)
 			}
 			if took := r.now() - start; took > patience {
-				r.problem(ByLiveness, r.schedule.Clients[i].Name, "Close took %v", took)
+				r.problem(check.ByLiveness, r.schedule.Clients[i].Name, "Close took %v", took)
 			}
 		})
 	}
@@ -360,7 +361,7 @@ func (r *run) close() {
 		time.Sleep(tidy)
 		for i, m := range r.world.Masters() {
 			if n := m.Conns(); n > 0 {
-				r.problem(ByResidue, "close", "%d connections left to master %d", n, i)
+				r.problem(check.ByResidue, "close", "%d connections left to master %d", n, i)
 			}
 		}
 	}

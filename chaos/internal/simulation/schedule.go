@@ -131,26 +131,27 @@ func (s Schedule) plans(is func(faults.Traits) bool) bool {
 	})
 }
 
-// has reports whether a master, or the path to one, has a fault of one of these kinds.
-func (s Schedule) has(kinds ...FaultKind) bool {
-	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && slices.Contains(kinds, f.Kind) })
+// has reports whether a master, or the path to one, has such a fault.
+func (s Schedule) has(is func(harm) bool) bool {
+	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && is(harms[f.Kind]) })
 }
 
 // excludes reports whether no fault breaks exclusion without fencing. The README lists those that do: the clock by
 // which keys expire jumps or runs too fast, or keys are lost without a restart. Faults of a client's clock never break
 // it.
 func (s Schedule) excludes() bool {
-	return !s.has(Jump, Wipe) && !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
+	return !s.has(func(h harm) bool { return h.breaks }) && !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
 }
 
 // jumps reports whether a clock jumps by which keys expire.
 func (s Schedule) jumps() bool {
-	return s.has(Jump) || !s.plansNone(faults.ClockForward, faults.ClockBack)
+	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Jump && !f.harmless() }) ||
+		!s.plansNone(faults.ClockForward, faults.ClockBack)
 }
 
 // forgets reports whether fence counters are lost unnoticed.
 func (s Schedule) forgets() bool {
-	return s.has(Evict, Wipe) || s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
+	return s.has(func(h harm) bool { return h.forgets }) || s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
 }
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was

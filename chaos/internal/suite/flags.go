@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
@@ -213,10 +213,9 @@ run expire after a day.
 }
 
 func checkers() []string {
-	names := []string{"residue", "leaks", "coverage", "well-formed", "clients", "harness"}
-	for _, c := range scenarios.Columns() {
-		names = append(names, scenarios.CheckersOf(c)...)
+	var names []string
+	for _, c := range check.Catalog() {
+		names = append(names, c.Name)
 	}
-	slices.Sort(names)
 	return names
 }

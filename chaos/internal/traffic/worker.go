@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/clock"
 )
 
 const (
@@ -140,9 +141,4 @@ func text(err error) string {
 	return err.Error()
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
+func pause(ctx context.Context, d time.Duration) { _ = clock.Sleep(ctx, clock.System, d) }

@@ -1,0 +1,159 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
+
+// The names of the checkers.
+const (
+	ByExclusion       = "exclusion"
+	ByLinearizability = "linearizability"
+	BySlots           = "slots"
+	ByMinHold         = "minimum hold"
+	ByLeaders         = "leaders"
+	ByFencing         = "fencing"
+	ByRegister        = "register"
+	ByLossNotified    = "loss notified"
+	ByLiveness        = "liveness"
+	ByResidue         = "residue"
+	ByLeaks           = "leaks"
+	ByCoverage        = "coverage"
+	ByWellFormed      = "well-formed"
+	ByClients         = "clients"
+	ByHarness         = "harness"
+)
+
+// Terms are what the checkers must know of a run besides its history.
+type Terms struct {
+	// Masters is the number of masters.
+	Masters int
+	// Clients are the names of all clients. Of these, Foreign do not use the lock under test: nobody notifies them of a
+	// loss.
+	Clients, Foreign []string
+	// Names are the names that all clients lock.
+	Names []string
+	// Planned are the faults that must be injected. Extends says that some locks must be extended.
+	Planned []string
+	Extends bool
+	// Lasting are the faults after which a master may not vote, or has lost what it granted, for the time Lingers.
+	// Forgetful are those by which masters forget fence counters unnoticed.
+	Lasting, Forgetful []string
+	Lingers            time.Duration
+	// Slack is the running time within which a client must be notified of a loss.
+	Slack time.Duration
+	// Bound is the time after the storm within which each client must acquire each name.
+	Bound time.Duration
+	// Grace is the time after the last unlock, or the last close, from which on nothing may be left on a master.
+	Grace time.Duration
+	// Ghosts says that the run has the phase Ghosts.
+	Ghosts bool
+	// ModelTime bounds the linearizability check of a name.
+	ModelTime time.Duration
+}
+
+// ours returns the events of the clients that use the lock under test.
+func (t Terms) ours(events []history.Event) []history.Event {
+	if len(t.Foreign) == 0 {
+		return events
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e history.Event) bool {
+		return slices.Contains(t.Foreign, e.Client)
+	})
+}
+
+// A Checker judges histories.
+type Checker struct {
+	Name string
+	// Promise says in one sentence what is true if it finds nothing.
+	Promise string
+	// Of is the promise of the lock that it judges, which is named after its main checker. A checker of none must never
+	// find anything.
+	Of    string
+	judge func(events []history.Event, t Terms) Verdict
+}
+
+// whole is a checker that needs nothing but the history.
+func whole(judge func(events []history.Event) Verdict) func([]history.Event, Terms) Verdict {
+	return func(events []history.Event, _ Terms) Verdict { return judge(events) }
+}
+
+// Judge returns the verdict on a whole history.
+func (c Checker) Judge(events []history.Event, t Terms) Verdict { return c.judge(events, t) }
+
+// catalog has every checker. Those of the lock's promises come first.
+var catalog = []Checker{
+	{
+		ByExclusion, "No two holders believed that they held one name at once, unless they may share it.", ByExclusion,
+		whole(Exclusion),
+	},
+	{
+		ByLinearizability, "A single lock that never fails could have given the same answers.", ByExclusion,
+		func(events []history.Event, t Terms) Verdict { return Linearizability(events, t.ModelTime) },
+	},
+	{BySlots, "No semaphore had more holders at once than slots.", BySlots, whole(Slots)},
+	{
+		ByMinHold, "After an early unlock, no client acquired the name before the minimum hold was over.", ByMinHold,
+		whole(MinHold),
+	},
+	{
+		ByLeaders,
+		"Each term had at most one leader, terms grew, and the register accepted no write of a deposed leader.", ByLeaders,
+		func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Forgetful) },
+	},
+	{
+		ByFencing, "Fencing tokens are unique, and only grow.", ByFencing,
+		func(events []history.Event, t Terms) Verdict { return Fencing(events, t.Masters, t.Lasting, t.Lingers) },
+	},
+	{
+		ByRegister, "The register that checks tokens accepted no stale write, and lost no update.", ByFencing,
+		whole(Register),
+	},
+	{
+		ByLossNotified, "Each holder that lost a lock was notified by its deadline.", ByLossNotified,
+		func(events []history.Event, t Terms) Verdict { return LossNotified(t.ours(events), t.Clients, t.Slack) },
+	},
+	{
+		ByLiveness, "Once all faults were healed, every client got every name in time.", ByLiveness,
+		func(events []history.Event, t Terms) Verdict { return Liveness(events, t.Clients, t.Names, t.Bound) },
+	},
+	{
+		ByResidue, "After the last unlock, no key remained on any master.", "",
+		func(events []history.Event, t Terms) Verdict {
+			if t.Ghosts {
+				return Residue(events, t.Masters, t.Grace)
+			}
+			return Left(events, t.Masters, t.Grace)
+		},
+	},
+	{
+		ByLeaks, "Closed clients left no connection, subscription or goroutine.", "",
+		func(events []history.Event, t Terms) Verdict { return Leaks(events, t.Clients, t.Masters, t.Grace) },
+	},
+	{
+		ByCoverage, "Everything that was planned happened, so the run was a test.", "",
+		func(events []history.Event, t Terms) Verdict {
+			return Coverage(events, t.Clients, t.Names, t.Planned, t.Extends)
+		},
+	},
+	{ByWellFormed, "Working clients can have written this history.", "", whole(WellFormed)},
+	{
+		ByClients, "No client process ended unexpectedly, and each stopped when requested.", "",
+		func(events []history.Event, t Terms) Verdict { return Clients(t.ours(events)) },
+	},
+	{ByHarness, "The harness itself did not fail.", "", whole(Broken)},
+}
+
+// Catalog returns every checker, those of the lock's promises first.
+func Catalog() []Checker { return slices.Clone(catalog) }
+
+// Lookup returns the checker of that name.
+func Lookup(name string) (Checker, bool) {
+	i := slices.IndexFunc(catalog, func(c Checker) bool { return c.Name == name })
+	if i < 0 {
+		return Checker{}, false
+	}
+	return catalog[i], true
+}
