@@ -17,7 +17,7 @@ import (
 
 func TestAcquireDoesNotWaitForStragglers(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 3, 5, 7} {
+	for _, n := range []int{1, 3, 5, 7, 11} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -330,6 +330,90 @@ func TestOthersAreAskedIfTheFirstNodeGrantsOrFails(t *testing.T) {
 	}
 }
 
+func TestADenialByOthersIsNotThatOfTheFirstNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		out := acquire(t, q, 0)
+		fakes[0].vote(t, "acquire", granted())
+		fakes[1].vote(t, "acquire", denied())
+		fakes[2].vote(t, "acquire", &node.Vote{Verdict: node.Denied, Data: "holder"})
+		var d *quorum.DeniedError
+		require.ErrorAs(t, decided(t, out).err, &d)
+		assert.False(t, d.Alone)
+		votes := d.Votes()
+		require.Len(t, votes, 3)
+		assert.Equal(t, "holder", votes[2].Data)
+	})
+}
+
+func TestADeniedErrorHasOnlyTheVotesThatArrived(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 5)
+		out := acquire(t, q, quorum.NoFirst)
+		fakes[0].vote(t, "acquire", failed())
+		for _, f := range fakes[2:] {
+			f.vote(t, "acquire", denied())
+		}
+		var d *quorum.DeniedError
+		require.ErrorAs(t, decided(t, out).err, &d)
+		assert.Len(t, d.Votes(), 3)
+		fakes[1].vote(t, "acquire", granted())
+		require.Len(t, d.Votes(), 4)
+		assert.Equal(t, node.Granted, d.Votes()[0].Verdict)
+	})
+}
+
+func TestCallsReturnWhenTheQuorumIsClosing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closing := make(chan struct{})
+		q, fakes := council(t, 3, func(c *quorum.Config) { c.Closing = closing })
+		out := acquire(t, q, quorum.NoFirst)
+		read := make(chan error, 1)
+		ctx := t.Context()
+		go func() {
+			_, err := q.Read(ctx, node.Command("inspect", nil), terms.Timeout, false)
+			read <- err
+		}()
+		pending(t, out, "no node has answered")
+		close(closing)
+		require.ErrorIs(t, decided(t, out).err, quorum.ErrClosing)
+		require.ErrorIs(t, <-read, quorum.ErrClosing)
+		assert.Len(t, fakes[0].asked("release"), 1)
+	})
+}
+
+func TestAReadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := council(t, 3)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		_, err := q.Read(ctx, node.Command("inspect", nil), terms.Timeout, false)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// A dropped request says nothing about the node.
+func TestADroppedRequestDoesNotEndAPermanentFailure(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	for _, f := range fakes {
+		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+	}
+	failures := new(quorum.PermanentFailures)
+	var permanent *quorum.PermanentError
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	require.ErrorAs(t, err, &permanent)
+	for _, f := range fakes {
+		f.answers(&node.Vote{Verdict: node.Failed, Unsent: true, Err: node.ErrDropped})
+	}
+	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	require.ErrorAs(t, err, &permanent)
+}
+
 func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 	t.Parallel()
 	for _, v := range []*node.Vote{granted(), denied(), failed(), unknown()} {
@@ -337,7 +421,10 @@ func TestTheOnlyNodeIsTheFirstNode(t *testing.T) {
 			q, fakes := council(t, 1)
 			out := acquire(t, q, 0)
 			fakes[0].vote(t, "acquire", v)
-			assert.Equal(t, v.Verdict == node.Granted, decided(t, out).err == nil, "%v", v.Verdict)
+			err := decided(t, out).err
+			var d *quorum.DeniedError
+			assert.Equal(t, v.Verdict == node.Granted, err == nil, "%v", v.Verdict)
+			assert.Equal(t, v.Verdict == node.Denied, assertAs(err, &d), "%v", v.Verdict)
 		})
 	}
 }
@@ -497,4 +584,16 @@ func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
 		var permanent *quorum.PermanentError
 		require.ErrorAs(t, err, &permanent, "name %d granted", grants)
 	}
+}
+
+// C has the same server as B, and its grant overrules B's denial. So B is a permanent failure, and so is A.
+func TestAnOverruledDuplicateIsAPermanentFailure(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	fakes[0].answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
+	fakes[1].answers(from("x", denied()))
+	fakes[2].answers(from("x", granted()))
+	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	var permanent *quorum.PermanentError
+	require.ErrorAs(t, err, &permanent)
 }

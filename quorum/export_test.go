@@ -24,12 +24,18 @@ func (t *Tally) Counts() (granted, denied, unanswered int) { return t.granted, t
 // VoteOf returns the vote that counts for the node at index.
 func (t *Tally) VoteOf(index int) node.Vote { return t.votes[index].Vote }
 
+func (t *Tally) Decided() bool       { return t.decided() }
+func (t *Tally) FenceDecided() bool  { return t.fenceDecided() }
+func (t *Tally) Denial() node.Vote   { return t.denial() }
 func (t *Tally) Held() bool          { return t.held() }
 func (t *Tally) Answered() bool      { return t.answered() }
 func (t *Tally) Gone() bool          { return t.gone() }
 func (t *Tally) Clear() bool         { return t.majorityAgrees() }
 func (t *Tally) Complete() bool      { return t.complete() }
 func (t *Tally) Wait() time.Duration { return t.denial().Wait }
+
+// MajorityFence returns the number that a majority granted, if there is one.
+func (t *Tally) MajorityFence() (number int64, ok bool) { return t.majorityFence() }
 
 // MajorityNotifier is the rule of a Listener, for its tests.
 type MajorityNotifier struct{ majorityNotifier }

@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,20 +19,36 @@ func numbered(v *node.Vote, number int64) *node.Vote {
 	return v
 }
 
+// fencing are terms with a fencing token.
+func fencing() quorum.Terms {
+	with := terms
+	with.Fencing = true
+	return with
+}
+
+// acquireFenced is like acquire, with a fencing token.
+func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum) <-chan outcome {
+	t.Helper()
+	out := make(chan outcome, 1)
+	go func() {
+		lease, err := q.Acquire(ctx, ops{}, fencing(), quorum.NoFirst, new(quorum.PermanentFailures))
+		out <- outcome{lease, err}
+	}()
+	synctest.Wait()
+	return out
+}
+
 // fencedOverThree acquires a fenced lease over three masters, of which A counts 5 and B 7, and C has not answered: 7 is
 // written back to A and C.
 func fencedOverThree(t *testing.T) (<-chan outcome, []*fake) {
 	t.Helper()
-	q, fakes := council(t, 3)
-	fencing := terms
-	fencing.Fencing = true
-	out := make(chan outcome, 1)
-	ctx := t.Context()
-	go func() {
-		lease, err := q.Acquire(ctx, ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
-		out <- outcome{lease, err}
-	}()
-	synctest.Wait()
+	return fencedWith(t, t.Context())
+}
+
+func fencedWith(t *testing.T, ctx context.Context, change ...func(*quorum.Config)) (<-chan outcome, []*fake) {
+	t.Helper()
+	q, fakes := council(t, 3, change...)
+	out := acquireFenced(t, ctx, q)
 	fakes[0].vote(t, "acquire", numbered(granted(), 5))
 	fakes[1].vote(t, "acquire", numbered(granted(), 7))
 	pending(t, out, "no majority agrees on a token")
@@ -80,5 +97,139 @@ func TestATokenIsNotRaisedBeyondTheValidity(t *testing.T) {
 		fakes[2].vote(t, "raise", numbered(denied(), 9))
 		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
 		assert.Len(t, fakes[0].asked("raise"), 1)
+	})
+}
+
+func TestATokenOfAMajorityIsNotWrittenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		out := acquireFenced(t, t.Context(), q)
+		require.True(t, fakes[0].asked("acquire")[0].RequireTrusted)
+		fakes[0].vote(t, "acquire", numbered(granted(), 7))
+		fakes[1].vote(t, "acquire", numbered(granted(), 7))
+		got := decided(t, out)
+		require.NoError(t, got.err)
+		assert.EqualValues(t, 7, got.lease.Fence())
+		for _, f := range fakes {
+			assert.Empty(t, f.asked("raise"))
+		}
+	})
+}
+
+func TestATokenThatIsWrittenBackCountsWhereItWasGranted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var traced []string
+		out, fakes := fencedWith(t, t.Context(), func(c *quorum.Config) {
+			c.OnVote = func(master string, op *node.Op, _ node.Vote) { traced = append(traced, master+" "+op.Name) }
+		})
+		assert.Equal(t, []string{"A acquire", "B acquire"}, traced, "B gives no vote: it is not asked")
+		fakes[0].vote(t, "raise", numbered(granted(), 7))
+		got := decided(t, out)
+		require.NoError(t, got.err)
+		assert.EqualValues(t, 7, got.lease.Fence())
+	})
+}
+
+func TestATokenThatIsWrittenBackTooLateDoesNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out, fakes := fencedOverThree(t)
+		time.Sleep(terms.TTL)
+		fakes[0].vote(t, "raise", numbered(granted(), 7))
+		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
+	})
+}
+
+func TestTheWriteBackEndsWithItsContextAndTheQuorum(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		out, _ := fencedWith(t, ctx)
+		cancel()
+		require.ErrorIs(t, decided(t, out).err, context.Canceled)
+
+		closing := make(chan struct{})
+		out, _ = fencedWith(t, t.Context(), func(c *quorum.Config) { c.Closing = closing })
+		close(closing)
+		require.ErrorIs(t, decided(t, out).err, quorum.ErrClosing)
+	})
+}
+
+// A round with fencing waits for more votes only if they could prevent a new token for an owner that has one.
+func TestWhenARoundWithFencingIsDecided(t *testing.T) {
+	t.Parallel()
+	owned := func(number int64) *node.Vote {
+		v := numbered(granted(), number)
+		v.Owned = true
+		return v
+	}
+	for _, tt := range []struct {
+		name    string
+		votes   []*node.Vote // of five nodes
+		decided bool
+		token   int64 // of a majority; 0: none
+	}{
+		{"nothing yet", nil, false, 0},
+		{"two of five", []*node.Vote{numbered(granted(), 7), numbered(granted(), 7)}, false, 0},
+		{"a majority of one number", []*node.Vote{owned(7), owned(7), owned(7)}, true, 7},
+		{"a majority of several numbers", []*node.Vote{
+			numbered(granted(), 5), numbered(granted(), 6), numbered(granted(), 7),
+		}, true, 0},
+		{"one is the owner's", []*node.Vote{numbered(granted(), 5), owned(7), numbered(granted(), 6)}, false, 0},
+		{"one is the owner's, and so is a fourth", []*node.Vote{
+			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7),
+		}, false, 0},
+		{"one is the owner's, and all have voted", []*node.Vote{
+			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7), denied(),
+		}, true, 0},
+		{"a majority in the end", []*node.Vote{
+			numbered(granted(), 5), owned(7), numbered(granted(), 6), owned(7), owned(7),
+		}, true, 7},
+		{"a denial with the number does not count", []*node.Vote{
+			numbered(denied(), 7), numbered(granted(), 7), numbered(granted(), 7), numbered(granted(), 6), owned(5),
+		}, true, 0},
+		{"lost", []*node.Vote{denied(), denied(), denied()}, true, 0},
+		{"too few are left to answer", []*node.Vote{denied(), failed(), failed(), failed()}, true, 0},
+		{"lost, and the reason is open", []*node.Vote{denied(), denied(), failed()}, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tally := quorum.NewTally(5, 3)
+			for i, v := range tt.votes {
+				tally.Add(i, *v)
+			}
+			token, ok := tally.MajorityFence()
+			assert.Equal(t, tt.token, token)
+			assert.Equal(t, tt.token != 0, ok)
+			assert.Equal(t, tt.decided, tally.FenceDecided())
+		})
+	}
+}
+
+// The owner's other holds have the token 7. The round continues until a majority has returned it.
+func TestAnAcquireWaitsForTheTokenOfTheOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		for _, f := range []*fake{fakes[0], fakes[1]} {
+			f.answers(numbered(granted(), 7))
+		}
+		out := acquireFenced(t, t.Context(), q)
+		require.NoError(t, decided(t, out).err)
+
+		q, fakes = council(t, 3)
+		out = acquireFenced(t, t.Context(), q)
+		owned := numbered(granted(), 7)
+		owned.Owned = true
+		fakes[0].vote(t, "acquire", numbered(granted(), 5))
+		fakes[1].vote(t, "acquire", owned)
+		pending(t, out, "C may know the owner's token")
+		assert.Empty(t, fakes[0].asked("raise"))
+		fakes[2].vote(t, "acquire", owned)
+		got := decided(t, out)
+		require.NoError(t, got.err)
+		assert.EqualValues(t, 7, got.lease.Fence())
 	})
 }

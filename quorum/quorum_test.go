@@ -88,6 +88,72 @@ func TestEveryVoteIsTraced(t *testing.T) {
 		"the straggler that came after the decision too")
 }
 
+// A request that was not sent because its lock has ended is no event. One that could not be sent is.
+func TestAVoteWithoutARequestIsNotTraced(t *testing.T) {
+	t.Parallel()
+	var reports []string
+	q, fakes := council(t, 3, func(c *quorum.Config) {
+		c.OnVote = func(master string, op *node.Op, _ node.Vote) { reports = append(reports, master+" "+op.Name) }
+	})
+	fakes[0].answers(granted())
+	fakes[1].answers(granted())
+	fakes[2].answers(unsent())
+	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	require.NoError(t, err)
+	fakes[2].answers(&node.Vote{Verdict: node.Failed, Unsent: true})
+	lease.Extend(func(err error) { require.NoError(t, err) })
+	lease.Release(false, func(_ int64, err error) { require.NoError(t, err) })
+	assert.Equal(t, []string{
+		"A acquire", "B acquire", "C acquire", "A extend", "B extend", "A release", "B release",
+	}, reports)
+}
+
+// Nodes may vote at once. The callbacks then run in the call, but never with a mutex of the lease.
+func TestCallbacksOfAnExtensionMayUseTheLease(t *testing.T) {
+	t.Parallel()
+	var lease *quorum.Lease
+	traced := 0
+	q, fakes := council(t, 3, func(c *quorum.Config) {
+		c.OnVote = func(_ string, op *node.Op, _ node.Vote) {
+			if op.Name == "extend" {
+				traced++
+				lease.ChangeKind(ops{})
+			}
+		}
+	})
+	lease = held(t, q, fakes)
+	for _, f := range fakes {
+		f.answers(granted())
+	}
+	done, result := newDone(t)
+	lease.Extend(done)
+	require.NoError(t, result())
+	assert.Equal(t, 3, traced, "each vote once")
+}
+
+func TestVotesCountAlthoughACallbackPanics(t *testing.T) {
+	t.Parallel()
+	panics := false
+	q, fakes := council(t, 3, func(c *quorum.Config) {
+		c.OnVote = func(string, *node.Op, node.Vote) {
+			if panics {
+				panic("a callback")
+			}
+		}
+	})
+	lease := held(t, q, fakes)
+	for _, f := range fakes {
+		f.answers(granted())
+	}
+	panics = true
+	done, result := newDone(t)
+	assert.Panics(t, func() { lease.Extend(done) })
+	require.NoError(t, result())
+	out, release := newDone(t)
+	assert.Panics(t, func() { lease.Release(false, ignoringSubscribers(out)) })
+	require.NoError(t, release())
+}
+
 func TestDuplicatesAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	permutations(3, func(order []int) {
@@ -104,6 +170,7 @@ func TestDuplicatesAreReportedOnce(t *testing.T) {
 				require.NoError(t, decided(t, out).err)
 			}
 			assert.Equal(t, []string{"A C"}, reports, "votes in the order %v", order)
+			assert.Equal(t, []int64{3, 0, 3}, []int64{q.Duplicates(0), q.Duplicates(1), q.Duplicates(2)})
 		})
 	})
 }
@@ -119,7 +186,7 @@ func TestCloseWaitsForGoroutinesAndNamesUnconfirmedNodes(t *testing.T) {
 			ended.Store(true)
 			return errors.New("ignored")
 		})
-		fakes[2].left = 2
+		fakes[2].left = 1
 		deadline := time.Now().Add(time.Second)
 		unconfirmed := make(chan []string, 1)
 		go func() { unconfirmed <- q.Close(deadline) }()
@@ -267,4 +334,38 @@ func TestFirstNodeSkipsSuspects(t *testing.T) {
 	assert.Equal(t, 0, q.FirstNode(4), "around the end")
 	fakes[0].suspect = true
 	assert.Equal(t, quorum.NoFirst, q.FirstNode(4), "all nodes are suspect")
+}
+
+// Processes that list the masters in another order pick the same first node.
+func TestFirstNodeDoesNotDependOnTheOrderOfTheNodes(t *testing.T) {
+	t.Parallel()
+	for hash := range uint64(3) {
+		var names []string
+		permutations(3, func(order []int) {
+			q, fakes := council(t, 3, func(c *quorum.Config) {
+				nodes := make([]quorum.Node, 3)
+				for i, index := range order {
+					nodes[i] = c.Nodes[index]
+				}
+				c.Nodes = nodes
+			})
+			names = append(names, fakes[order[q.FirstNode(hash)]].name)
+		})
+		for _, name := range names {
+			assert.Equal(t, names[0], name)
+		}
+	}
+}
+
+func TestAListenerKeepsTheLastTextUntilItIsTaken(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	l := q.Listen("x")
+	say := func(i int, text string) { fakes[i].subscribers["x"][0](text) }
+	assert.Empty(t, l.TakeText())
+	say(0, "a")
+	say(1, "b")
+	say(2, "")
+	assert.Equal(t, "b", l.TakeText(), "a message without a text replaces none")
+	assert.Empty(t, l.TakeText())
 }

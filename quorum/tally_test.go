@@ -119,6 +119,7 @@ func TestTallyDistinguishesHeldFromNoQuorum(t *testing.T) {
 		{"three of five dead, the rest denied", "FFUDD", false, false, false, false},
 		{"three of five dead, the rest granted", "FFUGG", false, false, false, false},
 		{"a split vote of five", "GGDDD", true, true, true, true},
+		{"all granted", "GGG", false, true, false, true},
 		{"one master, denied", "D", true, true, true, true},
 		{"one master, dead", "F", false, false, false, false},
 	} {
@@ -235,6 +236,45 @@ func TestTallyWaitIsTheLongestOfTheDenials(t *testing.T) {
 	tally.Add(1, node.Vote{Verdict: node.Denied, Wait: 3 * time.Second})
 	tally.Add(2, node.Vote{Verdict: node.Granted, Wait: time.Minute})
 	assert.Equal(t, 3*time.Second, tally.Wait())
+}
+
+func TestTallyDenialIsTheFirstOfTheLongest(t *testing.T) {
+	t.Parallel()
+	with := func(data any, wait time.Duration) *node.Vote {
+		return &node.Vote{Verdict: node.Denied, Data: data, Wait: wait}
+	}
+	for _, tt := range []struct {
+		name  string
+		votes []*node.Vote
+		want  any
+	}{
+		{"none", []*node.Vote{granted(), failed()}, nil},
+		{"one without a time", []*node.Vote{granted(), with("a", 0)}, "a"},
+		{"the first of equal ones", []*node.Vote{with("a", time.Second), with("b", time.Second)}, "a"},
+		{"the longer one is first", []*node.Vote{with("a", 2*time.Second), with("b", time.Second)}, "a"},
+		{"the longer one is last", []*node.Vote{with("a", time.Second), with("b", 2*time.Second)}, "b"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tally := quorum.NewTally(3, 2)
+			for i, v := range tt.votes {
+				tally.Add(i, *v)
+			}
+			assert.Equal(t, tt.want, tally.Denial().Data)
+		})
+	}
+}
+
+// Of two equal votes of one server, the first one counts.
+func TestTallyKeepsTheFirstOfEqualVotes(t *testing.T) {
+	t.Parallel()
+	for _, v := range []*node.Vote{granted(), denied()} {
+		tally := quorum.NewTally(3, 2)
+		tally.Add(1, *from("same", v))
+		tally.Add(2, *from("same", v))
+		assert.Equal(t, v.Verdict, tally.VoteOf(1).Verdict)
+		assert.Equal(t, node.Failed, tally.VoteOf(2).Verdict)
+	}
 }
 
 func BenchmarkTally(b *testing.B) {

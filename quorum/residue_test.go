@@ -1,0 +1,175 @@
+package quorum_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// intentLife is the TTL of the intents of these tests.
+const intentLife = 3 * time.Second
+
+// intent is a vote on a probe that left the intent, which its Number says.
+func intent() *node.Vote { return numbered(denied(), 1) }
+
+func newResidue(q *quorum.Quorum) *quorum.Residue {
+	return q.NewResidue(func(v node.Vote) bool { return v.Number == 1 })
+}
+
+// probing probes with res, and returns after these votes. A nil vote is not given: the probe is canceled.
+func probing(t *testing.T, q *quorum.Quorum, fakes []*fake, res *quorum.Residue, votes ...*node.Vote) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := q.Probe(ctx, node.Command("probe", nil), terms.Timeout, false, res, nil)
+		done <- err
+	}()
+	synctest.Wait()
+	missing := false
+	for i, v := range votes {
+		if v == nil {
+			missing = true
+			continue
+		}
+		fakes[i].vote(t, "probe", v)
+	}
+	synctest.Wait()
+	cancel()
+	if err := <-done; missing {
+		require.ErrorIs(t, err, context.Canceled)
+	} else {
+		require.NoError(t, err)
+	}
+}
+
+func TestAnIntentIsWithdrawnWhereAProbeMayHaveLeftIt(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		votes     [2]*node.Vote // of two probes; nil: no vote
+		withdrawn bool
+		known     bool // the node reported the intent, which expires
+	}{
+		{"it left none", [2]*node.Vote{denied(), denied()}, false, false},
+		{"it left it", [2]*node.Vote{intent(), intent()}, true, true},
+		{"only the first left it", [2]*node.Vote{intent(), denied()}, true, true},
+		{"only the second left it", [2]*node.Vote{denied(), intent()}, true, true},
+		{"dropped before it was written", [2]*node.Vote{unsent(), unsent()}, false, false},
+		{"left, then dropped", [2]*node.Vote{intent(), unsent()}, true, true},
+		{"perhaps executed", [2]*node.Vote{unknown(), denied()}, true, false},
+		{"left, then perhaps executed", [2]*node.Vote{intent(), unknown()}, true, false},
+		{"not answered yet", [2]*node.Vote{denied(), nil}, true, false},
+		{"the first is not answered yet", [2]*node.Vote{nil, denied()}, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 3)
+				res := newResidue(q)
+				first := time.Now()
+				probing(t, q, fakes, res, tt.votes[0], denied(), denied())
+				time.Sleep(time.Second)
+				probing(t, q, fakes, res, tt.votes[1], denied(), denied())
+				probe := fakes[0].asked("probe")[0]
+				require.NotNil(t, probe.Canceled)
+				require.NotNil(t, probe.Written)
+				assert.False(t, probe.Canceled.Load())
+
+				asked := time.Now()
+				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+				assert.True(t, probe.Canceled.Load(), "an unwritten probe is dropped")
+				for _, f := range fakes[1:] {
+					assert.Empty(t, f.asked("withdraw"))
+				}
+				calls := fakes[0].asked("withdraw")
+				if !tt.withdrawn {
+					assert.Empty(t, calls)
+					return
+				}
+				require.Len(t, calls, 1)
+				delivery := calls[0].Delivery
+				assert.True(t, delivery.Durable)
+				assert.Equal(t, intentLife, delivery.KeyTTL)
+				assert.Equal(t, first, delivery.FirstAsked)
+				if tt.known {
+					assert.Equal(t, asked.Add(intentLife), delivery.ExpiresAt)
+					assert.Nil(t, delivery.OnlyIfWritten)
+				} else {
+					assert.Zero(t, delivery.ExpiresAt, "a probe may yet leave it")
+					assert.Same(t, probe.Written, delivery.OnlyIfWritten)
+				}
+			})
+		})
+	}
+}
+
+func TestLeftReportsWhetherAnyNodeHasTheIntent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		res := newResidue(q)
+		assert.False(t, res.Left())
+		probing(t, q, fakes, res, denied(), unknown(), nil)
+		assert.False(t, res.Left(), "no node has reported it")
+		fakes[2].vote(t, "probe", intent())
+		assert.True(t, res.Left(), "after the round, too")
+	})
+}
+
+// The lease's own release removes the intent where the lease has its keys.
+func TestAnIntentIsNotWithdrawnWhereTheLeaseHasItsKeys(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		probe     *node.Vote // nil: not answered
+		acquire   *node.Vote // nil: not answered
+		withdrawn bool
+	}{
+		{"granted", intent(), granted(), false},
+		{"granted, the probe is not answered", nil, granted(), false},
+		{"not answered yet", intent(), nil, false},
+		{"not answered yet, nor is the probe", nil, nil, true},
+		{"denied", intent(), denied(), true},
+		{"denied, without an intent", denied(), denied(), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 5)
+				res := newResidue(q)
+				probing(t, q, fakes, res, tt.probe, intent(), denied(), denied(), denied())
+				out := acquire(t, q, quorum.NoFirst)
+				for _, f := range fakes[2:] {
+					f.vote(t, "acquire", granted())
+				}
+				if tt.acquire != nil {
+					fakes[0].vote(t, "acquire", tt.acquire)
+				}
+				fakes[1].vote(t, "acquire", denied())
+				lease := decided(t, out).lease
+				require.NotNil(t, lease)
+				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, lease)
+				assert.Equal(t, tt.withdrawn, len(fakes[0].asked("withdraw")) == 1)
+				assert.Len(t, fakes[1].asked("withdraw"), 1)
+				assert.Empty(t, fakes[2].asked("withdraw"))
+			})
+		})
+	}
+}
+
+func TestAProbeWithoutResidueIsNotCanceled(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 1)
+	fakes[0].answers(granted())
+	_, err := q.Probe(t.Context(), node.Command("probe", nil), terms.Timeout, false, nil, nil)
+	require.NoError(t, err)
+	assert.Nil(t, fakes[0].asked("probe")[0].Canceled)
+}

@@ -1,0 +1,176 @@
+package quorum_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// spelled are operations whose Lock has their arguments.
+type spelled struct{ ops }
+
+func (spelled) Extend(fence int64) *node.Op {
+	return node.Command("extend", nil).About(fmt.Sprint("fence ", fence))
+}
+
+func (spelled) Release(announce bool) *node.Op {
+	return node.Command("release", nil).About(fmt.Sprint("announce ", announce))
+}
+
+func (spelled) Keep(rest, beyond time.Duration) *node.Op {
+	return node.Command("release", nil).About(fmt.Sprint("keep ", rest, " beyond ", beyond))
+}
+
+// spelledLease returns a lease of spelled operations on as many nodes as there are votes. They keep all later calls.
+func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
+	t.Helper()
+	q, fakes := council(t, len(votes))
+	for i, f := range fakes {
+		f.answers(votes[i]) // nil: keep the call
+	}
+	lease, err := q.Acquire(t.Context(), spelled{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	require.NoError(t, err)
+	for _, f := range fakes {
+		f.script = nil
+	}
+	return lease, fakes
+}
+
+// A failed acquire must not publish a release: contenders would wake each other without end.
+func TestOnlyTheReleaseOfAHeldLeaseIsAnnounced(t *testing.T) {
+	t.Parallel()
+	for silent, want := range map[bool]string{false: "announce true", true: "announce false"} {
+		lease, fakes := spelledLease(t, granted(), granted(), granted())
+		lease.Release(silent, nil)
+		for _, f := range fakes {
+			require.Len(t, f.asked("release"), 1)
+			assert.Equal(t, want, f.asked("release")[0].Op.Lock)
+		}
+	}
+	q, fakes := council(t, 1)
+	fakes[0].answers(denied())
+	_, err := q.Acquire(t.Context(), spelled{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	require.Error(t, err)
+	require.Len(t, fakes[0].asked("release"), 1)
+	assert.Equal(t, "announce false", fakes[0].asked("release")[0].Op.Lock)
+}
+
+// The operation that a node sends late is shorter. If the lease knows when the node set its keys, the new token ends at
+// the same time even if the master executes the operation late.
+func TestKeepEndsAtTheSameTimeHoweverLateItIsSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		lease, fakes := spelledLease(t, granted(), granted(), unknown())
+		time.Sleep(3 * time.Second)
+		lease.Keep(20*time.Second+500*time.Microsecond, nil)
+		sent := func(i int) string {
+			calls := fakes[i].asked("release")
+			require.Len(t, calls, 1)
+			return calls[0].Delivery.OpAt(time.Now()).Lock
+		}
+		assert.Equal(t, "keep 20.0005s beyond 20.0005s", fakes[0].asked("release")[0].Op.Lock)
+		assert.Equal(t, "keep 20.001s beyond 13.001s", sent(0), "its keys expire 7 s from now")
+		assert.Equal(t, "keep 20.001s beyond 20.001s", sent(2), "it is unknown whether it has keys")
+		delivery := fakes[0].asked("release")[0].Delivery
+		assert.Equal(t, terms.TTL+20*time.Second+500*time.Microsecond+terms.Drift, delivery.KeyTTL)
+
+		time.Sleep(time.Second + 500*time.Microsecond)
+		assert.Equal(t, "keep 19s beyond 13.001s", sent(0), "a second later")
+		assert.Equal(t, "keep 19s beyond 19s", sent(2))
+		time.Sleep(time.Minute)
+		assert.Equal(t, "keep 1ms beyond 13.001s", sent(0), "over, but no TTL may be 0")
+	})
+}
+
+func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		votes []*node.Vote
+		want  int64
+	}{
+		{"two", []*node.Vote{numbered(granted(), 3), numbered(granted(), 2), granted()}, 2},
+		{"a script without a number", []*node.Vote{granted(), granted(), granted()}, 0},
+		{"some denied", []*node.Vote{numbered(granted(), 3), denied(), unknown()}, 2},
+		{"gone", []*node.Vote{numbered(granted(), 3), denied(), denied()}, 0},
+		{"no majority", []*node.Vote{numbered(granted(), 3), failed(), unknown()}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			lease, fakes := spelledLease(t, granted(), granted(), granted())
+			got := int64(-1)
+			lease.Release(false, func(subscribers int64, _ error) { got = subscribers })
+			for i, f := range fakes {
+				f.vote(t, "release", tt.votes[i])
+			}
+			assert.Equal(t, tt.want, got)
+			lease.Release(false, func(subscribers int64, err error) {
+				assert.Zero(t, subscribers)
+				assert.ErrorIs(t, err, quorum.ErrEnded)
+			})
+		})
+	}
+}
+
+func TestABroadcastAsksEveryNode(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	q.Broadcast(node.Command("announce", nil), terms.Timeout)
+	for _, f := range fakes {
+		require.Len(t, f.asked("announce"), 1)
+		f.vote(t, "announce", granted())
+	}
+}
+
+// An unwritten release of a node that was never sent a key can be dropped: the node compares what was written.
+func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
+	t.Parallel()
+	lease, fakes := spelledLease(t, granted(), granted(), unknown())
+	lease.Release(false, nil)
+	acquire, release := fakes[2].asked("acquire")[0], fakes[2].asked("release")[0]
+	require.NotNil(t, acquire.Written)
+	assert.Same(t, acquire.Written, release.Delivery.OnlyIfWritten)
+
+	q, fakes := council(t, 3)
+	q.Import(ops{}, terms, []bool{true, false, false}, time.Now().Add(time.Minute), 0).Release(false, nil)
+	written := fakes[0].asked("release")[0].Delivery.OnlyIfWritten
+	require.NotNil(t, written)
+	assert.True(t, written.Load(), "an imported key was written by somebody")
+}
+
+// The vote on the acquire may arrive after the vote on an extension, which says more.
+func TestALateVoteOnTheAcquireDoesNotReplaceThatOnAnExtension(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		extend  *node.Vote
+		acquire *node.Vote // late
+		durable bool
+		expires bool
+	}{
+		{"granted", granted(), unknown(), true, true},
+		{"denied", denied(), granted(), false, false},
+		{"unknown", unknown(), granted(), true, false},
+		{"healed", healed(), denied(), true, true},
+		{"failed", failed(), unknown(), true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			lease, fakes := spelledLease(t, granted(), granted(), nil)
+			lease.Extend(func(error) {})
+			fakes[2].vote(t, "extend", tt.extend)
+			fakes[2].vote(t, "acquire", tt.acquire)
+			lease.Release(false, nil)
+			delivery := fakes[2].asked("release")[0].Delivery
+			assert.Equal(t, tt.durable, delivery.Durable)
+			assert.Equal(t, tt.expires, !delivery.ExpiresAt.IsZero())
+		})
+	}
+}
