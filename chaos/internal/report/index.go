@@ -51,6 +51,21 @@ type Played struct {
 	Faults int
 }
 
+// Control is the result of a control: a lock that is broken on purpose.
+type Control struct {
+	// Lock is the lock, and Checker the checker that must catch it.
+	Lock, Checker string
+	// Caught reports whether the checker caught it.
+	Caught bool
+	// Text is the finding, or the reason why the control does not count as caught.
+	Text string
+	// After is how long that took. Schedules is the number of schedules that it took in the simulation.
+	After     time.Duration
+	Schedules int
+	// Replay is the command that repeats the control.
+	Replay string
+}
+
 // Simulated describes schedules in virtual time.
 type Simulated struct {
 	// From is the first seed, Planned the intended number of schedules, and Schedules the number that ran.

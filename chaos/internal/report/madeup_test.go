@@ -121,13 +121,6 @@ func judged(events []history.Event) report.Run {
 			check.Linearizability(events, time.Minute), check.WellFormed(events), check.Broken(events),
 			{Checker: "residue", Looked: "5 masters 2s after the last unlock"},
 		},
-		Controls: []report.Control{
-			{
-				Lock: "SETNX + EXPIRE + plain DEL", Checker: "exclusion", Caught: true,
-				Text: `"overstayed" was held by two for 55.5ms`,
-			},
-			{Lock: "a quorum of two of five", Checker: "exclusion", Caught: true, Text: `"plain" was held by two for 12.1ms`},
-		},
 		Notes: []string{"without freeze-client: <this system> has no means to stop a process"},
 		Files: []report.File{{Path: "history.jsonl", What: "every event"}, {Path: "logs/", What: "of masters and clients"}},
 	}

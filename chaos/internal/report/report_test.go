@@ -25,11 +25,9 @@ func TestAGoodRunSaysSoAndHowToRepeatIt(t *testing.T) {
 	t.Parallel()
 	got := text(t, report.Run{
 		Verdicts: []check.Verdict{{Checker: "exclusion", Looked: "7 holds"}},
-		Controls: []report.Control{{Lock: "SETNX", Checker: "exclusion", Caught: true, Text: "held by two"}},
 		Notes:    []string{"without freezes"},
 	})
 	assert.Equal(t, `exclusion       held       7 holds
-control         caught     SETNX, by exclusion: held by two
 note: without freezes
 seed 17; again: go run ./chaos -seed 17
 PASS
@@ -58,16 +56,6 @@ func TestAViolationIsShownWithItsProof(t *testing.T) {
 	assert.Contains(t, got, "\nFAIL\n")
 }
 
-func TestAControlThatSurvivesFailsTheRun(t *testing.T) {
-	t.Parallel()
-	got := text(t, report.Run{
-		Verdicts: []check.Verdict{{Checker: "exclusion"}},
-		Controls: []report.Control{{Lock: "SETNX", Checker: "residue", Text: "nothing found"}},
-	})
-	assert.Contains(t, got, "control         NOT CAUGHT SETNX, by residue: nothing found\n")
-	assert.Contains(t, got, "\nFAIL\n")
-}
-
 func TestWhatIsUndecidedFailsTheRun(t *testing.T) {
 	t.Parallel()
 	got := text(t, report.Run{Verdicts: []check.Verdict{{Checker: "linearizability", Undecided: "out of time"}}})
@@ -79,7 +67,6 @@ func TestWhatIsUndecidedFailsTheRun(t *testing.T) {
 func TestARunThatLookedAtNothingFails(t *testing.T) {
 	t.Parallel()
 	assert.Contains(t, text(t, report.Run{}), "FAIL\n")
-	assert.Contains(t, text(t, report.Run{Controls: []report.Control{{Caught: true}}}), "FAIL\n")
 	assert.NotContains(t, text(t, report.Run{Verdicts: []check.Verdict{{Checker: "exclusion"}}}), "FAIL")
 }
 

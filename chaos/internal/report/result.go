@@ -33,13 +33,12 @@ func resultOf(v check.Verdict, excuse string) result {
 
 func (r Run) result(v check.Verdict) result { return resultOf(v, r.Excused[v.Checker]) }
 
-// summary returns the headline of a run: every check that did not hold, every control that was not caught, and how many
-// checks held.
+// summary returns the headline of a run: every check that did not hold, and how many held.
 func summary(run Run) string {
 	if len(run.Verdicts) == 0 {
 		return "Nothing was checked."
 	}
-	var violated, undecided, missed list
+	var violated, undecided list
 	excused := map[string]*list{}
 	var excuses []string // in the order of the verdicts
 	held := 0
@@ -61,13 +60,8 @@ func summary(run Run) string {
 			undecided.add(v.Checker)
 		}
 	}
-	for _, c := range run.Controls {
-		if !c.Caught {
-			missed.add(c.Lock)
-		}
-	}
 	parts := []string{
-		violated.after("Violated"), undecided.after("Undecided"), missed.after("Broken locks that no checker caught"),
+		violated.after("Violated"), undecided.after("Undecided"),
 		list(run.Unseen).after("Held, although the scenario says that it breaks"),
 	}
 	if held == len(run.Verdicts) {
@@ -77,9 +71,6 @@ func summary(run Run) string {
 	}
 	for _, e := range excuses {
 		parts = append(parts, excused[e].after(strings.ToUpper(e[:1])+e[1:]))
-	}
-	if n := len(run.Controls); n > 0 {
-		parts = append(parts, fmt.Sprintf("Locks that are broken on purpose: %d of %d caught.", n-len(missed), n))
 	}
 	return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 }

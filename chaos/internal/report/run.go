@@ -29,8 +29,7 @@ type Run struct {
 	// what they verify.
 	Excused map[string]string
 	// Unseen lists the promises that the scenario expects to be broken, and that no checker saw broken.
-	Unseen   []string
-	Controls []Control
+	Unseen []string
 	// Notes are further remarks for the reader.
 	Notes []string
 	// Folder is the folder of Files, or "" if none are kept.
@@ -38,21 +37,6 @@ type Run struct {
 	Files  []File
 	// Index is the path of the index page, relative to Folder, or "" if there is none.
 	Index string
-}
-
-// Control is the result of a control: a lock that is broken on purpose.
-type Control struct {
-	// Lock is the lock, and Checker the checker that must catch it.
-	Lock, Checker string
-	// Caught reports whether the checker caught it.
-	Caught bool
-	// Text is the finding, or the reason why the control does not count as caught.
-	Text string
-	// After is how long that took. Schedules is the number of schedules that it took in the simulation.
-	After     time.Duration
-	Schedules int
-	// Replay is the command that repeats the control.
-	Replay string
 }
 
 // File is a further file of the run.
@@ -63,10 +47,8 @@ type File struct {
 	What string
 }
 
-// Good reports whether all promises were kept, all expected violations were seen, and every control was caught. A run
-// without verdicts is not good.
+// Good reports whether all promises were kept and all expected violations were seen. A run without verdicts is not good.
 func (r Run) Good() bool {
 	return len(r.Verdicts) > 0 && len(r.Unseen) == 0 &&
-		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" }) &&
-		!slices.ContainsFunc(r.Controls, func(c Control) bool { return !c.Caught })
+		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" })
 }

@@ -11,7 +11,7 @@ import (
 // mostFindings is the number of findings of one checker that the text shows. The history has all of them.
 const mostFindings = 5
 
-// Text writes the verdict of every checker, the results of the controls, and the command that repeats the run.
+// Text writes the verdict of every checker, and the command that repeats the run.
 func Text(w io.Writer, run Run) error {
 	var b strings.Builder
 	c := since(run.Events)
@@ -30,9 +30,6 @@ func Text(w io.Writer, run Run) error {
 				fmt.Fprintf(&b, "      %s\n", event(e, c))
 			}
 		}
-	}
-	for _, c := range run.Controls {
-		line(&b, "control", caught(c), fmt.Sprintf("%s, by %s: %s", c.Lock, c.Checker, c.Text))
 	}
 	for _, u := range run.Unseen {
 		line(&b, u, "NOT BROKEN", "although the scenario says that these faults break it")
@@ -62,13 +59,6 @@ func Text(w io.Writer, run Run) error {
 
 func line(b *strings.Builder, what, verdict, text string) {
 	fmt.Fprintf(b, "%-15s %-10s %s\n", what, verdict, text)
-}
-
-func caught(c Control) string {
-	if c.Caught {
-		return "caught"
-	}
-	return "NOT CAUGHT"
 }
 
 // event returns one line for an event, with times since the start of the run.

@@ -66,9 +66,6 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 
 // open opens what the configuration asks for.
 func (c *client) open() error {
-	if len(c.Groups) == 0 {
-		c.Groups = Groups
-	}
 	for _, g := range c.Groups {
 		if err := g.check(); err != nil {
 			return err

@@ -26,8 +26,6 @@ type Fleet struct {
 	Dir, Logs string
 	// Log writes the harness's events: a client that failed or could not start.
 	Log func(history.Event)
-	// Prefix distinguishes the files of this fleet from those of another.
-	Prefix string
 
 	mu    sync.Mutex
 	procs map[int]*proc
@@ -72,7 +70,7 @@ func (f *Fleet) launch(client int, c Config) (*proc, error) {
 	f.lives[client]++
 
 	c.Client, c.Life = Name(client), life
-	file := fmt.Sprintf("%s%s-%d", f.Prefix, c.Client, life)
+	file := fmt.Sprintf("%s-%d", c.Client, life)
 	c.History = filepath.Join(f.Dir, file+".jsonl")
 	config, err := json.Marshal(c)
 	if err != nil {
@@ -126,19 +124,17 @@ func (f *Fleet) Held() int {
 }
 
 // Kill ends a client at once.
-func (f *Fleet) Kill(_ context.Context, client int) error {
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	return p.kill()
-}
+func (f *Fleet) Kill(_ context.Context, client int) error { return f.do(client, (*proc).kill) }
 
 // Freeze stops a client process at whatever point it is.
-func (f *Fleet) Freeze(_ context.Context, client int) error { return f.to(client, Running.Freeze) }
+func (f *Fleet) Freeze(_ context.Context, client int) error {
+	return f.do(client, func(p *proc) error { return p.run.Freeze() })
+}
 
 // Thaw continues a frozen client process, also one that has frozen itself at a crash point.
-func (f *Fleet) Thaw(_ context.Context, client int) error { return f.to(client, Running.Thaw) }
+func (f *Fleet) Thaw(_ context.Context, client int) error {
+	return f.do(client, func(p *proc) error { return p.run.Thaw() })
+}
 
 // CanFreeze returns nil, or why clients cannot be frozen here.
 func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
@@ -146,20 +142,12 @@ func (f *Fleet) CanFreeze() error { return f.Runner.CanFreeze() }
 // CanSetCrashPoint returns nil: clients know how to end themselves.
 func (f *Fleet) CanSetCrashPoint() error { return nil }
 
-func (f *Fleet) to(client int, do func(Running) error) error {
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	return do(p.run)
-}
-
 // SetCrashPoint has a client kill or freeze itself when it next reaches the point, and returns when the client knows. A
 // client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with
 // [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
 	if point == NoCrashPoint {
-		return f.clearCrashPoint(ctx, client)
+		return f.do(client, func(p *proc) error { return p.clearCrashPoint(ctx) })
 	}
 	if !slices.Contains(CrashPoints(), point) {
 		return fmt.Errorf("a client has no crash point %q: there are %q", point, CrashPoints())
@@ -169,42 +157,12 @@ func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) err
 			return err
 		}
 	}
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	if point != FrozenHolding {
-		p.expect()
-	}
-	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: point}, tellTimeout)
-}
-
-// clearCrashPoint removes the crash point of a client. The client may freeze itself before it reads the command, so
-// clearCrashPoint thaws it until it answers.
-func (f *Fleet) clearCrashPoint(ctx context.Context, client int) error {
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	stop := make(chan struct{})
-	var thawing sync.WaitGroup
-	defer thawing.Wait()
-	defer close(stop)
-	thawing.Go(func() {
-		tick := time.NewTicker(thawEvery)
-		defer tick.Stop()
-		for {
-			if p.run.Thaw() != nil {
-				return // it has ended
-			}
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
+	return f.do(client, func(p *proc) error {
+		if point != FrozenHolding {
+			p.expect()
 		}
+		return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: point}, tellTimeout)
 	})
-	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
 }
 
 // RunClock makes the clock of a client's lock gain so many seconds a second from now on, and returns when it does. With
@@ -213,11 +171,7 @@ func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	if gain <= -1 {
 		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
 	}
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	return p.do(ctx, Command{Do: Drift, Gain: gain}, tellTimeout)
+	return f.do(client, func(p *proc) error { return p.do(ctx, Command{Do: Drift, Gain: gain}, tellTimeout) })
 }
 
 // CanRunClocks returns nil, or why the clocks of some clients cannot be made to drift.
@@ -231,23 +185,13 @@ func (f *Fleet) CanRunClocks() error {
 }
 
 // Healthy returns nil if the client process runs.
-func (f *Fleet) Healthy(client int) error {
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	return p.running()
-}
+func (f *Fleet) Healthy(client int) error { return f.do(client, (*proc).running) }
 
 // All sends every client a command in parallel, and returns when all have done it. It returns an error if a client
 // takes longer than the timeout. A client that takes longer than three times the timeout has failed.
 func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
 	return f.each(func(i int) error {
-		p := f.proc(i)
-		if p == nil {
-			return fmt.Errorf("client %s does not run", Name(i))
-		}
-		return f.hung(p, p.do(ctx, cmd(i), timeout))
+		return f.do(i, func(p *proc) error { return f.hung(p, p.do(ctx, cmd(i), timeout)) })
 	})
 }
 
@@ -265,12 +209,10 @@ func (f *Fleet) log(p *proc, kind history.Kind, err error) {
 
 // WaitGone returns when a client with a crash point has ended.
 func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration) error {
-	p := f.proc(client)
-	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
-	}
-	p.expect()
-	return p.wait(ctx, timeout)
+	return f.do(client, func(p *proc) error {
+		p.expect()
+		return p.wait(ctx, timeout)
+	})
 }
 
 // Quit has all clients close their lockers, and returns when all processes have ended.
@@ -306,10 +248,20 @@ func (f *Fleet) Close() error {
 	})
 }
 
+// proc returns the present life of a client; nil if it has none.
 func (f *Fleet) proc(client int) *proc {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.procs[client]
+}
+
+// do has the present life of a client do something. It returns an error if there is none.
+func (f *Fleet) do(client int, what func(*proc) error) error {
+	p := f.proc(client)
+	if p == nil {
+		return fmt.Errorf("client %s does not run", Name(client))
+	}
+	return what(p)
 }
 
 func (f *Fleet) each(do func(client int) error) error {

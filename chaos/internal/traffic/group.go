@@ -62,8 +62,6 @@ type Group struct {
 	Rest Span `json:"rest,omitzero"`
 	// Register is the register that the holders read and write: none, [history.Trusting] or [history.Fenced].
 	Register string `json:"register,omitempty"`
-	// Patience is how long most acquisitions wait; 0 means 20 seconds. Some try once, and some wait for a short time.
-	Patience time.Duration `json:"patience,omitempty"`
 }
 
 // Hold draws a duration from Rare with the given Chance, and otherwise from Usual.

@@ -77,9 +77,17 @@ func lostWrites(events []history.Event) map[string]int {
 	return lost
 }
 
+// lists are the ready-made groups by their names.
+var lists = map[string][]traffic.Group{
+	"default": traffic.Groups, "mutexes": traffic.Mutexes, "readers-writers": traffic.ReadersAndWriters,
+	"reentrants": traffic.Reentrants, "severals": traffic.Severals, "semaphores": traffic.Semaphores,
+	"jobs": traffic.Jobs, "elections": traffic.Elections, "fenced": traffic.FencedMutexes, "plain": traffic.PlainMutexes,
+	"everything": traffic.Everything,
+}
+
 func TestTheListsAreInOrder(t *testing.T) {
 	t.Parallel()
-	for name, groups := range traffic.Lists {
+	for name, groups := range lists {
 		assert.NotEmpty(t, groups, name)
 		assert.NotEmpty(t, traffic.Names("", groups), name)
 	}
@@ -179,7 +187,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 		t.Run(list, func(t *testing.T) {
 			masters := redlocktest.Start(t, 3)
 			f, log := newFleet(t, 2, traffic.Config{
-				Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: traffic.Lists[list], Seed: 7,
+				Lock: traffic.Quorum, URLs: redlocktest.URLs(masters), Groups: lists[list], Seed: 7,
 			})
 			withRegisters(t, f)
 			require.NoError(t, f.StartAll(t.Context()))
@@ -208,7 +216,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 			assert.Empty(t, log.all())
 
 			events := read(t, f)
-			goneRound(t, events[before:], f.Names(), traffic.Lists[list])
+			goneRound(t, events[before:], f.Names(), lists[list])
 			assert.Empty(t, check.WellFormed(events).Findings)
 			assert.Zero(t, has(events, func(e history.Event) bool { return e.Kind == history.Broken }))
 			for where, n := range lostWrites(events) {

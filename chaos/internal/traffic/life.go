@@ -88,7 +88,7 @@ func (l *Life) Worker() *Worker {
 func (l *Life) Pass(cmd Command) {
 	var all []locker.Request
 	for _, name := range cmd.Names {
-		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}, Fencing: cmd.Fencing})
+		all = append(all, locker.Request{Mode: cmd.Mode, Names: []string{name}})
 	}
 	l.take(cmd, all)
 }

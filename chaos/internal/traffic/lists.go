@@ -24,7 +24,7 @@ var (
 
 func mostly(usual, rare Span, chance float64) Hold { return Hold{usual, rare, chance} }
 
-// Groups is the traffic where a Config names none: mutexes.
+// Groups are plain mutexes.
 var Groups = []Group{
 	// Extended while held, sometimes for much longer than a TTL.
 	{Names: []string{"kept"}, TTL: TTL, Keepalive: true, Hold: mostly(shortHold, Span{TTL, 5 * TTL / 2}, 0.2)},
@@ -212,11 +212,4 @@ var PlainMutexes = []Group{
 		Register: history.Trusting,
 	},
 	{Names: []string{"overstayed"}, TTL: TTL, Careless: true, Hold: overstayed},
-}
-
-// Lists are the ready-made groups by their names.
-var Lists = map[string][]Group{
-	"default": Groups, "mutexes": Mutexes, "readers-writers": ReadersAndWriters, "reentrants": Reentrants,
-	"severals": Severals, "semaphores": Semaphores, "jobs": Jobs, "elections": Elections,
-	"fenced": FencedMutexes, "plain": PlainMutexes, "everything": Everything,
 }

@@ -174,3 +174,27 @@ func (p *proc) expected() bool {
 	defer p.mu.Unlock()
 	return p.ending
 }
+
+// clearCrashPoint removes the crash point of the client. The client may freeze itself before it reads the command, so
+// clearCrashPoint thaws it until it answers.
+func (p *proc) clearCrashPoint(ctx context.Context) error {
+	stop := make(chan struct{})
+	var thawing sync.WaitGroup
+	defer thawing.Wait()
+	defer close(stop)
+	thawing.Go(func() {
+		tick := time.NewTicker(thawEvery)
+		defer tick.Stop()
+		for {
+			if p.run.Thaw() != nil {
+				return // it has ended
+			}
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	})
+	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
+}

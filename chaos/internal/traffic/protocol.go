@@ -19,7 +19,7 @@ type Config struct {
 	Window time.Duration `json:"window"`
 	// Prefix is the beginning of all names.
 	Prefix string `json:"prefix"`
-	// Groups is the traffic; nil means [Groups].
+	// Groups is the traffic.
 	Groups []Group `json:"groups,omitempty"`
 	// Workers is the number of goroutines that contend for a group, unless the group has its own number.
 	Workers int `json:"workers"`
@@ -48,13 +48,12 @@ const (
 // A Command is sent by the harness to a client.
 type Command struct {
 	Do string `json:"do"`
-	// Phase, Names, Mode, TTL, Fencing and Patience belong to Pass; Phase, TTL and Patience to Round.
+	// Phase, Names, Mode, TTL and Patience belong to Pass; Phase, TTL and Patience to Round.
 	Phase string   `json:"phase,omitempty"`
 	Names []string `json:"names,omitempty"`
 	// Mode is one of the history's; "" is a mutex. A reentrant lock's owner is the client.
 	Mode     string        `json:"mode,omitempty"`
 	TTL      time.Duration `json:"ttl,omitempty"`
-	Fencing  bool          `json:"fencing,omitempty"`
 	Patience time.Duration `json:"patience,omitempty"`
 	// CrashPoint belongs to SetCrashPoint.
 	CrashPoint string `json:"crash_point,omitempty"`

@@ -68,6 +68,9 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *r
 	self, err := os.Executable()
 	require.NoError(t, err)
 	config.Workers, config.Prefix, config.Window = 1, "test:", 10*time.Second
+	if config.Groups == nil {
+		config.Groups = traffic.Groups
+	}
 	log := &recorder{}
 	f := &traffic.Fleet{
 		Runner: traffic.Processes{Command: func() *exec.Cmd {

@@ -15,7 +15,7 @@ import (
 
 const (
 	unlockTimeout = 5 * time.Second
-	usualPatience = 20 * time.Second
+	usualPatience = 20 * time.Second // of most acquisitions: some try once, and some wait for a short time
 	retryPause    = 20 * time.Millisecond
 )
 
@@ -60,7 +60,7 @@ func (w *Worker) draw(g Group) try {
 			MinHold: g.MinHold,
 		},
 		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
-		patience: g.Patience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
+		patience: usualPatience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
 	}
 	if g.Mode == ReadersWriters {
 		t.Mode = kinds.Reader
@@ -74,9 +74,6 @@ func (w *Worker) draw(g Group) try {
 		if g.Owner == OwnerWorker {
 			t.Owner = fmt.Sprintf("%s.%d/%d", w.life.Client, w.life.Config.Life, w.id)
 		}
-	}
-	if t.patience == 0 {
-		t.patience = usualPatience
 	}
 	switch w.rng.IntN(6) {
 	case 0:
