@@ -26,11 +26,14 @@ DURATION ?= 2h
 LOOK ?= 45s
 # How long make fuzz runs each target.
 FUZZTIME ?= 10s
+# What make mutate tries: the packages (all that are listed in internal/mutate), and how many mutants of each (0: all).
+MUTATE ?=
+SAMPLE ?= 0
 # How many schedules make sim and make chaos run.
 SCHEDULES ?= 5000
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race integration fuzz sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
+.PHONY: help build test race integration fuzz mutate sim model model-quick image up down chaos chaos-soak guarantees bench bench-check bench-docs bench-smoke smoke day lint tidy-check tidy fmt cross clean vuln package-files docker snapshot release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +64,9 @@ fuzz: ## every fuzz target, each for FUZZTIME=10s
 	  for t in $$(go test -list '^Fuzz' ./$$p | grep '^Fuzz'); do \
 	    echo "$$p $$t"; go test ./$$p -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME); \
 	  done; done
+
+mutate: ## change the code in one place at a time, and see a test fail (MUTATE=quorum SAMPLE=100)
+	go run ./internal/mutate -sample $(SAMPLE) $(MUTATE)
 
 model: ## check the models of model/ with Spin, and remove one rule after the other
 	model/check

@@ -173,3 +173,30 @@ func TestAProbeWithoutResidueIsNotCanceled(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, fakes[0].asked("probe")[0].Canceled)
 }
+
+func TestAnIntentOnEveryNodeIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	for name, vote := range map[string]*node.Vote{"left": intent(), "perhaps left": unknown(), "not answered": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, 3)
+				res := newResidue(q)
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = q.Probe(ctx, node.Command("probe", nil), terms.Timeout, false, res, nil) }()
+				synctest.Wait()
+				for _, f := range fakes {
+					if vote != nil {
+						f.vote(t, "probe", vote)
+					}
+				}
+				cancel()
+				synctest.Wait()
+				q.Withdraw(node.Command("withdraw", nil), terms.Timeout, intentLife, res, nil)
+				for _, f := range fakes {
+					assert.Len(t, f.asked("withdraw"), 1)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,183 @@
+// Command mutate changes a package in one place at a time and runs the tests of that package: a test should fail.
+//
+//	go run ./internal/mutate
+//	go run ./internal/mutate -sample 100 quorum node
+//	go run ./internal/mutate -only 'tally.add' -v quorum
+//
+// All mutants of a package are compiled into one test binary, each behind a switch, and the tree is not touched. A
+// mutant is tried with the tests that reach its place. Scripts (lua/*.lua) are changed without a compiler. The exit
+// status is 1 if fewer than 90 % of the mutants that are not equivalent are killed, or if a survivor is not listed in
+// known.txt.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.sample, "sample", 0, "try `N` mutants of each package, drawn at random; 0: all")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the sample")
+	flag.StringVar(&o.only, "only", "", "try the mutants whose text contains `TEXT`")
+	flag.DurationVar(&o.slow, "slow", 5*time.Second, "leave out tests that take longer")
+	flag.BoolVar(&o.list, "list", false, "only list the mutants")
+	flag.BoolVar(&o.verbose, "v", false, "print every verdict")
+	flag.Parse()
+	dirs := flag.Args()
+	if len(dirs) == 0 {
+		dirs = strings.Fields(packages)
+	}
+	if err := run(o, dirs); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+// packages are the ones that are mutated if none is named.
+const packages = "quorum clock internal/keepalive internal/waitqueue internal/kind node"
+
+type options struct {
+	sample        int
+	seed          uint64
+	only          string
+	slow          time.Duration
+	list, verbose bool
+}
+
+func run(o options, dirs []string) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	reasons, err := parseKnown(knownText)
+	if err != nil {
+		return fmt.Errorf("known.txt: %w", err)
+	}
+	failed := false
+	var rows []string
+	for _, dir := range dirs {
+		s, err := tryPackage(root, strings.TrimPrefix(filepath.ToSlash(filepath.Clean(dir)), "./"), o, reasons)
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		rows = append(rows, s.row(dir))
+		failed = failed || !s.enough() || s.unlisted > 0
+	}
+	if o.list {
+		return nil
+	}
+	fmt.Println("| package | mutants | killed | by timeout | equivalent | survive | killed of the rest | seconds |")
+	fmt.Printf("|---|---|---|---|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
+	if failed {
+		return errors.New("too few mutants are killed, or survivors are not listed in known.txt")
+	}
+	return nil
+}
+
+// score counts the mutants of a package.
+type score struct {
+	mutants, killed, timedOut, equivalent, unlisted int
+
+	took time.Duration
+}
+
+// share returns how many percent of the mutants that are not equivalent are killed.
+func (s score) share() float64 {
+	if s.mutants == s.equivalent {
+		return 100
+	}
+	return 100 * float64(s.killed) / float64(s.mutants-s.equivalent)
+}
+
+func (s score) enough() bool { return s.share() >= 90 }
+
+func (s score) row(dir string) string {
+	return fmt.Sprintf(
+		"| %s | %d | %d | %d | %d | %d | %.1f %% | %.0f |", dir, s.mutants, s.killed, s.timedOut, s.equivalent,
+		s.mutants-s.killed-s.equivalent, s.share(), s.took.Seconds(),
+	)
+}
+
+// tryPackage tries the mutants of a package and of its scripts.
+func tryPackage(root, dir string, o options, reasons map[string]string) (score, error) {
+	begin := time.Now()
+	p, mutants, changed, err := instrument(root, dir)
+	if err != nil {
+		return score{}, err
+	}
+	scripts, err := luaMutants(root, dir)
+	if err != nil {
+		return score{}, err
+	}
+	mutants = sample(choose(append(mutants, scripts...), o.only), o.sample, o.seed)
+	if o.list {
+		for _, m := range mutants {
+			fmt.Println(m)
+		}
+		return score{}, nil
+	}
+	folder, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return score{}, err
+	}
+	defer os.RemoveAll(folder)
+	b := &bench{folder: folder, log: func(format string, args ...any) { fmt.Printf(format+"\n", args...) }}
+	if err := b.build(p, changed); err != nil {
+		return score{}, err
+	}
+	if err := b.trace(o.slow); err != nil {
+		return score{}, err
+	}
+	ready := time.Since(begin).Seconds()
+	fmt.Printf("%s: %d mutants, %d tests, ready after %.0f s\n", dir, len(mutants), len(b.tests), ready)
+	s := score{mutants: len(mutants)}
+	for _, m := range mutants {
+		v, err := b.try(m)
+		if err != nil {
+			return score{}, err
+		}
+		s.count(m, v, reasons[m.key()], o.verbose)
+	}
+	s.took = time.Since(begin)
+	return s, nil
+}
+
+// choose returns the mutants whose text contains only.
+func choose(mutants []*mutant, only string) []*mutant {
+	var chosen []*mutant
+	for _, m := range mutants {
+		if strings.Contains(m.String(), only) {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen
+}
+
+// count counts a mutant, and prints it if it survives unlisted or is listed and does not survive.
+func (s *score) count(m *mutant, v verdict, reason string, verbose bool) {
+	note := ""
+	switch {
+	case v == killed || v == timedOut:
+		s.killed++
+		if v == timedOut {
+			s.timedOut++
+		}
+		if reason != "" {
+			note = " but listed"
+		}
+	case equivalent(reason):
+		s.equivalent++
+	case reason == "":
+		s.unlisted++
+		note = ", not listed"
+	}
+	if note != "" || verbose {
+		fmt.Printf("%s%s: %s\n", v, note, m)
+	}
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bench is a package's test binary with all of its mutants in it.
+type bench struct {
+	dir     string // the package's, where its tests run
+	folder  string // for temporary files
+	binary  string
+	tests   []test        // the shortest first
+	reached map[int][]int // the tests that reach a mutant, as indexes of tests
+	log     func(format string, args ...any)
+}
+
+// test is a test, or a subtest of a long one, that passes without a mutant.
+type test struct {
+	name    string
+	took    time.Duration
+	reaches []int // mutants
+}
+
+// pattern is the value of -test.run for a test.
+func (t test) pattern() string {
+	parts := strings.Split(t.name, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// verdict is what the tests say to a mutant.
+type verdict string
+
+const (
+	killed    verdict = "killed"
+	timedOut  verdict = "timed out" // the tests did not end: a kill, too
+	survived  verdict = "survived"
+	unreached verdict = "not reached"
+)
+
+// build compiles the tests of a package with the changed files.
+func (b *bench) build(p *pkg, changed map[string][]byte) error {
+	overlay := struct{ Replace map[string]string }{make(map[string]string)}
+	for file, text := range changed {
+		copied := filepath.Join(b.folder, filepath.Base(file))
+		if err := os.WriteFile(copied, text, 0o600); err != nil {
+			return err
+		}
+		overlay.Replace[file] = copied
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(b.folder, "overlay.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return err
+	}
+	b.dir, b.binary = p.dir, filepath.Join(b.folder, "mutants.test")
+	cmd := exec.Command("go", "test", "-c", "-overlay", file, "-o", b.binary, ".")
+	cmd.Dir = p.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("the mutants do not compile: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// long is how long a test takes whose subtests are run alone.
+const long = time.Second
+
+var subtest = regexp.MustCompile(`(?m)^    --- PASS: (\S+) \(`)
+
+// trace runs every test alone, without a mutant, and notes how long it takes and which mutants it reaches. A long test
+// is replaced by its subtests. Tests that fail, are skipped or take longer than slow are left out.
+func (b *bench) trace(slow time.Duration) error {
+	list, err := b.command(context.Background(), "-test.list", ".").Output()
+	if err != nil {
+		return err
+	}
+	names := regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`).FindAllString(string(list), -1)
+	for len(names) > 0 {
+		t, out, err := b.measure(names[0], 10*slow)
+		if err != nil {
+			return err
+		}
+		names = names[1:]
+		subtests := subtest.FindAllSubmatch(out, -1)
+		switch {
+		case t == nil:
+		case t.took > long && len(subtests) > 1 && !strings.Contains(t.name, "/"):
+			for _, sub := range subtests {
+				names = append(names, string(sub[1]))
+			}
+		case t.took > slow:
+			b.log("left out, because it takes %.1f s: %s", t.took.Seconds(), t.name)
+		default:
+			b.tests = append(b.tests, *t)
+		}
+	}
+	slices.SortStableFunc(b.tests, func(x, y test) int { return cmp.Compare(x.took, y.took) })
+	b.reached = make(map[int][]int)
+	for i, t := range b.tests {
+		for _, id := range t.reaches {
+			b.reached[id] = append(b.reached[id], i)
+		}
+	}
+	return nil
+}
+
+// measure runs a test without a mutant. It returns nil, and says why, if the test does not pass.
+func (b *bench) measure(name string, limit time.Duration) (*test, []byte, error) {
+	t := test{name: name}
+	file := filepath.Join(b.folder, "trace")
+	if err := os.RemoveAll(file); err != nil {
+		return nil, nil, err
+	}
+	begin := time.Now()
+	status, out := b.run(t.pattern(), limit, "MUTANT_TRACE="+file)
+	t.took = time.Since(begin)
+	switch {
+	case status == timedOut:
+		b.log("left out, because it takes longer than %v: %s", limit, name)
+	case status == killed:
+		b.log("left out, because it fails without a mutant: %s\n%s", name, out)
+	case bytes.Contains(out, []byte("--- SKIP: "+name+" ")):
+		b.log("left out, because it is skipped: %s", name)
+	default:
+		var err error
+		t.reaches, err = numbers(file)
+		return &t, out, err
+	}
+	return nil, nil, nil
+}
+
+// numbers returns the lines of a file as numbers; none if there is no such file.
+func numbers(file string) ([]int, error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var all []int
+	for field := range strings.FieldsSeq(string(text)) {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// try runs the tests that reach a mutant, the shortest first, until one fails.
+func (b *bench) try(m *mutant) (verdict, error) {
+	env := "MUTANT=" + strconv.Itoa(m.id)
+	reaching := b.reached[m.id]
+	if m.script != "" {
+		file := filepath.Join(b.folder, "mutant.lua")
+		if err := os.WriteFile(file, []byte(m.script), 0o600); err != nil {
+			return "", err
+		}
+		env = "MUTANT_FILE=lua/" + filepath.Base(m.file) + "=" + file
+		reaching = make([]int, len(b.tests))
+		for i := range reaching {
+			reaching[i] = i
+		}
+	}
+	if len(reaching) == 0 {
+		return unreached, nil
+	}
+	for budget := 500 * time.Millisecond; len(reaching) > 0; budget *= 8 {
+		first := b.tests[reaching[0]]
+		pattern, whole := first.pattern(), first.took
+		reaching = reaching[1:]
+		if !strings.Contains(first.name, "/") {
+			for len(reaching) > 0 {
+				next := b.tests[reaching[0]]
+				if strings.Contains(next.name, "/") || whole+next.took > budget {
+					break
+				}
+				pattern += "|" + next.pattern()
+				whole += next.took
+				reaching = reaching[1:]
+			}
+		}
+		if status, _ := b.run(pattern, 5*time.Second+5*whole, env); status != survived {
+			return status, nil
+		}
+	}
+	return survived, nil
+}
+
+// run runs the tests of a pattern. The verdict is survived if all pass.
+func (b *bench) run(pattern string, limit time.Duration, env string) (verdict, []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
+	defer cancel()
+	cmd := b.command(ctx, "-test.run", pattern, "-test.failfast", "-test.v", "-test.timeout", limit.String())
+	cmd.Env = append(cmd.Env, env)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil || bytes.Contains(out, []byte("panic: test timed out after")):
+		return timedOut, out
+	case err != nil:
+		return killed, out
+	default:
+		return survived, out
+	}
+}
+
+// command runs the binary with a bound of its memory, because a loop that a mutant does not end may allocate. PATH is
+// empty, so tests that need other programs, such as redis-server, are skipped.
+func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
+	bounded := append([]string{"-c", `ulimit -v 8000000; exec "$0" "$@"`, b.binary}, args...)
+	cmd := exec.CommandContext(ctx, "/bin/sh", bounded...)
+	cmd.Dir, cmd.Env = b.dir, append(os.Environ(), "PATH=")
+	return cmd
+}
