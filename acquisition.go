@@ -41,9 +41,18 @@ func (q *acquisition) start() {
 func (q *acquisition) newLock(c *kind.Claim, lease *quorum.Lease) *Lock {
 	q.lock = &Lock{
 		locker: q.locker, id: q.id, claim: c, cfg: q.cfg, lease: lease,
-		base: context.WithoutCancel(q.ctx),
+		base: withoutCancel(q.ctx),
 	}
 	return q.lock
+}
+
+// withoutCancel is context.WithoutCancel, which allocates, for a context that may be canceled. Another one is returned
+// as it is.
+func withoutCancel(ctx context.Context) context.Context {
+	if ctx.Done() == nil {
+		return ctx
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // acquired ends the acquisition with a lock. Nothing else may use the lock yet.

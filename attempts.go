@@ -191,7 +191,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	}
 	a.count++
 	a.denied = nil
-	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), c.Terms, firstNode, &a.failures)
+	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), a.cfg.terms(), firstNode, &a.failures)
 	if err != nil {
 		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone
 		return nil, heldError(a.target, err)
@@ -264,7 +264,7 @@ func hash(name string) uint64 {
 
 func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
 	return &kind.Claim{
-		Target: t, Token: token, Intent: intent, Terms: cfg.terms(),
+		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing,
 		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.scripts,
 	}
 }

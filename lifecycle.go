@@ -113,7 +113,7 @@ func (l *Lock) transition(c change) (before phase) {
 			// An extension in progress could still succeed, on masters where an earlier one restored the keys.
 			l.lease.FreezeDeadline()
 		}
-		l.err, l.until = c.cause, l.lease.Until()
+		l.err, l.until = c.cause, l.lease.Until().Sub(l.locker.opened)
 		if l.cancel != nil {
 			l.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
 		}

@@ -28,12 +28,12 @@ type Lock struct {
 
 	mu           sync.Mutex
 	phase        phase
-	tokenExposed bool        // Token has returned claim.Token, which the caller may still use
-	decoy        string      // what Token returns if it is first called after Unlock; "" until then
-	claim        *kind.Claim // a downgrade replaces it
-	successor    *Lock       // to which the lease was handed over
-	err          error       // nil while held
-	until        time.Time   // when the lock would have ended; zero while held
+	tokenExposed bool          // Token has returned claim.Token, which the caller may still use
+	decoy        string        // what Token returns if it is first called after Unlock; "" until then
+	claim        *kind.Claim   // a downgrade replaces it
+	successor    *Lock         // to which the lease was handed over
+	err          error         // nil while held
+	until        time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 }
@@ -90,8 +90,8 @@ func (l *Lock) Until() time.Time {
 	l.mu.Lock()
 	until := l.until
 	l.mu.Unlock()
-	if !until.IsZero() {
-		return until
+	if until != 0 {
+		return l.locker.opened.Add(until)
 	}
 	l.lease.CountSuspension()
 	return l.lease.Until()

@@ -18,16 +18,44 @@ const (
 	maxReadings = 5                      // how often to try to read the clocks in quick succession
 	maxApart    = 100 * time.Microsecond // how far apart the first and the last reading may be
 	granularity = time.Millisecond       // a smaller difference is the time between the readings, not a suspension
+	maxReuse    = time.Second            // how long a reading may be used
 )
 
 var _ Suspender = system{}
 
-// suspended is the largest reading so far, in nanoseconds.
-var suspended atomic.Int64
+var (
+	suspended atomic.Int64              // the largest reading so far, in nanoseconds
+	readAt    atomic.Pointer[time.Time] // just before the last reading
+)
 
 // Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on
 // kernels before 2.6.39.
+//
+// A reading takes three system calls, and every lock that is handed over needs one. So Suspended takes a new reading
+// only if the machine may have been suspended since the last one. Go's own clocks, which take no system call, tell.
 func (system) Suspended() time.Duration {
+	now := time.Now()
+	if last := readAt.Load(); last != nil {
+		wall := now.Round(0).Sub(last.Round(0)) // Round(0) removes the reading of the monotonic clock
+		if !mayHaveSlept(wall, now.Sub(*last)) {
+			return time.Duration(suspended.Load())
+		}
+	}
+	total := readSuspended()
+	readAt.Store(&now)
+	return total
+}
+
+// mayHaveSlept reports whether the machine may have been suspended while the wall clock advanced by wall and the
+// monotonic clock by monotonic. When a suspension ends, the kernel adds its length to the wall clock and to
+// CLOCK_BOOTTIME in one step (timekeeping_inject_sleeptime64 in kernel/time/timekeeping.c), and not to the monotonic
+// clock. So without a suspension both advance alike, until somebody sets the wall clock. If it is set back by just the
+// length of a suspension, that suspension remains unnoticed for at most maxReuse.
+func mayHaveSlept(wall, monotonic time.Duration) bool {
+	return monotonic > maxReuse || (wall-monotonic).Abs() >= granularity/2
+}
+
+func readSuspended() time.Duration {
 	var ahead time.Duration // of CLOCK_BOOTTIME
 	for range maxReadings {
 		before, _ := read(clockMonotonic)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
-	"github.com/redlock-go/redlock/quorum"
 )
 
 // scratch is the beginning of the name on which the trial acquires locks.
@@ -82,8 +81,8 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 		for _, fencing := range []bool{false, true} {
 			claim := &kind.Claim{
 				Target: kind.Target{Kind: k, Names: []string{name}, Owner: "doctor"},
-				Terms:  quorum.Terms{TTL: ttl, Fencing: fencing},
-				Token:  kind.NewToken("doctor"), Intent: kind.NewToken("doctor"),
+				TTL:    ttl, Fencing: fencing,
+				Token: kind.NewToken("doctor"), Intent: kind.NewToken("doctor"),
 				Hint: 1, Scripts: kind.DefaultScripts,
 			}
 			life := claim.Ops()

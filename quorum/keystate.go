@@ -7,13 +7,14 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written.
+// keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
+// locks, so it is small. Times are counted from Quorum.origin.
 type keyState struct {
+	setAt    time.Duration // present: when the operation that set the keys was asked
+	written  atomic.Bool   // an operation that sets keys may have been written to the node
+	inFlight uint16        // extensions without a vote
 	keys     presence
-	setAt    time.Time   // present: when the operation that set the keys was asked
-	extended bool        // keys is from an extension; the vote on the acquire, if it arrives later, does not count
-	inFlight uint16      // extensions without a vote
-	written  atomic.Bool // an operation that sets keys may have been written to the node
+	extended bool // keys is from an extension; the vote on the acquire, if it arrives later, does not count
 }
 
 // presence is whether a node has the keys of a lease.
@@ -38,7 +39,7 @@ func (s *keyState) current() presence {
 func (s *keyState) acquiring() { s.keys = unclear }
 
 // acquired records the vote on the acquire, which was asked at asked.
-func (s *keyState) acquired(v node.Vote, asked time.Time) {
+func (s *keyState) acquired(v node.Vote, asked time.Duration) {
 	switch {
 	case s.extended:
 	case v.Verdict == node.Granted:
@@ -57,7 +58,7 @@ func (s *keyState) extending() { s.inFlight++ }
 
 // extension records the vote on an extension, which was asked at asked. One that was certainly not executed says
 // nothing about the keys.
-func (s *keyState) extension(v node.Vote, asked time.Time) {
+func (s *keyState) extension(v node.Vote, asked time.Duration) {
 	s.inFlight--
 	switch {
 	case v.Verdict == node.Granted || v.Healed:

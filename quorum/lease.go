@@ -172,7 +172,7 @@ func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	return s.setAt.Add(l.terms.TTL), s.current() == present
+	return l.q.origin.Add(s.setAt + l.terms.TTL), s.current() == present
 }
 
 // beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.
@@ -185,11 +185,11 @@ func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 }
 
 // recordVote records the vote on such a call. asked is when the node was asked.
-func (l *Lease) recordVote(index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Time)) {
+func (l *Lease) recordVote(index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Duration)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	change(s, v, asked)
+	change(s, v, asked.Sub(l.q.origin))
 	if v.Unsent && l.released.Load() {
 		s.dropped()
 	}

@@ -66,6 +66,7 @@ type Quorum struct {
 	nodes       []Node
 	need        int // votes that are a majority
 	suspensions *suspensionMeter
+	origin      time.Time // when the Quorum was made
 	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
 	// group owns all goroutines of the nodes: one driver per node, started with its first call, and the nodes' probes and
@@ -98,7 +99,7 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
-	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, duplicates: make([]atomic.Int64, n)}
+	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, origin: cfg.Clock.Now(), duplicates: make([]atomic.Int64, n)}
 	q.suspensions = newSuspensionMeter(cfg.Clock)
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)

@@ -47,7 +47,7 @@ type question struct {
 	// asked. onVote changes it when the node votes, even after the round is decided.
 	lease  *Lease
 	onAsk  func(*keyState)
-	onVote func(s *keyState, v node.Vote, asked time.Time)
+	onVote func(s *keyState, v node.Vote, asked time.Duration)
 }
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.

@@ -1,7 +1,7 @@
 package kind
 
 import (
-	"github.com/redlock-go/redlock/quorum"
+	"time"
 )
 
 // Claim is a target with the token that is to hold it. Its methods make the operations that the masters execute. A
@@ -9,7 +9,8 @@ import (
 type Claim struct {
 	Target  Target
 	Token   string
-	Terms   quorum.Terms
+	TTL     time.Duration
+	Fencing bool   // the masters count a fencing token
 	Slot    int    // the slot of a semaphore to take, from 1; 0 for every other kind
 	Intent  string // the token of a waiter's intent; "": it left none
 	Hint    int64  // the smallest fencing token to give
@@ -32,11 +33,11 @@ func (c *Claim) intentKeys() []string {
 }
 
 // fenceTTL returns the TTL of the claim's counters of fencing tokens, in milliseconds.
-func (c *Claim) fenceTTL() int64 { return (c.Terms.TTL + fenceLife).Milliseconds() }
+func (c *Claim) fenceTTL() int64 { return (c.TTL + fenceLife).Milliseconds() }
 
 // hintArg returns the hint as a script's argument: "" without fencing.
 func (c *Claim) hintArg() any {
-	if c.Terms.Fencing {
+	if c.Fencing {
 		return c.Hint
 	}
 	return ""

@@ -29,7 +29,7 @@ func (c claim) made() *kind.Claim {
 	return &kind.Claim{
 		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot,
 		Intent: c.Intent,
-		Terms:  quorum.Terms{TTL: c.TTL, Fencing: c.Fencing}, Hint: c.Hint, Scripts: kind.DefaultScripts,
+		TTL:    c.TTL, Fencing: c.Fencing, Hint: c.Hint, Scripts: kind.DefaultScripts,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 type entries struct{ *Claim }
 
 func (e entries) Acquire() *node.Op {
-	args := []any{e.Terms.TTL.Milliseconds(), e.hintArg(), e.fenceTTL(), e.Intent}
+	args := []any{e.TTL.Milliseconds(), e.hintArg(), e.fenceTTL(), e.Intent}
 	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }
@@ -23,7 +23,7 @@ func (e entries) Raise(fence int64) *node.Op {
 
 func (e entries) Extend(fence int64) *node.Op {
 	return e.script(e.Scripts.entry.extend, "extend", nil,
-		e.Terms.TTL.Milliseconds(), fenceArg(fence), e.fenceTTL(), Channel(e.Target.Names[0]))
+		e.TTL.Milliseconds(), fenceArg(fence), e.fenceTTL(), Channel(e.Target.Names[0]))
 }
 
 func (e entries) Release(announce bool) *node.Op {

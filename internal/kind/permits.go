@@ -15,7 +15,7 @@ import (
 type permits struct{ *Claim }
 
 func (p permits) Acquire() *node.Op {
-	args := []any{p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()}
+	args := []any{p.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()}
 	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, args...).UndoneBy(p.Scripts.permit.release)
 }
 
@@ -24,7 +24,7 @@ func (p permits) Raise(fence int64) *node.Op {
 }
 
 func (p permits) Extend(fence int64) *node.Op {
-	return p.script(p.Scripts.permit.extend, "extend", nil, p.Terms.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL())
+	return p.script(p.Scripts.permit.extend, "extend", nil, p.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL())
 }
 
 func (p permits) Release(announce bool) *node.Op {
@@ -52,7 +52,7 @@ func (p permits) entry(token string) string {
 func (p permits) script(s *node.Script, op string, read func(any) node.Vote, args ...any) *node.Op {
 	name := p.Target.Names[0]
 	keys := []string{name}
-	if p.Terms.Fencing {
+	if p.Fencing {
 		keys = append(keys, FenceKey(name))
 	}
 	return s.Op(op, read, keys, append([]any{p.Target.Slots, p.Slot, p.Token}, args...)...).About(name)

@@ -13,8 +13,8 @@ type plainKey struct{ *Claim }
 
 func (p plainKey) Acquire() *node.Op {
 	names := p.Target.Names
-	if len(names) == 1 && !p.Terms.Fencing {
-		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", p.Terms.TTL.Milliseconds()).
+	if len(names) == 1 && !p.Fencing {
+		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", p.TTL.Milliseconds()).
 			About(names[0]).UndoneBy(p.Scripts.mutex.release)
 	}
 	script := p.Scripts.mutex.acquire
@@ -22,7 +22,7 @@ func (p plainKey) Acquire() *node.Op {
 		script = p.Scripts.mutex.fenced
 	}
 	return script.Op("acquire", claimReader(len(names)), p.keys(),
-		p.Token, p.Terms.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
+		p.Token, p.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 
@@ -33,7 +33,7 @@ func (p plainKey) Raise(fence int64) *node.Op {
 
 func (p plainKey) Extend(fence int64) *node.Op {
 	return p.Scripts.mutex.extend.Op("extend", nil, p.keys(),
-		p.Token, p.Terms.TTL.Milliseconds(), len(p.Target.Names), fenceArg(fence), p.fenceTTL()).About(p.Target.Title())
+		p.Token, p.TTL.Milliseconds(), len(p.Target.Names), fenceArg(fence), p.fenceTTL()).About(p.Target.Title())
 }
 
 func (p plainKey) Release(announce bool) *node.Op {
@@ -66,7 +66,7 @@ func (p plainKey) probe(intentTTL time.Duration) *node.Op {
 
 // keys returns the names and, with fencing, their fences.
 func (p plainKey) keys() []string {
-	if !p.Terms.Fencing {
+	if !p.Fencing {
 		return p.Target.Names
 	}
 	keys := append(make([]string, 0, 2*len(p.Target.Names)), p.Target.Names...)

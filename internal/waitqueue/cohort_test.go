@@ -14,7 +14,7 @@ var start = time.Now()
 
 // aged returns a cohort of this age whose shortest round of requests took as long as round.
 func aged(age, round time.Duration, passes int) cohort {
-	return cohort{since: start.Add(-age), round: round, passes: passes}
+	return cohort{since: start.Add(-age).Sub(epoch), round: round, passes: passes}
 }
 
 // valid is a lock whose lease lasts that long.
@@ -28,7 +28,7 @@ func (valid) Release()                           {}
 func TestCohortBegins(t *testing.T) {
 	t.Parallel()
 	c := cohort{}.granted(start, start.Add(3*time.Millisecond))
-	assert.Equal(t, cohort{since: start.Add(3 * time.Millisecond), round: 3 * time.Millisecond}, c)
+	assert.Equal(t, cohort{since: start.Add(3 * time.Millisecond).Sub(epoch), round: 3 * time.Millisecond}, c)
 	again := c.next().granted(start.Add(10*time.Millisecond), start.Add(12*time.Millisecond))
 	assert.Equal(t, cohort{since: c.since, round: 2 * time.Millisecond, passes: 1}, again, "the shortest round counts")
 	again = again.next().granted(start.Add(20*time.Millisecond), start.Add(90*time.Millisecond))

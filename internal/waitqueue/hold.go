@@ -17,9 +17,9 @@ type Lock interface {
 type Hold struct {
 	queue    *queue
 	pool     *pool // in place of queue, for a semaphore
-	slot     int   // the semaphore's slot that the lock has; 0 for every other kind
 	cohort   cohort
-	detached bool // Queues.mu guards it
+	slot     int32 // the semaphore's slot that the lock has; 0 for every other kind
+	detached bool  // Queues.mu guards it
 }
 
 // lock locks the queues. It returns the queue of the hold; nil, without locking anything, if it has none.
@@ -121,9 +121,9 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 	}
 	q.remoteWaiters = subscribers > 0
 	if q.remoteWaiters {
-		q.all.yields.set(q.key.Key, released.Add(h.cohort.cooldown(released)), released)
+		q.all.yields.set(q.key.key(), released.Add(h.cohort.cooldown(released)), released)
 	} else {
-		q.all.yields.clear(q.key.Key)
+		q.all.yields.clear(q.key.key())
 	}
 }
 

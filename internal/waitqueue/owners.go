@@ -38,7 +38,7 @@ func (qs *Queues) Nudge(key Key, owner string) {
 }
 
 func (qs *Queues) nudge(key Key, owner string) {
-	q := qs.byKey[queueKey{key, true}]
+	q := qs.byKey[queueKey{key.names, key.several, true}]
 	if q == nil || q.owners[owner] == nil {
 		return
 	}

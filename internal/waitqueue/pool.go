@@ -129,7 +129,7 @@ func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 		return false
 	}
 	p.removeWaiter(w)
-	w.inherit, w.slot, w.pausing, w.cohort = from, h.slot, false, h.cohort.next()
+	w.inherit, w.slot, w.pausing, w.cohort = from, int(h.slot), false, h.cohort.next()
 	turn := Wakeup{Action: Inherit, Lock: from, cohort: w.cohort}
 	if w.hasTurn {
 		w.nudge()
@@ -180,7 +180,7 @@ func (p *pool) failed(w *Waiter, err error, _ bool) effects {
 // granted records that a waiter has a permit, granted or inherited.
 func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	p.removeWaiter(w)
-	*h = Hold{pool: p, cohort: c, slot: w.slot}
+	*h = Hold{pool: p, cohort: c, slot: int32(w.slot)}
 	if w.inherit == nil {
 		p.holds++
 	}
@@ -199,7 +199,7 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 // released records that a permit was released.
 func (p *pool) released(h *Hold, now time.Time) effects {
 	p.holds--
-	p.slots.release(h.slot)
+	p.slots.release(int(h.slot))
 	delay := time.Duration(0)
 	if p.remoteWaiters {
 		delay = h.cohort.cooldown(now)

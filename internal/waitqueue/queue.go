@@ -7,7 +7,6 @@ type queue struct {
 	all      *Queues
 	key      queueKey
 	names    []string
-	phase    phase
 	waiting  waitList
 	tryLocks waitList             // the TryLocks among waiting that have not had the turn
 	owners   map[string]*waitList // the waiters for a reentrant lock, by owner
@@ -17,6 +16,7 @@ type queue struct {
 	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
 
+	phase         phase
 	remoteWaiters bool   // other processes waited for the lock at its last release
 	unpublished   Lock   // the last lock, if its release was silent because a waiter of this queue was to follow
 	silentCohort  cohort // the cohort of unpublished

@@ -64,9 +64,11 @@ func KeyOf(names []string) Key {
 // queueKey identifies a queue. Mutexes and writers of one name share a queue. The reentrant lock of the name has
 // another queue, and so has a lock on several names; the callers of different queues compete at the masters.
 type queueKey struct {
-	Key
-	reentrant bool
+	names              string
+	several, reentrant bool
 }
+
+func (k queueKey) key() Key { return Key{k.names, k.several} }
 
 // line is where the callers that want one lock wait: a [queue] or, for a semaphore, a [pool]. Queues.mu must be held.
 type line interface {
@@ -132,7 +134,7 @@ func (qs *Queues) Join(r Request) (*Waiter, error) {
 
 // queueFor returns the queue for a request. It makes one if there is none, or if the caller waits alone.
 func (qs *Queues) queueFor(r Request) *queue {
-	key := queueKey{r.Key, r.Owner != ""}
+	key := queueKey{r.Key.names, r.Key.several, r.Owner != ""}
 	if q := qs.byKey[key]; q != nil && !r.Alone {
 		return q
 	}
