@@ -9,7 +9,7 @@ func ReadRaise(reply any, fence int64) node.Vote { return raiseReader(fence)(rep
 // AcquireScript returns the text of the script that acquires a lock of a kind with a fencing token.
 func (k *Kind) AcquireScript() string {
 	if k.Layout == PlainKey {
-		return source("mutex_fenced common mutex_acquire")
+		return source("mutex_fenced common fence mutex_acquire")
 	}
-	return source("common entries kinds entry_common entry_acquire")
+	return source("entry_free common fence entries kinds entry_common entry_fence entry_acquire")
 }
