@@ -66,6 +66,18 @@ func TestStandingHasTheTokensOfAMajority(t *testing.T) {
 				{Token: "a", Kind: "reader", Votes: 2, TTL: 4}, {Token: "b", Kind: "reader", Votes: 2, TTL: 3},
 			},
 		},
+		"a key that has just expired": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", 9)), reports("mutex", 0, holds("a", 0)), free()},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
+		},
+		"a key that has just expired, first": {
+			[]quorum.Answer{reports("mutex", 0, holds("a", 0)), reports("mutex", 0, holds("a", 9)), free()},
+			[]kind.MajorityHolder{{Token: "a", Kind: "mutex", Votes: 2}},
+		},
+		"in a downgrade that is half done, the kind that comes last": {
+			[]quorum.Answer{reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), free()},
+			[]kind.MajorityHolder{{Token: "a", Kind: "writer", Votes: 2, TTL: 5}},
+		},
 		"in a downgrade, the kind that most report": {
 			[]quorum.Answer{
 				reports("writer", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)), reports("reader", 0, holds("a", 5)),
@@ -105,6 +117,12 @@ func TestTheHoldsOfANestedOwnerMayBeOnDifferentMasters(t *testing.T) {
 	assert.Zero(t, census.Depth("you"))
 	_, ok = census.NestedOwner(3)
 	assert.False(t, ok)
+
+	kept := holds(kind.KeptToken(two), 5)
+	census = kind.NewCensus([]quorum.Answer{reports("reentrant", 0, holds(one, 5)), reports("reentrant", 0, kept)})
+	assert.Equal(t, 1, census.Depth("me"), "a hold that has ended is none")
+	_, ok = census.NestedOwner(2)
+	assert.True(t, ok, "but its owner still has the name")
 }
 
 func TestMutexCensusDistinguishesATokenFromOtherHolders(t *testing.T) {
@@ -124,4 +142,17 @@ func TestMutexCensusDistinguishesATokenFromOtherHolders(t *testing.T) {
 	assert.False(t, ok)
 	_, ok = census.OthersLeft(2)
 	assert.False(t, ok)
+}
+
+func TestMutexCensusOfAnotherHoldersMutex(t *testing.T) {
+	t.Parallel()
+	census := kind.NewCensus([]quorum.Answer{
+		reports("mutex", 0, holds("other", 3)), reports("mutex", 0, holds("mine", 0)), free(),
+	}).Mutex("mine", 100)
+	assert.Equal(t, kind.MutexCensus{
+		TTLs: []time.Duration{0}, Others: []time.Duration{3}, Kind: "mutex", MayHold: []bool{false, true, false},
+	}, census)
+	left, ok := census.OthersLeft(1)
+	assert.True(t, ok)
+	assert.Equal(t, time.Duration(3), left)
 }

@@ -6,6 +6,10 @@ import "github.com/redlock-go/redlock/node"
 func ReadClaim(reply any, names int) node.Vote   { return claimReader(names)(reply) }
 func ReadRaise(reply any, fence int64) node.Vote { return raiseReader(fence)(reply) }
 
+func ReadPermit(reply any, slots int) node.Vote {
+	return permits{&Claim{Target: Target{Kind: Semaphore, Slots: slots}}}.readPermit(reply)
+}
+
 // AcquireScript returns the text of the script that acquires a lock of a kind with a fencing token.
 func (k *Kind) AcquireScript() string {
 	if k.Layout == PlainKey {

@@ -1,6 +1,7 @@
 package kind_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,10 +108,45 @@ func TestCheckSlotsNamesTheKeysInDifferentSlots(t *testing.T) {
 	assert.NoError(t, kind.CheckHashSlots("cluster:7000", []string{"a{t}", "{t}b", "t"}))
 	err := kind.CheckHashSlots("cluster:7000", []string{"{t}b", "t", "foo"})
 	assert.ErrorContains(t, err, `"foo" in slot 12182`)
-	assert.ErrorContains(t, err, `"{tag}foo"`, "the way out")
+	assert.ErrorContains(t, err, fmt.Sprintf(`keeps "{t}b" in slot %d`, kind.HashSlot("t")))
+	assert.ErrorContains(t, err, `"{tag}{t}b" and "{tag}foo"`, "the way out")
 	assert.ErrorContains(t, err, "cluster:7000")
 	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
 	// The fence is in the name's slot by chance, the intents are not.
 	assert.Equal(t, kind.HashSlot("}7557"), kind.HashSlot(kind.FenceKey("}7557")))
 	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"}7557"}), "leave out the braces")
+}
+
+// The intents are in the name's slot by chance, the fence is not.
+func TestCheckSlotsLooksAtTheFence(t *testing.T) {
+	t.Parallel()
+	for i := 0; ; i++ {
+		name := fmt.Sprint("}", i)
+		slot := kind.HashSlot(name)
+		if kind.HashSlot(kind.IntentKey(name)) == slot && kind.HashSlot(kind.FenceKey(name)) != slot {
+			assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{name}), "leave out the braces")
+			return
+		}
+	}
+}
+
+// A mutex on one name without fencing has one key, which is in any slot.
+func TestATargetWithOneKeyNeedsNoCommonSlot(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind    *kind.Kind
+		names   []string
+		fencing bool
+		ok      bool
+	}{
+		{kind.Mutex, []string{"a}b"}, false, true},
+		{kind.Semaphore, []string{"a}b"}, false, true},
+		{kind.Mutex, []string{"a}b"}, true, false},
+		{kind.Writer, []string{"a}b"}, false, false},
+		{kind.Mutex, []string{"a", "b"}, false, false},
+		{kind.Writer, []string{"a"}, true, true},
+	} {
+		err := kind.Target{Kind: tt.kind, Names: tt.names}.CheckHashSlots("cluster:7000", tt.fencing)
+		assert.Equal(t, tt.ok, err == nil, "%s %v: %v", tt.kind.Name, tt.names, err)
+	}
 }

@@ -32,6 +32,10 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 		{list(int64(0), "ReJSON-RL", int64(5), int64(1), "token"), node.Denied},
 		{list(int64(0), "reader", int64(5), int64(1), "token", int64(1)), node.Denied},
 		{list(int64(0), "mutex", int64(math.MaxInt64)), node.Denied},
+		{list(int64(1), int64(1)), node.Granted},
+		{list(int64(0), strings.Repeat("~", 64), int64(1)), node.Denied},
+		{list(int64(0), "semaphore", int64(1), int64(1), "1:1:token"), node.Denied},
+		{list(int64(0), "semaphore", int64(1), int64(1), "1024:1024:"), node.Denied},
 
 		{nil, node.Unknown},
 		{"OK", node.Unknown},
@@ -66,6 +70,16 @@ func TestRepliesOfAcquireAndProbe(t *testing.T) {
 		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(2)), node.Unknown},
 		{list(int64(0), "mutex", int64(1), int64(1), "token", int64(1), int64(1)), node.Unknown},
 		{list(list(), list(), list()), node.Unknown},
+		{list(int64(2), int64(7)), node.Unknown},
+		{list(int64(0), "a\x7f", int64(1)), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "2:1"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), ":1:token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "2::token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "0:0:token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "2:0:token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "2:3:token"), node.Unknown},
+		{list(int64(0), "semaphore", int64(1), int64(1), "1025:1:token"), node.Unknown},
 		{strings.Repeat("x", 1<<20), node.Unknown},
 	} {
 		v := kind.ReadClaim(tt.reply, 2)
@@ -102,6 +116,132 @@ func checkMalformed(t *testing.T, v node.Vote) {
 	require.ErrorContains(t, v.Err, "the reply ")
 	require.Less(t, len(v.Err.Error()), 1200) // at most a hundred runes, all escaped
 	require.Nil(t, v.Data)
+}
+
+func TestWhatADenialReports(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reply []any
+		want  kind.Blocker
+		wait  time.Duration
+	}{
+		{list(int64(0), "mutex", int64(-1)), kind.Blocker{Kind: "mutex", TTL: -time.Millisecond}, 0},
+		{
+			list(int64(0), "reader", int64(5), int64(2), "token", int64(1)),
+			kind.Blocker{Kind: "reader", TTL: 5 * time.Millisecond, Name: 1, Token: "token", Intent: true},
+			5 * time.Millisecond,
+		},
+		{
+			list(int64(0), "semaphore", int64(0), int64(1), "3:2:a:b"),
+			kind.Blocker{Kind: "semaphore", Slots: 3, Token: "a:b"},
+			0,
+		},
+		{
+			list(int64(0), "mutex", int64(math.MaxInt64)),
+			kind.Blocker{Kind: "mutex", TTL: math.MaxInt64 / time.Millisecond * time.Millisecond},
+			math.MaxInt64 / time.Millisecond * time.Millisecond,
+		},
+	} {
+		v := kind.ReadClaim(tt.reply, 2)
+		assert.Equal(t, tt.want, v.Data, "%v", tt.reply)
+		assert.Equal(t, tt.wait, v.Wait, "%v", tt.reply)
+	}
+	v := kind.ReadClaim(list(int64(0), "mutex", int64(5), int64(2)), 1)
+	assert.Equal(t, node.Unknown, v.Verdict, "the claim has one name")
+}
+
+func TestRepliesOfPermits(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	semaphore := kind.Semaphore.Name
+	for _, tt := range []struct {
+		reply any
+		want  node.Verdict
+		data  any
+	}{
+		{int64(1), node.Granted, nil},
+		{list(int64(1), "01"), node.Granted, kind.Blocker{Kind: semaphore, Taken: "01"}},
+		{list(int64(0), "mutex", int64(5)), node.Denied, kind.Blocker{Kind: "mutex", TTL: 5 * ms}},
+		{list(int64(0), semaphore, int64(5), int64(1)), node.Denied, kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1}},
+		{
+			list(int64(0), semaphore, int64(5), int64(1024)), node.Denied,
+			kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 1024},
+		},
+		{
+			list(int64(0), semaphore, int64(5), int64(2), "11"), node.Denied,
+			kind.Blocker{Kind: semaphore, TTL: 5 * ms, Slots: 2, Taken: "11"},
+		},
+
+		{nil, node.Unknown, nil},
+		{int64(0), node.Unknown, nil},
+		{list(), node.Unknown, nil},
+		{list(int64(1)), node.Unknown, nil},
+		{list(int64(1), int64(7)), node.Unknown, nil},
+		{list(int64(1), "0"), node.Unknown, nil},
+		{list(int64(1), "012"), node.Unknown, nil},
+		{list(int64(1), "02"), node.Unknown, nil},
+		{list(int64(1), "01", "01"), node.Unknown, nil},
+		{list(int64(2), "01"), node.Unknown, nil},
+		{list(int64(0), "01"), node.Unknown, nil},
+		{list(int64(1), "mutex", int64(5)), node.Unknown, nil},
+		{list(int64(0), "mutex", "5"), node.Unknown, nil},
+		{list(int64(0), "", int64(5), int64(2)), node.Unknown, nil},
+		{list(int64(0), "", int64(5), int64(2), "11"), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(0)), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(1025)), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), "2"), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(2), "1"), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(2), "1x"), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(2), int64(11)), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(3), "11"), node.Unknown, nil},
+		{list(int64(0), semaphore, int64(5), int64(2), "11", int64(1)), node.Unknown, nil},
+	} {
+		v := kind.ReadPermit(tt.reply, 2)
+		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
+		if tt.want == node.Unknown {
+			checkMalformed(t, v)
+			continue
+		}
+		assert.Equal(t, tt.data, v.Data, "%v", tt.reply)
+		if b, ok := kind.BlockerOf(v); ok {
+			assert.Equal(t, b.TTL, v.Wait)
+		}
+	}
+}
+
+func TestRepliesOfInspect(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		reply any
+		want  node.Verdict
+	}{
+		{list(), node.Granted},
+		{list("mutex", int64(0), "a", int64(-1)), node.Denied},
+		{list("mutex", int64(mostExact), "a", int64(5)), node.Denied},
+		{list("reader", int64(0), "a", int64(5), "b", int64(5)), node.Denied},
+		{list("semaphore", int64(0), "2:1:a", int64(5)), node.Denied},
+
+		{nil, node.Unknown},
+		{"OK", node.Unknown},
+		{list("mutex", int64(0)), node.Unknown},
+		{list("mutex", int64(0), "a"), node.Unknown},
+		{list("mutex", int64(0), "a", int64(5), "b"), node.Unknown},
+		{list("", int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", "0", "a", int64(5)), node.Unknown},
+		{list("mutex", int64(-1), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(mostExact+1), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(0), int64(1), int64(5)), node.Unknown},
+		{list("mutex", int64(0), "a", "5"), node.Unknown},
+		{list("reader", int64(0), "a", int64(5), "a", int64(5)), node.Unknown},
+		{list("semaphore", int64(0), "a", int64(5)), node.Unknown},
+	} {
+		v := kind.ReadState(tt.reply)
+		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
+	}
+	v := kind.ReadState(list("semaphore", int64(7), "2:1:a", int64(5), "2:2:b", int64(6)))
+	assert.Equal(t, kind.NodeState{Kind: "semaphore", Fence: 7, Slots: 2, Holders: []kind.Holder{
+		{Token: "a", TTL: 5 * time.Millisecond, Slot: 1}, {Token: "b", TTL: 6 * time.Millisecond, Slot: 2},
+	}}, v.Data)
 }
 
 func TestRepliesOfRaise(t *testing.T) {

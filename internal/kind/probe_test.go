@@ -1,0 +1,231 @@
+package kind_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/redlock-go/redlock/internal/kind"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// blocked is the vote of a master where a lock blocks.
+func blocked(b kind.Blocker) node.Vote { return node.Vote{Verdict: node.Denied, Data: b} }
+
+// granting is the vote of a master that grants, and reports its slots.
+func granting(taken string) node.Vote {
+	return node.Vote{Verdict: node.Granted, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: taken}}
+}
+
+func full(slots int, taken string) node.Vote {
+	return blocked(kind.Blocker{Kind: kind.Semaphore.Name, Slots: slots, Taken: taken})
+}
+
+func TestTheSlotsThatAMajorityMayGrant(t *testing.T) {
+	t.Parallel()
+	unknown := node.Vote{Verdict: node.Unknown, Data: kind.Blocker{Kind: kind.Semaphore.Name, Taken: "000"}}
+	for _, tt := range []struct {
+		name  string
+		votes []node.Vote // of five masters
+		want  []int
+	}{
+		{"no master reported", nil, nil},
+		{"votes that say nothing", []node.Vote{{Verdict: node.Granted}, {Verdict: node.Failed}, unknown}, nil},
+		{"all are free", []node.Vote{granting("000"), granting("000"), granting("000")}, []int{1, 2, 3}},
+		{"one is free everywhere", []node.Vote{granting("101"), full(3, "101"), granting("001")}, []int{2}},
+		{"the least taken", []node.Vote{granting("110"), full(3, "011"), full(3, "101"), granting("010")}, []int{1, 3}},
+		{"the last one", []node.Vote{full(3, "110"), full(3, "110"), granting("000")}, []int{3}},
+		{"all are taken on a majority", []node.Vote{full(3, "111"), full(3, "111"), full(3, "111")}, nil},
+		{"all are taken on as many as a majority can spare", []node.Vote{full(3, "111"), full(3, "111")}, []int{1, 2, 3}},
+		{"another number of slots", []node.Vote{full(2, "00"), full(4, ""), granting("110")}, []int{3}},
+		{"another kind", []node.Vote{blocked(kind.Blocker{Kind: "mutex"}), granting("011")}, []int{1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := kind.NewOccupancy(3, 5)
+			for _, v := range tt.votes {
+				o.Add(v)
+			}
+			assert.Equal(t, tt.want, o.Free(3))
+		})
+	}
+}
+
+func TestMastersWithAnotherNumberOfSlots(t *testing.T) {
+	t.Parallel()
+	o := kind.NewOccupancy(3, 5)
+	o.Add(full(3, "111"))
+	o.Add(blocked(kind.Blocker{Kind: "mutex", Slots: 4}))
+	o.Add(blocked(kind.Blocker{Kind: kind.Semaphore.Name}))
+	assert.False(t, o.Doubtful())
+	o.Add(full(4, ""))
+	assert.True(t, o.Doubtful())
+	o.Add(full(4, ""))
+	slots, ok := o.Disagrees(3)
+	assert.False(t, ok, "a minority")
+	assert.Zero(t, slots)
+	o.Add(full(4, ""))
+	slots, ok = o.Disagrees(3)
+	assert.True(t, ok)
+	assert.Equal(t, 4, slots)
+}
+
+func voted(v node.Vote) quorum.Answer { return quorum.Answer{Voted: true, Vote: v} }
+
+func TestProbeResultCountsTheMasters(t *testing.T) {
+	t.Parallel()
+	one := kind.Blocker{Kind: "mutex", TTL: 5, Token: "a"}
+	r := kind.NewProbeResult([]quorum.Answer{
+		{},
+		{},
+		voted(node.Vote{Verdict: node.Granted}), voted(blocked(one)), voted(blocked(one)),
+		voted(node.Vote{Verdict: node.Failed}), voted(node.Vote{Verdict: node.Unknown, Data: one}),
+		voted(node.Vote{Verdict: node.Denied}),
+	})
+	assert.Equal(t, 2, r.Pending)
+	assert.Equal(t, 1, r.Free)
+	assert.Equal(t, 3, r.Failed, "so does a denial without a blocker")
+	assert.Equal(t, 2, r.MostMasters())
+	assert.Equal(t, []time.Duration{5, 5}, r.TTLs)
+	assert.Empty(t, r.Owners())
+	nothing := kind.NewProbeResult(nil)
+	assert.Zero(t, nothing.MostMasters())
+}
+
+// The blocker without a TTL lasts longest.
+func TestProbeResultFindsTheLongestBlocker(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		ttls []time.Duration
+		want int // the index
+		kept []time.Duration
+	}{
+		{"the first", []time.Duration{9, 5, 7}, 0, []time.Duration{9, 5, 7}},
+		{"the last", []time.Duration{5, 7, 9}, 2, []time.Duration{5, 7, 9}},
+		{"the last of equals", []time.Duration{5, 5}, 1, []time.Duration{5, 5}},
+		{"the only one, which has just expired", []time.Duration{0}, 0, []time.Duration{0}},
+		{"two that have just expired", []time.Duration{0, 0}, 1, []time.Duration{0, 0}},
+		{"one has just expired", []time.Duration{5, 0}, 0, []time.Duration{5, 0}},
+		{"without a TTL, first", []time.Duration{noTTL, 9, 0}, 0, []time.Duration{9, 0}},
+		{"without a TTL, last", []time.Duration{9, noTTL}, 1, []time.Duration{9}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var answers []quorum.Answer
+			for i, ttl := range tt.ttls {
+				answers = append(answers, voted(blocked(kind.Blocker{Kind: "mutex", Name: i, TTL: ttl})))
+			}
+			r := kind.NewProbeResult(answers)
+			assert.Equal(t, tt.want, r.Longest.Name)
+			assert.Equal(t, "mutex", r.Longest.Kind)
+			assert.Equal(t, tt.kept, r.TTLs)
+		})
+	}
+}
+
+// All readers are one lock, and so are all permits, and all holds of one owner.
+func TestProbeResultKnowsWhichBlockersAreOneLock(t *testing.T) {
+	t.Parallel()
+	mine, yours := kind.NewToken("me"), kind.NewToken("you")
+	for _, tt := range []struct {
+		kind   string
+		tokens [3]string
+		most   int
+		owners []string
+	}{
+		{"mutex", [3]string{mine, yours, mine}, 2, nil},
+		{"writer", [3]string{mine, yours, mine}, 2, nil},
+		{"reader", [3]string{mine, yours, "other"}, 3, nil},
+		{"semaphore", [3]string{mine, yours, "other"}, 3, nil},
+		{"reentrant", [3]string{kind.NewToken("me"), yours, mine}, 2, []string{"me", "you"}},
+		{"reentrant", [3]string{"short", "other", "short"}, 2, nil},
+		{"hash", [3]string{"", "", ""}, 3, nil},
+	} {
+		t.Run(tt.kind+" "+strings.Join(tt.owners, " "), func(t *testing.T) {
+			t.Parallel()
+			var answers []quorum.Answer
+			for _, token := range tt.tokens {
+				answers = append(answers, voted(blocked(kind.Blocker{Kind: tt.kind, Token: token})))
+			}
+			r := kind.NewProbeResult(answers)
+			assert.Equal(t, tt.most, r.MostMasters())
+			assert.ElementsMatch(t, tt.owners, r.Owners())
+		})
+	}
+}
+
+func TestTheClockMustBeAHint(t *testing.T) {
+	t.Parallel()
+	last := time.UnixMicro(1<<53 - 1)
+	for _, tt := range []struct {
+		now time.Time
+		ok  bool
+	}{
+		{time.Unix(0, -1), false},
+		{time.Unix(0, 0), true},
+		{time.Unix(1_800_000_000, 0), true},
+		{last, true},
+		{last.Add(time.Microsecond), false},
+	} {
+		err := kind.CheckHint(tt.now)
+		assert.Equal(t, tt.ok, err == nil, "%v", tt.now)
+		if !tt.ok {
+			assert.ErrorContains(t, err, "from 1970 to 2255 only")
+		}
+	}
+}
+
+func TestWhichKindsHandOver(t *testing.T) {
+	t.Parallel()
+	for _, k := range kind.All {
+		assert.Equal(t, k == kind.Mutex || k == kind.Semaphore, k.HandsOver, k.Name)
+	}
+}
+
+// A master that has not executed the downgrade has the writer's entry.
+func TestAReaderKeepsTheNameOfItsWriter(t *testing.T) {
+	t.Parallel()
+	virtual().with(t, func(t *testing.T, s *server) {
+		token := tokenOf("one", "1")
+		writer := claim{Kind: kind.Writer.Name, Names: []string{lockName}, Token: token, TTL: lockTTL}
+		reader := writer
+		reader.Kind = kind.Reader.Name
+		assert.True(t, s.grants(t, writer.Ops().Acquire()))
+		assert.True(t, s.grants(t, reader.Ops().Keep(time.Second, time.Second)))
+		_, _, ttls, ok := stateIn(s.ask(t, inspectOp(lockName)))
+		assert.True(t, ok)
+		assert.Len(t, ttls, 1)
+		assert.Contains(t, ttls, kind.KeptToken(token))
+	})
+}
+
+func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
+	t.Parallel()
+	for announce, want := range map[bool][]string{true: {"a", "b"}, false: nil} {
+		virtual().with(t, func(t *testing.T, s *server) {
+			sub := s.client.Subscribe(t.Context(), kind.Channel("a"), kind.Channel("b"))
+			defer sub.Close()
+			for range 2 {
+				_, err := sub.Receive(t.Context())
+				assert.NoError(t, err)
+			}
+			c := claim{Kind: kind.Mutex.Name, Names: []string{"a", "b"}, Token: lockToken, TTL: lockTTL}
+			assert.True(t, s.grants(t, c.Ops().Acquire()))
+			assert.True(t, s.grants(t, c.Ops().Release(announce)))
+			s.do(t, "publish", kind.Channel("b"), "end")
+			var channels []string
+			for {
+				m, err := sub.ReceiveMessage(t.Context())
+				if !assert.NoError(t, err) || m.Payload == "end" {
+					break
+				}
+				channels = append(channels, strings.TrimPrefix(m.Channel, "redlock:"))
+			}
+			assert.Equal(t, want, channels)
+		})
+	}
+}
