@@ -122,10 +122,12 @@ var catalog = []Checker{
 	{
 		ByResidue, "After the last unlock, no key remained on any master.", "",
 		func(events []history.Event, t Terms) Verdict {
-			if t.Ghosts {
-				return Residue(events, t.Masters, t.Grace)
+			if !t.Ghosts {
+				return Left(events, t.Masters, t.Grace)
 			}
-			return Left(events, t.Masters, t.Grace)
+			v, locks := Residue(events, t.Masters, t.Grace), Ghosts(events, t.Masters)
+			v.Findings = append(v.Findings, locks.Findings...)
+			return v
 		},
 	},
 	{

@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/edn"
 	"github.com/redlock-go/redlock/chaos/internal/environment"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
@@ -28,15 +27,6 @@ const (
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
-	// ghostsEach is the number of its own names that each client locks while masters are frozen.
-	ghostsEach = 3
-	// ghostTTL is the TTL of these locks. A key that is set when its master thaws, or shortly before, exists until the
-	// last snapshot, also on a busy machine.
-	ghostTTL = 7 * time.Second
-	// ghostFreeze is how long the masters stay frozen: so long that a client might assume that its key has expired.
-	ghostFreeze = ghostTTL + time.Second
-	// refusals is how long clients try while no majority answers. The keys that they set outlive the last snapshot, too.
-	refusals = time.Second
 )
 
 // A player plays the phases of a scenario.
@@ -283,52 +273,16 @@ func (p *player) calm(ctx context.Context) (time.Duration, error) {
 	return calm, p.Fleet.All(ctx, bound+stopTimeout, func(int) traffic.Command { return round })
 }
 
-// ghosts has locks acquired and released, and others refused, while masters are frozen, and thaws the masters. First a
-// minority is frozen, and locks succeed without it. Then a majority is frozen, and they fail.
+// ghosts plays the phase Ghosts.
 func (p *player) ghosts(ctx context.Context) error {
-	rng := rand.New(rand.NewPCG(p.Seed, 0x67686f737473))
-	n := p.masters.Masters()
-	targets := rng.Perm(n)[:n/2+1]
-	first := faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets[1:]}
-	more := faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets[:1]}
-	slices.Sort(first.Targets)
-
-	p.Phase(history.Ghosts)
-	p.Say(
-		"ghosts: locks with a TTL of %v are taken and released while masters are frozen for %v, and refused while a "+
-			"majority is",
-		ghostTTL,
-		ghostFreeze,
-	)
-	thaw := time.Now().Add(ghostFreeze)
-	err := p.Nemesis.Inject(ctx, first)
-	if err == nil {
-		err = p.lockAll(ctx, "ghost", p.scenario.Bound())
-	}
-	if err == nil {
-		err = clock.Sleep(ctx, clock.System, time.Until(thaw.Add(-refusals)))
-	}
-	if err == nil {
-		err = p.Nemesis.Inject(ctx, more)
-	}
-	if err == nil {
-		err = p.lockAll(ctx, "refused", refusals)
-	}
-	if err != nil {
-		return err // masters that are frozen can be closed
-	}
-	return p.Nemesis.Heal(ctx, faults.Step{Fault: faults.PauseMaster, On: faults.Masters, Targets: targets})
-}
-
-// lockAll has every client lock names of its own.
-func (p *player) lockAll(ctx context.Context, what string, patience time.Duration) error {
-	return p.Fleet.All(ctx, patience+stopTimeout, func(client int) traffic.Command {
-		cmd := traffic.Command{Do: traffic.Pass, Phase: history.Ghosts, TTL: ghostTTL, Patience: patience}
-		for i := range ghostsEach {
-			cmd.Names = append(cmd.Names, strings.Join([]string{p.masters.Prefix() + what, traffic.Name(client), strconv.Itoa(i)}, ":"))
-		}
-		return cmd
-	})
+	p.Say("ghosts: locks with a TTL of %v are taken, released and refused while masters are frozen", ghosts.TTL)
+	return ghosts.Phase{
+		Seed: p.Seed, Masters: p.masters.Masters(), Nemesis: p.Nemesis, Begin: func(name string) { p.Phase(name) },
+		Prefix: p.masters.Prefix(), Bound: p.scenario.Bound(),
+		All: func(ctx context.Context, patience time.Duration, cmd func(int) traffic.Command) error {
+			return p.Fleet.All(ctx, patience+stopTimeout, cmd)
+		},
+	}.Play(ctx)
 }
 
 // only returns a function that makes a command without arguments.

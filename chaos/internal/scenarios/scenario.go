@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
@@ -107,7 +108,7 @@ func (s Scenario) maxTTL() time.Duration {
 		most = max(most, g.TTL, g.MinHold)
 	}
 	if s.Ghosts {
-		most = max(most, ghostTTL)
+		most = max(most, ghosts.TTL)
 	}
 	return most
 }

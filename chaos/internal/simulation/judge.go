@@ -32,7 +32,8 @@ func (r *Result) judge() {
 	s := r.Schedule
 	terms := check.Terms{
 		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Forgetful: forgetful,
-		Lingers: s.Window + 2*time.Second, Slack: slack, Bound: s.bound(), ModelTime: modelTime,
+		Lingers: s.Window + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy, Ghosts: s.Ghosts,
+		ModelTime: modelTime,
 	}
 	for _, c := range s.Clients {
 		terms.Clients = append(terms.Clients, c.Name)
@@ -59,15 +60,17 @@ func (r *Result) judge() {
 	}
 }
 
-// judgedBy reports whether a checker judges the history of the schedule. The run itself looks at its masters, and has no
-// processes.
+// judgedBy reports whether a checker judges the history of the schedule. The run itself looks for leaks, and for residue
+// where there are no ghosts. It has no processes.
 func (s Schedule) judgedBy(checker string) bool {
 	switch checker {
 	case check.ByLinearizability:
 		return s.inOrder()
 	case check.ByLiveness:
 		return len(s.Groups) > 0
-	case check.ByResidue, check.ByLeaks, check.ByCoverage, check.ByClients:
+	case check.ByResidue:
+		return s.Ghosts
+	case check.ByLeaks, check.ByCoverage, check.ByClients:
 		return false
 	default:
 		return true

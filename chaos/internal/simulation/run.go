@@ -181,16 +181,12 @@ func (r *run) playPlan() (end func()) {
 		return func() {}
 	}
 	m := newMasters(r.world, r.schedule.Rates)
-	nemesis := faults.Nemesis{
-		Faults:  slices.Concat(faults.OnMasters(m), faults.OnClients(clients{r})),
-		Healthy: func(context.Context, faults.Side, int) error { return nil },
-		Log: func(e history.Event) {
-			if e.Kind == history.Inject {
-				r.injected[e.Fault]++
-			}
-			r.log(e)
-		},
-		Say: func(format string, args ...any) { r.note("fault", format, args...) },
+	nemesis := r.nemesis(m)
+	nemesis.Log = func(e history.Event) {
+		if e.Kind == history.Inject {
+			r.injected[e.Fault]++
+		}
+		r.log(e)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -203,6 +199,16 @@ func (r *run) playPlan() (end func()) {
 	return func() {
 		stop()
 		all.Wait()
+	}
+}
+
+// nemesis returns one for these masters and for the clients.
+func (r *run) nemesis(m *masters) *faults.Nemesis {
+	return &faults.Nemesis{
+		Faults:  slices.Concat(faults.OnMasters(m), faults.OnClients(clients{r})),
+		Healthy: func(context.Context, faults.Side, int) error { return nil },
+		Log:     r.log,
+		Say:     func(format string, args ...any) { r.note("fault", format, args...) },
 	}
 }
 
@@ -304,7 +310,7 @@ func (s Schedule) bound() time.Duration { return s.Window + s.MaxTTL() + 10*time
 func (r *run) liveness() {
 	bound := r.schedule.bound()
 	names := r.schedule.Names
-	r.log(history.Event{Kind: history.Phase, Phase: history.Calm})
+	r.phase(history.Calm)
 	var all sync.WaitGroup
 	for i, l := range r.lockers {
 		all.Go(func() {
