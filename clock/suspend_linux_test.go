@@ -29,6 +29,24 @@ func TestTheSystemReportsHowLongItWasSuspended(t *testing.T) {
 	}
 }
 
+// A difference of less than a millisecond is the time between two readings. The test is not parallel: it replaces what
+// the others read.
+func TestAReadingCountsFromAMillisecond(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct{ before, now, want time.Duration }{
+		{0, 0, 0},
+		{0, ms - 1, 0},
+		{0, ms, ms},
+		{0, time.Hour, time.Hour},
+		{ms, ms / 2, ms},
+		{ms, 2*ms - 1, ms},
+		{ms, 2 * ms, 2 * ms},
+		{time.Hour, time.Minute, time.Hour},
+	} {
+		assert.Equal(t, tt.want, clock.Largest(tt.before, tt.now), "%v after %v", tt.now, tt.before)
+	}
+}
+
 func BenchmarkSuspended(b *testing.B) {
 	for b.Loop() {
 		clock.Suspended(clock.System)

@@ -139,6 +139,61 @@ func TestTheBoundOfAReply(t *testing.T) {
 	}
 }
 
+func TestWhatIsNoReply(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"\r\n", "\n", "+\n", "+ab\n", ":\r\n", ":x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "*-2\r\n", "%1\r\n",
+		"%-1\r\n", "_\r\n", "$1\r\nab\r\n", "$1\r\na\n\n", "$1\r\nax\n", "$1\r\na\rx", strings.Repeat("*1\r\n", 9) + ":1\r\n",
+		"*1\r\n%1\r\n",
+	} {
+		v, err := node.ReadReply(buffered(strings.NewReader(s)))
+		assert.True(t, node.IsProtocolError(err), "%q: %v", s, err)
+		assert.Nil(t, v)
+	}
+}
+
+func TestTheBoundOfAReplyIsExact(t *testing.T) {
+	t.Parallel()
+	status := func(n int) string { return "+" + strings.Repeat("a", n-3) + "\r\n" }
+	bulk := func(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("a", n)) }
+	for name, tt := range map[string]struct {
+		wire string
+		ok   bool
+	}{
+		"a line":                       {status(node.MaxReply), true},
+		"a line, one byte more":        {status(node.MaxReply + 1), false},
+		"a text":                       {bulk(node.MaxReply - 12), true},
+		"a text, one byte more":        {bulk(node.MaxReply - 11), false},
+		"two lines":                    {"*2\r\n" + status(500_000) + status(500_000), true},
+		"three lines":                  {"*3\r\n" + strings.Repeat(status(500_000), 3), false},
+		"two texts":                    {"*2\r\n" + bulk(500_000) + bulk(500_000), true},
+		"three texts":                  {"*3\r\n" + strings.Repeat(bulk(500_000), 3), false},
+		"an array that fills it":       {"*2\r\n" + bulk(500_000) + bulk(548_518), true},
+		"an array, and one byte more":  {"*2\r\n" + bulk(500_000) + bulk(548_519), false},
+		"an array of too many at once": {"*65536\r\n", false},
+	} {
+		_, err := node.ReadReply(buffered(strings.NewReader(tt.wire)))
+		if tt.ok {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, "it is larger than 1024 KiB", name)
+		}
+	}
+	_, err := node.ReadReply(buffered(strings.NewReader("*65535\r\n")))
+	assert.True(t, cutShort(err), "as many as there can be: %v", err)
+}
+
+func TestAConnectionThatEndedIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF} {
+		got := node.CutOff(err)
+		assert.ErrorContains(t, got, "the master ended the connection")
+		assert.ErrorIs(t, got, err)
+	}
+	assert.Equal(t, net.ErrClosed, node.CutOff(net.ErrClosed))
+	assert.NoError(t, node.CutOff(nil))
+}
+
 // A server may quote a long key in an error. The data after it on the connection is the reply to another call.
 func TestALongErrorIsReadWholeAndKeptInPart(t *testing.T) {
 	for _, n := range []int{

@@ -11,6 +11,9 @@ func ReadReply(in *bufio.Reader) (any, error) { return readReply(in) }
 // IsProtocolError reports whether err says that the data is no reply.
 func IsProtocolError(err error) bool { return errors.Is(err, errProtocol) }
 
+// CutOff is the error of a connection that ended where a reply was due.
+func CutOff(err error) error { return cutOff(err) }
+
 // Encode encodes a command; Commands decodes several.
 func Encode(args ...any) []byte       { return appendCommand(nil, args) }
 func Commands(encoded []byte) [][]any { return decodeCommands(encoded) }

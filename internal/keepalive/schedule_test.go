@@ -229,6 +229,73 @@ func TestASuspensionMovesDueTimesEarlier(t *testing.T) {
 	}
 }
 
+// A lock is added long after the start of the Schedule, and after its alarm rang.
+func TestTimesCountFromTheStartOfTheSchedule(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		sleep(time.Hour)
+		began := time.Now()
+		soon := &fakeLock{schedule: s, ttl: ttl, until: began.Add(ttl / 10), result: extends}
+		require.True(t, s.Add(&soon.entry, soon))
+		sleep(ttl / 10)
+		require.NotEmpty(t, soon.renewed)
+		assertAbout(t, began, soon.renewed[0], ttl/20)
+		s.Remove(&soon.entry)
+
+		lost := added(t, s, nil)
+		s.Remove(&lost.entry)
+		sleep(ttl / 2) // nothing is due when the alarm rings
+		require.True(t, s.Linger(&lost.entry))
+		sleep(ttl)
+		assert.Equal(t, []time.Time{lost.until}, lost.cleared)
+	})
+}
+
+func TestALockDoesNotLingerAtItsUntil(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, nil)
+		s.Remove(&l.entry)
+		sleep(time.Until(l.until))
+		assert.False(t, s.Linger(&l.entry))
+	})
+}
+
+// The renewal of one lock is due before the end of another, and its own end after that.
+func TestARenewalIsNotDelayedByAnotherLock(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *keepalive.Schedule) {
+		l := added(t, s, extends)
+		other := &fakeLock{schedule: s, ttl: ttl, until: time.Now().Add(ttl - ttl/12), fixed: true}
+		require.True(t, s.Add(&other.entry, other))
+		l.result = func(l *fakeLock) error { return nil } // Until does not move
+		sleep(ttl - ttl/20)
+		require.GreaterOrEqual(t, len(l.renewed), 2)
+		assertAbout(t, l.renewed[0], l.renewed[1], ttl/3)
+		assert.Len(t, other.expired, 1)
+	})
+}
+
+func TestASuspensionKeepsTheTimesOfRenewals(t *testing.T) {
+	t.Parallel()
+	const long = 3 * time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		c := &suspender{Clock: clock.System}
+		s := newSchedule(t, c, c.Suspended)
+		sleep(10 * long)
+		began := time.Now()
+		held := &fakeLock{schedule: s, ttl: long, until: began.Add(long), result: extends}
+		fixed := &fakeLock{schedule: s, ttl: long, until: began.Add(long), fixed: true}
+		require.True(t, s.Add(&held.entry, held))
+		require.True(t, s.Add(&fixed.entry, fixed))
+		sleep(time.Second / 2)
+		c.total.Store(int64(time.Minute))
+		held.suspends.Store(int64(time.Minute))
+		fixed.suspends.Store(int64(time.Minute))
+		sleep(long)
+		require.NotEmpty(t, held.renewed)
+		assert.InDelta(t, (long / 3).Seconds(), held.renewed[0].Sub(began).Seconds(), 0.25*(long/3).Seconds())
+		assert.Equal(t, []time.Time{began.Add(long - time.Minute - lead)}, fixed.expired)
+	})
+}
+
 // BenchmarkRenewed measures the work of the Schedule for one extension, by the number of held locks.
 func BenchmarkRenewed(b *testing.B) {
 	for _, held := range []int{100, 100_000} {

@@ -92,24 +92,17 @@ func (b *bench) trace(slow time.Duration) error {
 	if err != nil {
 		return err
 	}
-	names := regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`).FindAllString(string(list), -1)
-	for len(names) > 0 {
-		t, out, err := b.measure(names[0], 10*slow)
+	for _, name := range regexp.MustCompile(`(?m)^(Test|Example|Fuzz)\w*$`).FindAllString(string(list), -1) {
+		tests, err := b.split(name, 10*slow)
 		if err != nil {
 			return err
 		}
-		names = names[1:]
-		subtests := subtest.FindAllSubmatch(out, -1)
-		switch {
-		case t == nil:
-		case t.took > long && len(subtests) > 1 && !strings.Contains(t.name, "/"):
-			for _, sub := range subtests {
-				names = append(names, string(sub[1]))
+		for _, t := range tests {
+			if t.took <= slow {
+				b.tests = append(b.tests, t)
+			} else {
+				b.log("left out, because it takes %.1f s: %s", t.took.Seconds(), t.name)
 			}
-		case t.took > slow:
-			b.log("left out, because it takes %.1f s: %s", t.took.Seconds(), t.name)
-		default:
-			b.tests = append(b.tests, *t)
 		}
 	}
 	slices.SortStableFunc(b.tests, func(x, y test) int { return cmp.Compare(x.took, y.took) })
@@ -122,29 +115,54 @@ func (b *bench) trace(slow time.Duration) error {
 	return nil
 }
 
-// measure runs a test without a mutant. It returns nil, and says why, if the test does not pass.
-func (b *bench) measure(name string, limit time.Duration) (*test, []byte, error) {
+// split measures a test. For a long one it returns its subtests, if each passes alone. It returns none if the test does
+// not pass.
+func (b *bench) split(name string, limit time.Duration) ([]test, error) {
+	whole, out, why, err := b.measure(name, limit)
+	if why != "" {
+		b.log("left out, because it %s", why)
+	}
+	if err != nil || whole == nil {
+		return nil, err
+	}
+	subtests := subtest.FindAllSubmatch(out, -1)
+	if whole.took < long || len(subtests) < 2 {
+		return []test{*whole}, nil
+	}
+	var parts []test
+	for _, sub := range subtests {
+		part, _, why, err := b.measure(string(sub[1]), limit)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			return []test{*whole}, nil // the test needs all of them
+		}
+		parts = append(parts, *part)
+	}
+	return parts, nil
+}
+
+// measure runs a test without a mutant. If the test does not pass, it returns why.
+func (b *bench) measure(name string, limit time.Duration) (_ *test, out []byte, why string, err error) {
 	t := test{name: name}
 	file := filepath.Join(b.folder, "trace")
 	if err := os.RemoveAll(file); err != nil {
-		return nil, nil, err
+		return nil, nil, "", err
 	}
 	begin := time.Now()
 	status, out := b.run(t.pattern(), limit, "MUTANT_TRACE="+file)
 	t.took = time.Since(begin)
 	switch {
 	case status == timedOut:
-		b.log("left out, because it takes longer than %v: %s", limit, name)
+		return nil, out, fmt.Sprintf("takes longer than %v: %s", limit, name), nil
 	case status == killed:
-		b.log("left out, because it fails without a mutant: %s\n%s", name, out)
+		return nil, out, fmt.Sprintf("fails without a mutant: %s\n%s", name, out), nil
 	case bytes.Contains(out, []byte("--- SKIP: "+name+" ")):
-		b.log("left out, because it is skipped: %s", name)
-	default:
-		var err error
-		t.reaches, err = numbers(file)
-		return &t, out, err
+		return nil, out, "is skipped: " + name, nil
 	}
-	return nil, nil, nil
+	t.reaches, err = numbers(file)
+	return &t, out, "", err
 }
 
 // numbers returns the lines of a file as numbers; none if there is no such file.

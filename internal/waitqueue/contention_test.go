@@ -72,6 +72,18 @@ func TestNextAttempt(t *testing.T) {
 			denied(waitqueue.Masters{Largest: 5}),
 			waitqueue.Plan{Delay: 20 * time.Millisecond, First: true, Held: true, Expiry: waitqueue.Unlimited},
 		},
+		"only the first master denied, but others hold the lock, too": {
+			waitqueue.Result{Attempts: 1, Denied: true, FirstDenied: true, Masters: waitqueue.Masters{
+				Free: 2, Largest: 3, TTLs: ms(13, 11, 12),
+			}},
+			waitqueue.Plan{Delay: 11 * time.Millisecond, First: true, Held: true, Expiry: 11 * time.Millisecond},
+		},
+		"only the first master denied, and just a majority is free": {
+			waitqueue.Result{Attempts: 1, Denied: true, FirstDenied: true, Masters: waitqueue.Masters{
+				Free: 3, Largest: 2, TTLs: ms(13, 11),
+			}},
+			waitqueue.Plan{Delay: jitter, First: true},
+		},
 		"a split vote": {
 			denied(waitqueue.Masters{Free: 1, Largest: 2, TTLs: ms(999, 999, 999, 999)}),
 			waitqueue.Plan{Delay: 2 * jitter, First: true},
@@ -145,4 +157,15 @@ func TestRandomDelays(t *testing.T) {
 		delays[delay] = true
 	}
 	assert.Greater(t, len(delays), 50)
+}
+
+// The bound doubles with each attempt, and does not overflow.
+func TestTheBackoffOfLongTimes(t *testing.T) {
+	t.Parallel()
+	for _, shift := range []int{33, 34} { // times 2^30: negative, and zero
+		c := contention()
+		c.RetryMin = 1 << shift
+		c.RetryMax = 1 << 36
+		assert.Equal(t, c.RetryMax, c.Next(waitqueue.Result{Attempts: 30}).Delay, "%v", c.RetryMin)
+	}
 }

@@ -1,0 +1,315 @@
+package waitqueue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+func tryPermit(name string, slots int) waitqueue.Request {
+	r := permit(name, slots)
+	r.Try = true
+	return r
+}
+
+// slotOf takes a permit and releases it, and returns its slot.
+func (p *process) slotOf(name string, slots int) int {
+	p.t.Helper()
+	w := p.join(permit(name, slots))
+	p.turn(w)
+	slot := w.ChooseSlot(nil)
+	l := &lock{}
+	w.Granted(&l.hold, p.now, p.now)
+	l.hold.Released(p.now, false)
+	return slot
+}
+
+func TestAProcessPrefersTheSlotThatItHadLast(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	var locks []*lock
+	var slots []int
+	for range 3 {
+		w := p.join(permit("x", 1000))
+		p.turn(w)
+		slots = append(slots, w.ChooseSlot(nil))
+		l := &lock{}
+		w.Granted(&l.hold, p.now, p.now)
+		locks = append(locks, l)
+	}
+	for _, i := range []int{1, 2, 0} {
+		locks[i].hold.Released(p.now, false)
+	}
+	for _, i := range []int{0, 2, 1} {
+		w := p.join(permit("x", 1000))
+		p.turn(w)
+		assert.Equal(t, slots[i], w.ChooseSlot(nil))
+	}
+	w := p.join(permit("x", 1000))
+	p.turn(w)
+	assert.NotContains(t, append(slots, 0), w.ChooseSlot(nil), "no recent one is left")
+}
+
+func TestASlotIsChosenOfTheCandidates(t *testing.T) {
+	t.Parallel()
+	chosen := make(map[int]int)
+	for range 200 {
+		p := newProcess(t)
+		w := p.join(permit("x", 9))
+		p.turn(w)
+		slot := w.ChooseSlot([]int{2, 5, 9})
+		chosen[slot]++
+		second := p.join(permit("x", 9))
+		p.turn(second)
+		other := second.ChooseSlot([]int{slot, 5})
+		if slot == 5 {
+			assert.Zero(t, other, "this process asks for all of them")
+		} else {
+			assert.Equal(t, 5, other)
+		}
+	}
+	assert.Len(t, chosen, 3)
+	for slot, n := range chosen {
+		assert.Greater(t, n, 30, "slot %d", slot)
+	}
+}
+
+func TestAnySlotCanBeChosen(t *testing.T) {
+	t.Parallel()
+	chosen := make(map[int]int)
+	for range 300 {
+		p := newProcess(t)
+		w := p.join(permit("x", 3))
+		p.turn(w)
+		chosen[w.ChooseSlot(nil)]++
+	}
+	assert.Len(t, chosen, 3)
+	for slot := 1; slot <= 3; slot++ {
+		assert.Greater(t, chosen[slot], 50, "slot %d", slot)
+	}
+}
+
+func TestARefusedSlotIsForgotten(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	slot := p.slotOf("x", 1000)
+	w := p.join(permit("x", 1000))
+	p.turn(w)
+	require.Equal(t, slot, w.ChooseSlot(nil))
+	w.RefuseSlot()
+	w.Leave()
+	assert.NotEqual(t, slot, p.slotOf("x", 1000), "another process has it")
+}
+
+// A pool without waiters is kept for the slots that it remembers, unless there are many.
+func TestManyIdlePoolsAreForgotten(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, asking := p.permit(p.join(permit("held", 1))), p.join(permit("asking", 1))
+	remembered := make(map[string]int)
+	for i := range 20 {
+		name := fmt.Sprint("x", i)
+		remembered[name] = p.slotOf(name, 1000)
+	}
+	again := func() (same int) {
+		for name, slot := range remembered {
+			if now := p.slotOf(name, 1000); now == slot {
+				same++
+			} else {
+				remembered[name] = now
+			}
+		}
+		return same
+	}
+	for i := range 256 - 22 {
+		p.join(permit(fmt.Sprint("y", i), 1)).Leave()
+	}
+	assert.Equal(t, 20, again(), "256 pools are not too many")
+	p.join(permit("one more", 1)).Leave()
+	assert.Less(t, again(), 5)
+	assert.Equal(t, 20, again())
+
+	_, err := p.Join(tryPermit("held", 1))
+	require.ErrorIs(t, err, errHeld, "a pool with a permit is kept")
+	held.hold.Released(p.now, false)
+	assert.False(t, hasTurn(p.join(permit("asking", 1))), "and one with a waiter")
+	asking.Leave()
+}
+
+func TestATryLockOfASemaphoreFailsAsTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, waiting := p.join(permit("x", 4)), p.join(permit("x", 1))
+	p.turn(a)
+	before := p.join(tryPermit("x", 4))
+	p.asks(before, 0)
+	before.Leave()
+	a.Failed(errLost, true)
+	_, err := p.Join(tryPermit("x", 4))
+	require.ErrorIs(t, err, errLost, "one caller asks at a time, and was denied")
+
+	p.turn(waiting) // of another pool, which has one slot
+	tried := p.join(tryPermit("x", 1))
+	assert.False(t, hasTurn(tried))
+	waiting.Failed(errLost, true)
+	p.fails(tried, errLost)
+	tried.Leave()
+}
+
+func TestATryLockOfASemaphoreFailsWhenItsPermitsAreTaken(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, tried := p.join(permit("x", 1)), p.join(tryPermit("x", 1))
+	p.permit(a)
+	p.fails(tried, errHeld)
+
+	b, c, asking := p.join(permit("y", 3)), p.join(permit("y", 3)), p.join(tryPermit("y", 3))
+	p.permit(b)
+	p.turn(c)
+	c.Failed(errLost, true)
+	p.asks(asking, 0)
+	assert.Empty(t, asking.Wakeups(), "a TryLock that asks goes on")
+}
+
+func TestATryLockOfASemaphoreThatGivesUpDoesNotFail(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, tried := p.join(permit("x", 1)), p.join(tryPermit("x", 1))
+	p.turn(a)
+	tried.Leave()
+	a.Failed(errLost, true)
+	assert.Empty(t, tried.Wakeups())
+	require.ErrorIs(t, a.Reason(), errLost)
+	next := p.join(permit("x", 1))
+	a.ChooseSlot(nil)
+	l := &lock{}
+	a.Granted(&l.hold, p.now, p.now)
+	require.ErrorIs(t, next.Reason(), errHeld)
+	l.hold.Released(p.now, false)
+	p.asks(next, 0)
+	assert.NoError(t, next.Reason(), "the next caller does not know yet")
+}
+
+func TestAReasonEndsWithTheLastCaller(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 2)))
+	a := p.join(permit("x", 2))
+	p.turn(a)
+	a.Failed(errLost, true)
+	a.Leave()
+	tried := p.join(tryPermit("x", 2))
+	p.asks(tried, 0)
+	assert.NoError(t, tried.Reason())
+	tried.Leave()
+	held.hold.Released(p.now, false)
+}
+
+// After a denial one caller asks at a time. Each caller that is granted at its first attempt doubles the number.
+func TestHowManyAskAfterADenial(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a := p.join(permit("x", 100))
+	p.turn(a)
+	a.Failed(errLost, true)
+	var waiters []*waitqueue.Waiter
+	for range 20 {
+		waiters = append(waiters, p.join(permit("x", 100)))
+	}
+	asking := func() (n int) {
+		for _, w := range waiters {
+			n += len(w.Wakeups())
+		}
+		return n
+	}
+	a.ChooseSlot(nil)
+	a.Granted(&waitqueue.Hold{}, p.now, p.now)
+	assert.Equal(t, 1, asking(), "it was denied before")
+	p.permit(waiters[0])
+	assert.Equal(t, 2, asking())
+	p.permit(waiters[1])
+	assert.Equal(t, 4, asking())
+}
+
+// Two callers may be denied at the same time, and both leave.
+func TestALeavingCallerGivesTheTurnOn(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b := p.join(permit("x", 1)), p.join(permit("x", 1))
+	p.turn(a)
+	require.Positive(t, a.ChooseSlot(nil))
+	a.Leave()
+	p.asks(b, 0)
+	assert.Positive(t, b.ChooseSlot(nil), "its slot is free, too")
+	b.Leave()
+}
+
+func TestOnlyAPausingCallerInheritsWithTheTurn(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 3)))
+	assert.False(t, held.hold.PassLease(held, p.now), "there is no waiter")
+	asks, tries := p.join(permit("x", 3)), p.join(tryPermit("x", 3))
+	p.turn(asks)
+	p.turn(tries)
+	tries.Pause()
+	assert.False(t, held.hold.PassLease(held, p.now), "one asks, and the other does not wait")
+	asks.Pause()
+	require.True(t, held.hold.PassLease(held, p.now))
+	<-asks.Nudges()
+	assert.False(t, held.hold.PassLease(held, p.now), "it has a lease")
+	assert.Same(t, held, asks.Resume())
+	asks.Inherited(&waitqueue.Hold{})
+	tries.Leave()
+}
+
+func TestAReleaseNudgesOneCaller(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	one, two := p.permit(p.join(permit("x", 9))), p.permit(p.join(permit("x", 9)))
+	quiet, tries := p.join(permit("x", 9)), p.join(tryPermit("x", 9))
+	a, b := p.join(permit("x", 9)), p.join(permit("x", 9))
+	for _, w := range []*waitqueue.Waiter{quiet, tries, a, b} {
+		p.turn(w)
+	}
+	for _, w := range []*waitqueue.Waiter{tries, a, b} {
+		w.ChooseSlot(nil)
+	}
+	one.hold.Released(p.now, false)
+	assert.Empty(t, quiet.Nudges(), "it has not asked yet")
+	assert.Empty(t, tries.Nudges(), "a TryLock asks once")
+	assert.Len(t, a.Nudges(), 1)
+	assert.Empty(t, b.Nudges())
+	two.hold.Released(p.now, false)
+	assert.Len(t, b.Nudges(), 1, "the first one has its nudge")
+}
+
+func TestAPoolYieldsOnlyIfOthersListen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		subscribers int
+		listens     bool
+		yields      bool
+	}{{0, false, false}, {1, false, true}, {1, true, false}, {2, true, true}} {
+		p := newProcess(t)
+		held := p.permit(p.join(permit("x", 1)))
+		w := p.join(permit("x", 1))
+		if tt.listens {
+			w.Listen()
+		}
+		held.hold.Published(tt.subscribers, p.now)
+		held.hold.Released(p.now, false)
+		turn := p.turn(w)
+		assert.Equal(t, tt.yields, turn.Delay > 0, "%+v", tt)
+		assert.LessOrEqual(t, turn.Delay, time.Minute)
+		w.Leave()
+		tries := p.join(tryPermit("x", 1))
+		p.asks(tries, 0)
+		tries.Leave()
+	}
+}
