@@ -109,13 +109,8 @@ func Open(ctx context.Context, name string, o Options) (*Backend, error) {
 	case Always, EverySecond:
 		args = append(args, aof.Args(string(o.Persistence))...)
 	default:
-		return nil, fmt.Errorf(
-			"no persistence is called %q: there are %q (none), %q and %q",
-			o.Persistence,
-			None,
-			Always,
-			EverySecond,
-		)
+		return nil, fmt.Errorf("no persistence is called %q: there are %q (none), %q and %q",
+			o.Persistence, None, Always, EverySecond)
 	}
 	b := &Backend{options: o, masters: make([]*master, o.Masters)}
 	if err := b.open(ctx, name, args); err != nil {

@@ -113,12 +113,7 @@ func (g *GivenMasters) inspect(ctx context.Context, inspector Inspector, m int) 
 	case info["role"] != "master":
 		return fmt.Errorf(
 			"is a %s of %s:%s: give the address of a master, and of each once",
-			strings.Replace(
-				info["role"],
-				"slave",
-				"replica",
-				1,
-			),
+			strings.Replace(info["role"], "slave", "replica", 1),
 			cmp.Or(info["master_host"], "?"),
 			cmp.Or(info["master_port"], "?"),
 		)
@@ -142,11 +137,8 @@ func (g *GivenMasters) checkDuplicates() error {
 		if first, twice := seen[id]; twice && id != "" {
 			errs = append(
 				errs,
-				fmt.Errorf(
-					"masters %s and %s are one and the same server: give each master once, as one cannot vote twice",
-					g.Name(first),
-					g.Name(m),
-				),
+				fmt.Errorf("masters %s and %s are one and the same server: give each master once, as one cannot vote twice",
+					g.Name(first), g.Name(m)),
 			)
 			continue
 		}
@@ -160,12 +152,8 @@ func (g *GivenMasters) try(ctx context.Context, m int) error {
 	const ttl, patience = 2 * time.Second, 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	l, err := redlock.Open(
-		g.urls[m:m+1],
-		redlock.WithTTL(ttl),
-		redlock.WithoutRestartGuard(),
-		redlock.WithNodeTimeout(ttl/4),
-	)
+	l, err := redlock.Open(g.urls[m:m+1], redlock.WithTTL(ttl), redlock.WithoutRestartGuard(),
+		redlock.WithNodeTimeout(ttl/4))
 	if err != nil {
 		return err
 	}

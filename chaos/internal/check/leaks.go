@@ -31,14 +31,8 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			quit[lifeOf(e.ID())] = e
 			closed = max(closed, e.T)
 			if e.Goroutines > 0 {
-				v.find(
-					"",
-					[]history.Event{e},
-					"%s.%d closed its locker, and %d goroutines of it are left",
-					e.Client,
-					e.Life,
-					e.Goroutines,
-				)
+				v.find("", []history.Event{e}, "%s.%d closed its locker, and %d goroutines of it are left",
+					e.Client, e.Life, e.Goroutines)
 			}
 		}
 	}
@@ -77,11 +71,8 @@ func Leaks(events []history.Event, clients []string, masters int, grace time.Dur
 			)
 		}
 	}
-	v.Looked = fmt.Sprintf(
-		"%d lives that closed their locker, connections and subscriptions at %d masters",
-		len(quit),
-		masters,
-	)
+	v.Looked = fmt.Sprintf("%d lives that closed their locker, connections and subscriptions at %d masters",
+		len(quit), masters)
 	return v
 }
 

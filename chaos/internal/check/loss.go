@@ -68,13 +68,8 @@ func LossNotified(events []history.Event, clients []string, slack time.Duration)
 			late(o, h.who, last, nil, "was not notified though its process ran until")
 		}
 	}
-	v.Looked = fmt.Sprintf(
-		"%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)",
-		held,
-		notified,
-		slowest.Round(time.Microsecond),
-		slack,
-	)
+	v.Looked = fmt.Sprintf("%d holds, %d notified of a loss, the slowest %v after Until (allowed %v)",
+		held, notified, slowest.Round(time.Microsecond), slack)
 	v.Figures = []Figure{{"losses notified", notified}}
 	return v
 }

@@ -42,14 +42,8 @@ func Register(events []history.Event) Verdict {
 			proof = []history.Event{before, e}
 		}
 		if e.Fence < before.Fence {
-			v.find(
-				e.Name,
-				proof,
-				"%q: the fenced register took a write with the token %d after one with %d",
-				e.Name,
-				e.Fence,
-				before.Fence,
-			)
+			v.find(e.Name, proof, "%q: the fenced register took a write with the token %d after one with %d",
+				e.Name, e.Fence, before.Fence)
 		}
 		if e.From != before.Value {
 			v.find(e.Name, proof, "%q: the fenced register had %d, and took %d, which was made of %d: an update is lost",

@@ -27,11 +27,8 @@ func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 		v.find("", nil, "no lock was taken while a master was frozen with a TTL long enough to be seen if its key had stayed")
 	}
 	if refused == 0 {
-		v.find(
-			"",
-			nil,
-			"no lock was refused while masters were frozen with a TTL long enough to be seen if its keys had stayed",
-		)
+		v.find("", nil,
+			"no lock was refused while masters were frozen with a TTL long enough to be seen if its keys had stayed")
 	}
 	v.Looked += fmt.Sprintf(", %d locks taken and %d refused while masters were frozen", taken, refused)
 	return v
@@ -77,12 +74,8 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 	for _, n := range ending {
 		kept += n
 	}
-	v.Looked = fmt.Sprintf(
-		"%d masters %v after the last unlock; %d fencing counters end by themselves",
-		masters,
-		grace,
-		kept,
-	)
+	v.Looked = fmt.Sprintf("%d masters %v after the last unlock; %d fencing counters end by themselves",
+		masters, grace, kept)
 	v.Figures = []Figure{{"fencing counters left, which end by themselves", kept}}
 	return v, latest
 }

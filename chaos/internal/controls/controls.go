@@ -151,13 +151,8 @@ func (o Options) try(ctx context.Context, c Control, p plan) (*check.Verdict, er
 		if len(v.Findings) > 0 {
 			err = fmt.Errorf("%w; and yet it was found: %s", err, v.Findings[0].Text)
 		}
-		return nil, fmt.Errorf(
-			"the control %s did not run properly on the lock %s, see %s: %w",
-			c.Lock,
-			p.lock,
-			p.dir(o, c),
-			err,
-		)
+		return nil, fmt.Errorf("the control %s did not run properly on the lock %s, see %s: %w",
+			c.Lock, p.lock, p.dir(o, c), err)
 	case len(v.Findings) > 0:
 		o.Say("control %s: after %v %s found in the lock %s: %s", c.Lock, took, c.Checker, p.lock, v.Findings[0].Text)
 	default:

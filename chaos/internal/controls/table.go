@@ -125,10 +125,8 @@ var naiveLocks = []entry{
 			clients: 3,
 			replica: true,
 			harm:    masterFails,
-			groups: mutex(
-				traffic.ShortTTL,
-				traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}},
-			),
+			groups: mutex(traffic.ShortTTL,
+				traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}}),
 		},
 		proof: &proof{masters: 3, rounds: 2},
 	},

@@ -71,12 +71,8 @@ func (c Cell) text() (string, error) {
 	case c.Promise == KeptGiven && c.Given == "":
 		return "", fmt.Errorf("%q what? name the assumption", strings.TrimSpace(string(c.Promise)))
 	case c.Promise != KeptGiven && c.Given != "":
-		return "", fmt.Errorf(
-			"%q has the assumption %q, which only %q can have",
-			c.Promise,
-			c.Given,
-			strings.TrimSpace(string(KeptGiven)),
-		)
+		return "", fmt.Errorf("%q has the assumption %q, which only %q can have",
+			c.Promise, c.Given, strings.TrimSpace(string(KeptGiven)))
 	case !slices.Contains(allPromises, c.Promise):
 		return "", fmt.Errorf("%q is no promise: it is one of %q", c.Promise, allPromises)
 	}

@@ -117,11 +117,8 @@ func newTimeline(run Run) timeline {
 	if n := len(all) - len(shown); n > 0 {
 		left = append(
 			left,
-			fmt.Sprintf(
-				"%d of %d acquisitions are not drawn: of so many, only the first and those near findings are",
-				n,
-				len(all),
-			),
+			fmt.Sprintf("%d of %d acquisitions are not drawn: of so many, only the first and those near findings are",
+				n, len(all)),
 		)
 	}
 	if n := t.cutLanes(); n > 0 {

@@ -109,18 +109,14 @@ func storms() []Scenario {
 	drifting.ClockRates = slightly
 	return []Scenario{
 		mutexes,
-		storm(
-			"readers-writers", "readers and writers under every fault that breaks no assumption",
-			traffic.ReadersAndWriters,
-		),
+		storm("readers-writers", "readers and writers under every fault that breaks no assumption",
+			traffic.ReadersAndWriters),
 		storm("reentrants", "reentrant locks under every fault that breaks no assumption", traffic.Reentrants),
 		storm("severals", "many names at once under every fault that breaks no assumption", traffic.Severals),
 		storm("semaphores", "semaphores under every fault that breaks no assumption", traffic.Semaphores),
 		storm("jobs", "minimum holds under every fault that breaks no assumption", traffic.Jobs),
-		storm(
-			"elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
-			traffic.Elections,
-		),
+		storm("elections", "elected leaders, who write under their terms, under every fault that breaks no assumption",
+			traffic.Elections),
 		storm("fenced", "fencing tokens, and registers that look at them and that do not", traffic.FencedMutexes),
 		rolling, majority, drifting, fleet, everything,
 	}

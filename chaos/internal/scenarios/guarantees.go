@@ -152,12 +152,8 @@ func split(file string) (before, table, after string, err error) {
 	before, rest, ok := strings.Cut(string(content), tableBegin)
 	table, after, ended := strings.Cut(rest, tableEnd)
 	if !ok || !ended {
-		return "", "", "", fmt.Errorf(
-			"%s has no place for the table: it wants the lines %q and %q",
-			file,
-			strings.TrimSpace(tableBegin),
-			strings.TrimSpace(tableEnd),
-		)
+		return "", "", "", fmt.Errorf("%s has no place for the table: it wants the lines %q and %q",
+			file, strings.TrimSpace(tableBegin), strings.TrimSpace(tableEnd))
 	}
 	return before + tableBegin, table, tableEnd + after, nil
 }

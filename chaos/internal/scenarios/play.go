@@ -185,11 +185,8 @@ func (p *player) waitForVotes(ctx context.Context) error {
 			return nil
 		}
 		if !said {
-			p.Say(
-				"a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting",
-				window,
-				youngest,
-			)
+			p.Say("a master may not vote before it is older than the restart window of %v; the youngest is %v old: waiting",
+				window, youngest)
 		}
 		if err := clock.Sleep(ctx, clock.System, 200*time.Millisecond); err != nil {
 			return err
@@ -224,13 +221,8 @@ func (p *player) firstLock(ctx context.Context) error {
 // storm runs the nemesis against the traffic. When it returns without an error, every fault is healed.
 func (p *player) storm(ctx context.Context) error {
 	storm := p.scenario.Storm
-	p.Say(
-		"storm of %v: %d clients, %d groups of names, %d steps",
-		storm,
-		p.scenario.clients(),
-		len(p.scenario.Groups),
-		len(p.plan),
-	)
+	p.Say("storm of %v: %d clients, %d groups of names, %d steps",
+		storm, p.scenario.clients(), len(p.scenario.Groups), len(p.plan))
 	p.Phase(history.Storm)
 	begin := time.Now()
 	raging := make(chan error, 1)

@@ -107,13 +107,8 @@ func (w *worker) inner(outer *holding) *holding {
 	h := w.take(want, patient{most: patience})
 	valid := w.now() < outer.until() && outer.lock.Context().Err() == nil
 	if h == nil && valid && !w.host.Dead() && w.thawed(w.host.Name()) == 0 {
-		w.problem(
-			check.ByLiveness,
-			w.who,
-			"%s was refused to %s though the owner holds it and all masters answer",
-			want.Names[0],
-			want.Owner,
-		)
+		w.problem(check.ByLiveness, w.who, "%s was refused to %s though the owner holds it and all masters answer",
+			want.Names[0], want.Owner)
 	}
 	return h
 }

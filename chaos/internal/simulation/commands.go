@@ -68,12 +68,8 @@ func (l labels) describe(e simnet.Event) string {
 	if what := l.of(e); what != "" {
 		args = slices.Concat([]string{"<" + what + ">"}, args[min(3, len(args)):])
 	}
-	text := fmt.Sprintf(
-		"%s: %s -> %s",
-		e.Host,
-		strings.Join(args, " "),
-		strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "),
-	)
+	text := fmt.Sprintf("%s: %s -> %s",
+		e.Host, strings.Join(args, " "), strings.ReplaceAll(strings.TrimSpace(e.Reply), "\r\n", " "))
 	text = random.ReplaceAllString(text, "$1…")
 	if len(text) > 240 {
 		text = text[:240] + "…"

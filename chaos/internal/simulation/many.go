@@ -92,9 +92,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	redis.SetLogger(silent{})
 	start := time.Now()
 	sum := Summary{
-		Profiles: make(
-			map[string]int,
-		),
+		Profiles:  make(map[string]int),
 		ByChecker: make(map[string]Detection),
 		Wanted:    make(map[string]int),
 		Held:      make(map[string]int),
@@ -117,13 +115,8 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 				sum.add(r, b.excused)
 				if now := time.Now(); now.Sub(told) > 5*time.Second {
 					told = now
-					b.Say(
-						"%d of %d schedules after %v, %d with a violation",
-						sum.Schedules,
-						b.N,
-						now.Sub(start).Round(time.Second),
-						len(sum.Found),
-					)
+					b.Say("%d of %d schedules after %v, %d with a violation",
+						sum.Schedules, b.N, now.Sub(start).Round(time.Second), len(sum.Found))
 				}
 				mu.Unlock()
 			}
@@ -224,14 +217,8 @@ func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, found by %v; it showed in %d of %d further runs\n", f.Seed, f.By, f.Again, f.Runs)
 	if f.Runs > 0 {
-		fmt.Fprintf(
-			&b,
-			"the smallest schedule that shows it, in %d of %d runs:\n%v%s\n",
-			f.Shrunk,
-			f.Runs,
-			f.Minimal,
-			f.Minimal.JSON(),
-		)
+		fmt.Fprintf(&b, "the smallest schedule that shows it, in %d of %d runs:\n%v%s\n",
+			f.Shrunk, f.Runs, f.Minimal, f.Minimal.JSON())
 	}
 	b.WriteString(f.Report)
 	return b.String()

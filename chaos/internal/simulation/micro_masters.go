@@ -186,11 +186,8 @@ func (e *env) youngMasters() {
 			other := e.worker(1 + i)
 			all = append(all, func() {
 				other.pause(context.Background(), within(other.rng, time.Second))
-				h := other.must(
-					e.want(kinds.Mutex),
-					e.schedule.Window+holder.client.TTL+4*time.Second,
-					"the holder is gone, and the window past",
-				)
+				h := other.must(e.want(kinds.Mutex), e.schedule.Window+holder.client.TTL+4*time.Second,
+					"the holder is gone, and the window past")
 				if h != nil {
 					other.pause(context.Background(), 20*time.Millisecond) // for the checker to see an overlap
 					h.sure()

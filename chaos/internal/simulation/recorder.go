@@ -74,10 +74,8 @@ func (h *recorder) problem(by string, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problems = append(
-		h.problems,
-		Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}},
-	)
+	h.problems = append(h.problems,
+		Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}})
 }
 
 // log adds an event to the history. Its time is the present unless it has one.

@@ -62,14 +62,8 @@ func (h *recorder) result(s Schedule) *Result {
 func (r *Result) Report() string {
 	var b strings.Builder
 	b.WriteString(r.Schedule.String())
-	fmt.Fprintf(
-		&b,
-		"%d holds, %d of them handed over, %d commands in %v of virtual time\n",
-		r.Holds,
-		r.HandedOver,
-		r.Commands,
-		r.Took.Round(time.Millisecond),
-	)
+	fmt.Fprintf(&b, "%d holds, %d of them handed over, %d commands in %v of virtual time\n",
+		r.Holds, r.HandedOver, r.Commands, r.Took.Round(time.Millisecond))
 	b.WriteString(r.Verdict())
 	fmt.Fprintf(&b, "to repeat the schedule (the order of goroutines that are ready at once is not fixed):\n")
 	fmt.Fprintf(&b, "  %s\n", r.Schedule.again())

@@ -157,10 +157,8 @@ func (s Schedule) forgets() bool {
 // returns reports whether a released key may exist again, or may never have been released because its holder was
 // killed. Such a key expires by its TTL.
 func (s Schedule) returns() bool {
-	return !s.plansNone(
-		faults.KillMasterTail, faults.FollowMaster,
-		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing,
-	)
+	return !s.plansNone(faults.KillMasterTail, faults.FollowMaster,
+		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing)
 }
 
 // plansNone reports whether the plan has none of these faults.

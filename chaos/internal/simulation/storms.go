@@ -43,10 +43,8 @@ func distance(r *rand.Rand, s Schedule) (all []Fault) {
 	for c := 1; c < len(s.Clients); c += 2 {
 		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
 		for m := range s.Masters {
-			all = append(
-				all,
-				Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)},
-			)
+			all = append(all,
+				Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)})
 		}
 	}
 	return all

@@ -100,26 +100,13 @@ func (c *command) catchInSimulation(ctx context.Context, all []simulation.Contro
 // reportControl prints whether a control was caught. If it was not, it also prints how to repeat it and where to look.
 func (c *command) reportControl(one report.Control, where string) bool {
 	if one.Caught {
-		fmt.Fprintf(
-			c.out,
-			"control %-38s caught by %s after %v: %s\n",
-			one.Lock,
-			one.Checker,
-			one.After.Round(time.Second/10),
-			one.Text,
-		)
+		fmt.Fprintf(c.out, "control %-38s caught by %s after %v: %s\n",
+			one.Lock, one.Checker, one.After.Round(time.Second/10), one.Text)
 		return true
 	}
 	c.wrong = true
-	fmt.Fprintf(
-		c.out,
-		"control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
-		one.Lock,
-		one.Checker,
-		one.Text,
-		one.Replay,
-		where,
-	)
+	fmt.Fprintf(c.out, "control %-38s NOT CAUGHT by %s: %s\n    again: %s\n    %s\n",
+		one.Lock, one.Checker, one.Text, one.Replay, where)
 	return false
 }
 

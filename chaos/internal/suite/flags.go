@@ -61,10 +61,8 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.StringVar(
 		&controls, "control", "", "try only these locks that are broken on purpose, e.g. setnx,'no *' ('*': all)",
 	)
-	set.StringVar(
-		&masters, "masters", "",
-		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas",
-	)
+	set.StringVar(&masters, "masters", "",
+		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
 	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
 	set.DurationVar(&f.duration, "duration", 0, "how long each storm lasts (default: as each scenario says)")
 	set.IntVar(&f.clients, "clients", 0, "how many client processes use the lock (default: as each scenario says)")
@@ -79,10 +77,8 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	)
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
-	set.StringVar(
-		&f.guarantees, "guarantees", "",
-		"play the scenarios of the table of guarantees, and write the table that they show into this file",
-	)
+	set.StringVar(&f.guarantees, "guarantees", "",
+		"play the scenarios of the table of guarantees, and write the table that they show into this file")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			usage(set, stderr)

@@ -103,14 +103,8 @@ func (p *proc) within(ctx context.Context, timeout time.Duration, what string, w
 	took := time.Since(begin)
 	switch {
 	case err == nil && took > timeout:
-		return fmt.Errorf(
-			"client %s.%d took %v to %s, of %v at most",
-			p.name,
-			p.life,
-			took.Round(time.Millisecond),
-			what,
-			timeout,
-		)
+		return fmt.Errorf("client %s.%d took %v to %s, of %v at most",
+			p.name, p.life, took.Round(time.Millisecond), what, timeout)
 	case err == nil || most.Err() == nil:
 		return err
 	case ctx.Err() == nil:

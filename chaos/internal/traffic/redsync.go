@@ -49,11 +49,8 @@ func openRedsync(s locker.Settings) (locker.Locker, error) {
 // Lock asks round by round instead of leaving the rounds to redsync: when the context ends in the middle of one,
 // redsync has no time left to take back what it placed.
 func (f *foreign) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	m := f.sync.NewMutex(
-		r.Name(),
-		redsync.WithExpiry(r.TTL),
-		redsync.WithTimeoutFactor(float64(NodeTimeout)/float64(r.TTL)),
-	)
+	m := f.sync.NewMutex(r.Name(), redsync.WithExpiry(r.TTL),
+		redsync.WithTimeoutFactor(float64(NodeTimeout)/float64(r.TTL)))
 	for {
 		err := m.TryLockContext(context.WithoutCancel(ctx))
 		if err == nil {
