@@ -182,5 +182,5 @@ func TestAMixedFleetExcludesEachOther(t *testing.T) {
 	events := read(t, f)
 	assert.Empty(t, check.Exclusion(events).Findings)
 	assert.Empty(t, check.WellFormed(events).Findings)
-	assert.Empty(t, lostWrites(events))
+	assert.Empty(t, lostInTime(events))
 }

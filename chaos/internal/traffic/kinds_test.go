@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -62,19 +63,71 @@ func has(events []history.Event, is like) int {
 	return n
 }
 
-// lostWrites is how many values were written that were made of another than the one before, by register and name.
+// lostWrites returns how many updates each register lost, by register and name: writes that were computed from another
+// value than the one before.
 func lostWrites(events []history.Event) map[string]int {
+	return lostBy(events, func(history.Event, history.Event) bool { return true })
+}
+
+// lostInTime returns the updates that registers lost although both writers held their locks when they wrote. A client
+// that did not run for longer than its TTL, as on a busy machine, writes after its lock has ended: a register without
+// tokens takes that write.
+func lostInTime(events []history.Event) map[string]int {
+	until := map[history.ID]time.Duration{}
+	for _, e := range events {
+		if e.Kind == history.Acquired || e.Kind == history.Extended {
+			until[e.ID()] = e.Until
+		}
+	}
+	held := func(e history.Event) bool {
+		return e.Kind == "" || e.Register == history.Fenced || e.T < until[e.ID()]
+	}
+	return lostBy(events, func(before, e history.Event) bool { return held(before) && held(e) })
+}
+
+// lostBy counts the lost updates for which counts returns true, given the write before, the zero Event if
+// there is none, and the one that ignored it.
+func lostBy(events []history.Event, counts func(before, e history.Event) bool) map[string]int {
 	type counter struct{ register, name string }
-	value, lost := map[counter]int64{}, map[string]int{}
+	last, lost := map[counter]history.Event{}, map[string]int{}
 	for _, e := range events {
 		if c := (counter{e.Register, e.Name}); e.Kind == history.Written {
-			if e.From != value[c] {
+			if before := last[c]; e.From != before.Value && counts(before, e) {
 				lost[e.Register+" "+e.Name]++
 			}
-			value[c] = e.Value
+			last[c] = e
 		}
 	}
 	return lost
+}
+
+func TestALostUpdateIsExcusedOnlyByALateWrite(t *testing.T) {
+	t.Parallel()
+	holds := []history.Event{
+		{T: 1, Kind: history.Acquired, Client: "a", Until: 10}, {T: 2, Kind: history.Acquired, Client: "b", Until: 30},
+		{T: 3, Kind: history.Extended, Client: "b", Until: 40},
+	}
+	write := func(at time.Duration, client, register string) history.Event {
+		return history.Event{T: at, Kind: history.Written, Client: client, Register: register, Value: 1}
+	}
+	for name, tt := range map[string]struct {
+		writes []history.Event
+		lost   int
+	}{
+		"both in time":       {[]history.Event{write(8, "a", history.Trusting), write(9, "b", history.Trusting)}, 1},
+		"after an extension": {[]history.Event{write(8, "a", history.Trusting), write(39, "b", history.Trusting)}, 1},
+		"the second is late": {[]history.Event{write(8, "b", history.Trusting), write(10, "a", history.Trusting)}, 0},
+		"the first is late":  {[]history.Event{write(10, "a", history.Trusting), write(11, "b", history.Trusting)}, 0},
+		"late, with tokens":  {[]history.Event{write(8, "b", history.Fenced), write(10, "a", history.Fenced)}, 1},
+	} {
+		events := slices.Concat(holds, tt.writes)
+		n := 0
+		for _, lost := range lostInTime(events) {
+			n += lost
+		}
+		assert.Equal(t, tt.lost, n, name)
+		assert.Len(t, lostWrites(events), 1, name)
+	}
 }
 
 // lists are the ready-made groups by their names.
@@ -200,7 +253,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 					}
 				}
 				return list != "fenced" || lostWrites(events)["trusting test:unfenced-over"] > 0
-			}, 2*soon, 50*look)
+			}, 6*soon, 50*look)
 			require.NoError(t, f.All(t.Context(), soon, stop))
 			require.NoError(t, f.All(t.Context(), 2*soon, func(int) traffic.Command {
 				return traffic.Command{
@@ -219,9 +272,7 @@ func TestEveryListWritesItsHistory(t *testing.T) {
 			goneRound(t, events[before:], f.Names(), lists[list])
 			assert.Empty(t, check.WellFormed(events).Findings)
 			assert.Zero(t, has(events, func(e history.Event) bool { return e.Kind == history.Broken }))
-			for where, n := range lostWrites(events) {
-				assert.Equal(t, "trusting test:unfenced-over", where, "%d writes lost", n)
-			}
+			assert.Empty(t, lostInTime(events))
 			assert.GreaterOrEqual(t, has(events, func(e history.Event) bool {
 				return e.Kind == history.Acquired && e.Phase == history.Calm && e.Mode == tt.calm
 			}), 2)
