@@ -26,9 +26,9 @@ DURATION ?= 2h
 LOOK ?= 45s
 # How long make fuzz runs each target.
 FUZZTIME ?= 10s
-# What make mutate tries: the packages (all that are listed in internal/mutate), and how many mutants of each (0: all).
+# What make mutate tries: the packages (all that are listed in internal/mutate), and how many mutants of each at most (0: all).
 MUTATE ?=
-SAMPLE ?= 0
+SAMPLE ?= 400
 # How many schedules make sim and make chaos run.
 SCHEDULES ?= 5000
 

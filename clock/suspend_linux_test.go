@@ -47,6 +47,22 @@ func TestAReadingCountsFromAMillisecond(t *testing.T) {
 	}
 }
 
+func TestTheFirstReadingIsTaken(t *testing.T) {
+	clock.ForgetReading()
+	first := clock.Suspended(clock.System)
+	assert.Equal(t, first, clock.Suspended(clock.System))
+}
+
+func TestTheBoundsOfAReadingThatIsReused(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	assert.False(t, clock.MayHaveSlept(clock.MaxReuse, clock.MaxReuse))
+	assert.True(t, clock.MayHaveSlept(clock.MaxReuse+1, clock.MaxReuse+1))
+	assert.False(t, clock.MayHaveSlept(second+clock.Granularity/2-1, second))
+	assert.True(t, clock.MayHaveSlept(second+clock.Granularity/2, second))
+	assert.True(t, clock.MayHaveSlept(second-clock.Granularity/2, second))
+}
+
 func BenchmarkSuspended(b *testing.B) {
 	for b.Loop() {
 		clock.Suspended(clock.System)

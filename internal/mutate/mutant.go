@@ -102,8 +102,8 @@ func (e *edits) apply(source []byte) []byte {
 // excerpt returns a part of a source on one line, shortened.
 func excerpt(source []byte) string {
 	text := strings.Join(strings.Fields(string(source)), " ")
-	if runes := []rune(text); len(runes) > 70 {
-		text = string(runes[:69]) + "…"
+	if runes := []rune(text); len(runes) > 120 {
+		text = string(runes[:119]) + "…"
 	}
 	return text
 }

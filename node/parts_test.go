@@ -1,0 +1,163 @@
+package node
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestVotesAreCounted(t *testing.T) {
+	t.Parallel()
+	var v votes
+	c := anyCall()
+	v.count(at(10))
+	v.count(at(10), delivery{c, Vote{Verdict: Granted}}, delivery{c, Vote{Verdict: Denied}}, delivery{c, Vote{}})
+	v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: ErrDropped}})
+	v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: ErrBusy}})
+	v.count(at(10), delivery{c, Vote{Verdict: Failed, Err: ErrDropped}})
+	assert.Equal(t, [4]int64{Unknown: 1, Failed: 2, Denied: 1, Granted: 1}, v.byVerdict)
+	assert.EqualValues(t, 1, v.dropped, "only what was not written")
+	assert.EqualValues(t, 2, v.latency.Count())
+}
+
+func TestWhenACallWasExecutedLate(t *testing.T) {
+	t.Parallel()
+	c := anyCall(durable)
+	c.send(at(9))
+	assert.False(t, c.executedLate(at(99)), "its operation is always the same")
+	c.Delivery.OpAt = func(time.Time) *Op { return aRelease }
+	assert.False(t, c.executedLate(at(10)), "in as long as from Asked to Deadline")
+	assert.True(t, c.executedLate(at(10).Add(1)))
+}
+
+func TestARestartedServerIsNotTrustedWithinTheWindow(t *testing.T) {
+	t.Parallel()
+	s := Server{Up: at(0)}
+	for _, tt := range []struct {
+		window time.Duration
+		at     float64
+		left   time.Duration // negative: trusted
+	}{
+		{0, 0, -1},
+		{0, -5, -1},
+		{10 * time.Second, 0, 10 * time.Second},
+		{10 * time.Second, 10, 0},
+		{10 * time.Second, 10.001, -1},
+	} {
+		err := s.Trusted(tt.window, at(tt.at))
+		if tt.left < 0 {
+			assert.NoError(t, err, "%+v", tt)
+			continue
+		}
+		var restart *RestartError
+		if assert.ErrorAs(t, err, &restart, "%+v", tt) {
+			assert.Equal(t, tt.left, restart.Left)
+		}
+	}
+	s.Err = errors.New("no INFO")
+	assert.Equal(t, s.Err, s.Trusted(0, at(99)))
+}
+
+func TestTheVersionInAStatus(t *testing.T) {
+	t.Parallel()
+	for info, want := range map[string]Status{
+		"role:master\r\nredis_version:7.2.4\r\nuptime_in_seconds:5\r\nloading:1\r\n": {
+			Role: "master", Version: "7.2.4", Uptime: 5 * time.Second, Loading: true,
+		},
+		"role:slave\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\nuptime_in_seconds:5\r\n": {
+			Role: "slave", Version: "valkey 8.0.1", Uptime: 5 * time.Second,
+		},
+	} {
+		v := readStatus(info)
+		assert.Equal(t, Granted, v.Verdict)
+		status := v.Data.(Status)
+		status.Server = Server{}
+		assert.Equal(t, want.Version, status.Version)
+		assert.Equal(t, want.Role, status.Role)
+		assert.Equal(t, want.Loading, status.Loading)
+	}
+	for _, reply := range []any{nil, int64(1), "", "redis_version:7.2.4\r\n"} {
+		assert.NotEqual(t, Granted, readStatus(reply).Verdict, "%v", reply)
+	}
+}
+
+// What may be a password never appears in an error.
+func TestWhatIsRedactedOfAURL(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"redis://h:6379":                 "redis://h:6379",
+		"redis://h:6379/0?password=s":    "redis://h:6379/0?xxxxx",
+		"redis://me:s@h:6379":            "redis://xxxxx@h:6379",
+		"redis://me:s@x@h:6379?a=s":      "redis://xxxxx@h:6379?xxxxx",
+		"redis://h:s":                    "redis://xxxxx",
+		"redis://[::1]:6379":             "redis://[::1]:6379",
+		"redis://[::1]:s":                "redis://xxxxx",
+		"unix:///run/redis:s":            "unix:///run/redis:s",
+		"redis+tls://me:s@h":             "redis+tls://xxxxx@h",
+		"s:e://cret@h:6379":              "xxxxx@h:6379",
+		"secret:6379":                    "secret:6379",
+		"secret:word":                    "xxxxx",
+		"abc":                            "abc",
+		"abc?s":                          "abc?xxxxx",
+		"rediss://user:p@ss/w?rd@h:6379": "rediss://xxxxx@h:6379",
+	} {
+		shown, _, secret := redact(raw)
+		assert.Equal(t, want, shown, "%q", raw)
+		assert.Equal(t, want != raw && want != redactQuery(raw), secret, "%q", raw)
+	}
+}
+
+func TestARoundTripCountsForTwoWindowsAtMost(t *testing.T) {
+	t.Parallel()
+	var m minRTT
+	m.measure(3, at(0))
+	m.measure(5, at(9))
+	assert.EqualValues(t, 3, m.shortest)
+	m.measure(5, at(10))
+	assert.EqualValues(t, 3, m.shortest, "of the period before")
+	m.measure(7, at(20))
+	assert.EqualValues(t, 5, m.shortest)
+	m.measure(9, at(40))
+	assert.EqualValues(t, 9, m.shortest, "two periods later")
+}
+
+func TestRecoveryFindsTheOrphanThatIsDueFirst(t *testing.T) {
+	t.Parallel()
+	calls := releases(4)
+	r := recovery{size: maxBatch, orphans: []orphan{
+		{call: calls[0], brokeAlone: 1, due: at(3)},
+		{call: calls[1], brokeAlone: 2, due: at(1)},
+		{call: calls[2], brokeAlone: 1, due: at(2)},
+	}}
+	due, ok := r.next()
+	assert.True(t, ok)
+	assert.Equal(t, at(1), due)
+	assert.Empty(t, r.load(at(0.5)), "none is due")
+	assert.Equal(t, calls[1:2], r.load(at(2)), "the first one that is due")
+	assert.Equal(t, 2, r.sentBrokeAlone)
+	r.sent = nil
+	r.add(calls[3:])
+	due, _ = r.next()
+	assert.True(t, due.IsZero(), "a call that broke no connection is due at once")
+	assert.Equal(t, calls[3:], r.load(at(9)), "before those that must go alone")
+	assert.Zero(t, r.sentBrokeAlone)
+	r.sent = nil
+	assert.Equal(t, calls[:1], r.load(at(9)))
+}
+
+func TestRecoveryWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for progress, want := range map[bool]time.Time{true: {}, false: epoch.Add(retryMin)} {
+		r := recovery{size: maxBatch}
+		calls := releases(4)
+		r.broke(calls, 4, progress, epoch)
+		assert.Equal(t, want, r.retryAt)
+		assert.Equal(t, 2, r.size)
+		due, _ := r.next()
+		assert.Equal(t, want, due)
+		r.broke(nil, 4, false, epoch.Add(time.Hour))
+		assert.Equal(t, want, r.retryAt, "all were answered")
+	}
+}

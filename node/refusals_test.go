@@ -1,0 +1,133 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRefusalsAreGroupedByTheirReason(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"OOM command not allowed":                     "OOM",
+		"NOPERM this user has no permissions":         "NOPERM",
+		"ERR max number of clients reached":           "ERR max number",
+		"ERR unknown":                                 "ERR unknown",
+		"ERR user_script:1: read only table, redlock": "ERR user_script:1: read",
+		"":  "",
+		" ": "",
+	} {
+		assert.Equal(t, want, reasonOf(errors.New(text)), "%q", text)
+	}
+}
+
+// One call of each group is sent again, with backoff.
+func TestOneRefusedCallOfAGroupProbes(t *testing.T) {
+	t.Parallel()
+	var rs refusals
+	oom, readOnly := errors.New("OOM a"), errors.New("READONLY b")
+	calls := releases(4)
+	assert.True(t, rs.next().IsZero())
+	assert.True(t, rs.refuse(calls[0], oom, epoch))
+	assert.False(t, rs.refuse(calls[1], errors.New("OOM c"), epoch), "the same reason")
+	assert.True(t, rs.refuse(calls[2], readOnly, epoch.Add(time.Second)))
+	assert.Equal(t, 3, rs.count())
+	assert.Equal(t, epoch.Add(repeatAfter), rs.next())
+	assert.Empty(t, rs.due(epoch.Add(repeatAfter-1)))
+	now := epoch.Add(repeatAfter)
+	assert.Equal(t, calls[:1], rs.due(now))
+	assert.Equal(t, 2, rs.count(), "the probe does not wait")
+	assert.Empty(t, rs.due(now.Add(repeatAfter)), "its group has a probe")
+	assert.Equal(t, epoch.Add(time.Second+repeatAfter), rs.next(), "of the other group")
+
+	backoff := repeatAfter
+	for range 6 {
+		assert.False(t, rs.refuse(calls[0], oom, now))
+		backoff = min(2*backoff, refusalMax)
+		assert.Empty(t, rs.due(now.Add(backoff-1)))
+		now = now.Add(backoff)
+		probes := rs.due(now)
+		require.NotEmpty(t, probes)
+		for _, probe := range probes { // the groups are not in order
+			if probe != calls[2] {
+				calls[0] = probe
+			}
+		}
+	}
+	assert.Equal(t, refusalMax, backoff)
+}
+
+func TestAnExecutedProbeEndsItsGroup(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	oom, readOnly := errors.New("OOM a"), errors.New("READONLY b")
+	calls := releases(5)
+	for _, c := range calls[:3] {
+		rs.refuse(c, oom, epoch)
+	}
+	rs.refuse(calls[3], readOnly, epoch)
+	again, over := rs.accept(calls[4], epoch)
+	assert.Empty(t, again, "another call says nothing")
+	assert.Empty(t, over)
+	require.Len(t, rs.due(epoch.Add(repeatAfter)), 2)
+	again, over = rs.accept(calls[0], epoch)
+	assert.Equal(t, calls[1:3], again)
+	assert.Equal(t, []error{oom}, over)
+	again, over = rs.accept(calls[3], epoch)
+	assert.Empty(t, again)
+	assert.Equal(t, []error{readOnly}, over)
+	assert.Empty(t, rs)
+}
+
+// A group whose calls have expired ends when the master executes any durable call.
+func TestAnExpiredGroupEnds(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	oom := errors.New("OOM a")
+	probe, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(6)), voted)
+	rs.refuse(probe, oom, at(0))
+	rs.refuse(waiting, oom, at(0))
+	require.Equal(t, []*Call{probe}, rs.due(at(4)))
+	_, over := rs.accept(anyCall(durable), at(5))
+	assert.Empty(t, over, "the probe has expired, and another call waits")
+	require.Equal(t, []*Call{waiting}, rs.due(at(5)))
+	_, over = rs.accept(anyCall(durable), at(6))
+	assert.Equal(t, []error{oom}, over)
+	assert.Empty(t, rs)
+
+	rs.refuse(anyCall(expiringAt(at(7)), voted), oom, at(6))
+	assert.Empty(t, rs.due(at(8)))
+	assert.True(t, rs.next().IsZero(), "nothing waits")
+}
+
+// A server could put a different text into each error.
+func TestManyReasonsShareAGroup(t *testing.T) {
+	t.Parallel()
+	var rs refusals
+	calls := releases(maxReasons + 3)
+	for i, c := range calls {
+		isNew := rs.refuse(c, fmt.Errorf("CODE%d", i), epoch)
+		assert.Equal(t, i <= maxReasons, isNew, "%d", i)
+	}
+	assert.Len(t, rs, maxReasons+1)
+	assert.False(t, rs.refuse(anyCall(durable), errors.New("CODE3"), epoch), "its own group")
+	assert.Len(t, rs["CODE3"].waiting, 2)
+	assert.Len(t, rs[""].waiting, 3)
+}
+
+func TestErrorsWrapTheirReason(t *testing.T) {
+	t.Parallel()
+	reason := errors.New("a reason")
+	for _, err := range []error{
+		&RefusalError{Err: reason}, &IdentityError{Err: reason}, &SuspectError{Err: reason}, &RightError{Err: reason},
+		&credentialsError{reason},
+	} {
+		assert.ErrorIs(t, err, reason)
+		assert.ErrorContains(t, err, "a reason")
+	}
+	assert.EqualError(t, &RefusalError{Err: reason, Over: true}, "no longer: a reason")
+}
