@@ -191,7 +191,9 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	}
 	a.count++
 	a.denied = nil
-	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), a.cfg.terms(), firstNode, &a.failures)
+	terms := a.cfg.terms()
+	terms.Overlaps = c.Target.Kind.Slotted()
+	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), terms, firstNode, &a.failures)
 	if err != nil {
 		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone
 		return nil, heldError(a.target, err)

@@ -101,6 +101,32 @@ func TestMastersThatAgreeTakeOneRoundTripAndOthersTwo(t *testing.T) {
 	})
 }
 
+// A master would take the write-back of a permit's token even if it granted the permit with more. So a master whose
+// grant is not known is not asked.
+func TestAPermitsTokenIsWrittenBackWhereTheGrantIsKnown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w *world) {
+		const largest = 3000000000000000
+		for i, m := range w.Masters() {
+			count(m, "x", fmt.Sprint(largest+10*i))
+		}
+		w.Master(2).Delay(50*time.Millisecond, 0)
+		permit, err := w.locker(t, "a").Semaphore("x", 2).Acquire(t.Context(), redlock.WithFencing())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		assert.Contains(t, []uint64{largest + 11, largest + 12}, permit.Fence(), "the next one for the first or second slot")
+		assert.Equal(t, counted(w.Master(1), "x"), counted(w.Master(0), "x"), "it was written back")
+		executed := 0
+		for _, e := range w.asked() {
+			if e.Master == 2 && strings.HasPrefix(strings.ToLower(e.Args[0]), "eval") && !strings.Contains(e.Reply, "NOSCRIPT") {
+				executed++
+			}
+		}
+		assert.Equal(t, 1, executed, "the acquire")
+		unlock(t, permit)
+	})
+}
+
 // Only the write-back carries it from one to the next.
 func TestTheTokenGrowsThoughEveryMajorityIsAnother(t *testing.T) {
 	t.Parallel()

@@ -16,16 +16,21 @@ import (
 // whose counter is already larger denies, because another holder may get that number. If such denials prevent a
 // majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
+//
+// If leases overlap, counters grow all the time, so such a node grants. It must have granted the lease with at most the
+// token, so only nodes whose grant is known are asked.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	var granted []node.Vote // by node, the grants that carried the token
+	var unknown []bool      // by node, whether it must not be asked
 	acquire.withTally(func(t *tally) {
 		var ok bool
 		if l.fence, ok = t.majorityFence(); ok {
 			return
 		}
 		l.fence = t.maxGranted()
-		granted = make([]node.Vote, len(t.votes))
+		granted, unknown = make([]node.Vote, len(t.votes)), make([]bool, len(t.votes))
 		for i, v := range t.votes {
+			unknown[i] = l.terms.Overlaps && v.Verdict != node.Granted
 			if v.Verdict == node.Granted && v.Number == l.fence {
 				granted[i] = v.Vote
 			}
@@ -35,7 +40,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		return nil
 	}
 	for {
-		r, err := l.raise(ctx, granted)
+		r, err := l.raise(ctx, granted, unknown)
 		if err != nil {
 			return err
 		}
@@ -56,8 +61,8 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	}
 }
 
-// raise writes the fencing token back to all nodes but those that granted it.
-func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) {
+// raise writes the fencing token back to all nodes but those that granted it or must not be asked.
+func (l *Lease) raise(ctx context.Context, granted []node.Vote, unknown []bool) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(question{
 		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
@@ -66,6 +71,9 @@ func (l *Lease) raise(ctx context.Context, granted []node.Vote) (*round, error) 
 			if v := granted[i]; v.Verdict == node.Granted {
 				v.Unsent = true // this request is not sent
 				return &v
+			}
+			if unknown[i] {
+				return skipped()
 			}
 			return nil
 		},

@@ -76,6 +76,34 @@ func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
 	})
 }
 
+// A node whose grant is not known may have granted the lease with more than the token, and would take it nevertheless.
+func TestATokenOfOverlappingLeasesIsRaisedWhereTheGrantIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		fencing := terms
+		fencing.Fencing, fencing.Overlaps = true, true
+		out := make(chan outcome, 1)
+		go func() {
+			lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
+			out <- outcome{lease, err}
+		}()
+		synctest.Wait()
+		fakes[0].vote(t, "acquire", numbered(granted(), 5))
+		fakes[1].vote(t, "acquire", numbered(granted(), 7))
+		pending(t, out, "no majority agrees on a token")
+		require.Len(t, fakes[0].asked("raise"), 1)
+		require.Empty(t, fakes[1].asked("raise"), "it granted the token")
+		require.Empty(t, fakes[2].asked("raise"), "it has not answered")
+		fakes[2].vote(t, "acquire", numbered(granted(), 9))
+		pending(t, out, "the token is 7")
+		fakes[0].vote(t, "raise", numbered(granted(), 7))
+		got := decided(t, out)
+		require.NoError(t, got.err)
+		assert.EqualValues(t, 7, got.lease.Fence())
+	})
+}
+
 func TestATokenThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -24,6 +24,9 @@ type Terms struct {
 	MaxHold time.Duration
 	// Fencing gives the lease a fencing token.
 	Fencing bool
+	// Overlaps says that other leases of the name may be held meanwhile, as those of a semaphore's slots. Raise then
+	// grants also if the node's counter is larger, and their fencing tokens always differ.
+	Overlaps bool
 }
 
 // Lease is a lock that a majority granted.

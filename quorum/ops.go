@@ -12,7 +12,7 @@ type Ops interface {
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token.
 	Acquire() *node.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
-	// fencing token is exactly fence.
+	// fencing token is exactly fence, or, if Terms.Overlaps, at least fence.
 	Raise(fence int64) *node.Op
 	// Extend gives the token, and the fencing token unless it is 0, a further TTL. If the token is missing, Extend
 	// restores it and reports this with a healed vote.

@@ -201,6 +201,10 @@ func (m *model) acquire(c claim) answer {
 		a.number, a.owned = r.owned, true
 	case r.kind == "reader" && token > 0:
 		a.number = token
+	case c.Kind == "semaphore":
+		for a.number%int64(c.whole().Slots) != int64(c.whole().Slot%c.whole().Slots) {
+			a.number++
+		}
 	}
 	if noToken(a.number) {
 		return answer{failed: true} // the counter is used up
@@ -236,8 +240,9 @@ func (m *model) raise(c claim, fence int64) answer {
 			return answer{}
 		}
 	}
-	if r := m.at(c.Names[0]); c.Kind == "semaphore" && r.last >= fence { // another permit may have the token
-		return answer{failed: noToken(r.last + 1), number: (r.last + 1) % tooLarge}
+	if c.Kind == "semaphore" { // another slot may have a larger token
+		m.lift(c, m.at(c.Names[0]), fence)
+		return answer{granted: true, number: fence}
 	}
 	most := fence
 	for _, name := range c.Names {

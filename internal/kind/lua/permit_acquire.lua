@@ -3,7 +3,9 @@
 --   ARGV[6]  the fence's TTL in milliseconds
 -- Returns the fencing token, or 1 without fencing. If the slot is taken, returns {0, 'semaphore', TTL of the permit that
 -- expires first, number of slots, slots}, where slots has a digit for each slot: 1 if it is taken. If another lock
--- blocks, returns what survey does. A master never gives one fencing token to two permits.
+-- blocks, returns what survey does.
+-- The token leaves the slot as the remainder when it is divided by the number of slots, so permits in different slots
+-- never have one token.
 local hint = ARGV[5] ~= '' and fencingToken(ARGV[5])
 local now = clock()
 local taken, first = survey(now)
@@ -16,6 +18,10 @@ end
 local f = 1
 if hint then
 	f = nextToken(KEYS[2], fence(KEYS[2]), hint)
+	local past = (f - slot) % tonumber(ARGV[1])
+	if past > 0 then
+		f = nextToken(KEYS[2], f, f - past + ARGV[1])
+	end
 	setFence(KEYS[2], f, nil, ARGV[6])
 end
 put(KEYS[1], permit, now, ARGV[4])
