@@ -16,7 +16,8 @@ const (
 	minSilentBudget = 20 * time.Millisecond
 	maxPasses       = 1000
 	minCooldown     = time.Millisecond
-	maxRest         = 50 * time.Millisecond // bounds the part of the cooldown that grows with the cohort's age
+	maxRest         = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
+	maxCooldown     = 150 * time.Millisecond // bounds what it leaves to all of them
 )
 
 // Policy is what a waiter allows. A lock has the policy of the waiter that acquired it.
@@ -62,12 +63,13 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 	return min(ttl/8, max(least, 4*c.round))
 }
 
-// cooldown returns how long this process does not ask for the lock after the cohort, if other processes wait for it.
-// They receive the release message, ask one master and then the others, which takes two rounds. On a busy machine they
-// may need longer than this process did, and would lose every race. So the cooldown is also as long as the cohort was,
-// up to a bound.
-func (c cohort) cooldown(now time.Time) time.Duration {
-	return max(minCooldown, 2*c.round, min(c.age(now), maxRest))
+// cooldown returns how long this process does not ask for the lock after the cohort, if so many other processes wait
+// for it. They receive the release message, ask one master and then the others, which takes two rounds. On a busy
+// machine they may need longer than this process did, and would lose every race. So the cooldown also gives each of
+// them the time that the cohort had, within bounds: without that, the winners would be drawn by chance, and with eight
+// processes one of them would get a fifth of what another gets.
+func (c cohort) cooldown(now time.Time, others int) time.Duration {
+	return max(minCooldown, 2*c.round, min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
@@ -86,13 +88,13 @@ func (c cohort) mayReuseLease(lock, waiter Policy, now time.Time, lease Lock) bo
 // next waiter may continue the cohort, it asks at once. Otherwise the release must be published, and the waiter waits
 // for the cooldown if other processes wait for the lock.
 func (c cohort) afterSilence(
-	lock, waiter Policy, try, remoteWaiters bool, yield time.Duration, now time.Time,
+	lock, waiter Policy, try bool, others int, yield time.Duration, now time.Time,
 ) (turn Wakeup, publish bool) {
 	switch {
 	case c.mayKeep(lock, waiter, now, minSilentBudget):
 		return Wakeup{Action: Ask, cohort: c.next()}, false
-	case remoteWaiters && !try:
-		yield = max(yield, c.cooldown(now))
+	case others > 0 && !try:
+		yield = max(yield, c.cooldown(now, others))
 	}
 	return Wakeup{Action: Ask, Delay: yield}, true
 }

@@ -45,10 +45,12 @@ func TestBudget(t *testing.T) {
 
 func TestCooldown(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldown(start))
-	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldown(start))
-	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldown(start))
-	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start))
+	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldown(start, 1))
+	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
+	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
+	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 3), "a turn each")
+	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 1))
+	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 7))
 }
 
 func TestMayKeep(t *testing.T) {
@@ -104,31 +106,31 @@ func TestAfterSilence(t *testing.T) {
 		cohort  cohort
 		waiter  Policy
 		try     bool
-		remote  bool
+		others  int
 		yield   time.Duration
 		want    Wakeup
 		publish bool
 	}{
 		"the cohort continues": {
-			young, mutex, false, true, time.Second, Wakeup{Action: Ask, cohort: young.next()}, false,
+			young, mutex, false, 1, time.Second, Wakeup{Action: Ask, cohort: young.next()}, false,
 		},
 		"the budget is used up": {
-			old, mutex, false, false, 0, Wakeup{Action: Ask}, true,
+			old, mutex, false, 0, 0, Wakeup{Action: Ask}, true,
 		},
 		"other processes wait": {
-			old, mutex, false, true, 0, Wakeup{Action: Ask, Delay: 30 * time.Millisecond}, true,
+			old, mutex, false, 1, 0, Wakeup{Action: Ask, Delay: 30 * time.Millisecond}, true,
 		},
 		"the lock is yielded for longer": {
-			old, mutex, false, true, 40 * time.Millisecond, Wakeup{Action: Ask, Delay: 40 * time.Millisecond}, true,
+			old, mutex, false, 1, 40 * time.Millisecond, Wakeup{Action: Ask, Delay: 40 * time.Millisecond}, true,
 		},
 		"a TryLock does not wait": {
-			old, mutex, true, true, 0, Wakeup{Action: Ask}, true,
+			old, mutex, true, 1, 0, Wakeup{Action: Ask}, true,
 		},
 		"a waiter of another kind": {
-			young, writer, false, true, 0, Wakeup{Action: Ask, Delay: 5 * time.Millisecond}, true,
+			young, writer, false, 1, 0, Wakeup{Action: Ask, Delay: 5 * time.Millisecond}, true,
 		},
 	} {
-		turn, publish := tt.cohort.afterSilence(mutex, tt.waiter, tt.try, tt.remote, tt.yield, start)
+		turn, publish := tt.cohort.afterSilence(mutex, tt.waiter, tt.try, tt.others, tt.yield, start)
 		assert.Equal(t, tt.want, turn, name)
 		assert.Equal(t, tt.publish, publish, name)
 	}

@@ -93,8 +93,8 @@ func (h *Hold) Released(now time.Time, silent bool) {
 	switch {
 	case silent:
 		turn.cohort = h.cohort.next()
-	case q.remoteWaiters:
-		turn.Delay = h.cohort.cooldown(now)
+	case q.others > 0:
+		turn.Delay = h.cohort.cooldown(now, int(q.others))
 	}
 	effects := q.released(turn)
 	q.all.mu.Unlock()
@@ -119,9 +119,9 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 	if q.subscription != nil {
 		subscribers-- // this queue itself
 	}
-	q.remoteWaiters = subscribers > 0
-	if q.remoteWaiters {
-		q.all.yields.set(q.key.key(), released.Add(h.cohort.cooldown(released)), released)
+	q.others = int32(max(0, subscribers))
+	if q.others > 0 {
+		q.all.yields.set(q.key.key(), released.Add(h.cohort.cooldown(released, int(q.others))), released)
 	} else {
 		q.all.yields.clear(q.key.key())
 	}

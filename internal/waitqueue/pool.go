@@ -202,7 +202,7 @@ func (p *pool) released(h *Hold, now time.Time) effects {
 	p.slots.release(int(h.slot))
 	delay := time.Duration(0)
 	if p.remoteWaiters {
-		delay = h.cohort.cooldown(now)
+		delay = h.cohort.cooldown(now, 1)
 	} else {
 		p.nudgeAsking()
 	}
@@ -227,7 +227,7 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 	}
 	p.remoteWaiters = subscribers > 0
 	if p.remoteWaiters {
-		p.yieldUntil = released.Add(h.cohort.cooldown(released))
+		p.yieldUntil = released.Add(h.cohort.cooldown(released, 1))
 	}
 }
 

@@ -16,10 +16,10 @@ type queue struct {
 	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
 
-	phase         phase
-	remoteWaiters bool   // other processes waited for the lock at its last release
-	unpublished   Lock   // the last lock, if its release was silent because a waiter of this queue was to follow
-	silentCohort  cohort // the cohort of unpublished
+	phase        phase
+	others       int32  // how many other processes waited for the lock at its last release
+	unpublished  Lock   // the last lock, if its release was silent because a waiter of this queue was to follow
+	silentCohort cohort // the cohort of unpublished
 
 	subscription Subscription // for the releases of the lock; nil: none
 }
@@ -132,7 +132,7 @@ func (q *queue) turnAfterLeave() (publish Lock) {
 		return nil
 	}
 	turn, over := q.silentCohort.afterSilence(
-		from.Policy(), head.Policy, head.Try, q.remoteWaiters, q.all.yield(head), q.all.now())
+		from.Policy(), head.Policy, head.Try, int(q.others), q.all.yield(head), q.all.now())
 	q.giveTurn(turn)
 	if !over {
 		return nil
