@@ -1,6 +1,7 @@
 package check
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -167,16 +168,7 @@ func byName(all []*hold) (map[string][]belief, []string) {
 			beliefs[name] = append(beliefs[name], h.beliefs...)
 		}
 	}
-	return beliefs, sorted(beliefs)
-}
-
-func sorted[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return beliefs, slices.Sorted(maps.Keys(beliefs))
 }
 
 // Share reports whether two acquisitions may hold a name at the same time.

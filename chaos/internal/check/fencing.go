@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 		}
 	}
 	lonely, doubts := alone(events), troublesOf(events, masters, lasting, lingers)
-	for _, name := range sorted(fenced) {
+	for _, name := range slices.Sorted(maps.Keys(fenced)) {
 		inOrder(&v, name, fenced[name], doubts)
 		unique(&v, name, fenced[name])
 		owned(&v, name, fenced[name], lonely, doubts)
@@ -86,7 +87,7 @@ func ReadersInOrder(events []history.Event) Verdict {
 			readers[h.acquired.Name] = append(readers[h.acquired.Name], h)
 		}
 	}
-	for _, name := range sorted(readers) {
+	for _, name := range slices.Sorted(maps.Keys(readers)) {
 		compare(readers[name], func(h *hold, largest *best[*hold]) {
 			if last, ok := largest.of(fencedWith(h)); ok && h.acquired.Fence < last.acquired.Fence {
 				stale(&v, name, last, h, "smaller than")

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ func Leaders(events []history.Event, forgetful []string) Verdict {
 	forgot := slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind == history.Inject && slices.Contains(forgetful, e.Fault)
 	})
-	for _, name := range sorted(led) {
+	for _, name := range slices.Sorted(maps.Keys(led)) {
 		unequal(&v, name, led[name])
 		growing(&v, name, led[name], func(h *hold) (time.Duration, time.Duration) { return h.asked.T, h.acquired.T })
 		if !forgot {

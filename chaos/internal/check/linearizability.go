@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func Linearizability(events []history.Event, limit time.Duration) Verdict {
 	v := on(events, ByLinearizability)
 	named := byNameHeld(events)
 	var open []string
-	for _, name := range sorted(named) {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
 		bad, result := illegal(named[name], time.Now().Add(limit))
 		switch result {
 		case porcupine.Illegal:
@@ -202,7 +203,7 @@ const pictured = 120
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
 	named := byNameHeld(events)
 	name, shown := "", []*hold(nil)
-	for _, n := range sorted(named) {
+	for _, n := range slices.Sorted(maps.Keys(named)) {
 		if bad, result := illegal(named[n], time.Now().Add(limit)); result == porcupine.Illegal {
 			name, shown = n, around(named[n], bad)
 			break

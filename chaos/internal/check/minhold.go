@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ func MinHold(events []history.Event) Verdict {
 			}
 		}
 	}
-	for _, n := range sorted(named) {
+	for _, n := range slices.Sorted(maps.Keys(named)) {
 		for _, h := range named[n].kept {
 			if next := h.intruder(named[n].taken); next != nil {
 				v.find(n, []history.Event{h.acquired, *h.returned, next.asked, next.acquired},

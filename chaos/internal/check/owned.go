@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,7 +20,7 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
 		}
 	}
-	for _, owner := range sorted(owners) {
+	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		begun := owners[owner]
 		slices.SortStableFunc(begun, func(a, b belief) int { return cmp.Compare(a.start, b.start) })
 		var inner []*hold

@@ -160,7 +160,8 @@ func cutByTurns(ctx context.Context, t *trial) error {
 		if err := t.awaitHolder(ctx, begin); err != nil {
 			return err
 		}
-		if err := errors.Join(t.inject(ctx, faults.LostCommands, inner...), t.heal(ctx, faults.LostCommands, outer...)); err != nil {
+		err := errors.Join(t.inject(ctx, faults.LostCommands, inner...), t.heal(ctx, faults.LostCommands, outer...))
+		if err != nil {
 			return err
 		}
 		nested := make(chan error, 1)

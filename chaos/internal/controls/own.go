@@ -19,22 +19,14 @@ var ownLocks = []entry{
 	},
 	{
 		plan: plan{
-			lock:    "nothing closed",
-			masters: 3,
-			clients: 2,
-			groups:  mutex(traffic.TTL, short),
-			lasts:   traffic.TTL / 2,
+			lock: "nothing closed", masters: 3, clients: 2, groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2,
 		},
 		checker: "leaks",
 	},
 	{
 		plan: plan{
-			lock:    "fence counted from one",
-			masters: 3,
-			clients: 2,
-			groups:  fenced(traffic.TTL, short),
-			harm:    allForget,
-			rounds:  1,
+			lock: "fence counted from one", masters: 3, clients: 2, groups: fenced(traffic.TTL, short), harm: allForget,
+			rounds: 1,
 		},
 		checker: "fencing",
 		proof:   &proof{masters: 3, rounds: 1},
@@ -64,10 +56,7 @@ var ownLocks = []entry{
 	// A late holder overwrites the value of the next holder, which has the same fencing token.
 	{
 		plan: plan{
-			lock:    "fence that is always 1",
-			masters: 3,
-			clients: 3,
-			groups:  guarded(fenced(traffic.ShortTTL, sometimesLate)),
+			lock: "fence that is always 1", masters: 3, clients: 3, groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
 		},
 		checker: "register",
 	},

@@ -94,23 +94,14 @@ var naiveLocks = []entry{
 	{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
 	{
 		plan: plan{
-			lock:    "setnx",
-			masters: 1,
-			clients: 2,
-			groups:  mutex(traffic.TTL, short),
-			harm:    dies(traffic.Holding),
-			rounds:  1,
+			lock: "setnx", masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1,
 		},
 		proof: &proof{masters: 3, rounds: 1},
 	},
 	{
 		plan: plan{
-			lock:    naive.SetNXExpire,
-			masters: 1,
-			clients: 2,
-			groups:  mutex(traffic.TTL, short),
-			harm:    dies(traffic.Between),
-			rounds:  1,
+			lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between),
+			rounds: 1,
 		},
 	},
 	// One client's clock is ahead by more than a TTL, so that every lock seems to have expired.

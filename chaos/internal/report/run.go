@@ -47,7 +47,8 @@ type File struct {
 	What string
 }
 
-// Good reports whether all promises were kept and all expected violations were seen. A run without verdicts is not good.
+// Good reports whether all promises were kept and all expected violations were seen. A run without verdicts is not
+// good.
 func (r Run) Good() bool {
 	return len(r.Verdicts) > 0 && len(r.Unseen) == 0 &&
 		!slices.ContainsFunc(r.Verdicts, func(v check.Verdict) bool { return !v.Held() && r.Excused[v.Checker] == "" })

@@ -27,9 +27,9 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	clients := p.Fleet.Names()
 	terms := check.Terms{
 		Masters: p.masters.Masters(), Clients: clients, Foreign: clients[s.Clients:],
-		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(), Lasting: faults.Lasting(),
-		Forgetful: faults.Forgetful(), Lingers: lingers, Slack: Slack, Bound: s.Bound(), Grace: Grace, Ghosts: s.Ghosts,
-		ModelTime: modelTime,
+		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
+		Lasting: faults.Lasting(), Forgetful: faults.Forgetful(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
+		Grace: Grace, Ghosts: s.Ghosts, ModelTime: modelTime,
 	}
 	var verdicts []check.Verdict
 	for _, c := range check.Catalog() {

@@ -118,13 +118,8 @@ func (p *player) prepare(out *Outcome) {
 // terms returns the terms of the plan for the available faults.
 func (s Scenario) terms(masters, clients int, available []string) faults.Terms {
 	return faults.Terms{
-		Mode:     s.Mode,
-		Duration: s.Storm,
-		Masters:  masters,
-		Clients:  clients,
-		Window:   s.Window() + 2*rounding,
-		TTL:      traffic.TTL,
-		Faults:   available,
+		Mode: s.Mode, Duration: s.Storm, Masters: masters, Clients: clients, Window: s.Window() + 2*rounding,
+		TTL: traffic.TTL, Faults: available,
 	}
 }
 

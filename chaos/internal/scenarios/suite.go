@@ -183,7 +183,7 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	}
 	out, err := play(ctx, j.Scenario, o)
 	if broke, is := out.found(check.ByHarness); is && err == nil {
-		if _, failed := out.found(check.ByClients); !failed { // else that is the verdict, and what the harness made of it follows
+		if _, failed := out.found(check.ByClients); !failed { // else that is the verdict: the lock in them is to blame
 			err = fmt.Errorf("the harness itself failed: %s", broke)
 		}
 	}

@@ -29,7 +29,7 @@ func InBubble(s Schedule, open Open) (r *Result) {
 	}()
 	<-ended
 	for _, text := range w.said {
-		r.Problems = append(r.Problems, Problem{By: check.ByHarness, Entry: Entry{At: r.Took, Where: "world", Text: text}})
+		r.Problems = append(r.Problems, problemOf(check.ByHarness, r.Took, "world", text))
 	}
 	return r
 }

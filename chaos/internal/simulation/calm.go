@@ -65,7 +65,8 @@ func (r *run) residue(when string) {
 				// back.
 			case r.schedule.jumps() && left > 0:
 			default:
-				r.problem(check.ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more", key, content(m, key), i, when, left)
+				r.problem(check.ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more",
+					key, content(m, key), i, when, left)
 			}
 		}
 		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
@@ -120,7 +121,8 @@ func (r *run) works(who string, l Locker, want locker.Request, bound time.Durati
 	defer cancel()
 	lock, err := l.Lock(ctx, want)
 	if err != nil || lock == nil {
-		r.problem(check.ByLiveness, who, "cannot take a %s of %q %v after all was well: %v", want.Mode, want.Names, bound, err)
+		r.problem(check.ByLiveness, who, "cannot take a %s of %q %v after all was well: %v",
+			want.Mode, want.Names, bound, err)
 		return
 	}
 	if err := lock.Unlock(ctx); err != nil {

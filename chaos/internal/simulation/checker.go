@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 )
@@ -28,6 +29,10 @@ func Checkers() []string {
 type Problem struct {
 	Entry
 	By string
+}
+
+func problemOf(by string, at time.Duration, where, text string) Problem {
+	return Problem{By: by, Entry: Entry{At: at, Where: where, Text: text}}
 }
 
 func (p Problem) String() string {

@@ -60,8 +60,8 @@ func (r *Result) judge() {
 	}
 }
 
-// judgedBy reports whether a checker judges the history of the schedule. The run itself looks for leaks, and for residue
-// where there are no ghosts. It has no processes.
+// judgedBy reports whether a checker judges the history of the schedule. The run itself looks for leaks and, without
+// ghosts, for residue. It has no processes.
 func (s Schedule) judgedBy(checker string) bool {
 	switch checker {
 	case check.ByLinearizability:
@@ -87,8 +87,7 @@ var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
 // tokens that an earlier hold passed on.
 func (r *Result) find(v check.Verdict) {
 	if v.Undecided != "" {
-		entry := Entry{At: r.Took, Where: v.Checker, Text: v.Undecided}
-		r.Problems = append(r.Problems, Problem{By: v.Checker, Entry: entry})
+		r.Problems = append(r.Problems, problemOf(v.Checker, r.Took, v.Checker, v.Undecided))
 	}
 	for _, f := range v.Findings {
 		found := Violation{By: v.Checker, Finding: f}
@@ -151,8 +150,7 @@ func (r *Result) count() {
 // report adds a problem.
 func (r *Result) report(by string, at time.Duration, who history.ID, format string, args ...any) {
 	where := fmt.Sprintf("%s.%d.%d", who.Client, who.Life, who.Worker)
-	entry := Entry{At: at, Where: where, Text: fmt.Sprintf(format, args...)}
-	r.Problems = append(r.Problems, Problem{By: by, Entry: entry})
+	r.Problems = append(r.Problems, problemOf(by, at, where, fmt.Sprintf(format, args...)))
 }
 
 // alive reports every lock with keepalive that a living client lost, though no fault could cause a loss: its deadline
@@ -176,7 +174,8 @@ func (r *Result) alive(intervals []check.Interval) {
 			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
 		)
 		if (i.Expired || lost[i.Who]) && !dead && i.Acquired.Keepalive {
-			r.report(check.ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer", i.Acquired.Name)
+			r.report(check.ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer",
+				i.Acquired.Name)
 		}
 	}
 }

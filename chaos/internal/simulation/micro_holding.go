@@ -262,7 +262,8 @@ func (e *env) longestHold() {
 		end := e.now()
 		exact := 2*time.Millisecond + h.want.MaxHold/200 // the loss is notified 1 ms early, by a clock that drifts
 		if end < soonest-exact || end > latest+exact || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			e.problem(check.ByLossNotified, w.who, "a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
+			e.problem(check.ByLossNotified, w.who,
+				"a %v with a maximum of %v was asked for at %v, had at %v, and ended at %v: %v",
 				kind, h.want.MaxHold, stamp(h.asked), stamp(h.from), stamp(end), context.Cause(h.lock.Context()))
 		}
 		next := <-waited

@@ -63,7 +63,8 @@ func (e *env) majorityLost() {
 			h.extend()
 		}
 		if told := e.now() - lost; told > bound || !causeIs(h.lock.Context(), redlock.ErrLost) {
-			e.problem(check.ByLossNotified, w.who, "a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
+			e.problem(check.ByLossNotified, w.who,
+				"a majority forgot %v of %q, and after %v (of %v at most) its context says: %v",
 				kind, h.want.Names, told, bound, context.Cause(h.lock.Context()))
 		}
 		if apart.IntN(2) == 0 {

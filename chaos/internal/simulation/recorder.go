@@ -74,8 +74,7 @@ func (h *recorder) problem(by string, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problems = append(h.problems,
-		Problem{By: by, Entry: Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)}})
+	h.problems = append(h.problems, problemOf(by, h.now(), where, fmt.Sprintf(format, args...)))
 }
 
 // log adds an event to the history. Its time is the present unless it has one.
@@ -125,13 +124,8 @@ func (h *recorder) command(e simnet.Event) {
 	}
 	who := asker{e.Host, e.Master}
 	if h.asked[who]++; h.asked[who] == h.busy {
-		h.problems = append(
-			h.problems,
-			Problem{
-				By:    ByLoad,
-				Entry: Entry{At: h.now(), Where: who.String(), Text: fmt.Sprintf("asked %d times within a second", h.busy)},
-			},
-		)
+		text := fmt.Sprintf("asked %d times within a second", h.busy)
+		h.problems = append(h.problems, problemOf(ByLoad, h.now(), who.String(), text))
 		select {
 		case <-h.hectic:
 		default:

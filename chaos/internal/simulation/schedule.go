@@ -151,7 +151,8 @@ func (s Schedule) jumps() bool {
 
 // forgets reports whether fence counters are lost unnoticed.
 func (s Schedule) forgets() bool {
-	return s.has(func(h harm) bool { return h.forgets }) || s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
+	return s.has(func(h harm) bool { return h.forgets }) ||
+		s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
 }
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was

@@ -143,11 +143,8 @@ func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
 func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
 	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
 		f := Fault{
-			Kind:   []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)],
-			Master: 1,
-			Client: 0,
-			At:     at,
-			Until:  at + within(r, 3*time.Second),
+			Kind: []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)], Master: 1, Client: 0, At: at,
+			Until: at + within(r, 3*time.Second),
 		}
 		all = append(all, f)
 		at = f.Until
