@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -14,11 +15,13 @@ func TestVotesAreCounted(t *testing.T) {
 	c := anyCall()
 	v.count(at(10))
 	v.count(at(10), delivery{c, Vote{Verdict: Granted}}, delivery{c, Vote{Verdict: Denied}}, delivery{c, Vote{}})
-	v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: ErrDropped}})
+	for range 2 {
+		v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: ErrDropped}})
+	}
 	v.count(at(10), delivery{c, Vote{Verdict: Failed, Unsent: true, Err: ErrBusy}})
 	v.count(at(10), delivery{c, Vote{Verdict: Failed, Err: ErrDropped}})
 	assert.Equal(t, [4]int64{Unknown: 1, Failed: 2, Denied: 1, Granted: 1}, v.byVerdict)
-	assert.EqualValues(t, 1, v.dropped, "only what was not written")
+	assert.EqualValues(t, 2, v.dropped, "only what was not written")
 	assert.EqualValues(t, 2, v.latency.Count())
 }
 
@@ -160,4 +163,22 @@ func TestRecoveryWaitsAfterABatchWithoutAnAnswer(t *testing.T) {
 		r.broke(nil, 4, false, epoch.Add(time.Hour))
 		assert.Equal(t, want, r.retryAt, "all were answered")
 	}
+}
+
+func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
+	t.Parallel()
+	d := new(dialer)
+	assert.Equal(t, connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeout, nil)
+	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
+	d.observeDial(connectTimeout/8, nil)
+	assert.Equal(t, connectTimeout, d.attemptTimeout())
+	d.observeDial(0, ErrTimeout)
+	assert.Equal(t, connectTimeout, d.attemptTimeout(), "not a timeout of the dialer")
+	d.observeDial(0, context.DeadlineExceeded)
+	assert.Equal(t, 2*connectTimeout, d.attemptTimeout())
+	for range 20 {
+		d.observeDial(0, context.DeadlineExceeded)
+	}
+	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
 }

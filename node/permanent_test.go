@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// netError is an error of a connection.
+type netError bool
+
+func (netError) Error() string   { return "a connection" }
+func (e netError) Timeout() bool { return bool(e) }
+func (netError) Temporary() bool { return false }
+
+func TestWhichErrorsOnlyAnOperatorCanFix(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err       error
+		permanent bool
+	}{
+		{ErrNotRedis, true},
+		{&IdentityError{Err: ErrTimeout}, true},
+		{&RightError{Err: ErrTimeout}, true},
+		{&tls.CertificateVerificationError{Err: ErrTimeout}, true},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}, true},
+		{replyError("WRONGPASS invalid username-password pair"), true},
+		{replyError("NOAUTH Authentication required."), true},
+		{replyError("NOPERM this user has no permissions"), true},
+		{replyError("CROSSSLOT Keys in request don't hash to the same slot"), true},
+		{replyError("ERR The user executing the script can't run this command"), true},
+		{replyError("ERR ACL failure in script: x"), true},
+		{replyError("ERR user_script:1: USEDUP the fencing tokens of a are used up"), true},
+
+		{nil, false},
+		{ErrTimeout, false},
+		{errors.New("CROSSSLOT in the text of another error"), false},
+		{errors.New("ACL failure in script"), false},
+		{errors.New("USEDUP the fencing tokens of a"), false},
+		{replyError("OOM command not allowed"), false},
+		{replyError("ERR unknown"), false},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}, false},
+		{&net.OpError{Op: "read", Err: errors.New("certificate")}, false},
+	} {
+		assert.Equal(t, tt.permanent, Permanent(tt.err), "%v", tt.err)
+		if tt.err != nil {
+			assert.Equal(t, tt.permanent, Permanent(fmt.Errorf("wrapped: %w", tt.err)), "%v", tt.err)
+		}
+	}
+}
+
+func TestWhichErrorsAreTimeouts(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		context.DeadlineExceeded: true, os.ErrDeadlineExceeded: true, netError(true): true,
+		netError(false): false, context.Canceled: false, net.ErrClosed: false,
+	} {
+		assert.Equal(t, want, timedOut(fmt.Errorf("wrapped: %w", err)), "%v", err)
+	}
+}
+
+func TestWhichCommandsAreMissing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err                error
+		forbidden, unknown bool
+	}{
+		{nil, false, false},
+		{errors.New("NOPERM in the text of another error"), false, false},
+		{replyError("OOM command not allowed"), false, false},
+		{replyError("NOPERM this user has no permissions to run the 'info' command"), true, false},
+		{replyError("NOPERM this user has no permissions to access one of the keys"), true, false},
+		{replyError("ERR ACL failure in script: User x has no permissions"), true, false},
+		{replyError("ERR unknown command 'evalsha', with args beginning with: "), false, true},
+	} {
+		forbidden, unknown := MissingCommand(tt.err)
+		assert.Equal(t, tt.forbidden, forbidden, "%v", tt.err)
+		assert.Equal(t, tt.unknown, unknown, "%v", tt.err)
+	}
+}
