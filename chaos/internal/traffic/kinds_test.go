@@ -104,7 +104,8 @@ func lostBy(events []history.Event, counts func(before, e history.Event) bool) m
 func TestALostUpdateIsExcusedOnlyByALateWrite(t *testing.T) {
 	t.Parallel()
 	holds := []history.Event{
-		{T: 1, Kind: history.Acquired, Client: "a", Until: 10}, {T: 2, Kind: history.Acquired, Client: "b", Until: 30},
+		{T: 1, Kind: history.Acquired, Client: "a", Until: 10},
+		{T: 2, Kind: history.Acquired, Client: "b", Until: 30},
 		{T: 3, Kind: history.Extended, Client: "b", Until: 40},
 	}
 	write := func(at time.Duration, client, register string) history.Event {
