@@ -143,7 +143,7 @@ func extendUnfenced(name, text string) string {
 
 // expireTogether extends all readers whenever one acquires or extends.
 func expireTogether(name, text string) string {
-	if strings.HasPrefix(name, "entry_") {
+	if strings.HasPrefix(name, "entry_") && name != "entry_release" {
 		const one = "redis.call('ZADD', key, now + ttl, member)"
 		return replace(text, one, one+`
 	if key == KEYS[1] and ARGV[1] == 'reader' then
