@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -115,7 +116,11 @@ func tryPackage(root, dir string, o options, reasons map[string]string) (score, 
 	if err != nil {
 		return score{}, err
 	}
-	mutants = sample(choose(append(mutants, scripts...), o.only), o.sample, o.seed)
+	mutants = append(mutants, scripts...)
+	for _, key := range old(dir, mutants, reasons) {
+		fmt.Printf("listed in known.txt, and not there any more: %s\n", key)
+	}
+	mutants = sample(choose(mutants, o.only), o.sample, o.seed)
 	if o.list {
 		for _, m := range mutants {
 			fmt.Println(m)
@@ -146,6 +151,21 @@ func tryPackage(root, dir string, o options, reasons map[string]string) (score, 
 	}
 	s.took = time.Since(begin)
 	return s, nil
+}
+
+// old returns the listed mutants of a package that do not exist any more, sorted.
+func old(dir string, mutants []*mutant, reasons map[string]string) (keys []string) {
+	there := make(map[string]bool)
+	for _, m := range mutants {
+		there[m.key()] = true
+	}
+	for key := range reasons {
+		if strings.HasPrefix(key, dir+"/") && !there[key] {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // choose returns the mutants whose text contains only.
