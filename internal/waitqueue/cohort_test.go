@@ -48,7 +48,7 @@ func TestCooldown(t *testing.T) {
 	assert.Equal(t, time.Millisecond, aged(0, 0, 0).cooldown(start, 1))
 	assert.Equal(t, 8*time.Millisecond, aged(time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
 	assert.Equal(t, 30*time.Millisecond, aged(30*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 1))
-	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 3), "a turn each")
+	assert.Equal(t, 60*time.Millisecond, aged(20*time.Millisecond, 4*time.Millisecond, 0).cooldown(start, 3))
 	assert.Equal(t, 50*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 1))
 	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 7))
 }
