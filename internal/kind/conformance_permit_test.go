@@ -25,11 +25,15 @@ func permitSteps() map[string]step {
 	}
 	other := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
 	healed := node.Vote{Verdict: node.Denied, Healed: true}
-	return map[string]step{
+	all := map[string]step{
 		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
 		"permit: acquire: another slot": {
 			given: of(entries{inSlot2: short}).made(), op: c.Ops().Acquire(), vote: one,
 			then: of(entries{inSlot2: short, mine: lockTTL}).is,
+		},
+		"permit: acquire: another slot that ends later": {
+			given: of(entries{inSlot2: long}).made(), op: c.Ops().Acquire(), vote: one,
+			then: of(entries{inSlot2: long, mine: lockTTL}).is,
 		},
 		"permit: acquire: taken": {
 			given: of(entries{there: short, inSlot2: long}).made(), op: c.Ops().Acquire(), vote: full("11", short),
@@ -104,6 +108,18 @@ func permitSteps() map[string]step {
 			then: of(entries{permit("2", "1", kind.KeptToken(holdToken)): time.Second, inSlot2: short}).is,
 		},
 	}
+	for k, key := range foreignKeys() {
+		for name, st := range map[string]step{
+			"acquire": {op: c.Ops().Acquire(), vote: deniedBy(k, -1)}, "raise": {op: fenced.Ops().Raise(5), vote: denied},
+			"acquire: fenced": {op: fenced.Ops().Acquire(), vote: deniedBy(k, -1)},
+			"extend":          {op: c.Ops().Extend(0), vote: denied}, "release": {op: c.Ops().Release(true), vote: denied},
+			"keep": {op: c.Ops().Keep(time.Second, time.Second), vote: denied},
+		} {
+			st.given = [][]any{key}
+			all["permit: "+name+": a "+k] = st
+		}
+	}
+	return all
 }
 
 // keepSteps are the steps of a release that leaves the name taken.

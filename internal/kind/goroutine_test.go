@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CI runs these tests without the race detector, which may find something only where goroutines share memory.
-func TestNothingHereStartsAGoroutineOrLocks(t *testing.T) {
+// CI runs these tests without the race detector. What callers of several goroutines share is tested in the root package,
+// with it.
+func TestThePackageStartsNoGoroutineAndHasNoMutex(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

@@ -28,5 +28,7 @@ for i = 4, #ARGV do
 		result = 1
 	end
 end
-endWithLast(KEYS[1])
+if result == 1 then
+	endWithLast(KEYS[1])
+end
 return result

@@ -4,8 +4,8 @@
 -- Returns the fencing token, or 1 without fencing. If the slot is taken, returns {0, 'semaphore', TTL of the permit that
 -- expires first, number of slots, slots}, where slots has a digit for each slot: 1 if it is taken. If another lock
 -- blocks, returns what survey does.
--- The token leaves the slot as the remainder when it is divided by the number of slots, so permits in different slots
--- never have one token.
+-- Divided by the number of slots, the token leaves the slot as the remainder (the last slot leaves 0), so permits in
+-- different slots never have one token.
 local hint = ARGV[5] ~= '' and fencingToken(ARGV[5])
 local now = clock()
 local taken, first = survey(now)

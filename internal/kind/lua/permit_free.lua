@@ -8,7 +8,8 @@ if kind == 'none' or kind == 'zset' then
 	local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 	local permits = 'redlock:semaphore:' .. ARGV[1] .. ':'
 	local own = permits .. ARGV[2] .. ':'
-	local free = true
+	local last = all[#all - 1]
+	local free = not last or string.find(last, '^redlock:%a+:') ~= nil -- else another program's
 	for i = #all, 2, -2 do -- from the one that expires last
 		if tonumber(all[i]) <= now then
 			break
