@@ -17,30 +17,12 @@ import (
 // majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
 //
-// If leases overlap, counters grow all the time, so such a node grants. It must have granted the lease with at most the
+// If leases overlap, a node whose counter is larger grants, too. It must have granted the lease with at most the
 // token, so only nodes whose grant is known are asked.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
-	var granted []node.Vote // by node, the grants that carried the token
-	var unknown []bool      // by node, whether it must not be asked
-	acquire.withTally(func(t *tally) {
-		var ok bool
-		if l.fence, ok = t.majorityFence(); ok {
-			return
-		}
-		l.fence = t.maxGranted()
-		granted, unknown = make([]node.Vote, len(t.votes)), make([]bool, len(t.votes))
-		for i, v := range t.votes {
-			unknown[i] = l.terms.Overlaps && v.Verdict != node.Granted
-			if v.Verdict == node.Granted && v.Number == l.fence {
-				granted[i] = v.Vote
-			}
-		}
-	})
-	if granted == nil {
-		return nil
-	}
-	for {
-		r, err := l.raise(ctx, granted, unknown)
+	known := l.readGrants(acquire)
+	for !known.agree {
+		r, err := l.raise(ctx, known)
 		if err != nil {
 			return err
 		}
@@ -50,29 +32,66 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		switch {
 		case s == won:
 			return l.checkValidity()
-		case maxSeen <= l.fence:
+		case maxSeen > l.fence:
+			l.fence = maxSeen
+			clear(known.granted) // they carry a smaller number
+		case !l.terms.Overlaps:
 			return noQuorum(r.errors())
+		default: // a node that is now known may take the place of one that did not answer
+			before := known.count
+			if known = l.readGrants(acquire); known.count == before {
+				return noQuorum(r.errors())
+			}
 		}
 		if err := l.checkValidity(); err != nil {
 			return err
 		}
-		l.fence = maxSeen
-		clear(granted) // they carry a smaller number
 	}
+	return nil
+}
+
+// knownGrants are the grants of an acquire that have arrived.
+type knownGrants struct {
+	agree   bool        // a majority returned the same number
+	count   int         // how many there are
+	granted []node.Vote // by node, those that carry the largest number
+	skip    []bool      // by node, whether it must not be asked for the write-back
+}
+
+// readGrants reads the grants, and sets the fencing token.
+func (l *Lease) readGrants(acquire *round) (known knownGrants) {
+	acquire.withTally(func(t *tally) {
+		if l.fence, known.agree = t.majorityFence(); known.agree {
+			return
+		}
+		l.fence = t.maxGranted()
+		known.granted, known.skip = make([]node.Vote, len(t.votes)), make([]bool, len(t.votes))
+		for i, v := range t.votes {
+			if v.Verdict != node.Granted {
+				known.skip[i] = l.terms.Overlaps
+				continue
+			}
+			known.count++
+			if v.Number == l.fence {
+				known.granted[i] = v.Vote
+			}
+		}
+	})
+	return known
 }
 
 // raise writes the fencing token back to all nodes but those that granted it or must not be asked.
-func (l *Lease) raise(ctx context.Context, granted []node.Vote, unknown []bool) (*round, error) {
+func (l *Lease) raise(ctx context.Context, known knownGrants) (*round, error) {
 	done := make(chan struct{})
 	r := l.q.ask(question{
 		op: l.ops.Raise(l.fence), timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
 		enough: func(t *tally) bool { return t.state() != open },
 		prepareCall: func(i int, _ *node.Call) *node.Vote {
-			if v := granted[i]; v.Verdict == node.Granted {
+			if v := known.granted[i]; v.Verdict == node.Granted {
 				v.Unsent = true // this request is not sent
 				return &v
 			}
-			if unknown[i] {
+			if known.skip[i] {
 				return skipped()
 			}
 			return nil

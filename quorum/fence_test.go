@@ -104,6 +104,34 @@ func TestATokenOfOverlappingLeasesIsRaisedWhereTheGrantIsKnown(t *testing.T) {
 	})
 }
 
+// A node whose grant arrives during the write-back may take the place of one that does not answer it.
+func TestATokenOfOverlappingLeasesIsRaisedAgainAfterMoreGrants(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		fencing := terms
+		fencing.Fencing, fencing.Overlaps = true, true
+		out := make(chan outcome, 1)
+		go func() {
+			lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
+			out <- outcome{lease, err}
+		}()
+		synctest.Wait()
+		fakes[0].vote(t, "acquire", numbered(granted(), 5))
+		fakes[1].vote(t, "acquire", numbered(granted(), 7))
+		pending(t, out, "the token is to be raised")
+		fakes[2].vote(t, "acquire", numbered(granted(), 9))
+		fakes[0].vote(t, "raise", unknown())
+		pending(t, out, "the token is 9 now")
+		require.Len(t, fakes[1].asked("raise"), 1)
+		require.Empty(t, fakes[2].asked("raise"), "it granted the token")
+		fakes[1].vote(t, "raise", numbered(granted(), 9))
+		got := decided(t, out)
+		require.NoError(t, got.err)
+		assert.EqualValues(t, 9, got.lease.Fence())
+	})
+}
+
 func TestATokenThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
