@@ -66,8 +66,8 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 // cooldown returns how long this process does not ask for the lock after the cohort, if so many other processes wait
 // for it. They receive the release message, ask one master and then the others, which takes two rounds. On a busy
 // machine they may need longer than this process did, and would lose every race. So the cooldown also gives each of
-// them the time that the cohort had, within bounds: without that, the winners would be drawn by chance, and with eight
-// processes one of them would get a fifth of what another gets.
+// them the time that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far
+// fewer turns than others.
 func (c cohort) cooldown(now time.Time, others int) time.Duration {
 	return max(minCooldown, 2*c.round, min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
 }

@@ -175,7 +175,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 }
 
 // released records that a holder released the lock, or gave it up in a downgrade. If it was the last holder, the head
-// gets the turn.
+// gets the turn. A TryLock asks at once.
 func (q *queue) released(turn Wakeup) effects {
 	if q.holds--; q.holds > 0 {
 		return effects{}
@@ -183,6 +183,9 @@ func (q *queue) released(turn Wakeup) effects {
 	q.newest = nil
 	q.apply(released)
 	if q.headNeedsTurn() {
+		if q.waiting.first.Try {
+			turn.Delay = 0
+		}
 		q.giveTurn(turn)
 	}
 	return q.clean()

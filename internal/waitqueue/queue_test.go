@@ -372,6 +372,18 @@ func TestASilentRelease(t *testing.T) {
 	})
 }
 
+func TestATryLockAfterALossDoesNotWait(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	l := p.grant(p.join(mutex("x")))
+	l.hold.Published(3, p.now)
+	p.now = p.now.Add(time.Second)
+	l.hold.Lost()
+	tried := p.join(try("x"))
+	l.hold.Released(p.now, false)
+	p.asks(tried, 0)
+}
+
 func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	t.Parallel()
 	const cooldown = 2 * time.Millisecond
