@@ -147,7 +147,13 @@ func (p *process) signal(s os.Signal) {
 // says waits until stdout holds text.
 func (p *process) says(text string) {
 	p.t.Helper()
-	ok := func() bool { return strings.Contains(p.stdout.String(), text) }
+	p.await(text, &p.stdout)
+}
+
+// await waits until one of its outputs holds text.
+func (p *process) await(text string, in *output) {
+	p.t.Helper()
+	ok := func() bool { return strings.Contains(in.String(), text) }
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.t.Fatalf("it does not say %q\nstdout: %s\nstderr: %s", text, p.stdout.String(), p.stderr.String())

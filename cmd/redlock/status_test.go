@@ -215,7 +215,7 @@ func TestStatusCanBeInterrupted(t *testing.T) {
 	}
 	for _, args := range [][]string{{"status"}, {"status", "name"}} {
 		p := launch(t, masters, append(args, "--ttl", "1h", "--node-timeout", "20m")...)
-		time.Sleep(300 * time.Millisecond) // it asks
+		time.Sleep(time.Second) // it asks
 		p.signal(syscall.SIGTERM)
 		assert.Equal(t, 128+15, p.wait())
 		assert.Empty(t, p.stdout.String()+p.stderr.String())
