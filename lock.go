@@ -91,7 +91,8 @@ func (l *Lock) Until() time.Time {
 	until := l.until
 	l.mu.Unlock()
 	if until != 0 {
-		return l.locker.opened.Add(until)
+		now := l.cfg.clock.Now() // the wall clock may have been set since opened
+		return now.Add(until - now.Sub(l.locker.opened))
 	}
 	l.lease.CountSuspension()
 	return l.lease.Until()

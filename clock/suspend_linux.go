@@ -32,7 +32,8 @@ var (
 // kernels before 2.6.39.
 //
 // A reading takes three system calls, and every lock that is handed over needs one. So Suspended takes a new reading
-// only if the machine may have been suspended since the last one. Go's own clocks, which take no system call, tell.
+// only if the machine may have been suspended since the last one, which Go's own clocks show. They usually take no
+// system call.
 func (system) Suspended() time.Duration {
 	now := time.Now()
 	if last := readAt.Load(); last != nil {
@@ -48,7 +49,7 @@ func (system) Suspended() time.Duration {
 
 // mayHaveSlept reports whether the machine may have been suspended while the wall clock advanced by wall and the
 // monotonic clock by monotonic. When a suspension ends, the kernel adds its length to the wall clock and to
-// CLOCK_BOOTTIME in one step (timekeeping_inject_sleeptime64 in kernel/time/timekeeping.c), and not to the monotonic
+// CLOCK_BOOTTIME in one step (__timekeeping_inject_sleeptime in kernel/time/timekeeping.c), and not to the monotonic
 // clock. So without a suspension both advance alike, until somebody sets the wall clock. If it is set back by just the
 // length of a suspension, that suspension remains unnoticed for at most maxReuse.
 func mayHaveSlept(wall, monotonic time.Duration) bool {
