@@ -385,7 +385,8 @@ func (w *walker) function(e *ast.BinaryExpr, before, after string) {
 	w.edits.replace(at, at+len(e.Op.String()), ",")
 }
 
-// operand leaves out an operand of && or ||, and negates it if it is no comparison.
+// operand leaves out an operand of && or ||, and negates it if it is no comparison. An operand that is left out is not
+// evaluated. A test has reached the mutant only where the operand decides.
 func (w *walker) operand(e *ast.BinaryExpr, operand ast.Expr) {
 	if inner, ok := operand.(*ast.BinaryExpr); ok && inner.Op == e.Op {
 		return // its own operands are left out
@@ -396,9 +397,9 @@ func (w *walker) operand(e *ast.BinaryExpr, operand ast.Expr) {
 	}
 	id := w.add(operand, w.text(e), other)
 	if e.Op == token.LAND {
-		w.wrap(operand, "(", fmt.Sprintf(" || mutantOn(%d))", id))
+		w.wrap(operand, fmt.Sprintf("(mutantActive == %d || ", id), fmt.Sprintf(" || mutantOn(%d))", id))
 	} else {
-		w.wrap(operand, "(", fmt.Sprintf(" && !mutantOn(%d))", id))
+		w.wrap(operand, fmt.Sprintf("(mutantActive != %d && ", id), fmt.Sprintf(" && !mutantOn(%d))", id))
 	}
 	w.condition(operand)
 }
