@@ -61,7 +61,7 @@ sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
 fuzz: ## every fuzz target, each for FUZZTIME=10s
 	@set -e; for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
-	  for t in $$(go test -list '^Fuzz' ./$$p | grep '^Fuzz'); do \
+	  listed=$$(go test -list '^Fuzz' ./$$p); for t in $$(echo "$$listed" | grep '^Fuzz'); do \
 	    echo "$$p $$t"; go test ./$$p -run '^$$' -fuzz "^$$t\$$" -fuzztime $(FUZZTIME); \
 	  done; done
 

@@ -69,8 +69,8 @@ type Checker struct {
 	Name string
 	// Promise says in one sentence what is true if it finds nothing.
 	Promise string
-	// Of is the promise of the lock that it judges, which is named after its main checker. A checker of none must never
-	// find anything.
+	// Of is the main checker of the promise that this checker judges. It is empty for a checker that judges no promise of
+	// the lock and must never find anything.
 	Of    string
 	judge func(events []history.Event, t Terms) Verdict
 }

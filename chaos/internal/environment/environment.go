@@ -145,7 +145,8 @@ func (e *Environment) Broken(err error) {
 	}
 }
 
-// Close ends the clients and the registers, and saves the logs of the masters. The history has it if that fails.
+// Close ends the clients and the registers, and saves the logs of the masters. Failures of clients and registers are
+// written to the history. A log that cannot be saved is only reported.
 func (e *Environment) Close(ctx context.Context) error {
 	e.Broken(e.Fleet.Close())
 	e.saveLogs(ctx)

@@ -20,7 +20,7 @@ import (
 const TTL = 7 * time.Second
 
 const (
-	// freeze is how long the masters stay frozen: so long that a client might assume that its key has expired.
+	// freeze is how long the minority stays frozen: so long that a client might assume that its key has expired.
 	freeze = TTL + time.Second
 	// refusals is how long clients try while no majority answers. The keys that they set outlive the last snapshot, too.
 	refusals = time.Second
@@ -31,7 +31,8 @@ const (
 // Phase is what the phase needs.
 type Phase struct {
 	// Seed determines which of the masters freeze.
-	Seed    uint64
+	Seed uint64
+	// Masters is their number.
 	Masters int
 	Nemesis *faults.Nemesis
 	// Begin begins a phase of the run.
@@ -39,7 +40,7 @@ type Phase struct {
 	// Prefix is the beginning of all names. Bound is how long a client may wait for a lock while a minority is frozen.
 	Prefix string
 	Bound  time.Duration
-	// All has every client carry out a command that takes patience at most.
+	// All makes every client run a command for at most patience.
 	All func(ctx context.Context, patience time.Duration, cmd func(client int) traffic.Command) error
 }
 
