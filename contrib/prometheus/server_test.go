@@ -44,7 +44,7 @@ func startServer(t *testing.T, jobs map[string]string) *server {
 	soon := regexp.MustCompile(`for: \w+`).ReplaceAll(rules, []byte("for: 1s"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), soon, 0o600))
 	config := `
-global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}
+global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 500ms}
 rule_files: [rules.yml]
 scrape_configs:
 `
