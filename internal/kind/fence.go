@@ -37,8 +37,8 @@ func fenceArg(fence int64) any {
 // isFence reports whether n can be a fencing token, or 0 for none. A script's numbers are exact below 2^53.
 func isFence(n int64) bool { return n >= 0 && n < 1<<53 }
 
-// raiseReader returns a function that reads the reply of raise, which is the counter or, for a permit, the token. Only a
-// reply that equals fence is a grant: with a larger one, the master has given out another token.
+// raiseReader returns a function that reads the reply of raise: the counter or, for a permit, the token. Only a reply
+// that equals fence is a grant: with a larger one, the master has given out another token.
 func raiseReader(fence int64) func(any) node.Vote {
 	return func(reply any) node.Vote {
 		v := node.ReadNumber(reply)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CI runs these tests without the race detector. What callers of several goroutines share is tested in the root package,
-// with it.
+// CI runs these tests without the race detector. What the goroutines of callers share is tested with it in the root
+// package.
 func TestThePackageStartsNoGoroutineAndHasNoMutex(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
