@@ -207,11 +207,12 @@ func (r *Result) kept(intervals []check.Interval) {
 
 // idle reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies keeps
 // others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
-// readers out for as long as its intent lives.
+// readers out for as long as its intent lives. A release that leaves the name taken for a minimum hold sends no message,
+// so a waiter that asked just before may sleep for its whole back-off.
 func (r *Result) idle(intervals []check.Interval) {
 	s := r.Schedule
 	deadly := func(f Fault) bool { return f.death(s) }
-	messages := s.fair() && !slices.ContainsFunc(s.Faults, deadly)
+	messages := s.fair() && s.MinHold == 0 && !slices.ContainsFunc(s.Faults, deadly)
 	var most time.Duration
 	for _, c := range s.Clients {
 		retry := c.RetryMax
