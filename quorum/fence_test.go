@@ -76,21 +76,29 @@ func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
 	})
 }
 
+// overlappingOverThree begins an acquire of a lease that may overlap others. The first two nodes have granted it, with 5
+// and 7.
+func overlappingOverThree(t *testing.T) (<-chan outcome, []*fake) {
+	t.Helper()
+	q, fakes := council(t, 3)
+	fencing := terms
+	fencing.Fencing, fencing.Overlaps = true, true
+	out := make(chan outcome, 1)
+	go func() {
+		lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
+		out <- outcome{lease, err}
+	}()
+	synctest.Wait()
+	fakes[0].vote(t, "acquire", numbered(granted(), 5))
+	fakes[1].vote(t, "acquire", numbered(granted(), 7))
+	return out, fakes
+}
+
 // A node whose grant is not known may have granted the lease with more than the token, and would take it nevertheless.
 func TestATokenOfOverlappingLeasesIsRaisedWhereTheGrantIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		fencing := terms
-		fencing.Fencing, fencing.Overlaps = true, true
-		out := make(chan outcome, 1)
-		go func() {
-			lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
-			out <- outcome{lease, err}
-		}()
-		synctest.Wait()
-		fakes[0].vote(t, "acquire", numbered(granted(), 5))
-		fakes[1].vote(t, "acquire", numbered(granted(), 7))
+		out, fakes := overlappingOverThree(t)
 		pending(t, out, "no majority agrees on a token")
 		require.Len(t, fakes[0].asked("raise"), 1)
 		require.Empty(t, fakes[1].asked("raise"), "it granted the token")
@@ -108,17 +116,7 @@ func TestATokenOfOverlappingLeasesIsRaisedWhereTheGrantIsKnown(t *testing.T) {
 func TestATokenOfOverlappingLeasesIsRaisedAgainAfterMoreGrants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q, fakes := council(t, 3)
-		fencing := terms
-		fencing.Fencing, fencing.Overlaps = true, true
-		out := make(chan outcome, 1)
-		go func() {
-			lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
-			out <- outcome{lease, err}
-		}()
-		synctest.Wait()
-		fakes[0].vote(t, "acquire", numbered(granted(), 5))
-		fakes[1].vote(t, "acquire", numbered(granted(), 7))
+		out, fakes := overlappingOverThree(t)
 		pending(t, out, "the token is to be raised")
 		fakes[2].vote(t, "acquire", numbered(granted(), 9))
 		fakes[0].vote(t, "raise", unknown())

@@ -4,7 +4,7 @@
 //	go run ./internal/mutate -sample 100 quorum node
 //	go run ./internal/mutate -only 'tally.add' -v quorum
 //
-// All mutants of a package are compiled into one test binary, each behind a switch, and the tree is not touched. A
+// All mutants of a package are compiled into one test binary, each with a switch, and no source file is changed. A
 // mutant is tried with the tests that reach its place. Scripts (lua/*.lua) are changed without a compiler. The exit
 // status is 1 if fewer than 90 % of the mutants that are not equivalent are killed, or if a survivor is not listed in
 // known.txt.

@@ -207,8 +207,8 @@ func (r *Result) kept(intervals []check.Interval) {
 
 // idle reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies keeps
 // others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
-// readers out for as long as its intent lives. A release that leaves the name taken for a minimum hold sends no message,
-// so a waiter that asked just before may sleep for its whole back-off.
+// readers out for as long as its intent lives. A release that leaves the name taken for a minimum hold sends no
+// message, so a waiter that asked just before may sleep for its whole back-off.
 func (r *Result) idle(intervals []check.Interval) {
 	s := r.Schedule
 	deadly := func(f Fault) bool { return f.death(s) }
