@@ -27,11 +27,11 @@ func fencing() quorum.Terms {
 }
 
 // acquireFenced is like acquire, with a fencing token.
-func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum) <-chan outcome {
+func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum, terms quorum.Terms) <-chan outcome {
 	t.Helper()
 	out := make(chan outcome, 1)
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, fencing(), quorum.NoFirst, new(quorum.PermanentFailures))
+		lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()
@@ -48,7 +48,7 @@ func fencedOverThree(t *testing.T) (<-chan outcome, []*fake) {
 func fencedWith(t *testing.T, ctx context.Context, change ...func(*quorum.Config)) (<-chan outcome, []*fake) {
 	t.Helper()
 	q, fakes := council(t, 3, change...)
-	out := acquireFenced(t, ctx, q)
+	out := acquireFenced(t, ctx, q, fencing())
 	fakes[0].vote(t, "acquire", numbered(granted(), 5))
 	fakes[1].vote(t, "acquire", numbered(granted(), 7))
 	pending(t, out, "no majority agrees on a token")
@@ -76,19 +76,14 @@ func TestATokenThatAnotherReaderRaisedIsShared(t *testing.T) {
 	})
 }
 
-// overlappingOverThree begins an acquire of a lease that may overlap others. The first two nodes have granted it, with 5
-// and 7.
+// overlappingOverThree acquires a fenced lease that may overlap others. A counts 5 and B 7, and C has not answered: 7
+// is written back to A.
 func overlappingOverThree(t *testing.T) (<-chan outcome, []*fake) {
 	t.Helper()
 	q, fakes := council(t, 3)
-	fencing := terms
-	fencing.Fencing, fencing.Overlaps = true, true
-	out := make(chan outcome, 1)
-	go func() {
-		lease, err := q.Acquire(t.Context(), ops{}, fencing, quorum.NoFirst, new(quorum.PermanentFailures))
-		out <- outcome{lease, err}
-	}()
-	synctest.Wait()
+	overlapping := fencing()
+	overlapping.Overlaps = true
+	out := acquireFenced(t, t.Context(), q, overlapping)
 	fakes[0].vote(t, "acquire", numbered(granted(), 5))
 	fakes[1].vote(t, "acquire", numbered(granted(), 7))
 	return out, fakes
@@ -158,7 +153,7 @@ func TestATokenOfAMajorityIsNotWrittenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
-		out := acquireFenced(t, t.Context(), q)
+		out := acquireFenced(t, t.Context(), q, fencing())
 		require.True(t, fakes[0].asked("acquire")[0].RequireTrusted)
 		fakes[0].vote(t, "acquire", numbered(granted(), 7))
 		fakes[1].vote(t, "acquire", numbered(granted(), 7))
@@ -270,11 +265,11 @@ func TestAnAcquireWaitsForTheTokenOfTheOwner(t *testing.T) {
 		for _, f := range []*fake{fakes[0], fakes[1]} {
 			f.answers(numbered(granted(), 7))
 		}
-		out := acquireFenced(t, t.Context(), q)
+		out := acquireFenced(t, t.Context(), q, fencing())
 		require.NoError(t, decided(t, out).err)
 
 		q, fakes = council(t, 3)
-		out = acquireFenced(t, t.Context(), q)
+		out = acquireFenced(t, t.Context(), q, fencing())
 		owned := numbered(granted(), 7)
 		owned.Owned = true
 		fakes[0].vote(t, "acquire", numbered(granted(), 5))
