@@ -108,8 +108,8 @@ type NodeStats struct {
 	// Batches is how many batches of requests were written, and Requests how many requests. Requests/Batches is the mean
 	// size of a batch.
 	Batches, Requests int64
-	// Unconfirmed is how many releases the master has not confirmed, or must execute again because a late delivery is
-	// possible. They are repeated.
+	// Unconfirmed is how many releases the master has not confirmed within the node timeout, or must execute again because
+	// a late delivery is possible. They are repeated.
 	Unconfirmed int
 	// Duplicates is how many rounds found that this master and another one are the same server, which has one vote.
 	Duplicates int64

@@ -74,7 +74,6 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 	p.closing.drained = nil
 	p.shut()
 	s := &p.state
-	unconfirmed = s.unconfirmed()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
 			v := unsent(ErrClosed)
@@ -86,6 +85,7 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 			}
 		}
 	}
+	unconfirmed = s.unconfirmed() // each open release has its vote now
 	for _, l := range []link{p.conn.link, p.conn.standby, p.recovery.link} {
 		if l != nil {
 			fx.close = append(fx.close, l)

@@ -28,7 +28,7 @@ type Stats struct {
 	Queued, InFlight int
 	// Batches is how often requests were written, and Requests how many were written in all.
 	Batches, Requests int64
-	// Unconfirmed is how many releases the master has not confirmed, or may have to execute again.
+	// Unconfirmed is how many releases the master has not confirmed by their deadline, or may have to execute again.
 	Unconfirmed int
 }
 
@@ -90,12 +90,13 @@ func (p *pipe) stats() (s Stats) {
 	return s
 }
 
-// unconfirmed returns how many releases the master has not confirmed, or may have to execute again.
+// unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A release
+// that waits for its first answer, and is not late, has no vote.
 func (s *state) unconfirmed() int {
 	n := len(s.late.scheduled) + s.refusals.count()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
 		for _, c := range calls {
-			if c.Delivery.Durable && !c.needless() {
+			if c.Delivery.Durable && c.flight.voted && !c.needless() {
 				n++
 			}
 		}

@@ -41,7 +41,7 @@ func (t *Telemetry) Observe(locker *redlock.Locker) (metric.Registration, error)
 	batches := i.counter("redlock.node.batches", "Batches of requests that were written.")
 	queued := i.gauge("redlock.node.queued", "Requests that wait to be written.")
 	inFlight := i.gauge("redlock.node.inflight", "Requests that were written and have no reply.")
-	unconfirmed := i.gauge("redlock.node.unconfirmed", "Releases that a master has not confirmed.")
+	unconfirmed := i.gauge("redlock.node.unconfirmed", "Releases that a master has not confirmed in time.")
 	duplicates := i.counter("redlock.node.duplicates", "Rounds in which this master and another were one server.")
 	if err := errors.Join(i.errs...); err != nil {
 		return nil, err

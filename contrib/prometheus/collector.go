@@ -68,7 +68,7 @@ var (
 	}
 	nodeRequests = metric{"redlock_node_requests_total", "Requests that were written.", []string{"node"}, counter}
 	nodeReleases = metric{
-		"redlock_node_unconfirmed_releases", "Releases that a master has not confirmed.", []string{"node"}, gauge,
+		"redlock_node_unconfirmed_releases", "Releases that a master has not confirmed in time.", []string{"node"}, gauge,
 	}
 	nodeDuplicates = metric{
 		"redlock_node_duplicates_total", "Rounds in which this master and another were one server.",
