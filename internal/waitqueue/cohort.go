@@ -69,8 +69,12 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 // them the time that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far
 // fewer turns than others.
 func (c cohort) cooldown(now time.Time, others int) time.Duration {
-	return max(minCooldown, 2*c.round, min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
+	return max(c.shortCooldown(), min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
 }
+
+// shortCooldown is the cooldown after a permit: the two rounds that another process needs for the slot. The process
+// needs no longer rest, because other slots are released meanwhile.
+func (c cohort) shortCooldown() time.Duration { return max(minCooldown, 2*c.round) }
 
 // mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.
 func (c cohort) mayKeep(lock, waiter Policy, now time.Time, least time.Duration) bool {

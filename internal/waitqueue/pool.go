@@ -197,12 +197,12 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 }
 
 // released records that a permit was released.
-func (p *pool) released(h *Hold, now time.Time) effects {
+func (p *pool) released(h *Hold) effects {
 	p.holds--
 	p.slots.release(int(h.slot))
 	delay := time.Duration(0)
 	if p.remoteWaiters {
-		delay = h.cohort.cooldown(now, 1)
+		delay = h.cohort.shortCooldown()
 	} else {
 		p.nudgeAsking()
 	}
@@ -227,7 +227,7 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 	}
 	p.remoteWaiters = subscribers > 0
 	if p.remoteWaiters {
-		p.yieldUntil = released.Add(h.cohort.cooldown(released, 1))
+		p.yieldUntil = released.Add(h.cohort.shortCooldown())
 	}
 }
 

@@ -316,3 +316,15 @@ func TestAPoolYieldsOnlyIfOthersListen(t *testing.T) {
 		tries.Leave()
 	}
 }
+
+// However long a permit was held, other processes need only a moment to get its slot.
+func TestAPoolYieldsForAMoment(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 1)))
+	w := p.join(permit("x", 1))
+	p.now = p.now.Add(40 * time.Millisecond)
+	held.hold.Published(1, p.now)
+	held.hold.Released(p.now, false)
+	p.asks(w, time.Millisecond)
+}
