@@ -93,7 +93,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		return nil, ErrClosed
 	}
 	c := l.claim(q.target, token, "", cfg)
-	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), cfg.terms(), census.MayHold, until, 0))
+	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), cfg.termsOf(c.Target.Kind), census.MayHold, until, 0))
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil

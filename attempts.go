@@ -191,8 +191,7 @@ func (a *attempts) attempt(ctx context.Context, c *kind.Claim, first bool) (*quo
 	}
 	a.count++
 	a.denied = nil
-	terms := a.cfg.terms()
-	terms.Overlaps = c.Target.Kind.Slotted()
+	terms := a.cfg.termsOf(c.Target.Kind)
 	lease, err := a.locker.quorum.Acquire(ctx, traced(c.Ops(), a.origin), terms, firstNode, &a.failures)
 	if err != nil {
 		a.firstDenied = errors.As(err, &a.denied) && a.denied.Alone

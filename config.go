@@ -41,6 +41,8 @@ type config struct {
 	scripts       *kind.Scripts
 	hooks         seam.Hooks // set by test harnesses only
 
+	terms, permitTerms quorum.Terms // of leases; set by validateLock
+
 	nodeTimeoutSet, windowSet, tlsSet bool
 }
 
@@ -88,9 +90,9 @@ func (c *config) window() time.Duration {
 
 func (c *config) driftBudget() time.Duration { return c.drift.Of(c.ttl) }
 
-// terms returns the durations of a lease.
-func (c *config) terms() quorum.Terms {
-	return quorum.Terms{
+// setTerms sets the terms of leases, which all leases with this configuration share.
+func (c *config) setTerms() {
+	c.terms = quorum.Terms{
 		TTL:     c.ttl,
 		Drift:   c.driftBudget(),
 		Timeout: c.timeout(),
@@ -98,6 +100,16 @@ func (c *config) terms() quorum.Terms {
 		MaxHold: c.maxHold,
 		Fencing: c.fencing,
 	}
+	c.permitTerms = c.terms
+	c.permitTerms.Overlaps = true
+}
+
+// termsOf returns the terms of the leases of a kind.
+func (c *config) termsOf(k *kind.Kind) *quorum.Terms {
+	if k.Slotted() {
+		return &c.permitTerms
+	}
+	return &c.terms
 }
 
 // reusesLease reports whether a lock may be passed to the next waiter of this Locker without the masters. With fencing
@@ -170,7 +182,8 @@ func (c *config) validate() error {
 	return c.validateLock()
 }
 
-// validateLock checks the options that a single lock may set, and rounds the TTL down to whole milliseconds.
+// validateLock checks the options that a single lock may set, rounds the TTL down to whole milliseconds, and sets the
+// terms of leases.
 func (c *config) validateLock() error {
 	for _, err := range []error{
 		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL), above("min hold", c.minHold, maxTTL),
@@ -205,6 +218,7 @@ func (c *config) validateLock() error {
 		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
 			c.retryMin, c.retryMax)
 	}
+	c.setTerms()
 	return nil
 }
 

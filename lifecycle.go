@@ -114,8 +114,8 @@ func (l *Lock) transition(c change) (before phase) {
 			l.lease.FreezeDeadline()
 		}
 		l.err, l.until = c.cause, l.lease.Until().Sub(l.locker.opened)
-		if l.cancel != nil {
-			l.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
+		if d := l.onDemand; d != nil && d.cancel != nil {
+			d.cancel(c.cause) // before Err returns cause: the context must have ended when Unlock returns
 		}
 	}
 	l.mu.Unlock()

@@ -29,13 +29,26 @@ type Lock struct {
 	mu           sync.Mutex
 	phase        phase
 	tokenExposed bool          // Token has returned claim.Token, which the caller may still use
-	decoy        string        // what Token returns if it is first called after Unlock; "" until then
 	claim        *kind.Claim   // a downgrade replaces it
 	successor    *Lock         // to which the lease was handed over
 	err          error         // nil while held
 	until        time.Duration // when the lock would have ended, counted from locker.opened; 0 while held
-	ctx          context.Context
-	cancel       context.CancelCauseFunc
+	onDemand     *onDemand     // nil until something of it is needed
+}
+
+// onDemand is what few holders ask for. It is not a part of Lock, so that many locks take less memory.
+type onDemand struct {
+	ctx    context.Context         // of Lock.Context; nil until then
+	cancel context.CancelCauseFunc // ends ctx
+	decoy  string                  // what Token returns if it is first called after Unlock; "" until then
+}
+
+// demand returns onDemand. It must be called with mu held.
+func (l *Lock) demand() *onDemand {
+	if l.onDemand == nil {
+		l.onDemand = new(onDemand)
+	}
+	return l.onDemand
 }
 
 // Name returns the name that was locked. For a LockAll it returns the sorted names, joined by ",".
@@ -56,10 +69,11 @@ func (l *Lock) Token() string {
 	if l.tokenExposed {
 		return l.claim.Token
 	}
-	if l.decoy == "" {
-		l.decoy = kind.NewToken(kind.OwnerOf(l.claim.Token))
+	d := l.demand()
+	if d.decoy == "" {
+		d.decoy = kind.NewToken(kind.OwnerOf(l.claim.Token))
 	}
-	return l.decoy
+	return d.decoy
 }
 
 func (l *Lock) kind() *kind.Kind { return l.claimed().Target.Kind }
@@ -106,13 +120,14 @@ func (l *Lock) Until() time.Time {
 func (l *Lock) Context() context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
+	d := l.demand()
+	if d.ctx == nil {
+		d.ctx, d.cancel = context.WithCancelCause(context.WithValue(l.base, lockKey{}, l))
 		if l.err != nil {
-			l.cancel(l.err)
+			d.cancel(l.err)
 		}
 	}
-	return l.ctx
+	return d.ctx
 }
 
 // Err returns nil while the lock is held, and then an error that matches [ErrLost], [ErrReleased] or [ErrClosed]. It

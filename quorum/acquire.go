@@ -4,13 +4,14 @@ import "context"
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
-// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures.
+// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures. The
+// lease keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
 // *DeniedError if another holder has the lock. Otherwise it is a *PermanentError if retrying cannot succeed,
 // ErrNoQuorum wrapped with a *NodeError for each node that failed, ErrClosing, or the context's error.
 func (q *Quorum) Acquire(
-	ctx context.Context, ops Ops, terms Terms, first int, failures *PermanentFailures,
+	ctx context.Context, ops Ops, terms *Terms, first int, failures *PermanentFailures,
 ) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (q *Quorum) Acquire(
 		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
 		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})
-	l.asked = r.asked
+	l.asked = q.since(r.asked)
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics
@@ -72,7 +73,7 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 // start starts the lease if time is left.
 func (l *Lease) start(ctx context.Context, r *round) error {
 	if l.terms.MaxHold > 0 {
-		l.maxUntil = r.asked.Add(l.terms.MaxHold)
+		l.maxUntil = l.asked + l.terms.MaxHold
 	}
 	l.slept = r.slept
 	if err := l.checkValidity(); err != nil {

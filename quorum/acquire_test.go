@@ -64,7 +64,7 @@ func TestDenialCarriesHowLongToWait(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 1)
 	fakes[0].answers(&node.Vote{Verdict: node.Denied, Wait: 7 * time.Second})
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	var d *quorum.DeniedError
 	require.ErrorAs(t, err, &d)
 	assert.Equal(t, 7*time.Second, d.Wait)
@@ -241,7 +241,7 @@ func TestACanceledAcquireIsReleasedEverywhereAndWritesNoMore(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+			lease, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -266,7 +266,7 @@ func TestAcquireAsksNoNodeOnAnEndedContext(t *testing.T) {
 	q, fakes := council(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = q.Read(ctx, ops{}.Acquire(), terms.Timeout, false)
 	require.ErrorIs(t, err, context.Canceled)
@@ -405,12 +405,12 @@ func TestADroppedRequestDoesNotEndAPermanentFailure(t *testing.T) {
 	}
 	failures := new(quorum.PermanentFailures)
 	var permanent *quorum.PermanentError
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
 	for _, f := range fakes {
 		f.answers(&node.Vote{Verdict: node.Failed, Unsent: true, Err: node.ErrDropped})
 	}
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
 }
 
@@ -436,7 +436,7 @@ func TestAcquireCanceledBeforeTheOthersAreAsked(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := make(chan outcome, 1)
 		go func() {
-			lease, err := q.Acquire(ctx, ops{}, terms, 0, new(quorum.PermanentFailures))
+			lease, err := q.Acquire(ctx, ops{}, &terms, 0, new(quorum.PermanentFailures))
 			out <- outcome{lease, err}
 		}()
 		synctest.Wait()
@@ -499,7 +499,7 @@ func TestPermanentFailuresOfAMajorityEndTheWait(t *testing.T) {
 			var err error
 			failures := new(quorum.PermanentFailures)
 			for range 2 { // a round may be decided before every node has voted; the next one knows all votes
-				_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+				_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 				require.ErrorIs(t, err, quorum.ErrNoQuorum)
 			}
 			var permanent *quorum.PermanentError
@@ -517,12 +517,12 @@ func TestANodeThatRecoversIsNoPermanentFailure(t *testing.T) {
 	}
 	var permanent *quorum.PermanentError
 	failures := new(quorum.PermanentFailures)
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorAs(t, err, &permanent)
 	fakes[0].answers(from("a", granted()))
 	// An error reply such as OOM also identifies the server.
 	fakes[1].answers(from("b", &node.Vote{Verdict: node.Failed, Err: errDown}))
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, failures)
+	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, failures)
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &permanent))
 }
@@ -535,12 +535,12 @@ func TestPermanentFailuresAreSeparateForEachCaller(t *testing.T) {
 		f.answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
 	}
 	var permanent *quorum.PermanentError
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorAs(t, err, &permanent)
 	for _, f := range fakes {
 		f.answers(failed())
 	}
-	_, err = q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err = q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.ErrorIs(t, err, quorum.ErrNoQuorum)
 	assert.False(t, assertAs(err, &permanent), "the nodes are only down")
 }
@@ -580,7 +580,7 @@ func TestADuplicateIsAPermanentFailureInEveryOrderOfAnswers(t *testing.T) {
 				f.answers(from("x", granted()))
 			}
 		}
-		_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+		_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 		var permanent *quorum.PermanentError
 		require.ErrorAs(t, err, &permanent, "name %d granted", grants)
 	}
@@ -593,7 +593,7 @@ func TestAnOverruledDuplicateIsAPermanentFailure(t *testing.T) {
 	fakes[0].answers(&node.Vote{Verdict: node.Unknown, Err: &node.IdentityError{Err: errDown}})
 	fakes[1].answers(from("x", denied()))
 	fakes[2].answers(from("x", granted()))
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	var permanent *quorum.PermanentError
 	require.ErrorAs(t, err, &permanent)
 }

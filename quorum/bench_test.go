@@ -39,7 +39,7 @@ func BenchmarkRounds(b *testing.B) {
 			done := make(chan error, 1)
 			b.ReportAllocs()
 			for b.Loop() {
-				lease, err := q.Acquire(context.Background(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+				lease, err := q.Acquire(context.Background(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 				if err != nil {
 					b.Fatal(err)
 				}

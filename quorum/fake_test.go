@@ -160,7 +160,7 @@ func acquireAgain(t *testing.T, q *quorum.Quorum, first int, failures *quorum.Pe
 	out := make(chan outcome, 1)
 	ctx := t.Context()
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, terms, first, failures)
+		lease, err := q.Acquire(ctx, ops{}, &terms, first, failures)
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()
@@ -197,7 +197,7 @@ func held(t *testing.T, q *quorum.Quorum, fakes []*fake) *quorum.Lease {
 	for _, f := range fakes {
 		f.answers(granted())
 	}
-	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	for _, f := range fakes {
 		f.script = nil

@@ -31,7 +31,7 @@ func acquireFenced(t *testing.T, ctx context.Context, q *quorum.Quorum, terms qu
 	t.Helper()
 	out := make(chan outcome, 1)
 	go func() {
-		lease, err := q.Acquire(ctx, ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+		lease, err := q.Acquire(ctx, ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 		out <- outcome{lease, err}
 	}()
 	synctest.Wait()

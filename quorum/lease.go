@@ -29,15 +29,16 @@ type Terms struct {
 	Overlaps bool
 }
 
-// Lease is a lock that a majority granted.
+// Lease is a lock that a majority granted. A process may hold many, so it is small.
 type Lease struct {
 	q     *Quorum
-	terms Terms
-	asked time.Time // when the acquire began; zero: the lease was imported
-	fence int64     // 0: none
+	terms *Terms
+	asked time.Duration // when the acquire began, since Quorum.origin, unless the lease was imported
+	fence int64         // 0: none
 
 	// released is set once. The nodes then drop the acquires and extensions that they have not written.
 	released atomic.Bool
+	imported bool
 
 	order sync.Mutex // held while an extension is made and submitted; locked before mu
 
@@ -45,16 +46,16 @@ type Lease struct {
 	frozen   bool // until is final
 	ops      Ops
 	until    time.Time     // the deadline; zero: the lease was never held
-	maxUntil time.Time     // the cap, which until cannot exceed; zero: no cap
+	maxUntil time.Duration // the cap, which until cannot exceed, since Quorum.origin; 0: no cap
 	slept    time.Duration // the reading of the suspensionMeter on which until and cap are based
 	states   []keyState    // by node
 }
 
 // Import makes a lease of a lock that was acquired elsewhere and lasts at least until until. mayHave reports, by node,
 // whether the node may have its token. fence is its fencing token, or 0.
-func (q *Quorum) Import(ops Ops, terms Terms, mayHave []bool, until time.Time, fence int64) *Lease {
+func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
-		q: q, ops: ops, terms: terms, until: until, slept: q.suspensions.fresh(), fence: fence,
+		q: q, ops: ops, terms: terms, imported: true, until: until, slept: q.suspensions.fresh(), fence: fence,
 		states: make([]keyState, len(q.nodes)),
 	}
 	for i := range l.states {
@@ -65,9 +66,10 @@ func (q *Quorum) Import(ops Ops, terms Terms, mayHave []bool, until time.Time, f
 		}
 	}
 	if terms.MaxHold > 0 {
-		l.maxUntil = q.cfg.Clock.Now().Add(terms.MaxHold)
-		if l.maxUntil.Before(until) {
-			l.until = l.maxUntil
+		latest := q.cfg.Clock.Now().Add(terms.MaxHold)
+		l.maxUntil = q.since(latest)
+		if latest.Before(until) {
+			l.until = latest
 		}
 	}
 	return l
@@ -83,7 +85,8 @@ func (l *Lease) ChangeKind(ops Ops) {
 	l.ops = ops
 }
 
-// Until returns when the lease ends unless it is extended. From then on another holder may have the lock.
+// Until returns when the lease ends unless it is extended; the zero time if it was never held. From then on another
+// holder may have the lock.
 func (l *Lease) Until() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +119,7 @@ func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 func (l *Lease) Capped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.maxUntil.IsZero() && !l.until.Before(l.maxUntil)
+	return l.maxUntil != 0 && l.q.since(l.until) >= l.maxUntil
 }
 
 // CountSuspension moves Until earlier if the machine was suspended. It takes a new reading of the suspensionMeter.
@@ -136,25 +139,25 @@ func (l *Lease) subtractSuspension(slept time.Duration) {
 	}
 	l.slept = slept
 	l.until = l.until.Add(-missed)
-	if !l.maxUntil.IsZero() {
-		l.maxUntil = l.maxUntil.Add(-missed)
+	if l.maxUntil != 0 {
+		l.maxUntil -= missed
 	}
 }
 
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {
-	until := asked.Add(clock.Validity(l.terms.TTL, 0, l.terms.Drift))
-	if !l.maxUntil.IsZero() && l.maxUntil.Before(until) {
-		return l.maxUntil
+	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
+	if l.maxUntil != 0 {
+		validity = min(validity, l.maxUntil-l.q.since(asked))
 	}
-	return until
+	return asked.Add(validity)
 }
 
 // checkValidity returns an error if no validity is left of a lease that was just granted.
 func (l *Lease) checkValidity() error {
 	now := l.q.cfg.Clock.Now()
 	slept := l.q.suspensions.recent(now) - l.slept
-	if !now.Before(l.deadline(l.asked).Add(-slept)) {
+	if !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
 		return noQuorum(errTooLate)
 	}
 	return nil
@@ -192,7 +195,7 @@ func (l *Lease) recordVote(index int, v node.Vote, asked time.Time, change func(
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	change(s, v, asked.Sub(l.q.origin))
+	change(s, v, l.q.since(asked))
 	if v.Unsent && l.released.Load() {
 		s.dropped()
 	}

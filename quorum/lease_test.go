@@ -194,7 +194,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 15 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, new(quorum.PermanentFailures))
+		lease, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		assert.False(t, lease.Capped())
 		assert.Equal(t, asked.Add(terms.TTL-terms.Drift), lease.Until())
@@ -204,7 +204,7 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		assert.True(t, lease.Capped())
 
 		capped.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, new(quorum.PermanentFailures))
+		short, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())
@@ -294,7 +294,7 @@ func TestANodeThatDropsAnOperationDuringTheReleaseIsAskedToRelease(t *testing.T)
 			for _, f := range dropping {
 				f.answers(tt.acquire)
 			}
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+			lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			require.NoError(t, err)
 			for _, f := range dropping {
 				f.script = nil
@@ -368,7 +368,7 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 			fakes[0].answers(tt.acquire)
 			fakes[1].answers(granted())
 			fakes[2].answers(granted())
-			lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+			lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			require.NoError(t, err)
 			fakes[0].script = nil
 			lease.Extend(func(err error) { require.NoError(t, err) })
@@ -395,7 +395,7 @@ func TestAnImportedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		until := time.Now().Add(time.Minute)
-		lease := q.Import(ops{}, terms, []bool{true, true, false}, until, 0)
+		lease := q.Import(ops{}, &terms, []bool{true, true, false}, until, 0)
 		assert.Equal(t, until, lease.Until())
 		lease.Release(false, nil)
 		for _, f := range fakes[:2] {
@@ -421,7 +421,7 @@ func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 		lease.Release(false, nil)
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
 
-		q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
+		q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
 		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "an imported lease does not know it")
 	})
 }
@@ -432,7 +432,7 @@ func TestAnImportedLeaseIsCapped(t *testing.T) {
 		q, _ := council(t, 3)
 		capped := terms
 		capped.MaxHold = time.Second
-		lease := q.Import(ops{}, capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
+		lease := q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
 		assert.Equal(t, time.Second, time.Until(lease.Until()))
 		assert.True(t, lease.Capped())
 	})
@@ -455,7 +455,7 @@ func TestAnExtensionThatShortensCountsFromItsSending(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q, fakes := council(t, 3)
-				lease := q.Import(ops{}, terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
+				lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
 				time.Sleep(time.Second)
 				ends := time.Now().Add(terms.TTL - terms.Drift)
 				done, result := newDone(t)

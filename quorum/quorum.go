@@ -118,6 +118,9 @@ func New(cfg Config) (*Quorum, error) {
 	return q, nil
 }
 
+// since returns the time from origin to t.
+func (q *Quorum) since(t time.Time) time.Duration { return t.Sub(q.origin) }
+
 // Majority returns how many nodes are a majority.
 func (q *Quorum) Majority() int { return q.need }
 

@@ -82,7 +82,7 @@ func TestEveryVoteIsTraced(t *testing.T) {
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())
 	fakes[2].answers(failed())
-	_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"A acquire granted", "B acquire granted", "C acquire failed"}, reports,
 		"the straggler that came after the decision too")
@@ -98,7 +98,7 @@ func TestAVoteWithoutARequestIsNotTraced(t *testing.T) {
 	fakes[0].answers(granted())
 	fakes[1].answers(granted())
 	fakes[2].answers(unsent())
-	lease, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	fakes[2].answers(&node.Vote{Verdict: node.Failed, Unsent: true})
 	lease.Extend(func(err error) { require.NoError(t, err) })

@@ -79,7 +79,9 @@ func (l *Lease) end(
 		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = life + l.terms.Drift
-			c.Delivery.FirstAsked = l.asked
+			if !l.imported {
+				c.Delivery.FirstAsked = l.q.origin.Add(l.asked)
+			}
 			if opAt != nil {
 				c.Delivery.OpAt = opAt(i)
 			}

@@ -35,7 +35,7 @@ func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
 	for i, f := range fakes {
 		f.answers(votes[i]) // nil: keep the call
 	}
-	lease, err := q.Acquire(t.Context(), spelled{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	lease, err := q.Acquire(t.Context(), spelled{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.NoError(t, err)
 	for _, f := range fakes {
 		f.script = nil
@@ -56,7 +56,7 @@ func TestOnlyTheReleaseOfAHeldLeaseIsAnnounced(t *testing.T) {
 	}
 	q, fakes := council(t, 1)
 	fakes[0].answers(denied())
-	_, err := q.Acquire(t.Context(), spelled{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+	_, err := q.Acquire(t.Context(), spelled{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 	require.Error(t, err)
 	require.Len(t, fakes[0].asked("release"), 1)
 	assert.Equal(t, "announce false", fakes[0].asked("release")[0].Op.Lock)
@@ -139,7 +139,7 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	assert.Same(t, acquire.Written, release.Delivery.OnlyIfWritten)
 
 	q, fakes := council(t, 3)
-	q.Import(ops{}, terms, []bool{true, false, false}, time.Now().Add(time.Minute), 0).Release(false, nil)
+	q.Import(ops{}, &terms, []bool{true, false, false}, time.Now().Add(time.Minute), 0).Release(false, nil)
 	written := fakes[0].asked("release")[0].Delivery.OnlyIfWritten
 	require.NotNil(t, written)
 	assert.True(t, written.Load(), "an imported key was written by somebody")

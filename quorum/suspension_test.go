@@ -131,7 +131,7 @@ func TestASuspensionMovesTheCap(t *testing.T) {
 		capped := terms
 		capped.MaxHold = 12 * time.Second
 		asked := time.Now()
-		lease, err := q.Acquire(t.Context(), ops{}, capped, quorum.NoFirst, new(quorum.PermanentFailures))
+		lease, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		s.suspended += time.Second
 		time.Sleep(8 * time.Second)
@@ -192,7 +192,7 @@ func TestAReadingOfTheSuspensionsIsReusedForASecond(t *testing.T) {
 		}{{0, 1}, {0, 0}, {time.Second, 0}, {1, 1}, {time.Second, 0}, {2 * time.Second, 1}} {
 			time.Sleep(tt.pause)
 			before := s.readings
-			_, err := q.Acquire(t.Context(), ops{}, terms, quorum.NoFirst, new(quorum.PermanentFailures))
+			_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
 			require.NoError(t, err)
 			assert.Equal(t, tt.readings, s.readings-before)
 		}

@@ -149,14 +149,14 @@ func (p *pool) failTryLocks(err error) {
 
 func (p *pool) heldError() error { return p.all.heldError(p.names[0], p.kind) }
 
-func (p *pool) waitReason() error {
+func (p *pool) waitReason(*Waiter) error {
 	if p.holds == p.key.slots {
 		return p.heldError()
 	}
 	return p.reason
 }
 
-func (p *pool) subscribed() (names []string, s *Subscription) { return p.names, &p.subscription }
+func (p *pool) subscribed() *Subscription { return &p.subscription }
 
 // leave removes a waiter that gives up.
 func (p *pool) leave(w *Waiter) effects {

@@ -6,7 +6,6 @@ import "time"
 type queue struct {
 	all      *Queues
 	key      queueKey
-	names    []string
 	waiting  waitList
 	tryLocks waitList             // the TryLocks among waiting that have not had the turn
 	owners   map[string]*waitList // the waiters for a reentrant lock, by owner
@@ -16,12 +15,17 @@ type queue struct {
 	newest *Hold  // the newest of these locks; nil while there is none, and after it passed its lease
 	reason error  // why the last attempt failed, also that of an earlier head; nil: none has failed
 
-	phase        phase
-	others       int32  // how many other processes waited for the lock at its last release
-	unpublished  Lock   // the last lock, if its release was silent because a waiter of this queue was to follow
-	silentCohort cohort // the cohort of unpublished
+	phase   phase
+	others  int32    // how many other processes waited for the lock at its last release
+	silence *silence // nil: the last release was published, or is published no more
 
 	subscription Subscription // for the releases of the lock; nil: none
+}
+
+// silence is a release that was not published, because a waiter of the queue was to follow.
+type silence struct {
+	lock   Lock
+	cohort cohort
 }
 
 // apply changes the phase of the queue.
@@ -74,7 +78,7 @@ func (q *queue) keepSilent(from Lock, c cohort, now time.Time) bool {
 	if head == nil || !c.mayKeep(from.Policy(), head.Policy, now, minSilentBudget) {
 		return false
 	}
-	q.unpublished, q.silentCohort = from, c
+	q.silence = &silence{from, c}
 	return true
 }
 
@@ -88,22 +92,25 @@ func (q *queue) failTryLocks(err error) {
 
 // takeUnpublished returns the lock whose silent release is to be published now; nil if there is none.
 func (q *queue) takeUnpublished() Lock {
-	from := q.unpublished
-	q.unpublished = nil
-	return from
+	s := q.silence
+	q.silence = nil
+	if s == nil {
+		return nil
+	}
+	return s.lock
 }
 
 // heldError returns the error of a TryLock while this process holds the lock.
-func (q *queue) heldError() error { return q.all.heldError(q.names[0], q.kind) }
+func (q *queue) heldError(names []string) error { return q.all.heldError(names[0], q.kind) }
 
-func (q *queue) waitReason() error {
+func (q *queue) waitReason(w *Waiter) error {
 	if q.holds > 0 {
-		return q.heldError()
+		return q.heldError(w.Names)
 	}
 	return q.reason
 }
 
-func (q *queue) subscribed() (names []string, s *Subscription) { return q.names, &q.subscription }
+func (q *queue) subscribed() *Subscription { return &q.subscription }
 
 // leave removes a waiter that gives up. The turn that it had goes to the next waiter.
 func (q *queue) leave(w *Waiter) effects {
@@ -126,13 +133,13 @@ func (q *queue) leave(w *Waiter) effects {
 // turnAfterLeave gives the turn to the head after another waiter gave it up. It returns the lock whose silent release
 // is to be published; nil if there is none.
 func (q *queue) turnAfterLeave() (publish Lock) {
-	head, from := q.waiting.first, q.unpublished
-	if from == nil {
+	head, s := q.waiting.first, q.silence
+	if s == nil {
 		q.giveTurn(Wakeup{Action: Ask, Delay: q.all.yield(head)})
 		return nil
 	}
-	turn, over := q.silentCohort.afterSilence(
-		from.Policy(), head.Policy, head.Try, int(q.others), q.all.yield(head), q.all.now())
+	turn, over := s.cohort.afterSilence(
+		s.lock.Policy(), head.Policy, head.Try, int(q.others), q.all.yield(head), q.all.now())
 	q.giveTurn(turn)
 	if !over {
 		return nil
@@ -160,7 +167,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 		q.apply(grantedAside)
 	}
 	*h = Hold{queue: q, cohort: c}
-	q.kind, q.newest, q.reason, q.unpublished = w.Kind, h, nil, nil
+	q.kind, q.newest, q.reason, q.silence = w.Kind, h, nil, nil
 	if w.Owner == "" {
 		q.holds = 1
 	} else {
@@ -169,7 +176,7 @@ func (q *queue) granted(w *Waiter, h *Hold, c cohort) effects {
 		q.all.nudge(w.Key, w.Owner)
 	}
 	if q.tryLocks.first != nil {
-		q.failTryLocks(q.heldError())
+		q.failTryLocks(q.heldError(w.Names))
 	}
 	return q.clean()
 }

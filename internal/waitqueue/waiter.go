@@ -75,8 +75,8 @@ func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 func (w *Waiter) Listen() {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	if names, s := w.line.subscribed(); *s == nil {
-		*s = w.all.listen(names)
+	if s := w.line.subscribed(); *s == nil {
+		*s = w.all.listen(w.Names)
 	}
 }
 
@@ -84,15 +84,14 @@ func (w *Waiter) Listen() {
 func (w *Waiter) Subscription() Subscription {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	_, s := w.line.subscribed()
-	return *s
+	return *w.line.subscribed()
 }
 
 // Reason returns why the queue waits; nil if that is not known yet.
 func (w *Waiter) Reason() error {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	return w.line.waitReason()
+	return w.line.waitReason(w)
 }
 
 // Leave removes a waiter that gives up from its queue. If the waiter was given a lease in the meantime, Leave releases

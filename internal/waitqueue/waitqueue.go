@@ -75,10 +75,10 @@ type line interface {
 	leave(w *Waiter) effects
 	failed(w *Waiter, err error, heldElsewhere bool) effects
 	granted(w *Waiter, h *Hold, c cohort) effects
-	// waitReason returns why the callers wait; nil: unknown.
-	waitReason() error
-	// subscribed returns the names to subscribe to, and where the subscription is stored.
-	subscribed() (names []string, s *Subscription)
+	// waitReason returns why w waits; nil: unknown.
+	waitReason(w *Waiter) error
+	// subscribed returns where the subscription to the releases is stored.
+	subscribed() *Subscription
 }
 
 // effects are the consequences of an event that must run without Queues.mu: they ask the masters, and may call the
@@ -115,7 +115,7 @@ func (qs *Queues) Join(r Request) (*Waiter, error) {
 	if r.Try {
 		switch q.phase {
 		case held, passing:
-			return nil, q.heldError()
+			return nil, q.heldError(r.Names)
 		case denied:
 			return nil, q.reason
 		}
@@ -138,7 +138,7 @@ func (qs *Queues) queueFor(r Request) *queue {
 	if q := qs.byKey[key]; q != nil && !r.Alone {
 		return q
 	}
-	q := &queue{all: qs, key: key, names: r.Names, phase: idle, tryLocks: waitList{role: asTryLock}}
+	q := &queue{all: qs, key: key, phase: idle, tryLocks: waitList{role: asTryLock}}
 	if !r.Alone {
 		qs.byKey[key] = q
 	}
