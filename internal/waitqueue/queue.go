@@ -17,7 +17,7 @@ type queue struct {
 
 	phase   phase
 	others  int32    // how many other processes waited for the lock at its last release
-	silence *silence // nil: the last release was published, or is published no more
+	silence *silence // the last release, if it was silent and may yet have to be published; else nil
 
 	subscription Subscription // for the releases of the lock; nil: none
 }
