@@ -14,7 +14,7 @@ import "time"
 const (
 	minLeaseBudget  = 50 * time.Millisecond
 	minSilentBudget = 20 * time.Millisecond
-	maxPasses       = 1000
+	maxPasses       = 10_000
 	minCooldown     = time.Millisecond
 	maxRest         = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
 	maxCooldown     = 150 * time.Millisecond // bounds what it leaves to all of them

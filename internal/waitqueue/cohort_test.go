@@ -62,9 +62,9 @@ func TestMayKeep(t *testing.T) {
 		lock, waiter Policy
 		want         bool
 	}{
-		"within the budget":          {aged(19*time.Millisecond, 0, 999), mutex, mutex, true},
+		"within the budget":          {aged(19*time.Millisecond, 0, maxPasses-1), mutex, mutex, true},
 		"the budget is used up":      {aged(20*time.Millisecond, 0, 0), mutex, mutex, false},
-		"too many passes":            {aged(0, 0, 1000), mutex, mutex, false},
+		"too many passes":            {aged(0, 0, maxPasses), mutex, mutex, false},
 		"the lock does not allow it": {aged(0, 0, 0), other, mutex, false},
 		"the waiter does not":        {aged(0, 0, 0), mutex, other, false},
 	} {
