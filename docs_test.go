@@ -34,7 +34,7 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	documents = append(documents, deeper...)
 	documents = append(
 		documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md",
-		"contrib/otel/README.md",
+		"contrib/otel/README.md", "contrib/gocron/README.md", "contrib/goose/README.md",
 	)
 	links := 0
 	for _, document := range documents {
