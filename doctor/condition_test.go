@@ -261,6 +261,33 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// The restart window is compared with the locks of every kind.
+func TestTheTTLOfEveryKind(t *testing.T) {
+	t.Parallel()
+	for kind, lock := range map[string]func(context.Context, *redlock.Locker) (*redlock.Lock, error){
+		"mutex": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) { return l.Lock(ctx, "nightly") },
+		"reader": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+			return l.RW("nightly").RLock(ctx)
+		},
+		"reentrant": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+			return l.Reentrant("nightly", "me").Lock(ctx)
+		},
+		"semaphore": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+			return l.Semaphore("nightly", 2).Acquire(ctx)
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			urls := redisproc.URLs(redisproc.ForTest(t, 1))
+			_, err := lock(t.Context(), open(t, urls, redlock.WithTTL(time.Minute), redlock.WithoutRestartGuard()))
+			require.NoError(t, err)
+			found := titled(examine(t, urls), "the restart window is too short")
+			require.Len(t, found, 1)
+			assert.Contains(t, found[0].Why, `the lock "nightly" has `)
+		})
+	}
+}
+
 // replicate starts a replica of the server.
 func replicate(t *testing.T, s *redisproc.Server, c *redis.Client) *redisproc.Server {
 	t.Helper()

@@ -16,8 +16,11 @@ const (
 	maxValue  = 300 // bytes of a value that are read
 )
 
-// tokenForm is the form of the tokens of this package: the owner, a colon, 16 random bytes in hexadecimal.
+// tokenForm is the form of redlock's tokens: the owner, a colon, 16 random bytes in hexadecimal.
 var tokenForm = regexp.MustCompile(`:[0-9a-f]{32}$`)
+
+// entryForm is the form of an entry of a sorted set, which is every lock of redlock but a mutex.
+var entryForm = regexp.MustCompile(`^redlock:[a-z]+:`)
 
 // askKeys looks for locks among the keys of the master.
 func (o *observer) askKeys() {
@@ -34,7 +37,7 @@ func (o *observer) askKeys() {
 		}
 		names, _ := page[1].([]any)
 		if err := o.readKeys(names); err != nil {
-			o.note("keys (PTTL, TYPE, GETRANGE)", err)
+			o.note("keys (PTTL, TYPE, GETRANGE, ZRANGE)", err)
 			return
 		}
 		seen += len(names)
@@ -49,7 +52,7 @@ func (o *observer) askKeys() {
 	}
 }
 
-// readKeys reads TTL and type of the keys, and the values of those that may be locks.
+// readKeys reads TTL and type of the keys, and of those that may be locks the value or the last entry.
 func (o *observer) readKeys(names []any) error {
 	if len(names) == 0 {
 		return nil
@@ -67,10 +70,18 @@ func (o *observer) readKeys(names []any) error {
 			return err
 		}
 		ms, _ := ttl.Reply.(int64)
-		if kind.Reply == "string" && ms != keyGone {
-			candidates = append(candidates, candidate{fmt.Sprint(name), ms})
-			values = append(values, []any{"getrange", name, 0, maxValue})
+		if ms == keyGone {
+			continue
 		}
+		switch kind.Reply {
+		case "string":
+			values = append(values, []any{"getrange", name, 0, maxValue})
+		case "zset":
+			values = append(values, []any{"zrange", name, -1, -1})
+		default:
+			continue
+		}
+		candidates = append(candidates, candidate{fmt.Sprint(name), ms})
 	}
 	if len(values) == 0 {
 		return nil
@@ -79,13 +90,19 @@ func (o *observer) readKeys(names []any) error {
 		if answer.Err != nil && !strings.HasPrefix(answer.Err.Error(), "WRONGTYPE") { // it changed meanwhile
 			return answer.Err
 		}
-		value, _ := answer.Reply.(string)
-		o.m.keys.add(candidates[i], value)
+		switch reply := answer.Reply.(type) {
+		case string:
+			o.m.keys.add(candidates[i], reply)
+		case []any:
+			if len(reply) == 1 && entryForm.MatchString(fmt.Sprint(reply[0])) {
+				o.m.keys.addLock(candidates[i])
+			}
+		}
 	}
 	return nil
 }
 
-// candidate is a string key.
+// candidate is a key that may be a lock.
 type candidate struct {
 	name string
 	pttl int64 // milliseconds, or keyEndless
@@ -104,8 +121,15 @@ func (k *keys) add(c candidate, value string) {
 	switch {
 	case c.pttl == keyEndless && (ours || named):
 		k.endless = append(k.endless, strconv.Quote(c.name))
-	case ours && milliseconds(c.pttl) > k.longest:
-		k.longest, k.longestKey = milliseconds(c.pttl), strconv.Quote(c.name)
+	case ours:
+		k.addLock(c)
+	}
+}
+
+// addLock notes a lock of redlock.
+func (k *keys) addLock(c candidate) {
+	if ttl := milliseconds(c.pttl); ttl > k.longest {
+		k.longest, k.longestKey = ttl, strconv.Quote(c.name)
 	}
 }
 

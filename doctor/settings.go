@@ -8,7 +8,7 @@ import (
 var settingRules = []rule{
 	{
 		title: "the restart window is too short", severity: Danger,
-		when: "a mutex on a master has a longer TTL left than the restart window",
+		when: "a lock on a master has a longer TTL left than the restart window",
 		why:  "A master that restarts and forgets this lock votes again before the lock ends.",
 		fix:  "WithRestartWindow (--restart-window) with the largest TTL of all clients, plus 2 %, in every client",
 		check: each(func(e *exam, m *master) string {
