@@ -125,40 +125,40 @@ func permitSteps() map[string]step {
 // keepSteps are the steps of a release that leaves the name taken.
 func keepSteps() map[string]step {
 	denied, one := node.Vote{Verdict: node.Denied}, node.Vote{Verdict: node.Granted, Number: 1}
-	const rest = time.Second
+	const rest = time.Minute
 	m := mutexOps(lockName, lockToken, lockTTL)
 	all := map[string]step{
 		"mutex: keep": {
-			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(rest, rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest, rest), vote: one,
 			then: func(t *testing.T, s *server) {
 				assert.Equal(t, "min-hold:"+lockToken, s.do(t, "get", lockName))
-				assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200)
+				assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 20_000)
 			},
 		},
 		"mutex: keep: executed late": {
-			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(3*rest, -4*rest), vote: one,
-			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(3*rest, -4*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 20_000) },
 		},
 		"mutex: keep: executed too late": {
-			given: [][]any{{"set", lockName, lockToken, "px", 5000}}, op: m.Keep(rest, -5*rest), vote: one,
+			given: [][]any{{"set", lockName, lockToken, "px", 300_000}}, op: m.Keep(rest, -5*rest), vote: one,
 			then: func(t *testing.T, s *server) { assert.Nil(t, s.do(t, "get", lockName)) },
 		},
 		"mutex: keep: no TTL": {
 			given: [][]any{{"set", lockName, lockToken}}, op: m.Keep(rest, -5*rest), vote: one,
-			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 20_000) },
 		},
 		"mutex: keep: kept for longer": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Keep(rest, rest), vote: one,
-			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Keep(rest, rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 20_000) },
 		},
 		"mutex: keep: kept for less time": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 1000}}, op: m.Keep(5*rest, 5*rest), vote: one,
-			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 200) },
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 60_000}}, op: m.Keep(5*rest, 5*rest), vote: one,
+			then: func(t *testing.T, s *server) { assert.InDelta(t, rest.Milliseconds(), s.do(t, "pttl", lockName), 20_000) },
 		},
 		"mutex: keep: free":      {op: m.Keep(rest, rest), vote: denied},
 		"mutex: keep: no string": {given: [][]any{{"hset", lockName, "f", "v"}}, op: m.Keep(rest, rest), vote: denied},
 		"mutex: extend: kept": {
-			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 5000}}, op: m.Extend(0), vote: denied,
+			given: [][]any{{"set", lockName, "min-hold:" + lockToken, "px", 300_000}}, op: m.Extend(0), vote: denied,
 		},
 	}
 	for _, k := range entryKinds() {
@@ -174,7 +174,7 @@ func keepSteps() map[string]step {
 			given: mine.made(), op: ops.Keep(rest, -5*rest), vote: one, then: state{}.is,
 		}
 		all[k+": keep: a mutex"] = step{
-			given: [][]any{{"set", lockName, "x", "px", 5000}}, op: ops.Keep(rest, rest), vote: denied,
+			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest, rest), vote: denied,
 		}
 	}
 	return all
