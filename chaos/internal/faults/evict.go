@@ -94,13 +94,17 @@ func (p *pressure) heal(ctx context.Context, master int) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, send(ctx, p.control, master, enough...))
+	errs = append(errs, send(ctx, p.control, master, enough...), removeJunk(ctx, p.control, master))
+	return errors.Join(errs...)
+}
+
+func removeJunk(ctx context.Context, m MasterControl, master int) error {
 	del := []any{"DEL"}
 	for i := range junkKeys {
 		del = append(del, JunkPrefix+strconv.Itoa(i))
 	}
-	_, err := p.control.Do(ctx, master, del...)
-	return errors.Join(append(errs, err)...)
+	_, err := m.Do(ctx, master, del...)
+	return err
 }
 
 // usedMemory returns how many bytes the master uses now.

@@ -104,6 +104,8 @@ func TestAMasterThatFollowedAnotherHasTheOthersLocks(t *testing.T) {
 		s.set(c, "own")
 		_, err := s.masters.Do(t.Context(), 1, "SET", "other's", "1", "PX", "3600000")
 		require.NoError(t, err)
+		_, err = s.masters.Do(t.Context(), 1, "SET", faults.JunkPrefix+"0", "of a master that evicts")
+		require.NoError(t, err)
 		s.inject(faults.FollowMaster)
 		require.ErrorContains(t, c.Set(t.Context(), "lock", "1", time.Hour).Err(), "READONLY")
 		s.heal(faults.FollowMaster)
