@@ -2,6 +2,7 @@ package simnet
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -17,13 +18,13 @@ func readCommand(r *bufio.Reader) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !strings.HasPrefix(line, "*") {
-			if words := strings.Fields(line); len(words) > 0 {
+		if len(line) == 0 || line[0] != '*' {
+			if words := strings.Fields(string(line)); len(words) > 0 {
 				return words, nil
 			}
 			continue
 		}
-		n, err := strconv.Atoi(line[1:])
+		n, err := strconv.Atoi(string(line[1:]))
 		if err != nil || n > 1<<20 {
 			return nil, errProtocol
 		}
@@ -45,21 +46,39 @@ func readBulk(r *bufio.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(line, "$"))
-	if err != nil || n < 0 || line[0] != '$' {
+	if len(line) == 0 || line[0] != '$' {
 		return "", errProtocol
 	}
-	data := make([]byte, n+2)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return "", err
+	n, err := strconv.Atoi(string(line[1:]))
+	if err != nil || n < 0 {
+		return "", errProtocol
 	}
-	return string(data[:n]), nil
-}
-
-func readLine(r *bufio.Reader) (string, error) {
-	line, err := r.ReadString('\n')
+	if n+2 > r.Size() {
+		data := make([]byte, n+2)
+		if _, err := io.ReadFull(r, data); err != nil {
+			return "", err
+		}
+		return string(data[:n]), nil
+	}
+	data, err := r.Peek(n + 2)
 	if err != nil {
 		return "", err
 	}
-	return strings.TrimRight(line, "\r\n"), nil
+	text := string(data[:n])
+	_, err = r.Discard(n + 2)
+	return text, err
+}
+
+// readLine returns the next line without its end. The line is valid until the next read.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	line, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		begin := bytes.Clone(line)
+		line, err = r.ReadBytes('\n')
+		line = append(begin, line...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(line, "\r\n"), nil
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha1"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,18 +21,14 @@ import (
 // script. After an error the interpreter is discarded.
 type interpreter struct {
 	state *lua.LState
-	reply bytes.Buffer
-	in    *bufio.Reader
-	out   *bufio.Writer
+	reply bytes.Buffer // of the latest command
+	peer  *server.Peer // for the commands of scripts; it writes to reply
 
 	dispatch func(p *server.Peer, args []string) // of the master at work
 	ctx      any                                 // of the connection at work
-
-	match   lua.LGFunction             // string.match, which compiles its pattern every time
-	matched map[[2]string][]lua.LValue // what it returned, by text and pattern
 }
 
-// mostMatched is the number of results of string.match that an interpreter caches.
+// mostMatched is the number of results of string.match, and of string.find, that an interpreter caches.
 const mostMatched = 1000
 
 var (
@@ -58,15 +55,16 @@ func newInterpreter() *interpreter {
 		l.Push(lua.LString(name))
 		l.Call(1, 0)
 	}
-	i := &interpreter{state: l, matched: make(map[[2]string][]lua.LValue)}
-	i.in, i.out = bufio.NewReader(&i.reply), bufio.NewWriter(&i.reply)
+	i := &interpreter{state: l}
+	i.peer = server.NewPeer(bufio.NewWriter(&i.reply))
 	redis := l.NewTable()
 	redis.RawSetString("call", l.NewFunction(func(l *lua.LState) int { return i.call(l, true) }))
 	redis.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int { return i.call(l, false) }))
 	l.SetGlobal("redis", redis)
 	text := l.GetGlobal(lua.StringLibName).(*lua.LTable)
-	i.match = text.RawGetString("match").(*lua.LFunction).GFunction
-	text.RawSetString("match", l.NewFunction(i.rememberMatch))
+	for _, name := range []string{"match", "find"} {
+		text.RawSetString(name, l.NewFunction(cached(text.RawGetString(name).(*lua.LFunction).GFunction)))
+	}
 	if err := l.DoString(guarded); err != nil {
 		panic("simnet: " + err.Error())
 	}
@@ -150,30 +148,34 @@ func compile(digest, text string) (*lua.FunctionProto, error) {
 	return p, err
 }
 
-// rememberMatch is a cached string.match. The result depends only on the text and the pattern.
-func (i *interpreter) rememberMatch(l *lua.LState) int {
-	text, plain := l.Get(1).(lua.LString)
-	pattern, both := l.Get(2).(lua.LString)
-	if l.GetTop() != 2 || !plain || !both {
-		return i.match(l)
-	}
-	key := [2]string{string(text), string(pattern)}
-	found, ok := i.matched[key]
-	if !ok {
-		n := i.match(l)
-		for k := l.GetTop() - n + 1; k <= l.GetTop(); k++ {
-			found = append(found, l.Get(k))
+// cached returns search with a cache. Search is string.match or string.find, which compile their pattern every time.
+// With two arguments their results depend only on the text and the pattern.
+func cached(search lua.LGFunction) lua.LGFunction {
+	known := make(map[[2]string][]lua.LValue) // results by text and pattern
+	return func(l *lua.LState) int {
+		text, plain := l.Get(1).(lua.LString)
+		pattern, both := l.Get(2).(lua.LString)
+		if l.GetTop() != 2 || !plain || !both {
+			return search(l)
 		}
-		if len(i.matched) >= mostMatched {
-			clear(i.matched)
+		key := [2]string{string(text), string(pattern)}
+		found, ok := known[key]
+		if !ok {
+			n := search(l)
+			for k := l.GetTop() - n + 1; k <= l.GetTop(); k++ {
+				found = append(found, l.Get(k))
+			}
+			if len(known) >= mostMatched {
+				clear(known)
+			}
+			known[key] = found
+			return n
 		}
-		i.matched[key] = found
-		return n
+		for _, v := range found {
+			l.Push(v)
+		}
+		return len(found)
 	}
-	for _, v := range found {
-		l.Push(v)
-	}
-	return len(found)
 }
 
 func (i *interpreter) list(values []string) *lua.LTable {
@@ -190,7 +192,7 @@ func (i *interpreter) call(l *lua.LState, raise bool) int {
 	for n := range args {
 		switch a := l.Get(n + 1).(type) {
 		case lua.LNumber:
-			args[n] = a.String()
+			args[n] = decimal(a)
 		case lua.LString:
 			args[n] = string(a)
 		default:
@@ -201,12 +203,10 @@ func (i *interpreter) call(l *lua.LState, raise bool) int {
 		l.RaiseError("Please specify at least one argument for this redis lib call")
 	}
 	i.reply.Reset()
-	i.in.Reset(&i.reply)
-	peer := server.NewPeer(i.out)
-	peer.Ctx = i.ctx
-	i.dispatch(peer, args)
-	peer.Flush()
-	result, err := server.ParseReply(i.in)
+	i.peer.Ctx = i.ctx
+	i.dispatch(i.peer, args)
+	i.peer.Flush()
+	result, _, err := parseReply(l, i.reply.Bytes())
 	switch {
 	case err != nil && raise:
 		l.Error(lua.LString(err.Error()), 1)
@@ -215,35 +215,57 @@ func (i *interpreter) call(l *lua.LState, raise bool) int {
 		t.RawSetString("err", lua.LString(err.Error()))
 		l.Push(t)
 	default:
-		l.Push(toLua(l, result))
+		l.Push(result)
 	}
 	return 1
 }
 
-func toLua(l *lua.LState, reply any) lua.LValue {
-	switch r := reply.(type) {
-	case nil:
-		return lua.LFalse
-	case int:
-		return lua.LNumber(r)
-	case int64:
-		return lua.LNumber(r)
-	case string:
-		return lua.LString(r)
-	case []byte:
-		return lua.LString(r)
-	case server.Simple:
+// decimal returns the text of n as n.String does, which is slow.
+func decimal(n lua.LNumber) string {
+	if whole := int64(n); lua.LNumber(whole) == n {
+		return strconv.FormatInt(whole, 10)
+	}
+	return n.String()
+}
+
+// parseReply returns the value that a script gets for the reply at the beginning of in, and what follows the reply.
+func parseReply(l *lua.LState, in []byte) (value lua.LValue, rest []byte, err error) {
+	line, rest, whole := bytes.Cut(in, []byte("\r\n"))
+	if !whole || len(line) == 0 {
+		return nil, nil, server.ErrProtocol
+	}
+	kind, text := line[0], string(line[1:])
+	switch kind {
+	case '+':
 		t := l.CreateTable(0, 1)
-		t.RawSetString("ok", lua.LString(r))
-		return t
-	case []any:
-		t := l.CreateTable(len(r), 0)
-		for _, e := range r {
-			t.Append(toLua(l, e))
+		t.RawSetString("ok", lua.LString(text))
+		return t, rest, nil
+	case '-':
+		return nil, rest, errors.New(text)
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return nil, nil, server.ErrProtocol
+	case kind == ':':
+		return lua.LNumber(n), rest, nil
+	case kind != '$' && kind != '*':
+		return nil, nil, server.ErrProtocol
+	case n < 0:
+		return lua.LFalse, rest, nil
+	case kind == '*':
+		t := l.CreateTable(n, 0)
+		for range n {
+			if value, rest, err = parseReply(l, rest); err != nil {
+				return nil, nil, err
+			}
+			t.Append(value)
 		}
-		return t
+		return t, rest, nil
+	case len(rest) < n+2:
+		return nil, nil, server.ErrProtocol
 	default:
-		panic(fmt.Sprintf("simnet: a script got a reply of type %T", reply))
+		return lua.LString(rest[:n]), rest[n+2:], nil
 	}
 }
 

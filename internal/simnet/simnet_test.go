@@ -633,7 +633,36 @@ func TestScriptsAreKnownUntilTheyAreFlushed(t *testing.T) {
 	})
 }
 
-// What string.match returned is remembered, as long as it is for the same text and pattern.
+func TestScriptsGetEveryTypeOfReply(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		c := dial(t, w.Master(0), w.Dial)
+		for _, s := range []struct {
+			script string
+			want   any
+		}{
+			{`return redis.call('SET', 'k', 'a\r\nb')['ok']`, "OK"},
+			{`return redis.call('GET', 'k')`, "a\r\nb"},
+			{`return redis.call('GET', 'none') == false`, int64(1)},
+			{`return redis.call('SET', 'empty', '') and redis.call('GET', 'empty')`, ""},
+			{`return redis.call('ZADD', 'z', 3, 'c', -12, 'a', 1.5, 'b')`, int64(3)},
+			{`return redis.call('ZRANGE', 'z', 0, -1, 'WITHSCORES')`, []any{"a", "-12", "b", "1.5", "c", "3"}},
+			{`return redis.call('ZRANGE', 'none', 0, -1)`, []any{}},
+			{`return redis.call('MGET', 'empty', 'none')[2] == false`, int64(1)},
+			{`return redis.call('PTTL', 'none')`, int64(-2)},
+			{`return string.sub(redis.pcall('GET', 'z')['err'], 1, 10)`, "WRONGTYPE "},
+			{`return redis.call('SET', 'n', 2^53) and redis.call('GET', 'n')`, "9007199254740992"},
+			{`return redis.call('SET', 'n', -0.25) and redis.call('GET', 'n')`, "-0.25"},
+		} {
+			reply, err := c.Eval(t.Context(), s.script, nil).Result()
+			require.NoError(t, err, s.script)
+			assert.Equal(t, s.want, reply, s.script)
+		}
+	})
+}
+
+// What string.match and string.find returned is remembered, as long as it is for the same text and pattern.
 func TestScriptsMatchAgainAsTheyMatchedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -655,5 +684,12 @@ func TestScriptsMatchAgainAsTheyMatchedFirst(t *testing.T) {
 			}
 		}
 		assert.Equal(t, "2", c.Eval(t.Context(), "return string.match('12', '%d', 2)", nil).Val(), "from the second one on")
+		for range 2 {
+			const find = "return {string.find('a12', '(%d)', 3) or 0, string.find('a12', '(%d)')}"
+			reply, err := c.Eval(t.Context(), find, nil).Result()
+			require.NoError(t, err)
+			assert.Equal(t, []any{int64(3), int64(2), int64(2), "1"}, reply, "string.find")
+			assert.Equal(t, int64(2), c.Eval(t.Context(), "return string.find('a.2', '.', 1, true)", nil).Val(), "plain")
+		}
 	})
 }
