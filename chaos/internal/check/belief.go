@@ -73,31 +73,32 @@ func groupOf(mode string, h *hold) group {
 // A downgrade splits a belief: from the call on it is a reader's, whatever the call returns.
 func holds(events []history.Event) []*hold {
 	var all []*hold
-	asked := map[history.ID]history.Event{}
+	asked := map[history.ID]*history.Event{}
 	open := map[history.ID]*holding{}
-	for _, e := range events {
+	for i := range events {
+		e := &events[i]
 		id := e.ID()
 		o := open[id]
 		switch {
 		case e.Kind == history.Invoked:
 			asked[id] = e
 		case e.Kind == history.Acquired:
-			h := &hold{who: id, asked: e, acquired: e}
-			if i, ok := asked[id]; ok {
-				h.asked = i
+			h := &hold{who: id, asked: *e, acquired: *e}
+			if call, ok := asked[id]; ok {
+				h.asked = *call
 			}
 			all = append(all, h)
-			open[id] = &holding{belief: belief{hold: h, mode: e.Mode, start: e.T, from: e, to: e}, until: e.Until}
+			open[id] = &holding{belief: belief{hold: h, mode: e.Mode, start: e.T, from: *e, to: *e}, until: e.Until}
 		case o == nil: // not held
 		case e.Kind == history.Extended:
-			o.extend(e)
+			o.extend(*e)
 		case e.Kind == history.Downgraded:
-			o.downgrade(e)
+			o.downgrade(*e)
 		case e.Kind == history.ReleaseCalled:
-			o.hold.called = &e
-			o.finish(e.T, e)
+			o.hold.called = e
+			o.finish(e.T, *e)
 		case e.Kind == history.Released:
-			o.hold.returned = &e
+			o.hold.returned = e
 			delete(open, id)
 		}
 	}
