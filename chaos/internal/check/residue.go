@@ -13,7 +13,7 @@ import (
 // expire.
 const counters = "redlock:fence:"
 
-// Residue checks that no master holds a key, except fencing counters with a TTL, once grace has passed after the last
+// Residue checks that no master holds a key, except fencing counters with a TTL and the junk of a fault, once grace has passed after the last
 // unlock and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at least one
 // snapshot that is late enough.
 //
@@ -57,8 +57,9 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 		}
 		looks[e.Master]++
 		latest = max(latest, e.T)
-		left := slices.DeleteFunc(slices.Clone(e.Held), ends)
-		ending[e.Master] = len(e.Held) - len(left)
+		held := slices.DeleteFunc(slices.Clone(e.Held), junk)
+		left := slices.DeleteFunc(slices.Clone(held), ends)
+		ending[e.Master] = len(held) - len(left)
 		if len(left) > 0 && !dirty[e.Master] {
 			dirty[e.Master] = true
 			v.find(left[0].Name, []history.Event{e}, "master %d still holds %s, %s after everything was released",
@@ -79,6 +80,9 @@ func left(events []history.Event, masters int, grace time.Duration) (Verdict, ti
 	v.Figures = []Figure{{"fencing counters left, which end by themselves", kept}}
 	return v, latest
 }
+
+// junk reports whether a fault wrote the key, and not a lock.
+func junk(k history.Key) bool { return strings.HasPrefix(k.Name, history.JunkPrefix) }
 
 func ends(k history.Key) bool { return strings.HasPrefix(k.Name, counters) && k.Left > 0 }
 

@@ -48,6 +48,8 @@ func TestResidueHolds(t *testing.T) {
 	tests := map[string]*builder{
 		"fencing counters that end": looked(probed(6*time.Second), 3100).
 			keys(3101, 1, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}),
+		"what a fault wrote": looked(probed(6*time.Second), 3100).
+			keys(3101, 1, history.Key{Name: history.JunkPrefix + "40", Left: -1}),
 		"nothing left":                    looked(probed(6*time.Second), 3100),
 		"a ghost that is gone in time":    looked(probed(6*time.Second).keys(3099, 1, ghost), 3100),
 		"more looks, and nothing in them": looked(looked(probed(6*time.Second), 3100), 3200),
@@ -84,6 +86,10 @@ func TestResidueCatches(t *testing.T) {
 			looked(
 				probed(6*time.Second).keys(3100, 0, history.Key{Name: "redlock:fence:{orders}", Left: time.Hour}, ghost), 3101,
 			),
+			`master 0 still holds "orders"`,
+		},
+		"a lock and what a fault wrote": {
+			looked(probed(6*time.Second).keys(3100, 0, history.Key{Name: history.JunkPrefix + "40", Left: -1}, ghost), 3101),
 			`master 0 still holds "orders"`,
 		},
 		"the intent of a writer": {

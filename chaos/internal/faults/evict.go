@@ -8,10 +8,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// JunkPrefix stands before the names of the keys that push the locks out of a master.
-const JunkPrefix = "chaos-junk:"
+	"github.com/redlock-go/redlock/chaos/internal/history"
+)
 
 // The junk is twice the room that there is for it, and written over again within less than a second: Redis counts idle
 // time in whole seconds, so a lock without an access for a second is older than any of it.
@@ -68,7 +67,7 @@ func (p *pressure) write(ctx context.Context, master int, s *stream) {
 	tick := time.NewTicker(junkPause)
 	defer tick.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
-		if _, err := p.control.Do(ctx, master, "SET", JunkPrefix+strconv.Itoa(i%junkKeys), junk); err == nil {
+		if _, err := p.control.Do(ctx, master, "SET", history.JunkPrefix+strconv.Itoa(i%junkKeys), junk); err == nil {
 			s.written++
 		} else if ctx.Err() == nil {
 			s.err = err
@@ -94,17 +93,13 @@ func (p *pressure) heal(ctx context.Context, master int) error {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, send(ctx, p.control, master, enough...), removeJunk(ctx, p.control, master))
-	return errors.Join(errs...)
-}
-
-func removeJunk(ctx context.Context, m MasterControl, master int) error {
+	errs = append(errs, send(ctx, p.control, master, enough...))
 	del := []any{"DEL"}
 	for i := range junkKeys {
-		del = append(del, JunkPrefix+strconv.Itoa(i))
+		del = append(del, history.JunkPrefix+strconv.Itoa(i))
 	}
-	_, err := m.Do(ctx, master, del...)
-	return err
+	_, err := p.control.Do(ctx, master, del...)
+	return errors.Join(append(errs, err)...)
 }
 
 // usedMemory returns how many bytes the master uses now.

@@ -22,15 +22,9 @@ type follow struct {
 
 func replicate(m MasterControl) effect {
 	f := &follow{control: m}
-	return effect{f.available(), f.inject, f.heal}
-}
-
-// heal also removes the junk that the replica copied from a master that evicted.
-func (f *follow) heal(ctx context.Context, master int) error {
-	if err := send(ctx, f.control, master, "REPLICAOF NO ONE"); err != nil {
-		return err
-	}
-	return removeJunk(ctx, f.control, master)
+	return effect{f.available(), f.inject, func(ctx context.Context, master int) error {
+		return send(ctx, m, master, "REPLICAOF NO ONE")
+	}}
 }
 
 func (f *follow) available() error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
@@ -140,12 +141,12 @@ func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
 		m.configure(i, words[2], words[3])
 	case command == "INFO memory":
 		return "used_memory:0", nil
-	case strings.HasPrefix(command, "SET "+faults.JunkPrefix):
+	case strings.HasPrefix(command, "SET "+history.JunkPrefix):
 		if last, evicting := m.evicted[i]; evicting && time.Since(last) >= evicts {
 			m.evicted[i] = time.Now()
 			master.Wipe()
 		}
-	case strings.HasPrefix(command, "DEL "+faults.JunkPrefix): // a wipe had it, too
+	case strings.HasPrefix(command, "DEL "+history.JunkPrefix): // a wipe had it, too
 	case command == "REPLICAOF NO":
 		m.promote(i)
 	case words[0] == "REPLICAOF":
