@@ -13,9 +13,9 @@ import (
 // expire.
 const counters = "redlock:fence:"
 
-// Residue checks that no master holds a key, except fencing counters with a TTL and the junk of a fault, once grace has passed after the last
-// unlock and after the master's own return. It reads the snapshots of the phase Settled. Each master needs at least one
-// snapshot that is late enough.
+// Residue checks that no master holds a key, except fencing counters with a TTL and the junk of a fault, once grace has
+// passed after the last unlock and after the master's own return. It reads the snapshots of the phase Settled. Each
+// master needs at least one snapshot that is late enough.
 //
 // The check proves something only if it would have seen a key that was left. So in the phase Ghosts, while masters were
 // frozen, at least one lock must have been acquired and released, and at least one refused, with a TTL that ends after
