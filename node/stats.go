@@ -90,8 +90,8 @@ func (p *pipe) stats() (s Stats) {
 	return s
 }
 
-// unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A release
-// that waits for its first answer, and is not late, has no vote.
+// unconfirmed returns how many releases have their vote and are not confirmed, or may have to be executed again. A
+// release that waits for its first answer, and is not late, has no vote.
 func (s *state) unconfirmed() int {
 	n := len(s.late.scheduled) + s.refusals.count()
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {

@@ -4,8 +4,8 @@ import "context"
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
-// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures. The
-// lease keeps terms, which must not change.
+// contenders that agree on the first node do not split the vote. A caller that tries again passes the same failures.
+// The lease keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
 // *DeniedError if another holder has the lock. Otherwise it is a *PermanentError if retrying cannot succeed,
