@@ -46,13 +46,13 @@ type Lease struct {
 	frozen   bool // until is final
 	ops      Ops
 	until    time.Time     // the deadline; zero: the lease was never held
-	maxUntil time.Duration // the cap, which until cannot exceed, since Quorum.origin; 0: no cap
+	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.origin
 	slept    time.Duration // the reading of the suspensionMeter on which until and cap are based
 	states   []keyState    // by node
 }
 
 // Import makes a lease of a lock that was acquired elsewhere and lasts at least until until. mayHave reports, by node,
-// whether the node may have its token. fence is its fencing token, or 0.
+// whether the node may have its token. fence is its fencing token, or 0. The lease keeps terms, which must not change.
 func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
 		q: q, ops: ops, terms: terms, imported: true, until: until, slept: q.suspensions.fresh(), fence: fence,
@@ -119,7 +119,7 @@ func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 func (l *Lease) Capped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.maxUntil != 0 && l.q.since(l.until) >= l.maxUntil
+	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.maxUntil
 }
 
 // CountSuspension moves Until earlier if the machine was suspended. It takes a new reading of the suspensionMeter.
@@ -139,15 +139,13 @@ func (l *Lease) subtractSuspension(slept time.Duration) {
 	}
 	l.slept = slept
 	l.until = l.until.Add(-missed)
-	if l.maxUntil != 0 {
-		l.maxUntil -= missed
-	}
+	l.maxUntil -= missed
 }
 
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
 func (l *Lease) deadline(asked time.Time) time.Time {
 	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
-	if l.maxUntil != 0 {
+	if l.terms.MaxHold > 0 {
 		validity = min(validity, l.maxUntil-l.q.since(asked))
 	}
 	return asked.Add(validity)

@@ -203,8 +203,9 @@ func TestMaxHoldCapsTheLease(t *testing.T) {
 		assert.Equal(t, asked.Add(15*time.Second), lease.Until())
 		assert.True(t, lease.Capped())
 
-		capped.MaxHold = time.Second
-		short, err := q.Acquire(t.Context(), ops{}, &capped, quorum.NoFirst, new(quorum.PermanentFailures))
+		brief := terms
+		brief.MaxHold = time.Second
+		short, err := q.Acquire(t.Context(), ops{}, &brief, quorum.NoFirst, new(quorum.PermanentFailures))
 		require.NoError(t, err)
 		assert.Equal(t, time.Second, time.Until(short.Until()))
 		assert.True(t, short.Capped())

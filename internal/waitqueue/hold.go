@@ -80,7 +80,7 @@ func (h *Hold) Lost() {
 func (h *Hold) Released(now time.Time, silent bool) {
 	if p := h.pool; p != nil {
 		p.all.mu.Lock()
-		effects := p.released(h)
+		effects := p.released(h, now)
 		p.all.mu.Unlock()
 		effects.run()
 		return

@@ -24,6 +24,7 @@ type pool struct {
 
 	remoteWaiters bool      // other processes waited at the last release
 	yieldUntil    time.Time // until then this process leaves a free slot to them
+	wins          int       // by how much its grants outnumbered its denials lately, from 0 to maxWins
 
 	subscription Subscription
 }
@@ -173,6 +174,7 @@ func (p *pool) leave(w *Waiter) effects {
 // failed records why an attempt failed.
 func (p *pool) failed(w *Waiter, err error, _ bool) effects {
 	p.reason, p.maxAsking, w.denials = err, 1, w.denials+1
+	p.wins = max(0, p.wins-1)
 	p.failTryLocks(err)
 	return effects{}
 }
@@ -183,6 +185,7 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	*h = Hold{pool: p, cohort: c, slot: int32(w.slot)}
 	if w.inherit == nil {
 		p.holds++
+		p.wins = min(p.wins+1, maxWins)
 	}
 	w.inherit = nil
 	p.reason = nil
@@ -197,12 +200,12 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 }
 
 // released records that a permit was released.
-func (p *pool) released(h *Hold) effects {
+func (p *pool) released(h *Hold, now time.Time) effects {
 	p.holds--
 	p.slots.release(int(h.slot))
 	delay := time.Duration(0)
 	if p.remoteWaiters {
-		delay = h.cohort.shortCooldown()
+		delay = h.cohort.permitCooldown(now, p.wins)
 	} else {
 		p.nudgeAsking()
 	}
@@ -227,7 +230,7 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 	}
 	p.remoteWaiters = subscribers > 0
 	if p.remoteWaiters {
-		p.yieldUntil = released.Add(h.cohort.shortCooldown())
+		p.yieldUntil = released.Add(h.cohort.permitCooldown(released, p.wins))
 	}
 }
 

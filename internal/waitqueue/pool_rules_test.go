@@ -317,14 +317,30 @@ func TestAPoolYieldsOnlyIfOthersListen(t *testing.T) {
 	}
 }
 
-// However long a permit was held, other processes need only a moment to get its slot.
-func TestAPoolYieldsForAMoment(t *testing.T) {
+// A process that wins more often than it is denied leaves other processes more time for a slot.
+func TestAPoolYieldsLongerTheMoreItWins(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	held := p.permit(p.join(permit("x", 1)))
 	w := p.join(permit("x", 1))
-	p.now = p.now.Add(40 * time.Millisecond)
-	held.hold.Published(1, p.now)
-	held.hold.Released(p.now, false)
-	p.asks(w, time.Millisecond)
+	p.turn(w)
+	// hold has w acquire a permit after some denials and hold it, and returns how long the process then yields.
+	hold := func(denials int) time.Duration {
+		for range denials {
+			w.Failed(errHeld, true)
+		}
+		require.Positive(t, w.ChooseSlot(nil))
+		var held waitqueue.Hold
+		w.Granted(&held, p.now, p.now)
+		p.now = p.now.Add(40 * time.Millisecond)
+		w = p.join(permit("x", 1))
+		held.Published(1, p.now)
+		held.Released(p.now, false)
+		return p.turn(w).Delay
+	}
+	for _, yields := range []time.Duration{2, 4, 8, 16, 32, 40, 40, 40} { // at most as long as the permit was held
+		assert.Equal(t, yields*time.Millisecond, hold(0))
+	}
+	assert.Equal(t, 32*time.Millisecond, hold(2))
+	assert.Equal(t, 32*time.Millisecond, hold(1))
+	assert.Equal(t, 2*time.Millisecond, hold(9))
 }
