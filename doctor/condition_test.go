@@ -214,10 +214,14 @@ var conditions = map[string]condition{
 		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
 			require.NoError(t, c.Set(t.Context(), "orders:42", "web-1:0123456789abcdef0123456789abcdef", 0).Err())
 			require.NoError(t, c.Set(t.Context(), "report.LOCK", "1", 0).Err())
+			permit := redis.Z{Score: 1, Member: "redlock:semaphore:3:1:web-1:0123456789abcdef0123456789abcdef"}
+			require.NoError(t, c.ZAdd(t.Context(), "uploads", permit).Err())
 			require.NoError(t, c.Set(t.Context(), "fresh.lock", "1", time.Hour).Err())
 			require.NoError(t, c.Set(t.Context(), "greeting", "hello", 0).Err())
+			scores := []redis.Z{{Score: 1, Member: "redlock:score"}}
+			require.NoError(t, c.ZAdd(t.Context(), "highscores", scores...).Err())
 		},
-		severity: doctor.Warning, why: `without a TTL: ("orders:42", "report.LOCK"|"report.LOCK", "orders:42")\.`,
+		severity: doctor.Warning, why: `without a TTL: ("(orders:42|report.LOCK|uploads)"(, )?){3}\.`,
 	},
 	"the restart window is too short": {
 		prepare:  command("set", "nightly", "web-1:0123456789abcdef0123456789abcdef", "px", 60000),
@@ -269,6 +273,9 @@ func TestTheTTLOfEveryKind(t *testing.T) {
 		"reader": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
 			return l.RW("nightly").RLock(ctx)
 		},
+		"writer": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
+			return l.RW("nightly").Lock(ctx)
+		},
 		"reentrant": func(ctx context.Context, l *redlock.Locker) (*redlock.Lock, error) {
 			return l.Reentrant("nightly", "me").Lock(ctx)
 		},
@@ -278,7 +285,10 @@ func TestTheTTLOfEveryKind(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			urls := redisproc.URLs(redisproc.ForTest(t, 1))
+			servers := redisproc.ForTest(t, 1)
+			urls := redisproc.URLs(servers)
+			require.NoError(t, connect(t, servers[0]).ZAdd(t.Context(), "others", redis.Z{Score: 1, Member: "redlock:x"}).Err())
+			require.NoError(t, connect(t, servers[0]).Expire(t.Context(), "others", time.Hour).Err())
 			_, err := lock(t.Context(), open(t, urls, redlock.WithTTL(time.Minute), redlock.WithoutRestartGuard()))
 			require.NoError(t, err)
 			found := titled(examine(t, urls), "the restart window is too short")

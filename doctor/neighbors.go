@@ -29,7 +29,7 @@ var neighborRules = []rule{
 	},
 	{
 		title: "a lock without an end", severity: Warning,
-		when: "a string key without a TTL whose value is a token of redlock, or whose name contains \"lock\"",
+		when: "a key without a TTL that is a lock of redlock, or a string whose name contains \"lock\"",
 		why:  "If its holder died, the name stays locked forever.",
 		fix:  "redlock status NAME shows the holder; if the holder no longer runs: DEL NAME",
 		check: each(func(_ *exam, m *master) string {

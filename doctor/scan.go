@@ -13,14 +13,14 @@ import (
 const (
 	maxKeys   = 10_000 // keys
 	scanBatch = 500
-	maxValue  = 300 // bytes of a value that are read
+	maxValue  = 300 // bytes of a string that are read
 )
 
 // tokenForm is the form of redlock's tokens: the owner, a colon, 16 random bytes in hexadecimal.
 var tokenForm = regexp.MustCompile(`:[0-9a-f]{32}$`)
 
 // entryForm is the form of an entry of a sorted set, which is every lock of redlock but a mutex.
-var entryForm = regexp.MustCompile(`^redlock:[a-z]+:`)
+var entryForm = regexp.MustCompile(`^redlock:(reader|writer|reentrant|semaphore):`)
 
 // askKeys looks for locks among the keys of the master.
 func (o *observer) askKeys() {
@@ -118,16 +118,16 @@ const (
 func (k *keys) add(c candidate, value string) {
 	ours := tokenForm.MatchString(value)
 	named := strings.Contains(strings.ToLower(c.name), "lock") && len(value) <= maxValue
-	switch {
-	case c.pttl == keyEndless && (ours || named):
-		k.endless = append(k.endless, strconv.Quote(c.name))
-	case ours:
+	if ours || named && c.pttl == keyEndless {
 		k.addLock(c)
 	}
 }
 
-// addLock notes a lock of redlock.
+// addLock notes a lock.
 func (k *keys) addLock(c candidate) {
+	if c.pttl == keyEndless {
+		k.endless = append(k.endless, strconv.Quote(c.name))
+	}
 	if ttl := milliseconds(c.pttl); ttl > k.longest {
 		k.longest, k.longestKey = ttl, strconv.Quote(c.name)
 	}
