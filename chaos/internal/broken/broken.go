@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/seam"
 )
 
@@ -16,6 +17,8 @@ type Lock struct {
 	Name string
 	// Unclosed: its Lockers are never closed.
 	Unclosed bool
+	// Clock, if set, wraps the clock of its Lockers.
+	Clock func(clock.Clock) clock.Clock
 
 	options []redlock.Option
 	wrap    func(*Wrapping)
@@ -40,6 +43,7 @@ var All = []Lock{
 	wrapped("healing counted at once", countHealed),
 	wrapped("fencing without write-back", skipRaise),
 	wrapped("keepalive that ignores votes", extendAlways),
+	wrapped("silent releases not published", keepSilence),
 	wrapped("lock handed over and released", releaseHandedOver),
 	with("keepalive that does not extend", redlock.WithoutKeepalive()),
 	wrapped("release before the deadline", releaseLost),
@@ -48,6 +52,7 @@ var All = []Lock{
 	wrapped("loss notified 4 s late", notifyLate(veryLate)),
 	wrapped("loss never notified", notifyLate(never)),
 	{Name: "nothing closed", Unclosed: true},
+	{Name: "suspensions not counted", Clock: hideSuspensions},
 
 	rewritten("fence raised without a token check", raiseUnseen),
 	rewritten("fence counted from one", forgetHint),
@@ -58,6 +63,7 @@ var All = []Lock{
 	rewritten("one expiry for all readers", expireTogether),
 	rewritten("downgrade with a gap", dropWriter),
 	rewritten("writers without intents", forgetIntents),
+	rewritten("all intents withdrawn with one", withdrawAll),
 	rewritten("extension without the fencing token", extendUnfenced),
 	rewritten("readers admitted despite a writer", admitReaders),
 	rewritten("election without fencing", fenceOne),
@@ -65,6 +71,7 @@ var All = []Lock{
 	rewritten("job lock deleted at its end", freeKept),
 	rewritten("minimum hold of mutexes only", freeKeptEntries),
 	rewritten("permits kept until their TTL", keepPermits),
+	rewritten("permits with the same fence", shareFences),
 	rewritten("slots counted by each master", countPermits),
 	wrapped("slot without a majority", grantUnasked),
 	rewritten("number of slots not compared", ignoreSlots),
@@ -86,6 +93,9 @@ func wrapped(name string, wrap func(*Wrapping)) Lock { return Lock{Name: name, w
 func rewritten(name string, script func(name, text string) string) Lock {
 	return with(name, Hooks(seam.Hooks{Script: script}))
 }
+
+// hideSuspensions returns the clock without the times for which the machine was suspended.
+func hideSuspensions(c clock.Clock) clock.Clock { return struct{ clock.Clock }{c} }
 
 // Hooks is seam.Option with its type.
 func Hooks(h seam.Hooks) redlock.Option { return seam.Option(h).(redlock.Option) }

@@ -23,6 +23,13 @@ func skipRaise(w *Wrapping) {
 	}
 }
 
+// keepSilence does not publish releases that were silent at first.
+func keepSilence(w *Wrapping) {
+	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
+		return node.Vote{Verdict: node.Granted}, c.Op.Name == "announce"
+	}
+}
+
 // keepLeftovers does not send the releases of acquisitions that no majority has granted.
 func keepLeftovers(w *Wrapping) {
 	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {

@@ -89,6 +89,22 @@ func forgetIntents(name, text string) string {
 	return text
 }
 
+// withdrawAll withdraws the intents of all waiters with that of one.
+func withdrawAll(name, text string) string {
+	if name == "withdraw" {
+		return replace(text, "redis.call('ZREM', KEYS[i], ARGV[1])", "redis.call('DEL', KEYS[i])")
+	}
+	return text
+}
+
+// shareFences takes fencing tokens for permits as they come, whichever slot they are for.
+func shareFences(name, text string) string {
+	if name == "permit_acquire" {
+		return replace(text, "if past > 0 then", "if false then")
+	}
+	return text
+}
+
 // countPermits admits as many holders as there are slots, also in a slot that is taken.
 func countPermits(name, text string) string {
 	switch name {

@@ -2,7 +2,9 @@ package simulation
 
 import (
 	"context"
+	"slices"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -12,7 +14,11 @@ import (
 func Broken(lock broken.Lock) Open {
 	return func(w *simnet.Net, h *simnet.Host, s Schedule, c Client) (Locker, error) {
 		wrapping := lock.Wrap()
-		inner, err := open(w, h, s, c, wrapping.Options())
+		opts := wrapping.Options()
+		if lock.Clock != nil {
+			opts = append(slices.Clone(opts), redlock.WithClock(lock.Clock(h.Clock())))
+		}
+		inner, err := open(w, h, s, c, opts)
 		if err != nil {
 			return nil, err
 		}

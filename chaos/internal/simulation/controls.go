@@ -48,6 +48,7 @@ func Controls() []Control {
 		{"release before the deadline", check.ByExclusion, "", "far away", 50},
 		{"lost lock released at once", check.ByExclusion, "nothing is left of it before its Until", "majority lost", 5},
 		{"loss notified 100 ms late", check.ByLossNotified, "was notified of the loss only at", "far away", 20},
+		{"suspensions not counted", check.ByLossNotified, "its machine slept", "frozen through the deadline", 5},
 
 		{"fence raised without a token check", check.ByFencing, "", "split counters", 100},
 		{"fence counted from one", check.ByFencing, "", "total loss", 60},
@@ -57,6 +58,9 @@ func Controls() []Control {
 		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
 		{"downgrade with a gap", check.ByExclusion, "", "calm", 50},
 		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
+		{"all intents withdrawn with one", check.ByLiveness, "though a writer waits", "a dead writer's intent", 5},
+		{"permits with the same fence", check.ByFencing, "have the fencing token", "counters lost under a lock", 5},
+		{"silent releases not published", check.ByLiveness, "did not get a lock within 1s", "news of a release", 5},
 		{"extension without the fencing token", check.ByFencing, "", "counters lost under a lock", 5},
 		{"readers admitted despite a writer", check.ByExclusion, "", "calm", 50},
 		{"election without fencing", check.ByLeaders, "", "calm", 50},

@@ -25,6 +25,14 @@ func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 			"two names in turn", "mutex_release entry_release", "redis.pcall('PUBLISH'", "(function() return 0 end)('PUBLISH'",
 			"of its release",
 		},
+		"permits that are not released": {
+			"news of a release", "permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end",
+			"did not get a lock within 300ms",
+		},
+		"names that are free when a locker closes": {
+			"longest hold", "mutex_keep entry_keep", "if ttl > 0 then", "if false then",
+			"which the holder that closed its locker had to keep",
+		},
 		"writers without intents": {
 			"a dead writer's intent", "entry_probe", "if ARGV[3] ~= '' and", "if false and", "though a writer waits",
 		},
@@ -48,4 +56,13 @@ func TestMicroScenariosCatchWhatTheyAreAbout(t *testing.T) {
 			require.Len(t, rewritten, len(strings.Fields(c.scripts)), "the script is another than it was")
 		})
 	}
+}
+
+// TestAnAttachedLockIsExtended checks that the micro-scenario of attached locks notices that keepalive does not extend
+// one.
+func TestAnAttachedLockIsExtended(t *testing.T) {
+	t.Parallel()
+	lock, ok := broken.Find("keepalive that does not extend")
+	require.True(t, ok)
+	caught(t, simulation.Broken(lock), "attached", 15, "lost it in spite of its keepalive")
 }

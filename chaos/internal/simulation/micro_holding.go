@@ -60,6 +60,7 @@ func (e *env) frozenThrough() {
 		_ = h.lock.Unlock(context.Background())
 		time.Sleep(time.Second)
 	}
+	w.suspended()
 }
 
 // sleepThrough freezes the host while the replies to ask are in flight, until the deadline has passed.
@@ -182,6 +183,9 @@ func (e *env) attached() {
 	if _, err := second.locker.Attach(ctx, name, h.lock.Token()); !errors.Is(err, redlock.ErrLost) {
 		e.problem(ByContract, second.who, "attaching with a token that was released says: %v", err)
 	}
+	if second.client.Keepalive {
+		e.attachedLate(first, second)
+	}
 }
 
 // depth checks that Depth counts an owner's holds at all processes while no request is in flight, even if a minority of
@@ -276,4 +280,5 @@ func (e *env) longestHold() {
 		}
 		h.attempt.Over()
 	}
+	e.closedEarly(w, other)
 }

@@ -121,6 +121,8 @@ func (e *env) countersLost() {
 		}
 	}
 	next.countersOlder()
+	next.raisedTwice()
+	e.permitsAtOnce(ahead, next)
 }
 
 // countersOlder has masters come back with an older state: they have the count of the last writer but one.

@@ -101,6 +101,9 @@ func farBounds(r *rand.Rand, s *Schedule) {
 // longer than the TTL of its intent, whatever its retry bounds are.
 func (e *env) deadWriter() {
 	first, second, writer := e.worker(0), e.worker(0), e.worker(1)
+	for i := range e.schedule.Masters {
+		e.hosts[1].To(i).Delay(5*time.Millisecond, 0) // the readers are nearer
+	}
 	h := first.must(e.want(kinds.Reader), 2*time.Second, "it is free")
 	if h == nil {
 		return
@@ -109,6 +112,12 @@ func (e *env) deadWriter() {
 	kind := []string{kinds.Writer, kinds.Writer, kinds.Mutex, kinds.Reentrant, kinds.Several}[e.rng.IntN(5)]
 	go func() { wrote <- writer.take(e.want(kind), patient{most: time.Minute}) }()
 	time.Sleep(2 * writer.client.Timeout) // its first attempt and its probe
+
+	quitter := e.worker(0) // it withdraws its own intent, and no other
+	if w := quitter.take(e.want(kinds.Writer), patient{most: 2 * quitter.client.Timeout}); w != nil {
+		e.problem(check.ByExclusion, quitter.who, "got %q, which a reader holds", w.want.Names)
+		w.sure()
+	}
 
 	came := make(chan *holding, 1)
 	go func() { came <- second.take(e.want(kinds.Reader), patient{most: time.Minute}) }()

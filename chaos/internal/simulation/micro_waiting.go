@@ -304,4 +304,7 @@ func (e *env) news() {
 			time.Sleep(e.schedule.Window + 2*time.Second) // a restarted server may vote again
 		}
 	}
+	e.newsDuringProbes()
+	e.turnsOfQuitters()
+	e.silentReleases()
 }

@@ -1,0 +1,208 @@
+package simulation
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/internal/simnet"
+)
+
+// The steps below end micro-scenarios: what a suspension, little time, Close, and another order at each master do to
+// locks.
+
+// suspended checks that a lock is over in true time although its holder's machine slept, for longer than the lock was
+// valid or not. The holder learns of a loss within a second of the resumption, and before that if it asks.
+func (w *worker) suspended() {
+	for i := range 4 {
+		h := w.must(locker.Request{Mode: kinds.Mutex, Names: w.schedule.Names[:1]}, 2*time.Second, "it is free")
+		if h == nil {
+			return
+		}
+		until := h.until()
+		h.attempt.Over() // for the checkers: a process that sleeps cannot notice its loss in time
+		slept := within(w.rng, w.client.TTL)
+		if i%2 == 0 {
+			slept += until - w.now()
+		}
+		w.note(w.client.Name, "suspended for %v", slept)
+		w.host.Suspend()
+		time.Sleep(slept)
+		w.host.Resume()
+		resumed := w.now()
+		exact := time.Millisecond + w.client.TTL/100 // what the clocks gain
+		if later := h.until(); later > until+exact {
+			w.problem(check.ByLossNotified, w.who, "its machine slept for %v, and %q, which ended at %v, is held until %v",
+				slept, h.want.Names, stamp(until), stamp(later))
+		}
+		if i == 0 && h.lock.Err() == nil {
+			w.problem(check.ByLossNotified, w.who, "its machine slept through the end of %q, and it has not lost it",
+				h.want.Names)
+		}
+		w.pause(h.lock.Context(), 2*w.client.TTL)
+		if lost := w.now(); lost > max(until, resumed+time.Second)+exact {
+			w.problem(check.ByLossNotified, w.who, "its machine slept until %v, %q ended at %v, and it was told at %v",
+				stamp(resumed), h.want.Names, stamp(until), stamp(lost))
+		}
+		_ = h.lock.Unlock(context.Background())
+		time.Sleep(time.Second)
+	}
+}
+
+// attachedLate checks that keepalive extends a lock in time to which it is attached when most of the TTL is over.
+func (e *env) attachedLate(first, second *worker) {
+	want := e.want(kinds.Mutex)
+	want.TTL = first.client.TTL
+	h := first.must(want, 2*time.Second, "it is free")
+	if h == nil {
+		return
+	}
+	time.Sleep(want.TTL * 4 / 5)
+	l, err := second.locker.Attach(context.Background(), want.Names[0], h.lock.Token())
+	if err != nil {
+		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", want.Names, err)
+		return
+	}
+	h.attempt.Over()
+	e.freeze(first.life) // it would release the lock when it is over
+	want.Keepalive = true
+	a := second.ask(want).begin(l)
+	second.pause(l.Context(), want.TTL)
+	if l.Context().Err() != nil {
+		e.problem(check.ByLiveness, second.who, "attached to %q, and lost it in spite of its keepalive: %v",
+			want.Names, context.Cause(l.Context()))
+	}
+	a.attempt.Over()
+	_ = a.lock.Unlock(context.Background())
+	e.thaw(first.life)
+	time.Sleep(first.client.Timeout)
+}
+
+// closedEarly checks that a Locker that is closed leaves the names of its locks taken for the rest of their minimum
+// hold, and no longer.
+func (e *env) closedEarly(w, other *worker) {
+	for _, kind := range []string{kinds.Mutex, kinds.Writer} {
+		closed, err := e.open(e.world, w.host, e.schedule, w.client)
+		if err != nil {
+			e.problem(check.ByHarness, w.who, "cannot open another locker: %v", err)
+			return
+		}
+		want := e.want(kind)
+		want.TTL, want.MinHold = w.client.TTL, w.client.TTL/2
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		_, err = closed.Lock(ctx, want)
+		cancel()
+		from := e.now()
+		if closing := closed.Close(); err != nil || closing != nil {
+			e.problem(check.ByLiveness, w.who, "acquires a free name: %v, and closes its locker: %v", err, closing)
+			return
+		}
+		rest, exact := want.MinHold, 2*time.Millisecond+want.MinHold/100
+		want.MinHold = 0
+		next := other.must(want, rest+5*time.Second, "the minimum hold is over")
+		if next == nil {
+			return
+		}
+		// No message ends a minimum hold.
+		if early, late := from+rest-exact, from+rest+exact+other.client.RetryMax+3*other.client.Timeout; next.from < early ||
+			next.from > late {
+			e.problem(check.ByMinHold, other.who,
+				"got %q at %v, which the holder that closed its locker had to keep from %v to %v",
+				want.Names, stamp(next.from), stamp(from), stamp(from+rest))
+		}
+		next.sure()
+	}
+}
+
+// raisedTwice checks that a majority has the fencing token of a lock although the first number that was written back to
+// the masters was too small. The clients' clocks are behind all counters.
+func (w *worker) raisedTwice() {
+	want := locker.Request{Mode: kinds.Mutex, Names: []string{"raised"}, Fencing: true}
+	take := func() *holding {
+		return w.must(want, w.schedule.Window+2*time.Second, "it is free")
+	}
+	if h := take(); h != nil { // the masters then have the scripts
+		h.sure()
+	}
+	time.Sleep(w.client.Timeout)
+	half := w.schedule.Masters / 2
+	base := time.Now().Add(5 * time.Hour).UnixMicro()
+	for i, m := range w.world.Masters() {
+		link, count := w.host.To(i), base
+		switch {
+		case i == half: // the last of the majority that grants
+			count += 10
+			link.DelayWay(simnet.FromMaster, 10*time.Millisecond, 0)
+		case i > half: // they answer when the majority has granted, and have counted further
+			count += 1000
+			link.DelayWay(simnet.FromMaster, 30*time.Millisecond, 0)
+		default: // they grant, and do not take the number that is written back
+			time.AfterFunc(5*time.Millisecond, link.BlackHole)
+		}
+		m.Set(counters+"{raised}", strconv.FormatInt(count, 10), time.Hour)
+	}
+	h := take()
+	for i := range w.world.Masters() {
+		w.host.To(i).Heal()
+	}
+	if h != nil {
+		h.sure()
+	}
+	time.Sleep(w.client.Timeout)
+	for i := half + 1; i < w.schedule.Masters; i++ {
+		w.host.To(i).BlackHole()
+	}
+	if h := take(); h != nil { // with a larger token, or the checker notices
+		h.sure()
+	}
+	for i := half + 1; i < w.schedule.Masters; i++ {
+		w.host.To(i).Heal()
+	}
+}
+
+// permitsAtOnce checks that two permits have different fencing tokens, although two clients ask for them at the same
+// time and reach each master in another order. Both clients' clocks are behind the counters, so the tokens follow each
+// other closely.
+func (e *env) permitsAtOnce(ahead, next *worker) {
+	want := locker.Request{Mode: kinds.Semaphore, Names: []string{"pool"}, Slots: slots, Fencing: true}
+	if h := ahead.must(want, e.schedule.Window+2*time.Second, "its slots are free"); h != nil {
+		h.sure()
+	}
+	second, err := e.open(e.world, next.host, e.schedule, next.client)
+	if err != nil {
+		e.problem(check.ByHarness, next.who, "cannot open another locker: %v", err)
+		return
+	}
+	for _, m := range e.world.Masters() {
+		m.Delay(time.Millisecond, 10*time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range 12 {
+		var locks [2]Lock
+		var errs [2]error
+		together(
+			func() { locks[0], errs[0] = next.locker.Lock(ctx, want) },
+			func() { locks[1], errs[1] = second.Lock(ctx, want) },
+		)
+		if errs[0] == nil && errs[1] == nil && locks[0].Fence() == locks[1].Fence() {
+			e.problem(check.ByFencing, next.who, "two permits of %q have the fencing token %d", want.Names, locks[0].Fence())
+		}
+		for i, l := range locks {
+			if errs[i] != nil {
+				e.problem(check.ByLiveness, next.who, "cannot acquire a free slot of %q: %v", want.Names, errs[i])
+				continue
+			}
+			_ = l.Unlock(ctx)
+		}
+	}
+	for _, m := range e.world.Masters() {
+		m.Link.Heal()
+	}
+	if err := second.Close(); err != nil {
+		e.problem(ByContract, next.who, "Close: %v", err)
+	}
+}
