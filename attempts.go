@@ -103,7 +103,7 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 		return a.inherit(turn.Lock.(queuedLock).Lock)
 	}
 	plan := waitqueue.Plan{First: turn.Delay > 0} // other processes may be asking for the lock
-	for err = a.sleep(ctx, turn.Delay, nil, nil); err == nil; err = a.pause(ctx, plan.Delay) {
+	for err = a.sleep(ctx, turn.Delay, nil, a.yieldingEnds()); err == nil; err = a.pause(ctx, plan.Delay) {
 		if from := a.inherited(); from != nil {
 			return a.inherit(from)
 		}
@@ -122,6 +122,14 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 		}
 	}
 	return nil, err
+}
+
+// yieldingEnds returns the channel that receives if a waiter for a semaphore need not yield any longer.
+func (a *attempts) yieldingEnds() <-chan struct{} {
+	if a.target.Kind.Slotted() {
+		return a.waiter.Nudges()
+	}
+	return nil
 }
 
 // awaitTurn waits for the caller's turn. A nudge makes it ask the masters without the turn, which may acquire the lock.

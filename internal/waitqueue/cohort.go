@@ -15,7 +15,6 @@ const (
 	minLeaseBudget  = 50 * time.Millisecond
 	minSilentBudget = 20 * time.Millisecond
 	maxPasses       = 10_000
-	maxWins         = 6
 	minCooldown     = time.Millisecond
 	maxRest         = 50 * time.Millisecond  // bounds what the cooldown leaves to one other process
 	maxCooldown     = 150 * time.Millisecond // bounds what it leaves to all of them
@@ -70,17 +69,7 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 // them the time that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far
 // fewer turns than others.
 func (c cohort) cooldown(now time.Time, others int) time.Duration {
-	return max(c.shortCooldown(), min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
-}
-
-// shortCooldown is the time that a process as near to the masters as this one needs for a free slot of a semaphore.
-func (c cohort) shortCooldown() time.Duration { return max(minCooldown, 2*c.round) }
-
-// permitCooldown returns how long this process asks for no permit after the release of one. wins is by how much its
-// attempts that were granted outnumber those that were denied. While it loses as often as it wins, other processes get
-// their share. A process that wins more often is nearer to the masters, or faster, and leaves the others more time.
-func (c cohort) permitCooldown(now time.Time, wins int) time.Duration {
-	return min(c.shortCooldown()<<wins, c.cooldown(now, 1))
+	return max(minCooldown, 2*c.round, min(time.Duration(others)*min(c.age(now), maxRest), maxCooldown))
 }
 
 // mayKeep reports whether this process may pass a lock of the policy to a waiter before other processes can have it.

@@ -53,14 +53,6 @@ func TestCooldown(t *testing.T) {
 	assert.Equal(t, 150*time.Millisecond, aged(time.Hour, 4*time.Millisecond, 0).cooldown(start, 7))
 }
 
-func TestPermitCooldown(t *testing.T) {
-	t.Parallel()
-	held := aged(30*time.Millisecond, 2*time.Millisecond, 0)
-	assert.Equal(t, 4*time.Millisecond, held.permitCooldown(start, 0))
-	assert.Equal(t, 16*time.Millisecond, held.permitCooldown(start, 2))
-	assert.Equal(t, 30*time.Millisecond, held.permitCooldown(start, maxWins), "no longer than after a mutex")
-}
-
 func TestMayKeep(t *testing.T) {
 	t.Parallel()
 	other := mutex

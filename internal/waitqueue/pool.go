@@ -22,9 +22,8 @@ type pool struct {
 	slots     slots
 	reason    error // why the last attempt failed; nil: the last one was granted
 
-	remoteWaiters bool      // other processes waited at the last release
-	yieldUntil    time.Time // until then this process leaves a free slot to them
-	wins          int       // by how much its grants outnumbered its denials lately, from 0 to maxWins
+	others     int       // how many other processes waited at the last release
+	yieldUntil time.Time // until then this process leaves them the slots beyond its share
 
 	subscription Subscription
 }
@@ -84,27 +83,30 @@ func (p *pool) join(w *Waiter) error {
 	if w.Try {
 		p.tryLocks.push(w)
 	}
-	p.giveTurns(0)
+	p.giveTurns()
 	return nil
 }
 
-// giveTurns gives the turn to as many waiters as may have it. The first of them waits for delay before it asks.
-func (p *pool) giveTurns(delay time.Duration) {
+// giveTurns gives the turn to as many waiters as may have it. Those that want more than this process's share of the
+// slots yield to other processes before they ask.
+func (p *pool) giveTurns() {
 	for p.waiting.first != nil && p.turns < p.maxAsking && p.holds+p.turns < p.key.slots {
 		w := p.waiting.first
 		p.removeWaiter(w)
 		p.asking.push(w)
 		p.turns++
-		if w.Try {
-			delay = 0
-		} else if p.remoteWaiters {
-			delay = max(delay, p.yieldUntil.Sub(p.all.now()))
+		delay := time.Duration(0)
+		if !w.Try && !p.inShare(p.holds+p.turns) {
+			delay = max(0, p.yieldUntil.Sub(p.all.now()))
 		}
-		w.hasTurn = true
-		w.wakeups <- Wakeup{Action: Ask, Delay: max(0, delay)}
-		delay = 0
+		w.hasTurn, w.yielding = true, delay > 0
+		w.wakeups <- Wakeup{Action: Ask, Delay: delay}
 	}
 }
+
+// inShare reports whether so many permits are within this process's share of the slots. All processes that want permits
+// have equal shares.
+func (p *pool) inShare(permits int) bool { return p.others == 0 || permits*(1+p.others) <= p.key.slots }
 
 // removeWaiter removes a waiter from the lists. It reports whether the waiter was in one.
 func (p *pool) removeWaiter(w *Waiter) bool {
@@ -165,7 +167,7 @@ func (p *pool) leave(w *Waiter) effects {
 	if w.slot > 0 && w.inherit == nil {
 		p.slots.refuse(w.slot)
 	}
-	p.giveTurns(0)
+	p.giveTurns()
 	e := p.clean()
 	e.release, w.inherit = w.inherit, nil
 	return e
@@ -174,7 +176,6 @@ func (p *pool) leave(w *Waiter) effects {
 // failed records why an attempt failed.
 func (p *pool) failed(w *Waiter, err error, _ bool) effects {
 	p.reason, p.maxAsking, w.denials = err, 1, w.denials+1
-	p.wins = max(0, p.wins-1)
 	p.failTryLocks(err)
 	return effects{}
 }
@@ -185,7 +186,6 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	*h = Hold{pool: p, cohort: c, slot: int32(w.slot)}
 	if w.inherit == nil {
 		p.holds++
-		p.wins = min(p.wins+1, maxWins)
 	}
 	w.inherit = nil
 	p.reason = nil
@@ -195,7 +195,7 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	if p.holds == p.key.slots {
 		p.failTryLocks(p.heldError())
 	}
-	p.giveTurns(0)
+	p.giveTurns()
 	return p.clean()
 }
 
@@ -203,21 +203,21 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 func (p *pool) released(h *Hold, now time.Time) effects {
 	p.holds--
 	p.slots.release(int(h.slot))
-	delay := time.Duration(0)
-	if p.remoteWaiters {
-		delay = h.cohort.permitCooldown(now, p.wins)
-	} else {
+	if p.others > 0 {
+		p.yieldUntil = now.Add(h.cohort.cooldown(now, 1))
+	}
+	if p.inShare(p.holds + 1) {
 		p.nudgeAsking()
 	}
-	p.giveTurns(delay)
+	p.giveTurns()
 	return p.clean()
 }
 
-// nudgeAsking makes the first caller that was denied, or may yet be, ask for the permit that was released, without
-// waiting for the message of the masters. If other processes wait, too, the message decides who is first.
+// nudgeAsking makes the first caller that was denied, or may yet be, or yields, ask for the permit that was released,
+// without waiting for the message of the masters. Beyond this process's share, the message decides who is first.
 func (p *pool) nudgeAsking() {
 	for w := p.asking.first; w != nil; w = p.asking.next(w) {
-		if w.asked && !w.Try && w.nudge() {
+		if (w.asked || w.yielding) && !w.Try && w.nudge() {
 			return
 		}
 	}
@@ -228,9 +228,9 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 	if p.subscription != nil {
 		subscribers-- // this pool itself
 	}
-	p.remoteWaiters = subscribers > 0
-	if p.remoteWaiters {
-		p.yieldUntil = released.Add(h.cohort.permitCooldown(released, p.wins))
+	p.others = max(0, subscribers)
+	if p.others > 0 {
+		p.yieldUntil = released.Add(h.cohort.cooldown(released, 1))
 	}
 }
 

@@ -317,30 +317,54 @@ func TestAPoolYieldsOnlyIfOthersListen(t *testing.T) {
 	}
 }
 
-// A process that wins more often than it is denied leaves other processes more time for a slot.
-func TestAPoolYieldsLongerTheMoreItWins(t *testing.T) {
+// While other processes wait, a process takes its share of the slots at once, and leaves the others to them.
+func TestAProcessTakesItsShareAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	w := p.join(permit("x", 1))
-	p.turn(w)
-	// hold has w acquire a permit after some denials and hold it, and returns how long the process then yields.
-	hold := func(denials int) time.Duration {
-		for range denials {
-			w.Failed(errHeld, true)
+	all := make([]*lock, 3)
+	for i := range all {
+		all[i] = p.permit(p.join(permit("x", 5)))
+	}
+	p.now = p.now.Add(40 * time.Millisecond)
+	all[0].hold.Published(1, p.now) // so each of the two processes has a share of two
+	all[0].hold.Released(p.now, false)
+	w := p.join(permit("x", 5))
+	require.Equal(t, 40*time.Millisecond, p.turn(w).Delay, "it would be the third")
+	require.Empty(t, w.Nudges())
+	all[1].hold.Released(p.now, false)
+	require.Len(t, w.Nudges(), 1, "it is the second now")
+	require.Positive(t, p.turn(p.join(permit("x", 5))).Delay)
+
+	<-w.Nudges()
+	w.ChooseSlot(nil)
+	w.RefuseSlot()
+	w.Failed(errHeld, true)
+	w.Pause()
+	all[2].hold.Released(p.now, false)
+	assert.Len(t, w.Nudges(), 1, "it need not wait for the message")
+}
+
+func TestSharesAreEqual(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ slots, others, share int }{
+		{8, 0, 8}, {8, 1, 4}, {8, 3, 2}, {8, 4, 1}, {8, 7, 1}, {8, 8, 0}, {1, 1, 0}, {3, 1, 1},
+	} {
+		p := newProcess(t)
+		var held []*lock
+		for range tt.slots {
+			held = append(held, p.permit(p.join(permit("x", tt.slots))))
 		}
-		require.Positive(t, w.ChooseSlot(nil))
-		var held waitqueue.Hold
-		w.Granted(&held, p.now, p.now)
 		p.now = p.now.Add(40 * time.Millisecond)
-		w = p.join(permit("x", 1))
-		held.Published(1, p.now)
-		held.Released(p.now, false)
-		return p.turn(w).Delay
+		for _, l := range held {
+			l.hold.Published(tt.others, p.now)
+			l.hold.Released(p.now, false)
+		}
+		atOnce := 0
+		for range tt.slots {
+			if w := p.join(permit("x", tt.slots)); p.turn(w).Delay == 0 {
+				atOnce++
+			}
+		}
+		assert.Equal(t, tt.share, atOnce, "%+v", tt)
 	}
-	for _, yields := range []time.Duration{2, 4, 8, 16, 32, 40, 40, 40} { // at most as long as the permit was held
-		assert.Equal(t, yields*time.Millisecond, hold(0))
-	}
-	assert.Equal(t, 32*time.Millisecond, hold(2))
-	assert.Equal(t, 32*time.Millisecond, hold(1))
-	assert.Equal(t, 2*time.Millisecond, hold(9))
 }

@@ -34,10 +34,11 @@ type Waiter struct {
 
 	// Only the waiters of a pool use these.
 
-	asked   bool // it has the turn, and has begun to ask
-	pausing bool // it has the turn, and waits before its next attempt
-	slot    int  // the slot that it asks for; 0: none
-	denials int  // how many of its attempts failed
+	yielding bool // it has the turn, and yields to other processes before it asks
+	asked    bool // it has the turn, and has begun to ask
+	pausing  bool // it has the turn, and waits before its next attempt
+	slot     int  // the slot that it asks for; 0: none
+	denials  int  // how many of its attempts failed
 }
 
 // Wakeup ends a waiter's wait in its queue.
