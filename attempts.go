@@ -124,9 +124,19 @@ func (a *attempts) run(ctx context.Context) (*Lock, error) {
 	return nil, err
 }
 
-// yieldingEnds returns the channel that receives if a waiter for a semaphore need not yield any longer.
+// yieldingEnds returns the channel that receives when a waiter for a semaphore, which has the turn, need not yield any
+// longer; nil for other kinds.
 func (a *attempts) yieldingEnds() <-chan struct{} {
 	if a.target.Kind.Slotted() {
+		return a.waiter.Nudges()
+	}
+	return nil
+}
+
+// ownerNudges returns the channel that receives when the waiter's owner may hold the reentrant lock; nil for other
+// kinds.
+func (a *attempts) ownerNudges() <-chan struct{} {
+	if a.target.Kind.Nested() {
 		return a.waiter.Nudges()
 	}
 	return nil
@@ -138,7 +148,7 @@ func (a *attempts) awaitTurn(ctx context.Context) (waitqueue.Wakeup, *Lock, erro
 		select {
 		case turn := <-a.waiter.Wakeups():
 			return turn, nil, nil
-		case <-a.waiter.Nudges():
+		case <-a.ownerNudges():
 			if lock, err := a.ask(ctx, false); lock != nil || a.final(ctx, err) {
 				return waitqueue.Wakeup{}, lock, err
 			}

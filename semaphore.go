@@ -19,8 +19,8 @@ type Semaphore struct {
 // one holder. So there are never n + 1 holders where a mutex would not have two.
 //
 // All callers must agree on n. While a majority of the masters has permits with another number, Acquire and TryAcquire
-// return a [SlotsError]. One name is one lock: [Locker.Lock] and the other kinds wait until no permit is held, and
-// Acquire waits for them.
+// return a [SlotsError]. One name is one lock: [Locker.Lock] and the other kinds wait until no permit is held, which may
+// never be if permits are always wanted, and Acquire waits for them.
 //
 // With [WithFencing], no two permits have the same fencing token, and a permit's token is larger than that of every
 // permit acquired before it was requested. The holders work at the same time, so storage must not reject all tokens but
@@ -28,7 +28,8 @@ type Semaphore struct {
 func (l *Locker) Semaphore(name string, n int) *Semaphore { return &Semaphore{l, name, n} }
 
 // Acquire acquires a permit, and waits for it until ctx ends, as [Locker.Lock] does. Callers of one Locker get permits
-// in the order of their calls. [Lock.Unlock] releases the permit.
+// in the order of their calls. While callers of several Lockers wait, each Locker has an equal share of the slots, and
+// the rest goes to whoever is first. [Lock.Unlock] releases the permit.
 func (s *Semaphore) Acquire(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return s.locker.lock(ctx, s.target(), false, opts)
 }

@@ -19,10 +19,16 @@ type share struct {
 	longest time.Duration // the longest wait
 }
 
-func (s *share) count(wait time.Duration) {
+func (s *share) count() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.permits++
+}
+
+// waited records a wait, also one that was in vain.
+func (s *share) waited(wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.longest = max(s.longest, wait)
 }
 
@@ -41,8 +47,8 @@ func TestAFarProcessGetsPermits(t *testing.T) {
 					defer cancel()
 					var near, far share
 					var all sync.WaitGroup
-					wantPermits(ctx, t, &all, w, "near", 100*time.Microsecond, slots, &near)
-					wantPermits(ctx, t, &all, w, "far", tt.far, slots, &far)
+					wantPermits(ctx, t, &all, w, "near", 100*time.Microsecond, 3*slots, slots, &near)
+					wantPermits(ctx, t, &all, w, "far", tt.far, 3*slots, slots, &far)
 					all.Wait()
 					assert.GreaterOrEqual(t, 100*far.permits, tt.least*near.permits, "near %d, far %d", near.permits, far.permits)
 					assert.Less(t, far.longest, 2*time.Second)
@@ -52,24 +58,51 @@ func TestAFarProcessGetsPermits(t *testing.T) {
 	}
 }
 
-// wantPermits has three callers for each slot acquire permits and hold them for 5 ms, until ctx ends.
+// Processes that never wait for long do not keep another one out.
+func TestAProcessMoreThanSlotsGetsPermits(t *testing.T) {
+	t.Parallel()
+	for _, slots := range []int{2, 3, 8} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+			defer cancel()
+			shares := make([]share, slots+1)
+			var all sync.WaitGroup
+			for i := range shares {
+				wantPermits(ctx, t, &all, w, fmt.Sprint("host-", i), time.Millisecond, 1, slots, &shares[i])
+			}
+			all.Wait()
+			sum := 0
+			for i := range shares {
+				sum += shares[i].permits
+			}
+			for i := range shares {
+				assert.GreaterOrEqual(t, 4*(slots+1)*shares[i].permits, sum, "of %d: %d of %d permits", slots, shares[i].permits, sum)
+				assert.Less(t, shares[i].longest, 2*time.Second)
+			}
+		})
+	}
+}
+
+// wantPermits has callers acquire permits and hold them for 5 ms, again and again until ctx ends.
 func wantPermits(
-	ctx context.Context, t *testing.T, all *sync.WaitGroup, w *world, host string, trip time.Duration, slots int, s *share,
+	ctx context.Context, t *testing.T, all *sync.WaitGroup, w *world, host string, trip time.Duration,
+	callers, slots int, s *share,
 ) {
 	t.Helper()
 	l := w.locker(t, host, redlock.WithoutHandOver())
 	for m := range w.Masters() {
 		w.Host(host).To(m).Delay(trip/2, 0)
 	}
-	for range 3 * slots {
+	for range callers {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				began := time.Now()
 				permit, err := l.Semaphore("x", slots).Acquire(ctx)
+				s.waited(time.Since(began))
 				if err != nil {
 					return // ctx has ended
 				}
-				s.count(time.Since(began))
+				s.count()
 				time.Sleep(5 * time.Millisecond)
 				assert.NoError(t, permit.Unlock(context.WithoutCancel(ctx)))
 			}

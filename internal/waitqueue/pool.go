@@ -104,9 +104,11 @@ func (p *pool) giveTurns() {
 	}
 }
 
-// inShare reports whether so many permits are within this process's share of the slots. All processes that want permits
-// have equal shares.
-func (p *pool) inShare(permits int) bool { return p.others == 0 || permits*(1+p.others) <= p.key.slots }
+// inShare reports whether so many permits are within this process's share of the slots. All processes that wait for
+// permits have equal shares. A process that does not wait is not counted by the others, and so has no share.
+func (p *pool) inShare(permits int) bool {
+	return p.others == 0 || p.subscription != nil && permits*(1+p.others) <= p.key.slots
+}
 
 // removeWaiter removes a waiter from the lists. It reports whether the waiter was in one.
 func (p *pool) removeWaiter(w *Waiter) bool {
@@ -119,10 +121,10 @@ func (p *pool) removeWaiter(w *Waiter) bool {
 }
 
 // passLease gives the lease of a permit to the next waiter if the policies allow it. The next is the first waiter that
-// has the turn and pauses between two attempts; if there is none, the first waiter without the turn.
+// has the turn and yields, or pauses between two attempts; if there is none, the first waiter without the turn.
 func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 	w := p.asking.first
-	for w != nil && (!w.pausing || w.Try) {
+	for w != nil && (!w.pausing && !w.yielding || w.Try) {
 		w = p.asking.next(w)
 	}
 	if w == nil {
@@ -132,7 +134,7 @@ func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 		return false
 	}
 	p.removeWaiter(w)
-	w.inherit, w.slot, w.pausing, w.cohort = from, int(h.slot), false, h.cohort.next()
+	w.inherit, w.slot, w.pausing, w.yielding, w.cohort = from, int(h.slot), false, false, h.cohort.next()
 	turn := Wakeup{Action: Inherit, Lock: from, cohort: w.cohort}
 	if w.hasTurn {
 		w.nudge()
@@ -167,6 +169,7 @@ func (p *pool) leave(w *Waiter) effects {
 	if w.slot > 0 && w.inherit == nil {
 		p.slots.refuse(w.slot)
 	}
+	p.endYielding()
 	p.giveTurns()
 	e := p.clean()
 	e.release, w.inherit = w.inherit, nil
@@ -203,21 +206,42 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 func (p *pool) released(h *Hold, now time.Time) effects {
 	p.holds--
 	p.slots.release(int(h.slot))
-	if p.others > 0 {
-		p.yieldUntil = now.Add(h.cohort.cooldown(now, 1))
-	}
+	p.yield(h, now)
 	if p.inShare(p.holds + 1) {
 		p.nudgeAsking()
 	}
+	p.endYielding()
 	p.giveTurns()
 	return p.clean()
 }
 
-// nudgeAsking makes the first caller that was denied, or may yet be, or yields, ask for the permit that was released,
-// without waiting for the message of the masters. Beyond this process's share, the message decides who is first.
+// yield leaves the slots beyond this process's share to other processes for some time, if they wait.
+func (p *pool) yield(h *Hold, now time.Time) {
+	if p.others == 0 {
+		return
+	}
+	if until := now.Add(h.cohort.cooldown(now, 1)); until.After(p.yieldUntil) {
+		p.yieldUntil = until
+	}
+}
+
+// endYielding makes the callers ask that yield although their permits are within the share by now.
+func (p *pool) endYielding() {
+	permits := p.holds
+	for w := p.asking.first; w != nil; w = p.asking.next(w) {
+		permits++
+		if w.yielding && p.inShare(permits) {
+			w.yielding = false
+			w.nudge()
+		}
+	}
+}
+
+// nudgeAsking makes the first caller that was denied, or may yet be, ask for the permit that was released, without
+// waiting for the message of the masters. Beyond this process's share, the message decides who is first.
 func (p *pool) nudgeAsking() {
 	for w := p.asking.first; w != nil; w = p.asking.next(w) {
-		if (w.asked || w.yielding) && !w.Try && w.nudge() {
+		if w.asked && !w.Try && w.nudge() {
 			return
 		}
 	}
@@ -229,9 +253,8 @@ func (p *pool) published(h *Hold, subscribers int, released time.Time) {
 		subscribers-- // this pool itself
 	}
 	p.others = max(0, subscribers)
-	if p.others > 0 {
-		p.yieldUntil = released.Add(h.cohort.cooldown(released, 1))
-	}
+	p.yield(h, released)
+	p.endYielding()
 }
 
 // clean ends the subscription if no caller waits.

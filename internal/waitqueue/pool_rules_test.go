@@ -317,31 +317,75 @@ func TestAPoolYieldsOnlyIfOthersListen(t *testing.T) {
 	}
 }
 
+// wanted has callers hold all slots of a semaphore for 40 ms, and another one wait.
+func wanted(p *process, slots int) (held []*lock, waiter *waitqueue.Waiter) {
+	p.t.Helper()
+	for range slots {
+		held = append(held, p.permit(p.join(permit("x", slots))))
+	}
+	waiter = p.join(permit("x", slots))
+	waiter.Listen()
+	p.now = p.now.Add(40 * time.Millisecond)
+	return held, waiter
+}
+
 // While other processes wait, a process takes its share of the slots at once, and leaves the others to them.
 func TestAProcessTakesItsShareAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
-	all := make([]*lock, 3)
-	for i := range all {
-		all[i] = p.permit(p.join(permit("x", 5)))
+	var held []*lock
+	for range 4 {
+		held = append(held, p.permit(p.join(permit("x", 5))))
 	}
+	a, b, c := p.join(permit("x", 5)), p.join(permit("x", 5)), p.join(permit("x", 5))
+	p.turn(a)
+	a.Listen()
+	a.ChooseSlot(nil)
+	a.RefuseSlot()
+	a.Failed(errHeld, true)
+	a.Pause()
 	p.now = p.now.Add(40 * time.Millisecond)
-	all[0].hold.Published(1, p.now) // so each of the two processes has a share of two
-	all[0].hold.Released(p.now, false)
-	w := p.join(permit("x", 5))
-	require.Equal(t, 40*time.Millisecond, p.turn(w).Delay, "it would be the third")
-	require.Empty(t, w.Nudges())
-	all[1].hold.Released(p.now, false)
-	require.Len(t, w.Nudges(), 1, "it is the second now")
-	require.Positive(t, p.turn(p.join(permit("x", 5))).Delay)
+	held[0].hold.Published(2, p.now) // one of them this process, so each has a share of two
+	for _, l := range held[:2] {
+		l.hold.Released(p.now, false)
+		require.Empty(t, a.Nudges(), "it would be the third or fourth")
+	}
+	held[2].hold.Released(p.now, false)
+	require.Len(t, a.Nudges(), 1, "it need not wait for the message")
 
-	<-w.Nudges()
-	w.ChooseSlot(nil)
-	w.RefuseSlot()
-	w.Failed(errHeld, true)
-	w.Pause()
-	all[2].hold.Released(p.now, false)
-	assert.Len(t, w.Nudges(), 1, "it need not wait for the message")
+	var granted waitqueue.Hold
+	a.Resume()
+	a.ChooseSlot(nil)
+	a.Granted(&granted, p.now, p.now)
+	require.Equal(t, 40*time.Millisecond, p.turn(b).Delay, "it would be the third")
+	require.Empty(t, b.Nudges())
+	held[3].hold.Released(p.now, false)
+	require.Len(t, b.Nudges(), 1, "it is the second now")
+	require.False(t, hasTurn(c))
+}
+
+// A nudge is not lost if its receiver needs none any more.
+func TestEachCallerInTheShareIsWoken(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, _ := wanted(p, 8)
+	held[0].hold.Published(2, p.now)
+	for _, l := range held[:4] {
+		l.hold.Released(p.now, false)
+	}
+	callers := []*waitqueue.Waiter{p.join(permit("x", 8)), p.join(permit("x", 8)), p.join(permit("x", 8))}
+	for i, w := range callers {
+		require.Positive(t, p.turn(w).Delay, i)
+	}
+	held[4].hold.Released(p.now, false)
+	held[5].hold.Released(p.now, false)
+	assert.Len(t, callers[0].Nudges(), 1)
+	<-callers[0].Nudges()
+	held[6].hold.Released(p.now, false)
+	assert.Len(t, callers[1].Nudges(), 1)
+	assert.Empty(t, callers[2].Nudges())
+	callers[0].Leave()
+	assert.Len(t, callers[2].Nudges(), 1)
 }
 
 func TestSharesAreEqual(t *testing.T) {
@@ -350,21 +394,31 @@ func TestSharesAreEqual(t *testing.T) {
 		{8, 0, 8}, {8, 1, 4}, {8, 3, 2}, {8, 4, 1}, {8, 7, 1}, {8, 8, 0}, {1, 1, 0}, {3, 1, 1},
 	} {
 		p := newProcess(t)
-		var held []*lock
-		for range tt.slots {
-			held = append(held, p.permit(p.join(permit("x", tt.slots))))
-		}
-		p.now = p.now.Add(40 * time.Millisecond)
+		held, first := wanted(p, tt.slots)
 		for _, l := range held {
-			l.hold.Published(tt.others, p.now)
+			l.hold.Published(1+tt.others, p.now)
 			l.hold.Released(p.now, false)
 		}
 		atOnce := 0
-		for range tt.slots {
-			if w := p.join(permit("x", tt.slots)); p.turn(w).Delay == 0 {
+		if p.turn(first).Delay == 0 || len(first.Nudges()) > 0 {
+			atOnce++
+		}
+		for range tt.slots - 1 {
+			if p.turn(p.join(permit("x", tt.slots))).Delay == 0 {
 				atOnce++
 			}
 		}
 		assert.Equal(t, tt.share, atOnce, "%+v", tt)
 	}
+}
+
+// The other processes count this one only while it waits. Otherwise two that take turns would keep a third one out.
+func TestAProcessThatDoesNotWaitHasNoShare(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 8)))
+	p.now = p.now.Add(40 * time.Millisecond)
+	held.hold.Published(1, p.now)
+	held.hold.Released(p.now, false)
+	assert.Equal(t, 40*time.Millisecond, p.turn(p.join(permit("x", 8))).Delay)
 }

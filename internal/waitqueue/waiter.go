@@ -142,7 +142,7 @@ func (w *Waiter) Resume() Lock { return w.setPausing(false) }
 func (w *Waiter) setPausing(pausing bool) (inherited Lock) {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	w.pausing = pausing
+	w.pausing, w.yielding = pausing, false
 	return w.inherit
 }
 
