@@ -102,8 +102,8 @@ func (h *Hold) Released(now time.Time, silent bool) {
 }
 
 // Published records how many subscribers received the message of the lock's release. If other processes are among them,
-// this process yields the lock until the cooldown after the release is over. Otherwise it would win every race for the
-// lock.
+// this process yields the lock, or the slots beyond its share, until the cooldown after the release is over. Otherwise
+// it would win every race.
 func (h *Hold) Published(subscribers int, released time.Time) {
 	if p := h.pool; p != nil {
 		p.all.mu.Lock()
