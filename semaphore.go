@@ -19,8 +19,8 @@ type Semaphore struct {
 // one holder. So there are never n + 1 holders where a mutex would not have two.
 //
 // All callers must agree on n. While a majority of the masters has permits with another number, Acquire and TryAcquire
-// return a [SlotsError]. One name is one lock: Acquire waits for holders of other kinds, and [Locker.Lock] and the other
-// kinds wait until no permit is held. That may be never if permits are always wanted.
+// return a [SlotsError]. One name is one lock: Acquire waits for holders of other kinds, and [Locker.Lock] and the
+// other kinds wait until no permit is held. That may be never if permits are always wanted.
 //
 // With [WithFencing], no two permits have the same fencing token, and a permit's token is larger than that of every
 // permit acquired before it was requested. The holders work at the same time, so storage must not reject all tokens but
