@@ -82,7 +82,7 @@ func (a *attempts) readSlots(votes []node.Vote) (free []int) {
 	return occupancy.Free(need)
 }
 
-// inherited returns the lock that was handed over to the waiter while it paused; nil if there is none.
+// inherited returns the lock that was handed over to the waiter while it yielded or paused; nil if there is none.
 func (a *attempts) inherited() *Lock {
 	if !a.target.Kind.Slotted() {
 		return nil

@@ -28,8 +28,8 @@ type Semaphore struct {
 func (l *Locker) Semaphore(name string, n int) *Semaphore { return &Semaphore{l, name, n} }
 
 // Acquire acquires a permit, and waits for it until ctx ends, as [Locker.Lock] does. Callers of one Locker get permits
-// in the order of their calls. While callers of several Lockers wait, each Locker has an equal share of the slots, and
-// the rest goes to whoever is first. [Lock.Unlock] releases the permit.
+// in the order of their calls. While callers of several Lockers wait, each Locker takes an equal share of the slots
+// without yielding to the others. [Lock.Unlock] releases the permit.
 func (s *Semaphore) Acquire(ctx context.Context, opts ...LockOption) (*Lock, error) {
 	return s.locker.lock(ctx, s.target(), false, opts)
 }

@@ -141,6 +141,7 @@ func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 	} else {
 		w.wakeups <- turn
 	}
+	p.endYielding() // w asks no more
 	return true
 }
 

@@ -67,8 +67,8 @@ const (
 func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 
 // Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
-// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease, or when a caller of
-// this process has released a permit. For other kinds of locks it is nil.
+// the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease, when a caller of
+// this process has released a permit, or when the waiter need not yield any longer. For other kinds of locks it is nil.
 func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription
@@ -135,8 +135,8 @@ func (w *Waiter) Inherited(hold *Hold) {
 // another caller of this process may pass its lease to the waiter.
 func (w *Waiter) Pause() { w.setPausing(true) }
 
-// Resume ends a Pause. If the waiter was given the lease of a lock, Resume returns that lock, and the waiter must call
-// Inherited.
+// Resume ends a Pause, or the yielding before the first attempt. If the waiter was given the lease of a lock, Resume
+// returns that lock, and the waiter must call Inherited.
 func (w *Waiter) Resume() Lock { return w.setPausing(false) }
 
 func (w *Waiter) setPausing(pausing bool) (inherited Lock) {
