@@ -25,7 +25,7 @@ func (s *share) count() {
 	s.permits++
 }
 
-// waited records a wait, also one that was in vain.
+// waited records a wait, also that of a call that failed.
 func (s *share) waited(wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,9 @@ import "time"
 // exists while it has waiters or this process holds permits, and longer if its slots are worth remembering. Queues.mu
 // guards it.
 type pool struct {
-	all   *Queues
-	key   poolKey
-	names []string
-	kind  string
+	all  *Queues
+	key  poolKey
+	kind string
 
 	waiting   waitList // the waiters without the turn
 	asking    waitList // the waiters with the turn
@@ -43,7 +42,7 @@ func (qs *Queues) poolFor(r Request) *pool {
 	}
 	qs.forgetPools()
 	p := &pool{
-		all: qs, key: key, names: r.Names, kind: r.Kind, maxAsking: r.Slots,
+		all: qs, key: key, kind: r.Kind, maxAsking: r.Slots,
 		waiting: waitList{role: asWaiter}, asking: waitList{role: withTurn}, tryLocks: waitList{role: asTryLock},
 		slots: slots{total: r.Slots, used: make(map[int]bool)},
 	}
@@ -153,7 +152,7 @@ func (p *pool) failTryLocks(err error) {
 	}
 }
 
-func (p *pool) heldError() error { return p.all.heldError(p.names[0], p.kind) }
+func (p *pool) heldError() error { return p.all.heldError(p.key.names, p.kind) }
 
 func (p *pool) waitReason(*Waiter) error {
 	if p.holds == p.key.slots {

@@ -388,6 +388,28 @@ func TestEachCallerInTheShareIsWoken(t *testing.T) {
 	assert.Len(t, callers[2].Nudges(), 1)
 }
 
+// A caller to which a permit is passed asks no more.
+func TestAPassedPermitLetsTheNextCallerAsk(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, first := wanted(p, 8)
+	held[0].hold.Published(2, p.now)
+	for _, l := range held[:5] {
+		l.hold.Released(p.now, false)
+	}
+	next := p.join(permit("x", 8))
+	require.Positive(t, p.turn(first).Delay)
+	require.Positive(t, p.turn(next).Delay)
+	<-first.Nudges()
+	first.ChooseSlot(nil)
+	first.RefuseSlot()
+	first.Failed(errHeld, true)
+	first.Pause()
+	require.Empty(t, next.Nudges())
+	require.True(t, held[5].hold.PassLease(held[5], p.now))
+	assert.Len(t, next.Nudges(), 1)
+}
+
 func TestSharesAreEqual(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ slots, others, share int }{

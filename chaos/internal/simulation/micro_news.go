@@ -17,11 +17,11 @@ import (
 func (e *env) newsDuringProbes() {
 	const piece, gap = 40, 20 * time.Millisecond
 	holder, waiter := e.worker(0), e.worker(1)
-	kept := locker.Request{Mode: kinds.Mutex, Names: []string{"kept"}}
-	busy, idle := e.keepBusy(holder, e.worker(1), kept)
-	if busy == nil {
+	end := e.keepBusy(holder, e.worker(1))
+	if end == nil {
 		return
 	}
+	defer end()
 	for _, m := range e.world.Masters() {
 		m.Trickle(simnet.FromMaster, piece, gap)
 	}
@@ -41,25 +41,29 @@ func (e *env) newsDuringProbes() {
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
-	for _, m := range e.world.Masters() {
-		m.Link.Heal()
-	}
-	busy.sure()
-	if h := <-idle; h != nil {
-		h.sure()
-	}
 }
 
 // keepBusy has one worker hold a name, for no longer than its TTL, and another client's worker wait for it. That client
-// is then connected to all masters as a subscriber.
-func (e *env) keepBusy(holder, waiter *worker, name locker.Request) (busy *holding, waits <-chan *holding) {
-	if busy = holder.must(name, 2*time.Second, "it is free"); busy == nil {
-		return nil, nil
+// is then connected to all masters as a subscriber. The function that it returns heals the links of the masters and
+// ends both; it is nil if the name was not acquired.
+func (e *env) keepBusy(holder, waiter *worker) (end func()) {
+	name := locker.Request{Mode: kinds.Mutex, Names: []string{"kept"}}
+	busy := holder.must(name, 2*time.Second, "it is free")
+	if busy == nil {
+		return nil
 	}
-	idle := make(chan *holding, 1)
-	go func() { idle <- waiter.take(name, patient{most: time.Minute}) }()
+	got := make(chan *holding, 1)
+	go func() { got <- waiter.take(name, patient{most: time.Minute}) }()
 	time.Sleep(300 * time.Millisecond)
-	return busy, idle
+	return func() {
+		for _, m := range e.world.Masters() {
+			m.Link.Heal()
+		}
+		busy.sure()
+		if h := <-got; h != nil {
+			h.sure()
+		}
+	}
 }
 
 // follows checks that a waiter got a lock soon after it was released, and unlocks it.
@@ -113,14 +117,14 @@ func (e *env) turnsOfQuitters() {
 // silentReleases checks that another client learns of a release that was silent, because a waiter of the same client
 // was to follow, if that waiter gives up before it has the lock.
 func (e *env) silentReleases() {
-	kept := locker.Request{Mode: kinds.Mutex, Names: []string{"kept"}}
 	fenced := e.want(kinds.Mutex)
 	fenced.Fencing = true // so that it is not handed over with its lease
-	other, first, heir := e.worker(0), e.worker(1), e.worker(1)
-	busy, idle := e.keepBusy(first, e.worker(0), kept)
-	if busy == nil {
+	other, first, next := e.worker(0), e.worker(1), e.worker(1)
+	end := e.keepBusy(first, e.worker(0))
+	if end == nil {
 		return
 	}
+	defer end()
 	if h := first.must(fenced, 2*time.Second, "it is free"); h != nil { // the masters then have its scripts
 		h.sure()
 	}
@@ -138,7 +142,7 @@ func (e *env) silentReleases() {
 		got, quit := make(chan *holding, 1), make(chan *holding, 1)
 		go func() { got <- other.take(fenced, patient{most: 30 * time.Second}) }()
 		quits := hold + within(e.rng, 2*way)
-		go func() { quit <- heir.take(fenced, patient{most: quits}) }()
+		go func() { quit <- next.take(fenced, patient{most: quits}) }()
 		time.Sleep(hold)
 		h.sure()
 		if h := <-quit; h != nil {
@@ -149,12 +153,5 @@ func (e *env) silentReleases() {
 			break
 		}
 		time.Sleep(300 * time.Millisecond)
-	}
-	for _, m := range e.world.Masters() {
-		m.Link.Heal()
-	}
-	busy.sure()
-	if h := <-idle; h != nil {
-		h.sure()
 	}
 }
