@@ -2,8 +2,9 @@ package main
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -50,18 +51,19 @@ func number(mutants []*mutant) {
 	}
 }
 
-// sample returns n of the mutants, drawn with the seed, in their order; all of them if n is 0.
+// sample returns n of the mutants, drawn with the seed, in their order; all of them if n is 0. A mutant is drawn by a
+// hash of its key, so a change of the code changes few of those that are drawn.
 func sample(mutants []*mutant, n int, seed uint64) []*mutant {
 	if n <= 0 || n >= len(mutants) {
 		return mutants
 	}
-	at := rand.New(rand.NewPCG(seed, 0)).Perm(len(mutants))[:n]
-	slices.Sort(at)
-	drawn := make([]*mutant, n)
-	for i := range drawn {
-		drawn[i] = mutants[at[i]]
+	hashes := make(map[*mutant]string)
+	for _, m := range mutants {
+		hash := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.key()))
+		hashes[m] = string(hash[:])
 	}
-	return drawn
+	last := slices.Sorted(maps.Values(hashes))[n-1]
+	return slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return hashes[m] > last })
 }
 
 // edits are changes of one file's text.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +195,7 @@ func TestASampleIsThatOfItsSeed(t *testing.T) {
 	t.Parallel()
 	var all []*mutant
 	for i := range 100 {
-		all = append(all, &mutant{id: i})
+		all = append(all, &mutant{id: i, scope: fmt.Sprint("f", i)})
 	}
 	assert.Len(t, sample(all, 0, 1), 100)
 	assert.Len(t, sample(all, 200, 1), 100)
@@ -205,4 +206,11 @@ func TestASampleIsThatOfItsSeed(t *testing.T) {
 	for i := range drawn[1:] {
 		assert.Less(t, drawn[i].id, drawn[i+1].id)
 	}
+	var kept int
+	for _, m := range sample(all[1:], 10, 1) {
+		if slices.Contains(drawn, m) {
+			kept++
+		}
+	}
+	assert.GreaterOrEqual(t, kept, 9, "the others do not depend on one that is gone")
 }
