@@ -15,7 +15,7 @@ for i = 1, n do
 		missing[i] = true
 		result = -1
 	elseif held ~= ARGV[1] then
-		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then
 			return held
 		end
 		return 0

@@ -24,7 +24,7 @@ for i = 1, #KEYS do
 		if redis.call('PTTL', KEYS[i]) > tonumber(ARGV[2]) then
 			redis.call('PEXPIRE', KEYS[i], ARGV[2])
 		end
-	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then
 		return held
 	else
 		result = 0

@@ -8,7 +8,7 @@ local f = fencingToken(ARGV[3])
 for i = 1, n do
 	local held = redis.pcall('GET', KEYS[i])
 	if held ~= ARGV[1] then
-		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+		if type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then
 			return held
 		end
 		return 0

@@ -14,7 +14,7 @@ for i = 1, #KEYS do
 			local n = redis.pcall('PUBLISH', ARGV[i + 1], '')
 			received = math.max(received, tonumber(n) or 0)
 		end
-	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE', 1, true) then
+	elseif type(held) == 'table' and not string.find(held['err'], 'WRONGTYPE') then
 		return held
 	else
 		result = 0

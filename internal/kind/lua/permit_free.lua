@@ -2,7 +2,7 @@
 -- permit_acquire, which follows. This part changes nothing, and permit_acquire does the work, if the slot is taken or
 -- the name has another lock. It reads one score only, because Redis is slow to format many.
 local last = ARGV[5] == '' and redis.pcall('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-if last and last['err'] and not string.find(last['err'], 'WRONGTYPE', 1, true) then
+if last and last['err'] and not string.find(last['err'], 'WRONGTYPE') then
 	return last
 end
 if last and not last['err'] and (not last[1] or string.find(last[1], '^redlock:%a+:')) then -- else another program's

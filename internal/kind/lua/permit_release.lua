@@ -4,7 +4,7 @@
 -- Returns 1 plus the number of subscribers that received the message: released. 0: the permit was not held.
 local ends = redis.pcall('ZSCORE', KEYS[1], ARGV[1])
 if type(ends) == 'table' then
-	if string.find(ends['err'], 'WRONGTYPE', 1, true) then
+	if string.find(ends['err'], 'WRONGTYPE') then
 		return 0
 	end
 	return ends
