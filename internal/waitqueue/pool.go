@@ -109,14 +109,13 @@ func (p *pool) inShare(permits int) bool {
 	return p.others == 0 || p.subscription != nil && permits*(1+p.others) <= p.key.slots
 }
 
-// removeWaiter removes a waiter from the lists. It reports whether the waiter was in one.
-func (p *pool) removeWaiter(w *Waiter) bool {
+// removeWaiter removes a waiter from the lists.
+func (p *pool) removeWaiter(w *Waiter) {
 	p.tryLocks.remove(w)
+	p.waiting.remove(w)
 	if p.asking.remove(w) {
 		p.turns--
-		return true
 	}
-	return p.waiting.remove(w)
 }
 
 // passLease gives the lease of a permit to the next waiter if the policies allow it. The next is the first waiter that
@@ -190,8 +189,7 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	if w.inherit == nil {
 		p.holds++
 	}
-	w.inherit = nil
-	p.reason = nil
+	w.inherit, w.slot, p.reason = nil, 0, nil
 	if w.denials == 0 {
 		p.maxAsking = min(2*p.maxAsking, p.key.slots)
 	}

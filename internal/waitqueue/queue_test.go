@@ -452,6 +452,29 @@ func TestSubscription(t *testing.T) {
 	assert.Empty(t, p.subscriptions, "there is no waiter")
 }
 
+func TestTheLastWaiterEndsTheSubscription(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a := p.join(mutex("x"))
+	a.Listen()
+	l := p.grant(a)
+	assert.Empty(t, p.subscriptions)
+	b := p.join(mutex("x"))
+	b.Listen()
+	require.True(t, l.hold.PassLease(l, p.now))
+	b.Inherited(&waitqueue.Hold{})
+	assert.Empty(t, p.subscriptions)
+}
+
+func TestAReasonEndsWithItsQueue(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	w := p.join(mutex("x"))
+	w.Failed(errLost, false)
+	w.Leave()
+	assert.NoError(t, p.join(mutex("x")).Reason())
+}
+
 func TestOwnersOfAReentrantLock(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)

@@ -1,0 +1,108 @@
+package waitqueue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+func TestAPoolListensAsLongAsACallerWaits(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 1)))
+	first, second := p.join(permit("x", 1)), p.join(permit("x", 1))
+	first.Listen()
+	first.Leave()
+	assert.Len(t, p.subscriptions, 1, "one waits without the turn")
+	held.hold.Released(p.now, false)
+	third := p.join(permit("x", 1))
+	third.Leave()
+	assert.Len(t, p.subscriptions, 1, "one has the turn")
+	second.Leave()
+	assert.Empty(t, p.subscriptions)
+}
+
+// The caller that a lease is passed to waits for nothing any more.
+func TestAPoolListensNoLongerThanItsLastCaller(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	one, two := p.permit(p.join(permit("x", 2))), p.permit(p.join(permit("x", 2)))
+	w := p.join(permit("x", 2))
+	w.Listen()
+	require.True(t, one.hold.PassLease(one, p.now))
+	two.hold.Released(p.now, false)
+	assert.Empty(t, p.subscriptions)
+	w.Inherited(&waitqueue.Hold{})
+}
+
+// slow is a lock whose release takes some time.
+type slow struct{ *lock }
+
+func (slow) Release() {}
+
+func TestASlotIsUsedUntilItsPermitIsReleased(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 1)))
+	w, next := p.join(permit("x", 1)), p.join(permit("x", 1))
+	require.True(t, held.hold.PassLease(slow{held}, p.now))
+	w.Leave()
+	assert.Zero(t, next.ChooseSlot([]int{1}))
+	held.hold.Released(p.now, false)
+	assert.Equal(t, 1, next.ChooseSlot([]int{1}))
+}
+
+func TestACallerThatHasAPermitDoesNotLeave(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b := p.join(permit("x", 1)), p.join(permit("x", 1))
+	held := p.permit(a)
+	a.Leave()
+	assert.Zero(t, b.ChooseSlot([]int{1}))
+	require.True(t, held.hold.PassLease(held, p.now))
+	b.Inherited(&waitqueue.Hold{})
+	b.Leave()
+	assert.Zero(t, held.released)
+	assert.Zero(t, p.join(permit("x", 1)).ChooseSlot([]int{1}))
+}
+
+func TestACallerThatLeavesGivesBackNoRefusedSlot(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b, c := p.join(permit("x", 3)), p.join(permit("x", 3)), p.join(permit("x", 3))
+	require.Equal(t, 1, a.ChooseSlot([]int{1}))
+	a.RefuseSlot()
+	require.Equal(t, 1, b.ChooseSlot([]int{1}))
+	a.Leave()
+	assert.Zero(t, c.ChooseSlot([]int{1}), "the other caller asks for it")
+}
+
+func TestTwoPermitsArePassedToTwoCallers(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	one, two := p.permit(p.join(permit("x", 2))), p.permit(p.join(permit("x", 2)))
+	a, b := p.join(permit("x", 2)), p.join(permit("x", 2))
+	one.validity = time.Second
+	require.False(t, one.hold.PassLease(one, p.now), "most of the lease must be left")
+	require.True(t, two.hold.PassLease(two, p.now))
+	assert.Same(t, two, p.turn(a).Lock)
+	one.validity = time.Minute
+	require.True(t, one.hold.PassLease(one, p.now))
+	assert.Same(t, one, p.turn(b).Lock)
+}
+
+// A TryLock asks if no other caller does, whatever the last attempt was.
+func TestATryLockAsksWhileALeaseIsPassed(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := p.permit(p.join(permit("x", 3))), p.join(permit("x", 3))
+	p.turn(w)
+	w.Failed(errLost, true)
+	w.Pause()
+	require.True(t, held.hold.PassLease(held, p.now))
+	p.asks(p.join(tryPermit("x", 3)), 0)
+}
