@@ -51,7 +51,7 @@ func readSingleClaim(reply any) node.Vote { return readClaimReply(reply, 1) }
 func readClaimReply(reply any, names int) node.Vote {
 	fields, ok := reply.([]any)
 	if !ok {
-		if v := node.ReadNumber(reply); v.Verdict == node.Granted || v.Err != nil {
+		if v := node.ReadNumber(reply); v.Verdict == node.Granted {
 			return v
 		}
 		return malformed(reply, "acquire")
@@ -81,8 +81,8 @@ func readBlocker(fields []any, names int) (b Blocker, ok bool) {
 		return b, false
 	}
 	if len(fields) > 3 {
-		which, ok := fields[3].(int64)
-		if !ok || which < 1 || which > int64(names) {
+		which, _ := fields[3].(int64)
+		if which < 1 || which > int64(names) {
 			return b, false
 		}
 		b.Name = int(which) - 1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,6 +38,11 @@ func fencedClaims() map[string]struct {
 		one.claim, one.mine = entryClaim(k, holdToken, true), held(k, holdToken).made()
 		all["a "+k] = one
 	}
+	one := all[""]
+	one.claim = entryClaim("semaphore", holdToken, true)
+	one.claim.Slot = 2 // its fencing tokens are even
+	one.mine = state{entries: entries{entryOf("semaphore", "2:2:"+holdToken): 5 * time.Second}}.made()
+	all["a permit"] = one
 	delete(all, "")
 	return all
 }
@@ -71,7 +77,7 @@ func boundSteps() map[string]step {
 				given: [][]any{{"set", fence, last, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed, refused: "used up",
 			}
 		}
-		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999"} {
+		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007"} {
 			full := []any{"set", fence, last, "px", 5000}
 			for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Raise(hint), claim.Ops().Extend(hint)} {
 				st := step{given: given(full), op: op, vote: failed, refused: "delete the key on every master"}

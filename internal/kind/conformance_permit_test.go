@@ -25,6 +25,8 @@ func permitSteps() map[string]step {
 	}
 	other := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
 	healed := node.Vote{Verdict: node.Denied, Healed: true}
+	three := c
+	three.Slots = 3
 	all := map[string]step{
 		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
 		"permit: acquire: another slot": {
@@ -79,6 +81,13 @@ func permitSteps() map[string]step {
 		"permit: release": {
 			given: of(entries{mine: long, inSlot2: short}).made(), op: c.Ops().Release(true), vote: one, said: 1,
 			then: of(entries{inSlot2: short}).is,
+		},
+		"permit: release: two stay": {
+			given: of(entries{
+				permit("3", "1", holdToken): long, permit("3", "2", otherToken): short, permit("3", "3", innerToken): 2 * short,
+			}).made(),
+			op: three.Ops().Release(true), vote: one, said: 1,
+			then: of(entries{permit("3", "2", otherToken): short, permit("3", "3", innerToken): 2 * short}).is,
 		},
 		"permit: release: silent": {
 			given: of(entries{mine: long}).made(), op: c.Ops().Release(false), vote: one, then: state{}.is,
@@ -174,6 +183,7 @@ func keepSteps() map[string]step {
 		all[k+": keep: kept for less time"] = step{given: kept.made(), op: ops.Keep(2*rest, 2*rest), vote: one, then: kept.is}
 		longer := state{entries: entries{entryOf(k, kind.KeptToken(holdToken)): 5 * rest}}
 		all[k+": keep: kept for longer"] = step{given: longer.made(), op: ops.Keep(rest, rest), vote: one, then: kept.is}
+		all[k+": keep: another's"] = step{given: held(k, otherToken).made(), op: ops.Keep(rest, rest), vote: denied}
 		mine := state{entries: entries{entryOf(k, holdToken): 5 * rest}}
 		all[k+": keep: executed late"] = step{given: mine.made(), op: ops.Keep(3*rest, -4*rest), vote: one, then: kept.is}
 		all[k+": keep: executed too late"] = step{

@@ -119,6 +119,10 @@ func addFences(all map[string]step) {
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
 		then: partner("reader", otherToken).with("last", "1007").is,
 	}
+	all["reader: acquire: with another, with the first fencing token"] = step{
+		given: held("reader", otherToken).with("last", "1").made(), op: acquire("reader"), vote: grant(1),
+		then: partner("reader", otherToken).with("last", "1").is,
+	}
 	ended := state{entries: entries{entryOf("reader", otherToken): -time.Second}}
 	all["reader: acquire: others ended there, with fencing"] = step{ // the count that remains may be older than a lost one
 		given: ended.with("last", "7").made(), op: acquire("reader"), vote: grant(hint),
@@ -317,6 +321,21 @@ func intentSteps() map[string]step {
 	} {
 		st.given, st.vote, st.refused = foreign, node.Vote{Verdict: node.Failed}, "WRONGTYPE"
 		steps[name+", a foreign key where the intents are"] = st
+	}
+	fenced := entryClaim("writer", holdToken, true) // a writer that does not wait needs no intents
+	steps["acquire: a writer that does not wait, a foreign key where the intents are"] = step{
+		given: foreign, op: fenced.Ops().Acquire(), vote: node.Vote{Verdict: node.Granted, Number: hint},
+		then: func(t *testing.T, s *server) {
+			t.Helper()
+			wrote.are(t, s, lockName)
+		},
+	}
+	steps["release: a writer that does not wait, a foreign key where the intents are"] = step{
+		given: append(held("writer", holdToken).made(), foreign...), op: fenced.Ops().Release(true), vote: one, said: 1,
+		then: func(t *testing.T, s *server) {
+			t.Helper()
+			entries{}.are(t, s, lockName)
+		},
 	}
 	return steps
 }

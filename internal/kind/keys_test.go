@@ -111,6 +111,8 @@ func TestCheckSlotsNamesTheKeysInDifferentSlots(t *testing.T) {
 	assert.ErrorContains(t, err, fmt.Sprintf(`keeps "{t}b" in slot %d`, kind.HashSlot("t")))
 	assert.ErrorContains(t, err, `"{tag}{t}b" and "{tag}foo"`, "the way out")
 	assert.ErrorContains(t, err, "cluster:7000")
+	err = kind.CheckHashSlots("cluster:7000", []string{"foo", "bar"})
+	assert.ErrorContains(t, err, `keeps "foo" in slot 12182 but "bar" in slot 5061`)
 	assert.ErrorContains(t, kind.CheckHashSlots("cluster:7000", []string{"a}b"}), "leave out the braces")
 	// The fence is in the name's slot by chance, the intents are not.
 	assert.Equal(t, kind.HashSlot("}7557"), kind.HashSlot(kind.FenceKey("}7557")))

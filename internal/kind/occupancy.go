@@ -18,9 +18,9 @@ func NewOccupancy(slots, masters int) *Occupancy {
 // Add adds the vote of one master on an acquire or a probe of the semaphore. A vote that says nothing of the slots
 // counts as that of a master that did not report.
 func (o *Occupancy) Add(v node.Vote) {
-	b, ok := BlockerOf(v)
+	b, _ := BlockerOf(v)
 	switch {
-	case !ok || !v.Verdict.Answered():
+	case !v.Verdict.Answered():
 	case b.Kind == Semaphore.Name && b.Slots > 0 && b.Slots != len(o.taken):
 		o.other[b.Slots]++
 	case b.Taken != "":

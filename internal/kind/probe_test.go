@@ -61,16 +61,16 @@ func TestMastersWithAnotherNumberOfSlots(t *testing.T) {
 	o.Add(blocked(kind.Blocker{Kind: "mutex", Slots: 4}))
 	o.Add(blocked(kind.Blocker{Kind: kind.Semaphore.Name}))
 	assert.False(t, o.Doubtful())
-	o.Add(full(4, ""))
+	o.Add(full(1, ""))
 	assert.True(t, o.Doubtful())
-	o.Add(full(4, ""))
+	o.Add(full(1, ""))
 	slots, ok := o.Disagrees(3)
 	assert.False(t, ok, "a minority")
 	assert.Zero(t, slots)
-	o.Add(full(4, ""))
+	o.Add(full(1, ""))
 	slots, ok = o.Disagrees(3)
 	assert.True(t, ok)
-	assert.Equal(t, 4, slots)
+	assert.Equal(t, 1, slots)
 }
 
 func voted(v node.Vote) quorum.Answer { return quorum.Answer{Voted: true, Vote: v} }
@@ -227,5 +227,23 @@ func TestTheReleaseOfSeveralNamesIsPublishedOnEach(t *testing.T) {
 			}
 			assert.Equal(t, want, channels)
 		})
+	}
+}
+
+func TestAReleaseThatCannotBePublished(t *testing.T) {
+	t.Parallel()
+	for _, k := range allKinds() {
+		for _, announce := range []bool{true, false} {
+			virtual().with(t, func(t *testing.T, s *server) {
+				ops := entryClaim(k, holdToken, false).Ops()
+				assert.True(t, s.grants(t, ops.Acquire()))
+				s.master.Reply("NOPERM this user has no permissions to run the 'publish' command", "PUBLISH")
+				before := s.master.CountNested("PUBLISH")
+				v := s.ask(t, ops.Release(announce))
+				assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+				assert.EqualValues(t, 1, v.Number, "no subscriber received it")
+				assert.Equal(t, announce, s.master.CountNested("PUBLISH") > before)
+			})
+		}
 	}
 }

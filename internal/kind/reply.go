@@ -38,16 +38,15 @@ func readTTL(field any) (ttl time.Duration, ok bool) {
 }
 
 func readSlotCount(field any) (n int, ok bool) {
-	count, ok := field.(int64)
-	return int(count), ok && count >= 1 && count <= MaxSlots
+	count, _ := field.(int64)
+	return int(count), count >= 1 && count <= MaxSlots
 }
 
 // readPermitToken reads the token of a permit as inspect returns it: 'slots:slot:token'.
 func readPermitToken(field string) (slots, slot int, token string, ok bool) {
-	n, rest, first := strings.Cut(field, ":")
-	i, token, second := strings.Cut(rest, ":")
-	slots, bad := strconv.Atoi(n)
-	slot, worse := strconv.Atoi(i)
-	ok = first && second && bad == nil && worse == nil && slots >= 1 && slots <= MaxSlots && slot >= 1 && slot <= slots
-	return slots, slot, token, ok
+	n, rest, _ := strings.Cut(field, ":")
+	i, token, both := strings.Cut(rest, ":")
+	slots, _ = strconv.Atoi(n) // 0 if it is no number
+	slot, _ = strconv.Atoi(i)
+	return slots, slot, token, both && slots <= MaxSlots && slot >= 1 && slot <= slots
 }

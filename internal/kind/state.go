@@ -68,7 +68,7 @@ func ReadState(reply any) node.Vote {
 	case len(fields) < 4 || len(fields)%2 != 0:
 		return malformed(reply, "inspect")
 	}
-	s, ok := NodeState{}, false
+	var s NodeState
 	if s.Kind, ok = readKind(fields[0]); !ok {
 		return malformed(reply, "inspect")
 	}
