@@ -15,8 +15,8 @@ import (
 // Lock is our own lock, broken from outside.
 type Lock struct {
 	Name string
-	// Unclosed: its Lockers are never closed.
-	Unclosed bool
+	// Unclosed: its Lockers are never closed. Connected: when they are closed, a connection stays open.
+	Unclosed, Connected bool
 	// Clock, if set, wraps the clock of its Lockers.
 	Clock func(clock.Clock) clock.Clock
 
@@ -52,12 +52,14 @@ var All = []Lock{
 	wrapped("loss notified 4 s late", notifyLate(veryLate)),
 	wrapped("loss never notified", notifyLate(never)),
 	{Name: "nothing closed", Unclosed: true},
+	{Name: "connection left open", Connected: true},
 	{Name: "suspensions not counted", Clock: hideSuspensions},
 
 	rewritten("fence raised without a token check", raiseUnseen),
 	rewritten("fence counted from one", forgetHint),
 	rewritten("readers without a new fence", reuseCount),
 	rewritten("fence that is always 1", fenceOne),
+	wrapped("new fence for each request", fenceRequests),
 	rewritten("new fence for each nested hold", raiseInner),
 	rewritten("counters that never expire", dropExpiry),
 	rewritten("one expiry for all readers", expireTogether),
@@ -66,6 +68,8 @@ var All = []Lock{
 	rewritten("all intents withdrawn with one", withdrawAll),
 	rewritten("extension without the fencing token", extendUnfenced),
 	rewritten("readers admitted despite a writer", admitReaders),
+	rewritten("first of several names only", lockFirst),
+	rewritten("intents that outlive their writer", keepIntents),
 	rewritten("election without fencing", fenceOne),
 	wrapped("term looked up for each write", lookUpTerm),
 	rewritten("job lock deleted at its end", freeKept),

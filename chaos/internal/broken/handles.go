@@ -102,6 +102,15 @@ func releaseHandedOver(w *Wrapping) {
 	}
 }
 
+// fenceRequests has a holder present a new fencing token with each request to a register.
+func fenceRequests(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return newFence{l} }
+}
+
+type newFence struct{ *redlock.Lock }
+
+func (newFence) Fence() uint64 { return uint64(time.Now().UnixNano()) }
+
 // lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
 func lookUpTerm(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }

@@ -61,6 +61,22 @@ func dropExpiry(_, text string) string {
 	).Replace(text)
 }
 
+// lockFirst acquires a lock of several names in the first name only.
+func lockFirst(name, text string) string {
+	if name == "mutex_acquire" {
+		return replace(text, "for i = 1, n do\n\tredis.call('SET'", "for i = 1, 1 do\n\tredis.call('SET'")
+	}
+	return text
+}
+
+// keepIntents posts intents that outlive their writer.
+func keepIntents(name, text string) string {
+	if name == "entry_probe" {
+		return replace(text, "now, ARGV[4])", "now, 1000 * ARGV[4])")
+	}
+	return text
+}
+
 // dropWriter removes the writer in a downgrade, and adds no reader.
 func dropWriter(name, text string) string {
 	if name == "entry_extend" {

@@ -57,14 +57,17 @@ func settle(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// leave ends all traffic and all clients, and records the connections that remain on the masters.
+// leave ends all traffic, has all clients close their lockers, and records the connections that remain on the masters.
 func leave(ctx context.Context, t *trial) error {
 	if err := t.stop(ctx); err != nil {
 		return err
 	}
 	t.Phase(history.Settled)
-	if err := t.Fleet.Quit(ctx); err != nil {
+	if err := t.Fleet.CloseLockers(ctx); err != nil {
 		return err
 	}
-	return t.Inspector.Watch(ctx, t.Log, history.Sockets, t.Now()+scenarios.Grace)
+	if err := t.Inspector.Watch(ctx, t.Log, history.Sockets, t.Now()+scenarios.Grace); err != nil {
+		return err
+	}
+	return t.Fleet.End(ctx)
 }

@@ -23,6 +23,13 @@ var ownLocks = []entry{
 		},
 		checker: "leaks",
 	},
+	// The connection has no goroutine.
+	{
+		plan: plan{
+			lock: "connection left open", masters: 3, clients: 2, groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2,
+		},
+		checker: "leaks",
+	},
 	{
 		plan: plan{
 			lock: "fence counted from one", masters: 3, clients: 2, groups: fenced(traffic.TTL, short), harm: allForget,
@@ -57,6 +64,14 @@ var ownLocks = []entry{
 	{
 		plan: plan{
 			lock: "fence that is always 1", masters: 3, clients: 3, groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
+		},
+		checker: "register",
+	},
+	// A late holder presents a larger token than the next holder, so the register takes its write.
+	{
+		plan: plan{
+			lock: "new fence for each request", masters: 3, clients: 3,
+			groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
 		},
 		checker: "register",
 	},

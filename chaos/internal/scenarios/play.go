@@ -154,10 +154,13 @@ func (p *player) run(ctx context.Context) error {
 	if err := p.Inspector.Watch(ctx, p.Log, history.Keys, settled+Grace); err != nil {
 		return err
 	}
-	if err := p.Fleet.Quit(ctx); err != nil {
+	if err := p.Fleet.CloseLockers(ctx); err != nil {
 		return err
 	}
-	return p.Inspector.Watch(ctx, p.Log, history.Sockets, p.Now()+Grace)
+	if err := p.Inspector.Watch(ctx, p.Log, history.Sockets, p.Now()+Grace); err != nil {
+		return err
+	}
+	return p.Fleet.End(ctx)
 }
 
 // waitForVotes returns when every master has been up for longer than the restart window. Until then no Locker gets a

@@ -43,7 +43,6 @@ func TestBrokenKindsAreCaught(t *testing.T) {
 				w.Owner = "everybody"
 			}
 		}, "calm", "VIOLATION (exclusion)"},
-		"first of many names only": {func(w *locker.Request) { w.Names = w.Names[:1] }, "calm", "VIOLATION (exclusion)"},
 		"owner is a stranger to itself": {func(w *locker.Request) {
 			if w.Mode == kinds.Reentrant {
 				w.Mode = kinds.Mutex

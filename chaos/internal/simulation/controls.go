@@ -56,6 +56,8 @@ func Controls() []Control {
 		{"new fence for each nested hold", check.ByFencing, "holds it already", everywhere, 60},
 		{"counters that never expire", check.ByResidue, "has no end", "calm", 20},
 		{"one expiry for all readers", check.ByLiveness, "that was free from", "dead holders", 60},
+		{"first of several names only", check.ByExclusion, "", "calm", 50},
+		{"intents that outlive their writer", check.ByLiveness, "that was free from", "dead holders", 60},
 		{"downgrade with a gap", check.ByExclusion, "", "calm", 50},
 		{"writers without intents", check.ByLiveness, "keeps others out", "readers without a gap", 5},
 		{"all intents withdrawn with one", check.ByLiveness, "though a writer waits", "a dead writer's intent", 5},

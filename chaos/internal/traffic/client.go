@@ -31,7 +31,7 @@ type client struct {
 const lookAtUntil = 5 * time.Millisecond
 
 // RunClient is the client process: it takes its [Config] and then [Command]s from in, writes [Answer]s to out, and
-// returns when it gets the command to quit or when in ends, as it does when the harness dies.
+// returns when in ends, as it does when the harness dies.
 func RunClient(in io.Reader, out io.Writer) (err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
@@ -54,12 +54,15 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 	if err := c.open(); err != nil {
 		return err
 	}
-	quits, err := c.serve(lines, &answers{enc: json.NewEncoder(out)})
+	to := &answers{enc: json.NewEncoder(out)}
+	quits, err := c.serve(lines, to)
 	err = errors.Join(err, c.Locker.Close())
 	if quits {
 		c.history.Write(history.Event{
 			Kind: history.Quitting, Client: c.Client, Life: c.Config.Life, Goroutines: leftover(),
 		})
+		to.send(Answer{Done: Quit})
+		_, _ = io.Copy(io.Discard, in) // the harness inspects the masters' connections before the process ends
 	}
 	return err
 }
@@ -126,8 +129,8 @@ func (a *answers) send(x Answer) {
 	_ = a.enc.Encode(x) // the harness is gone: the input will end
 }
 
-// serve starts the traffic and obeys until the command to quit, which it confirms, or the input ends. It returns when
-// nothing of it runs any more.
+// serve starts the traffic and obeys until the command to quit, or the input ends. It returns when nothing of it runs
+// any more.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
 	defer stalls.Detect(c.history, c.Client, c.Config.Life)() // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())

@@ -217,25 +217,52 @@ func (f *Fleet) WaitGone(ctx context.Context, client int, timeout time.Duration)
 
 // Quit has all clients close their lockers, and returns when all processes have ended.
 func (f *Fleet) Quit(ctx context.Context) error {
+	if err := f.CloseLockers(ctx); err != nil {
+		return err
+	}
+	return f.End(ctx)
+}
+
+// CloseLockers has all clients close their lockers. The processes run until [Fleet.End], so that a connection that a
+// locker leaves open does not end with its process.
+func (f *Fleet) CloseLockers(ctx context.Context) error {
 	return f.each(func(i int) error {
 		p := f.proc(i)
 		if p == nil {
 			return nil
 		}
 		p.expect()
-		if err := p.send(Command{Do: Quit}); err != nil {
-			return err
+		err := p.do(ctx, Command{Do: Quit}, quitTimeout)
+		if err != nil && p.running() != nil {
+			return errors.Join(err, f.ended(p))
 		}
+		return f.hung(p, err)
+	})
+}
+
+// End returns when the processes of clients that have closed their lockers have ended.
+func (f *Fleet) End(ctx context.Context) error {
+	return f.each(func(i int) error {
+		p := f.proc(i)
+		if p == nil {
+			return nil
+		}
+		_ = p.run.In().Close() // if the process has ended, it is closed already
 		if err := p.wait(ctx, quitTimeout); err != nil {
 			return f.hung(p, err)
 		}
-		if p.err != nil {
-			err := fmt.Errorf("client %s.%d did not end well: %w", p.name, p.life, p.err)
-			f.log(p, history.Failed, err)
-			return err
-		}
-		return nil
+		return f.ended(p)
 	})
+}
+
+// ended writes a Failed event if the process of a client has not ended well.
+func (f *Fleet) ended(p *proc) error {
+	if p.err == nil {
+		return nil
+	}
+	err := fmt.Errorf("client %s.%d did not end well: %w", p.name, p.life, p.err)
+	f.log(p, history.Failed, err)
+	return err
 }
 
 // Close kills the clients that still run.

@@ -3,6 +3,9 @@ package traffic
 import (
 	"errors"
 	"fmt"
+	"net"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
@@ -43,16 +46,37 @@ func openBroken(b broken.Lock, s locker.Settings, v *Votes) (locker.Locker, erro
 	w := b.Wrap()
 	l, err := openQuorum(s, v, w.Options()...)
 	l.wrapping = w
-	if err != nil || !b.Unclosed {
-		return l, err
+	switch {
+	case err != nil:
+		return nil, err
+	case b.Unclosed:
+		return unclosed{l}, nil
+	case b.Connected:
+		return &connected{Locker: l, url: s.URLs[0]}, nil
+	default:
+		return l, nil
 	}
-	return unclosed{l}, nil
 }
 
 // unclosed is a lock whose Close does nothing.
 type unclosed struct{ locker.Locker }
 
 func (unclosed) Close() error { return nil }
+
+// connected is a lock whose Close leaves a connection to a master, and no goroutine.
+type connected struct {
+	locker.Locker
+	url  string
+	left net.Conn
+}
+
+func (c *connected) Close() error {
+	master, err := redis.ParseURL(c.url)
+	if err == nil {
+		c.left, err = net.Dial("tcp", master.Addr)
+	}
+	return errors.Join(err, c.Locker.Close())
+}
 
 // can returns an error if a group asks for another mode than those that the lock has.
 func can(c Config, modes ...string) error {

@@ -75,7 +75,7 @@ const (
 	// Drift makes the clock of the lock gain Gain seconds a second from now on. With 0 the clock runs at its first rate,
 	// and keeps what it has gained.
 	Drift = "drift"
-	// Quit closes everything and ends the process.
+	// Quit closes the locker. The process ends with its input.
 	Quit = "quit"
 )
 
