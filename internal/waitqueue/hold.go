@@ -108,7 +108,7 @@ func (h *Hold) Published(subscribers int, released time.Time) {
 	if p := h.pool; p != nil {
 		p.all.mu.Lock()
 		defer p.all.mu.Unlock()
-		p.published(h, subscribers, released)
+		p.published(subscribers)
 		return
 	}
 	q := h.lock()

@@ -22,7 +22,7 @@ type pool struct {
 	reason    error // why the last attempt failed; nil: the last one was granted
 
 	others     int       // how many other processes waited at the last release
-	yieldUntil time.Time // until then this process leaves them the slots beyond its share
+	yieldUntil time.Time // until then this process leaves the slots beyond its share to them
 
 	subscription Subscription
 }
@@ -66,7 +66,8 @@ func (qs *Queues) forgetPools() {
 	qs.sweepPoolsAt = 2 * len(qs.pools)
 }
 
-func (p *pool) idle() bool { return p.holds == 0 && p.turns == 0 && p.waiting.first == nil }
+// idle reports whether the pool has no permits and no callers. Callers without the turn wait for one of the two.
+func (p *pool) idle() bool { return p.holds == 0 && p.turns == 0 }
 
 // join adds a waiter, unless the state of the pool answers a TryLock.
 func (p *pool) join(w *Waiter) error {
@@ -132,7 +133,7 @@ func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 		return false
 	}
 	p.removeWaiter(w)
-	w.inherit, w.slot, w.pausing, w.yielding, w.cohort = from, int(h.slot), false, false, h.cohort.next()
+	w.inherit, w.slot, w.cohort = from, int(h.slot), h.cohort.next()
 	turn := Wakeup{Action: Inherit, Lock: from, cohort: w.cohort}
 	if w.hasTurn {
 		w.nudge()
@@ -165,7 +166,7 @@ func (p *pool) subscribed() *Subscription { return &p.subscription }
 // leave removes a waiter that gives up.
 func (p *pool) leave(w *Waiter) effects {
 	p.removeWaiter(w)
-	if w.slot > 0 && w.inherit == nil {
+	if w.inherit == nil {
 		p.slots.refuse(w.slot)
 	}
 	p.endYielding()
@@ -177,7 +178,7 @@ func (p *pool) leave(w *Waiter) effects {
 
 // failed records why an attempt failed.
 func (p *pool) failed(w *Waiter, err error, _ bool) effects {
-	p.reason, p.maxAsking, w.denials = err, 1, w.denials+1
+	p.reason, p.maxAsking, w.denied = err, 1, true
 	p.failTryLocks(err)
 	return effects{}
 }
@@ -190,7 +191,7 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 		p.holds++
 	}
 	w.inherit, w.slot, p.reason = nil, 0, nil
-	if w.denials == 0 {
+	if !w.denied {
 		p.maxAsking = min(2*p.maxAsking, p.key.slots)
 	}
 	if p.holds == p.key.slots {
@@ -204,23 +205,15 @@ func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 func (p *pool) released(h *Hold, now time.Time) effects {
 	p.holds--
 	p.slots.release(int(h.slot))
-	p.yield(h, now)
+	if until := now.Add(h.cohort.cooldown(now, 1)); until.After(p.yieldUntil) {
+		p.yieldUntil = until
+	}
 	if p.inShare(p.holds + 1) {
 		p.nudgeAsking()
 	}
 	p.endYielding()
 	p.giveTurns()
 	return p.clean()
-}
-
-// yield leaves the slots beyond this process's share to other processes for some time, if they wait.
-func (p *pool) yield(h *Hold, now time.Time) {
-	if p.others == 0 {
-		return
-	}
-	if until := now.Add(h.cohort.cooldown(now, 1)); until.After(p.yieldUntil) {
-		p.yieldUntil = until
-	}
 }
 
 // endYielding makes the callers ask that yield although their permits are within the share by now.
@@ -246,12 +239,11 @@ func (p *pool) nudgeAsking() {
 }
 
 // published records how many subscribers received the message of a release; see [Hold.Published].
-func (p *pool) published(h *Hold, subscribers int, released time.Time) {
+func (p *pool) published(subscribers int) {
 	if p.subscription != nil {
 		subscribers-- // this pool itself
 	}
 	p.others = max(0, subscribers)
-	p.yield(h, released)
 	p.endYielding()
 }
 

@@ -384,6 +384,7 @@ func TestEachCallerInTheShareIsWoken(t *testing.T) {
 	held[6].hold.Released(p.now, false)
 	assert.Len(t, callers[1].Nudges(), 1)
 	assert.Empty(t, callers[2].Nudges())
+	assert.Empty(t, callers[0].Nudges(), "it was woken")
 	callers[0].Leave()
 	assert.Len(t, callers[2].Nudges(), 1)
 }
@@ -443,4 +444,39 @@ func TestAProcessThatDoesNotWaitHasNoShare(t *testing.T) {
 	held.hold.Published(1, p.now)
 	held.hold.Released(p.now, false)
 	assert.Equal(t, 40*time.Millisecond, p.turn(p.join(permit("x", 8))).Delay)
+}
+
+// Each release begins another cooldown, also before its message was counted.
+func TestAPoolYieldsAfterEachRelease(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, _ := wanted(p, 2)
+	held[0].hold.Published(2, p.now)
+	held[0].hold.Released(p.now, false)
+	p.now = p.now.Add(time.Second)
+	held[1].hold.Released(p.now, false)
+	assert.Equal(t, 50*time.Millisecond, p.turn(p.join(permit("x", 2))).Delay)
+}
+
+func TestNoCallerYieldsWhenNoOtherProcessWaits(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := wanted(p, 2)
+	held[0].hold.Published(3, p.now)
+	held[0].hold.Released(p.now, false)
+	require.Positive(t, p.turn(w).Delay)
+	held[0].hold.Published(1, p.now) // by this process alone
+	assert.Len(t, w.Nudges(), 1)
+}
+
+func TestACallerThatYieldsInherits(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held, w := wanted(p, 2)
+	held[0].hold.Published(3, p.now)
+	held[0].hold.Released(p.now, false)
+	require.Positive(t, p.turn(w).Delay)
+	require.True(t, held[1].hold.PassLease(held[1], p.now))
+	assert.Len(t, w.Nudges(), 1)
+	assert.Same(t, held[1], w.Resume())
 }

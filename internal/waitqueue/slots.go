@@ -13,7 +13,7 @@ type slots struct {
 // choose chooses one of the candidates, or any slot if candidates is nil. It returns 0 if this process uses all of
 // them.
 func (s *slots) choose(candidates []int) int {
-	slot := 0
+	var slot int
 	if candidates == nil {
 		slot = s.anySlot()
 	} else {

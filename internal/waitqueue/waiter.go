@@ -37,8 +37,8 @@ type Waiter struct {
 	yielding bool // it has the turn, and yields to other processes before it asks
 	asked    bool // it has the turn, and has begun to ask
 	pausing  bool // it has the turn, and waits before its next attempt
+	denied   bool // one of its attempts failed
 	slot     int  // the slot that it asks for; 0: none
-	denials  int  // how many of its attempts failed
 }
 
 // Wakeup ends a waiter's wait in its queue.
