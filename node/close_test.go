@@ -146,12 +146,22 @@ func TestAClosedNodeAcceptsNoCall(t *testing.T) {
 			assert.True(t, v.Unsent)
 			require.ErrorIs(t, v.Err, node.ErrClosed)
 		}
+		assert.EqualValues(t, 2, r.node.Stats().Votes[node.Failed])
 		stop := r.node.Listen("channel", func(string) { t.Error("notified") })
 		time.Sleep(time.Second)
 		stop()
 		assert.True(t, r.gone())
 		assert.Equal(t, 1, r.m.ConnsEver())
 	})
+}
+
+func TestAClosedNodeStartsNoGoroutine(t *testing.T) {
+	t.Parallel()
+	n, err := node.Open("redis://10.0.0.1:6379")
+	require.NoError(t, err)
+	require.NoError(t, n.Bind(func(func() error) { t.Error("a goroutine was started") }, func(error) {}))
+	assert.Zero(t, n.Close(time.Now()))
+	n.Listen("channel", func(string) {})()
 }
 
 func TestAClosingNodeAcceptsOnlyReleases(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/node"
 )
@@ -74,6 +75,43 @@ func TestAConnectionOfItsOwn(t *testing.T) {
 	assert.False(t, node.IsReply(err))
 	c.Close()
 	wrapped.Close(time.Now())
+}
+
+// The same on a server in this process.
+func TestAConnectionToAnEmbeddedServer(t *testing.T) {
+	t.Parallel()
+	m, err := embedded.Open()
+	require.NoError(t, err)
+	t.Cleanup(m.Close)
+	n, err := node.Open(m.URL())
+	require.NoError(t, err)
+	ctx := t.Context()
+	c := n.Connect()
+	assert.Empty(t, c.Remote(), "the first command dials")
+	missing, err := c.Do(ctx, "get", "x")
+	require.NoError(t, err)
+	assert.Nil(t, missing)
+	answers := c.DoAll(ctx, [][]any{{"ping"}, {"incr"}, {"echo", "x"}, {"get", "x"}})
+	assert.Equal(t, node.Answer{Reply: "PONG"}, answers[0])
+	assert.True(t, node.IsReply(answers[1].Err), "%v", answers[1].Err)
+	assert.Equal(t, node.Answer{Reply: "x"}, answers[2])
+	assert.Equal(t, node.Answer{}, answers[3])
+	assert.Equal(t, "127.0.0.1", c.Remote())
+	c.Close()
+	_, err = c.Do(ctx, "ping")
+	require.Error(t, err)
+	assert.False(t, node.IsReply(err))
+
+	s := n.Connect()
+	require.NoError(t, s.Subscribe(ctx, "redlock:x"))
+	open := n.Connect()
+	_, err = open.Do(ctx, "ping")
+	require.NoError(t, err)
+	n.Close(time.Now())
+	require.Eventually(t, func() bool {
+		_, err = open.Do(context.Background(), "ping")
+		return err != nil
+	}, 10*time.Second, time.Millisecond, "the connection ends with the node")
 }
 
 // Arguments returns what runs on a master without the script.

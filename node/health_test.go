@@ -25,7 +25,7 @@ func TestHealthBacksOff(t *testing.T) {
 	}
 	assert.True(t, h.answer())
 	assert.False(t, h.answer(), "nothing changes")
-	assert.True(t, h.due(now))
+	assert.True(t, h.due(now.Add(-1)), "it is not suspect any more")
 	h.fail(errBroken, now)
 	assert.Equal(t, now.Add(retryMin), h.retryAt, "the backoff begins again")
 }

@@ -109,7 +109,7 @@ func TestInflightWaitsForTheProbeOfARight(t *testing.T) {
 	t.Parallel()
 	var f inflight
 	var missing rights
-	require.NotNil(t, missing.handshake(scriptRight{known: true, err: errBroken}, at(8)))
+	require.NotNil(t, missing.handshake(scriptRight{err: errBroken}, at(8)))
 	first, second := anyCall(durable), anyCall()
 	f.push(first, second)
 	batch, dropped := f.load(aServer, missing, at(9))
@@ -166,11 +166,11 @@ func TestInflightFailsTheQueueButForDurableCalls(t *testing.T) {
 	needless := anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &never })
 	over := anyCall(func(c *Call) { expiringAt(at(5))(c); voted(c) })
 	f.retry([]*Call{call, release})
-	again := anyCall(durable)
-	f.push(hasVote, needless, over, again)
+	again, third := anyCall(durable), anyCall(durable)
+	f.push(again, hasVote, needless, over, third)
 	failed := f.failQueued(errBroken, at(9))
 	assert.Equal(t, []delivery{{call, unsent(errBroken)}, {needless, unsent(errBroken)}}, failed)
-	assert.Equal(t, []*Call{release, again}, f.queue)
+	assert.Equal(t, []*Call{release, again, third}, f.queue)
 	assert.Equal(t, 1, f.retried, "one of them was written before")
 }
 

@@ -138,7 +138,7 @@ func (ls *listener) serve() (failed bool) {
 		if len(drop) > 0 && sub.Unsubscribe(ctx, drop...) != nil {
 			break
 		}
-		if !reading && len(subscribed) > 0 {
+		if !reading {
 			reading = true
 			ls.spawn(func() error {
 				defer close(broken)

@@ -3,9 +3,13 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"os"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -181,4 +185,43 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 		d.observeDial(0, context.DeadlineExceeded)
 	}
 	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
+}
+
+// An error of package net reports a timeout only of the error that it has directly.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{context.DeadlineExceeded, os.ErrDeadlineExceeded} {
+		assert.True(t, timedOut(err))
+		assert.True(t, timedOut(&net.OpError{Op: "dial", Err: fmt.Errorf("a proxy: %w", err)}))
+	}
+	assert.True(t, timedOut(&net.DNSError{IsTimeout: true}))
+	assert.False(t, timedOut(&net.DNSError{}))
+	assert.False(t, timedOut(nil))
+}
+
+// The options of a user's client do not count.
+func TestTheOptionsOfAConnection(t *testing.T) {
+	t.Parallel()
+	base := &redis.Options{
+		MaxRetries: 3, DialerRetries: 3, PipelinePoolSize: 3, Protocol: 3, MinIdleConns: 3, ContextTimeoutEnabled: true,
+		ConnMaxIdleTime: time.Minute, ConnMaxLifetime: time.Minute, DB: 5,
+	}
+	o := clientOptions(base)
+	assert.Equal(t, []int{-1, 1, -1, 2, 0, 5}, []int{
+		o.MaxRetries, o.DialerRetries, o.PipelinePoolSize, o.Protocol, o.MinIdleConns, o.DB,
+	})
+	assert.Equal(t, []time.Duration{-1, 0}, []time.Duration{o.ConnMaxIdleTime, o.ConnMaxLifetime})
+	assert.False(t, o.ContextTimeoutEnabled)
+	assert.Equal(t, 3, base.MaxRetries, "a copy")
+}
+
+func TestTheUptimeOfAServer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"0": 0, "7": 7 * time.Second, "-7": 0, "3153600000": 3153600000 * time.Second, "3153600001": -1, "": -1, "x": -1,
+	} {
+		up, err := uptimeOf(map[string]string{"uptime_in_seconds": text})
+		assert.Equal(t, want < 0, err != nil, "%q", text)
+		assert.Equal(t, max(0, want), up, "%q", text)
+	}
 }

@@ -112,4 +112,10 @@ func TestRecoveryHalvesABatchThatBrokeItsConnection(t *testing.T) {
 			assert.Equal(t, batch[0], r.orphans[len(r.orphans)-1].call, "the first without an answer goes last")
 		}
 	}
+	r.answered()
+	assert.Equal(t, 2, r.size, "it doubles with every answer")
+	for range 20 {
+		r.answered()
+	}
+	assert.Equal(t, maxBatch, r.size)
 }

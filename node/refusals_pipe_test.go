@@ -324,7 +324,9 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 				}}
 				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
 				assert.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
-				assert.Equal(t, node.Granted, r.ask(undoable("b")).result().Verdict)
+				v := r.ask(undoable("b")).result()
+				assert.Equal(t, node.Granted, v.Verdict)
+				assert.Equal(t, "abc", v.Server.RunID)
 				if reply == "" {
 					assert.Equal(t, int64(2), srv.dials.Load(), "it connects once more, without the check")
 				} else {

@@ -119,6 +119,17 @@ func TestManyReasonsShareAGroup(t *testing.T) {
 	assert.Len(t, rs[""].waiting, 3)
 }
 
+func TestTheProbeThatIsDueFirst(t *testing.T) {
+	t.Parallel()
+	var rs refusals
+	for i := range maxReasons {
+		rs.refuse(anyCall(durable), fmt.Errorf("CODE%d", i), epoch.Add(-time.Duration(i)*time.Second))
+	}
+	for range 20 { // the groups are not in order
+		assert.Equal(t, epoch.Add(repeatAfter-(maxReasons-1)*time.Second), rs.next())
+	}
+}
+
 func TestErrorsWrapTheirReason(t *testing.T) {
 	t.Parallel()
 	reason := errors.New("a reason")

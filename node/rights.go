@@ -114,7 +114,7 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 		if rs.set(nil, m) {
 			return &RefusalError{Err: m.err}
 		}
-	case r.known && old != nil && old.probe == anyScript:
+	case r.allowed && old != nil && old.probe == anyScript:
 		delete(*rs, nil)
 		return &RefusalError{Err: old.err, Over: true}
 	}
@@ -169,8 +169,8 @@ func parseRefusal(err error) (inScript, command bool) {
 
 // scriptRight is the result of a handshake's check of the right to run scripts. The zero value: unknown.
 type scriptRight struct {
-	known bool  // the master allows scripts, or refuses them with err
-	err   error // the refusal; nil: none
+	allowed bool  // the master allows scripts
+	err     error // it refuses them, with this error; nil: it does not
 }
 
 // rightOf reads the reply to anyScript. A reply that neither refuses nor allows scripts leaves the right unknown.
@@ -178,8 +178,8 @@ func rightOf(err error) scriptRight {
 	_, command := parseRefusal(err)
 	switch {
 	case command:
-		return scriptRight{known: true, err: err}
+		return scriptRight{err: err}
 	default:
-		return scriptRight{known: hasPrefix(err, "NOSCRIPT")}
+		return scriptRight{allowed: hasPrefix(err, "NOSCRIPT")}
 	}
 }

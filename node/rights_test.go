@@ -38,6 +38,10 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		assert.Equal(t, c.nothing, rs.refused(free, at(9.9)) != nil, name)
 		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
 		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a probe is due", name)
+		if m := rs[nil]; m != nil {
+			assert.Equal(t, name == "EVALSHA", m.probe == anyScript, name)
+			assert.Equal(t, name == "EVAL", m.text, name)
+		}
 	}
 }
 
@@ -59,8 +63,8 @@ func TestRightsAreProbed(t *testing.T) {
 			t.Parallel()
 			var rs rights
 			if c.byHandshake {
-				require.NotNil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)))
-				require.Nil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)), "it is known")
+				require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+				require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(9)), "it is known")
 			} else {
 				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 			}
@@ -86,6 +90,7 @@ func TestRightsAreProbed(t *testing.T) {
 			assert.Equal(t, c.allowed, m == nil)
 			if m != nil {
 				assert.Equal(t, at(c.retry), m.retryAt)
+				assert.Equal(t, name == "it needs its text", m.text)
 			}
 		})
 	}
@@ -94,11 +99,24 @@ func TestRightsAreProbed(t *testing.T) {
 func TestANewConnectionRestoresRights(t *testing.T) {
 	t.Parallel()
 	var rs rights
-	require.NotNil(t, rs.handshake(scriptRight{known: true, err: noCommand}, at(9)))
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
 	assert.Nil(t, rs.handshake(scriptRight{}, at(10)), "the handshake shows nothing")
 	require.Error(t, rs.refused(anAcquire, at(9.9)))
-	report := rs.handshake(scriptRight{known: true}, at(10))
+	report := rs.handshake(scriptRight{allowed: true}, at(10))
 	require.NotNil(t, report)
 	assert.True(t, report.Over)
 	assert.NoError(t, rs.refused(anAcquire, at(9.9)))
+}
+
+// A probe that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
+func TestALostProbeOfARightIsRepeatedAtOnce(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	probe, _, _ := rs.check(anAcquire, at(10))
+	require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(10.5)))
+	rs.probed(probe, reply{result: inDoubt, err: errBroken}, at(10.6))
+	again, wait, _ := rs.check(anAcquire, at(10.6))
+	assert.NotNil(t, again)
+	assert.True(t, wait)
 }

@@ -48,7 +48,7 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 		default:
 			return i
 		}
-		if r.result == answered && r.err != nil && hasPrefix(r.err, "ERR Protocol error") {
+		if r.result == answered && hasPrefix(r.err, "ERR Protocol error") {
 			// The server closes the connection after this reply. It did not execute the request, but would close the
 			// next connection, too, if the request were repeated there.
 			err = r.err

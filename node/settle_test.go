@@ -176,3 +176,20 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	require.Len(t, out.reports, 1)
 	assert.True(t, out.reports[0].(*RefusalError).Over) //nolint:errorlint // it is not wrapped
 }
+
+// A call that was executed late is sent again at once, and then at doubling intervals.
+func TestACallThatWasExecutedLateIsRepeated(t *testing.T) {
+	t.Parallel()
+	var s state
+	late := anyCall(durable, func(c *Call) {
+		c.Delivery.OpAt = func(time.Time) *Op { return aRelease }
+		c.Deadline = c.Asked.Add(time.Millisecond)
+	})
+	_, _ = settled(&s, []*Call{late}, nil, reply{value: int64(1)})
+	assert.Equal(t, []*Call{late}, s.calls.queue)
+	assert.Zero(t, s.late.next())
+	out := settlement{state: &s, server: aServer, now: at(12)}
+	out.settleAll([]*Call{late}, []reply{{value: int64(1)}}, nil)
+	assert.Len(t, s.calls.queue, 1)
+	assert.Equal(t, at(14), s.late.next())
+}
