@@ -88,8 +88,7 @@ func Permanent(err error) bool {
 	var right *RightError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
 		rejectsCertificate(err) || errors.As(err, &right) ||
-		redis.IsAuthError(err) || redis.IsPermissionError(err) ||
-		hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
+		redis.IsAuthError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
 		refusedInScript(err) || fenceUsedUp(err)
 }
 

@@ -3,9 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
-	"os"
 	"testing"
 	"time"
 
@@ -185,18 +182,6 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 		d.observeDial(0, context.DeadlineExceeded)
 	}
 	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
-}
-
-// An error of package net reports a timeout only of the error that it has directly.
-func TestTimeouts(t *testing.T) {
-	t.Parallel()
-	for _, err := range []error{context.DeadlineExceeded, os.ErrDeadlineExceeded} {
-		assert.True(t, timedOut(err))
-		assert.True(t, timedOut(&net.OpError{Op: "dial", Err: fmt.Errorf("a proxy: %w", err)}))
-	}
-	assert.True(t, timedOut(&net.DNSError{IsTimeout: true}))
-	assert.False(t, timedOut(&net.DNSError{}))
-	assert.False(t, timedOut(nil))
 }
 
 // The options of a user's client do not count.

@@ -40,6 +40,7 @@ func TestWhichErrorsOnlyAnOperatorCanFix(t *testing.T) {
 
 		{nil, false},
 		{ErrTimeout, false},
+		{errors.New("NOPERM in the text of another error"), false},
 		{errors.New("CROSSSLOT in the text of another error"), false},
 		{errors.New("ACL failure in script"), false},
 		{errors.New("USEDUP the fencing tokens of a"), false},
@@ -55,6 +56,12 @@ func TestWhichErrorsOnlyAnOperatorCanFix(t *testing.T) {
 	}
 }
 
+// A text that go-redis knows.
+func TestAProxyThatWantsAPassword(t *testing.T) {
+	t.Parallel()
+	assert.True(t, Permanent(replyError("ERR unauthenticated")))
+}
+
 func TestWhichErrorsAreTimeouts(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
@@ -62,6 +69,9 @@ func TestWhichErrorsAreTimeouts(t *testing.T) {
 		netError(false): false, context.Canceled: false, net.ErrClosed: false,
 	} {
 		assert.Equal(t, want, timedOut(fmt.Errorf("wrapped: %w", err)), "%v", err)
+	}
+	for _, err := range []error{context.DeadlineExceeded, os.ErrDeadlineExceeded} {
+		assert.True(t, timedOut(&net.OpError{Op: "dial", Err: fmt.Errorf("a tunnel: %w", err)}))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -18,9 +19,13 @@ func idlePipe() (p *pipe, started *int) {
 }
 
 // fakeLink is a link that does nothing.
-type fakeLink struct{ link }
+type fakeLink struct {
+	link
+	stream bool
+}
 
 func (fakeLink) server() *Server { return aServer }
+func (l fakeLink) streams() bool { return l.stream }
 
 func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 	t.Parallel()
@@ -108,4 +113,71 @@ func TestAPipeRefusesACallForWhichARightIsMissing(t *testing.T) {
 	require.NotNil(t, p.state.rights.handshake(scriptRight{err: errBroken}, at(8.5)))
 	require.ErrorIs(t, p.refusal(anyCall()), errBroken)
 	assert.NoError(t, p.refusal(anyCall(durable)))
+}
+
+func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name            string
+		link            link
+		written, queued int
+		trip            time.Duration
+		ahead           bool
+	}{
+		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true},
+		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false},
+		{"a link that cannot", fakeLink{}, 1, 1, 16 * time.Millisecond, false},
+		{"no connection", nil, 1, 1, 16 * time.Millisecond, false},
+		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false},
+		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false},
+	} {
+		p, _ := idlePipe()
+		p.conn.link = tt.link
+		p.state.calls = inflight{written: releases(tt.written), queue: releases(tt.queued)}
+		p.state.window.lastSent = at(9)
+		p.state.window.rtt.measure(tt.trip, at(9))
+		var fx effects
+		p.scheduleNext(&fx)
+		assert.Equal(t, tt.ahead, !fx.sendAheadAt.IsZero(), tt.name)
+		if tt.ahead {
+			assert.Equal(t, at(9).Add(tt.trip/8), fx.sendAheadAt)
+		}
+	}
+}
+
+func TestTheStatsOfAPipe(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	assert.Equal(t, Stats{}, p.stats())
+	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), anyCall()}}
+	p.state.health.fail(errBroken, at(9))
+	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))
+	p.conn.server = aServer
+	s := p.stats()
+	assert.Equal(t, errBroken, s.Suspect)
+	require.ErrorIs(t, s.Barred, errBroken)
+	assert.Same(t, aServer, s.Server)
+	assert.Equal(t, []int{3, 2, 1}, []int{s.Queued, s.InFlight, s.Unconfirmed})
+}
+
+func TestTheNetworkOfAURL(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{"redis://h:1": "tcp", "rediss://h:1": "tcp", "unix:///run/redis": "unix"} {
+		o, _, err := parse(url)
+		require.NoError(t, err)
+		assert.Equal(t, want, o.Network)
+	}
+}
+
+func TestThePoolsOfAClient(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]pool{
+		-1: {size: 5, shared: true}, 0: {size: redis.DefaultPipelinePoolSize}, 7: {size: 7},
+	} {
+		c := redis.NewClient(&redis.Options{PoolSize: 5, PipelinePoolSize: size})
+		main, pipelines := poolsOf(c)
+		assert.Equal(t, pool{size: 5}, main)
+		assert.Equal(t, want, pipelines, "%d", size)
+		require.NoError(t, c.Close())
+	}
 }

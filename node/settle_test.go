@@ -193,3 +193,13 @@ func TestACallThatWasExecutedLateIsRepeated(t *testing.T) {
 	assert.Len(t, s.calls.queue, 1)
 	assert.Equal(t, at(14), s.late.next())
 }
+
+// A server that has the text of a script knows the script.
+func TestNoScriptAfterItsTextIsARefusal(t *testing.T) {
+	t.Parallel()
+	c := anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true })
+	out, _ := settled(new(state), []*Call{c}, nil, reply{err: replyError("NOSCRIPT No matching script.")})
+	assert.Empty(t, out.retry)
+	require.Len(t, out.deliveries, 1)
+	assert.Equal(t, Failed, out.deliveries[0].vote.Verdict)
+}
