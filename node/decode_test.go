@@ -118,6 +118,17 @@ func TestLengthsAreNotTrusted(t *testing.T) {
 	}
 }
 
+// A length above the bound is refused before more data arrives.
+func TestALengthAboveTheBoundIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"*65536\r\n", "$1048576\r\n"} {
+		in, out := io.Pipe()
+		go func() { _, _ = io.WriteString(out, s) }()
+		_, err := node.ReadReply(buffered(in))
+		assert.True(t, node.IsProtocolError(err), "%v", err)
+	}
+}
+
 // A reply of any type is read up to its bound and no further.
 func TestTheBoundOfAReply(t *testing.T) {
 	for name, part := range map[string]string{

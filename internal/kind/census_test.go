@@ -156,3 +156,16 @@ func TestMutexCensusOfAnotherHoldersMutex(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, time.Duration(3), left)
 }
+
+func TestTheLongestHolder(t *testing.T) {
+	t.Parallel()
+	for want, ttls := range map[time.Duration][]time.Duration{
+		0: {0, 0}, 7: {0, 7, 5}, noTTL: {5, noTTL, 7},
+	} {
+		var s kind.NodeState
+		for _, ttl := range ttls {
+			s.Holders = append(s.Holders, kind.Holder{TTL: ttl})
+		}
+		assert.Equal(t, want, s.Longest().TTL, "%v", ttls)
+	}
+}

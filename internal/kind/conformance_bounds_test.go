@@ -74,7 +74,8 @@ func boundSteps() map[string]step {
 		claim.Hint = hint
 		for _, last := range []string{fmt.Sprint(largest), fmt.Sprintf("%d:7", largest)} {
 			all[fmt.Sprintf("acquire, %s: no token is left after %s", who, last)] = step{
-				given: [][]any{{"set", fence, last, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed, refused: "used up",
+				given: [][]any{{"set", fence, last, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed,
+				refused: "the fencing tokens of " + fence + " are used up",
 			}
 		}
 		for _, last := range []string{"9007199254740992", "7:9007199254740992", "99999999999999999999", "00000000000000007"} {
@@ -102,7 +103,12 @@ func boundSteps() map[string]step {
 			}
 		}
 	}
-	claim := entryClaim("reentrant", holdToken, false)
+	claim := fencedClaims()["a permit"].claim
+	all["acquire, a permit: no token of its slot is left"] = step{
+		given: [][]any{{"set", fence, largest - 1, "px", 5000}}, op: claim.Ops().Acquire(), vote: failed,
+		refused: "the fencing tokens of " + fence + " are used up",
+	}
+	claim = entryClaim("reentrant", holdToken, false)
 	for _, op := range []*node.Op{claim.Ops().Acquire(), claim.Ops().Extend(0)} {
 		st := step{
 			given: [][]any{{"set", fence, "7:7"}}, op: op, vote: node.Vote{Verdict: node.Granted, Number: 1},

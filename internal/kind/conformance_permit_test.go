@@ -25,8 +25,9 @@ func permitSteps() map[string]step {
 	}
 	other := node.Vote{Verdict: node.Denied, Data: wantBlocker{kind: "semaphore", left: short, slots: 3}}
 	healed := node.Vote{Verdict: node.Denied, Healed: true}
-	three := c
-	three.Slots = 3
+	three, threeFenced := c, fenced
+	three.Slots, threeFenced.Slots = 3, 3
+	others := entries{permit("3", "2", otherToken): short, permit("3", "3", innerToken): long}
 	all := map[string]step{
 		"permit: acquire: free": {op: c.Ops().Acquire(), vote: one, then: of(entries{mine: lockTTL}).is},
 		"permit: acquire: another slot": {
@@ -36,6 +37,16 @@ func permitSteps() map[string]step {
 		"permit: acquire: another slot that ends later": {
 			given: of(entries{inSlot2: long}).made(), op: c.Ops().Acquire(), vote: one,
 			then: of(entries{inSlot2: long, mine: lockTTL}).is,
+		},
+		"permit: acquire: the third slot": {
+			given: of(others).made(), op: three.Ops().Acquire(), vote: one,
+			then: of(entries{
+				permit("3", "1", holdToken): lockTTL, permit("3", "2", otherToken): short, permit("3", "3", innerToken): long,
+			}).is,
+		},
+		"permit: acquire: fenced, one of three": {
+			given: state{}.with("last", "1000").made(), op: threeFenced.Ops().Acquire(), vote: grant(1003),
+			then: of(entries{permit("3", "1", holdToken): lockTTL}).with("last", "1003").is,
 		},
 		"permit: acquire: taken": {
 			given: of(entries{there: short, inSlot2: long}).made(), op: c.Ops().Acquire(), vote: full("11", short),

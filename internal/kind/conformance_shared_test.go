@@ -119,6 +119,10 @@ func addFences(all map[string]step) {
 		given: held("reader", otherToken).with("last", "1007").made(), op: acquire("reader"), vote: grant(1007),
 		then: partner("reader", otherToken).with("last", "1007").is,
 	}
+	all["reader: acquire: with another, which has no fencing token"] = step{
+		given: held("reader", otherToken).made(), op: acquire("reader"), vote: grant(hint),
+		then: partner("reader", otherToken).with("last", "1000").is,
+	}
 	all["reader: acquire: with another, with the first fencing token"] = step{
 		given: held("reader", otherToken).with("last", "1").made(), op: acquire("reader"), vote: grant(1),
 		then: partner("reader", otherToken).with("last", "1").is,
