@@ -72,9 +72,7 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 
 // start starts the lease if time is left.
 func (l *Lease) start(ctx context.Context, r *round) error {
-	if l.terms.MaxHold > 0 {
-		l.maxUntil = l.asked + l.terms.MaxHold
-	}
+	l.maxUntil = l.asked + l.terms.MaxHold
 	l.slept = r.slept
 	if err := l.checkValidity(); err != nil {
 		return err

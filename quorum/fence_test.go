@@ -125,6 +125,16 @@ func TestATokenOfOverlappingLeasesIsRaisedAgainAfterMoreGrants(t *testing.T) {
 	})
 }
 
+func TestATokenOfOverlappingLeasesThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out, fakes := overlappingOverThree(t)
+		pending(t, out, "the token is to be raised")
+		fakes[0].vote(t, "raise", unknown())
+		require.ErrorIs(t, decided(t, out).err, quorum.ErrNoQuorum)
+	})
+}
+
 func TestATokenThatNoMajorityTakesEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,17 +278,19 @@ func TestAnAcquireWaitsForTheTokenOfTheOwner(t *testing.T) {
 		out := acquireFenced(t, t.Context(), q, fencing())
 		require.NoError(t, decided(t, out).err)
 
-		q, fakes = council(t, 3)
-		out = acquireFenced(t, t.Context(), q, fencing())
 		owned := numbered(granted(), 7)
 		owned.Owned = true
-		fakes[0].vote(t, "acquire", numbered(granted(), 5))
-		fakes[1].vote(t, "acquire", owned)
-		pending(t, out, "C may know the owner's token")
-		assert.Empty(t, fakes[0].asked("raise"))
-		fakes[2].vote(t, "acquire", owned)
-		got := decided(t, out)
-		require.NoError(t, got.err)
-		assert.EqualValues(t, 7, got.lease.Fence())
+		for _, other := range []int64{5, 9} {
+			q, fakes = council(t, 3)
+			out = acquireFenced(t, t.Context(), q, fencing())
+			fakes[0].vote(t, "acquire", numbered(granted(), other))
+			fakes[1].vote(t, "acquire", owned)
+			pending(t, out, "C may know the owner's token")
+			assert.Empty(t, fakes[0].asked("raise"))
+			fakes[2].vote(t, "acquire", owned)
+			got := decided(t, out)
+			require.NoError(t, got.err)
+			assert.EqualValues(t, 7, got.lease.Fence())
+		}
 	})
 }

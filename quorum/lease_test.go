@@ -436,6 +436,9 @@ func TestAnImportedLeaseIsCapped(t *testing.T) {
 		lease := q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
 		assert.Equal(t, time.Second, time.Until(lease.Until()))
 		assert.True(t, lease.Capped())
+		lease = q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(time.Second/2), 0)
+		assert.Equal(t, time.Second/2, time.Until(lease.Until()))
+		assert.False(t, lease.Capped())
 	})
 }
 
