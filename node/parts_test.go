@@ -3,11 +3,14 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestVotesAreCounted(t *testing.T) {
@@ -31,7 +34,10 @@ func TestWhenACallWasExecutedLate(t *testing.T) {
 	c := anyCall(durable)
 	c.send(at(9))
 	assert.False(t, c.executedLate(at(99)), "its operation is always the same")
-	c.Delivery.OpAt = func(time.Time) *Op { return aRelease }
+	later := aRelease.script.Op("release", nil, []string{"b"})
+	c.Delivery.OpAt = func(time.Time) *Op { return later }
+	c.send(at(9))
+	assert.Same(t, later, c.Op)
 	assert.False(t, c.executedLate(at(10)), "in as long as from Asked to Deadline")
 	assert.True(t, c.executedLate(at(10).Add(1)))
 }
@@ -208,5 +214,48 @@ func TestTheUptimeOfAServer(t *testing.T) {
 		up, err := uptimeOf(map[string]string{"uptime_in_seconds": text})
 		assert.Equal(t, want < 0, err != nil, "%q", text)
 		assert.Equal(t, max(0, want), up, "%q", text)
+	}
+}
+
+func TestErrorsOfConnecting(t *testing.T) {
+	t.Parallel()
+	noCredentials := &credentialsError{errBroken}
+	assert.NoError(t, connectError(nil))
+	assert.Equal(t, noCredentials, connectError(fmt.Errorf("dial: %w", noCredentials)))
+	assert.EqualError(t, connectError(&credentialsError{context.DeadlineExceeded}), "no credentials: "+ErrTimeout.Error())
+	assert.ErrorIs(t, connectError(errors.New("redis: can't parse reply")), ErrNotRedis)
+	assert.ErrorIs(t, connectError(errors.New("redis: invalid reply")), ErrNotRedis)
+	assert.EqualError(t, connectError(context.DeadlineExceeded), "connecting: "+ErrTimeout.Error())
+	assert.EqualError(t, connectError(errBroken), "connecting: broken")
+	assert.Equal(t, "a", Command("get", nil, "get", "a").About("a").Lock)
+}
+
+// The socket of an idle connection is checked, whatever its read deadline is.
+func TestTheStateOfAnIdleSession(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	for name, end := range map[string]func(server, client net.Conn){
+		"data":               func(server, _ net.Conn) { _, _ = server.Write([]byte("x")) },
+		"closed by a server": func(server, _ net.Conn) { _ = server.Close() },
+		"closed":             func(_, client net.Conn) { _ = client.Close() },
+	} {
+		client, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		server, err := l.Accept()
+		require.NoError(t, err)
+		s := newSession(client, Server{})
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(-time.Second)))
+		s.used = time.Now().Add(-2 * idleAfter)
+		assert.Equal(t, linkUsable, s.state(), name)
+		assert.Greater(t, time.Until(s.readBy), maxSilence/2)
+		end(server, client)
+		assert.Eventually(t, func() bool { return s.state() == linkEnded }, time.Minute, time.Millisecond, name)
+		s.used = time.Now()
+		assert.Equal(t, linkUsable, s.state(), "it was just used")
+		s.readOnly.Store(true)
+		assert.Equal(t, linkEnded, s.state())
+		_, _ = client.Close(), server.Close()
 	}
 }

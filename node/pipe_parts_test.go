@@ -181,3 +181,45 @@ func TestThePoolsOfAClient(t *testing.T) {
 		require.NoError(t, c.Close())
 	}
 }
+
+func TestAConnectionThatIsMadeWhileThePipeClosesIsClosed(t *testing.T) {
+	t.Parallel()
+	l := &fakeLink{}
+	for _, connected := range []func(p *pipe) (effects, bool){
+		func(p *pipe) (effects, bool) { return p.recoveryConnected(l, nil, 0, at(9)) },
+		func(p *pipe) (effects, bool) { return p.connected(l, nil, at(9)) },
+	} {
+		p, _ := idlePipe()
+		p.closing.closed = true
+		fx, _ := connected(p)
+		assert.Equal(t, []link{l}, fx.close)
+		assert.Nil(t, p.conn.link)
+		assert.Nil(t, p.recovery.link)
+	}
+}
+
+func TestAnOrphanExpires(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	orphan := anyCall(durable)
+	p.state.recovery.add([]*Call{orphan})
+	fx := p.expire(at(9.9))
+	assert.Empty(t, fx.deliveries)
+	assert.Equal(t, at(10), fx.tickBy)
+	assert.Equal(t, []delivery{{orphan, unknown(ErrTimeout)}}, p.expire(at(10)).deliveries)
+}
+
+func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link = fakeLink{stream: true}
+	p.state.calls = inflight{written: releases(1), queue: releases(1)}
+	p.state.window.lastSent, p.conn.silentSince = at(9), at(9)
+	p.state.window.rtt.measure(16*time.Millisecond, at(9))
+	next, fx := p.nextAhead(at(9.001))
+	assert.Equal(t, doNothing, next.do)
+	assert.Equal(t, at(9.002), fx.sendAheadAt)
+	next, fx = p.nextAhead(at(9.033))
+	assert.Equal(t, doNothing, next.do)
+	assert.Zero(t, fx.sendAheadAt)
+}

@@ -97,9 +97,6 @@ func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 		return nil, "", fmt.Errorf("max_retries=%d: it must be left out: "+
 			"a client that repeats SET NX by itself takes its own key for another client's", o.MaxRetries)
 	}
-	if o.Network == "" {
-		o.Network = "tcp"
-	}
 	return o, zone, nil
 }
 
