@@ -24,9 +24,9 @@ type Index struct {
 	NoVerdict string
 	Played    []Played
 	// Naive, Own and Virtual are the locks that are broken on purpose: published ones, our own on real masters, and our
-	// own in the simulation.
-	Naive, Own, Virtual []Control
-	Simulated           []Simulated
+	// own in the simulation. Written are the histories of broken runs.
+	Naive, Own, Virtual, Written []Control
+	Simulated                    []Simulated
 }
 
 // Played is a scenario on one backend. It has been played or is still to be played.
@@ -51,9 +51,9 @@ type Played struct {
 	Faults int
 }
 
-// Control is the result of a control: a lock that is broken on purpose.
+// Control is the result of a control: a lock or a run that is broken on purpose.
 type Control struct {
-	// Lock is the lock, and Checker the checker that must catch it.
+	// Lock is its name, and Checker the checker that must catch it.
 	Lock, Checker string
 	// Caught reports whether the checker caught it.
 	Caught bool
@@ -158,7 +158,7 @@ func (p Played) cell(checker string) cell {
 }
 
 // controls returns all controls.
-func (x Index) controls() []Control { return slices.Concat(x.Naive, x.Own, x.Virtual) }
+func (x Index) controls() []Control { return slices.Concat(x.Naive, x.Own, x.Virtual, x.Written) }
 
 // Good reports whether everything has run, all promises were kept, and every control was caught.
 func (x Index) Good() bool { return x.Ended && !x.open() && !x.nothing() && !x.bad() }

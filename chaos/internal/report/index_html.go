@@ -87,6 +87,7 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 		{"Naive locks", "Locks as others have published them, on masters in processes, some of which are harmed.", x.Naive, 0},
 		{"Our own lock, broken from outside, on real masters", "On masters in processes, some of which are harmed.", x.Own, 0},
 		{"Our own lock, broken from outside", "In the simulation.", x.Virtual, 0},
+		{"Broken runs", "In histories written by hand.", x.Written, 0},
 	} {
 		if len(c.All) > 0 {
 			for _, one := range c.All {
@@ -173,7 +174,7 @@ func (x Index) summary() []string {
 				missed.add(c.Lock)
 			}
 		}
-		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "broken lock"), n-len(missed)))
+		all = append(all, fmt.Sprintf("%s: %d caught.", plural(n, "control"), n-len(missed)))
 		all = appendText(all, missed.after("Not caught"))
 	}
 	for _, s := range x.Simulated {

@@ -118,7 +118,7 @@ func TestTheIndexTellsEverythingOfASuite(t *testing.T) {
 	text, refers := parsed(t, html)
 	for _, says := range []string{
 		"✕ FAIL", "seed 17", "commit 0123456789ab", "go run ./chaos -schedules 5000 -seed 17", "took 6m41s",
-		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "4 broken locks: 3 caught.",
+		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "4 controls: 3 caught.",
 		"5000 schedules: 1 violation.",
 		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker",
 		"Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",

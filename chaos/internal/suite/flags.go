@@ -11,11 +11,8 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
-	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
 // simulated is the name of the backend in virtual time.
@@ -59,7 +56,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 		),
 	)
 	set.StringVar(
-		&controls, "control", "", "try only these locks that are broken on purpose, e.g. setnx,'no *' ('*': all)",
+		&controls, "control", "", "try only these controls, e.g. setnx,'no *' ('*': all)",
 	)
 	set.StringVar(&masters, "masters", "",
 		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
@@ -128,7 +125,7 @@ func (f *flags) complete(names string) error {
 		)
 	}
 	for _, pattern := range f.controls {
-		if published, own, virtual := findControls([]string{pattern}); len(published)+len(own)+len(virtual) == 0 {
+		if len(findControls(pattern).list()) == 0 {
 			errs = append(errs, fmt.Errorf("no control is called %q: -h lists them", pattern))
 		}
 	}
@@ -168,9 +165,10 @@ func usage(set *flag.FlagSet, w io.Writer) {
 	fmt.Fprint(w, `Usage: go run ./chaos [flags]
 
 Harms masters and clients, and checks what the lock promises. Without flags it runs everything: scenarios on containers,
-on processes and in virtual time, schedules of the simulation, and locks that are broken on purpose, which the checkers
-must catch. Every backend can play a scenario; -backend simulation plays it in virtual time, in many schedules. The exit
-status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is no verdict.
+on processes and in virtual time, schedules of the simulation, and controls: locks and histories that are broken on
+purpose, which the checkers must catch. Every backend can play a scenario; -backend simulation plays it in virtual time,
+in many schedules. The exit status is 0 if every promise held and every control was caught, 1 if not, and 2 if there is
+no verdict.
 
 With -masters redis://h1:6379,redis://h2:6379,redis://h3:6379 it tests your own masters: client processes on this
 machine lock there, die, freeze, and have drifting clocks. The masters are not harmed: nothing is flushed, configured,
@@ -197,14 +195,8 @@ run expire after a day.
 	}
 	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers(), ", "))
 	fmt.Fprintln(w, "\nControls, which a checker must catch:")
-	for _, c := range naive.All {
-		fmt.Fprintf(w, "  %-30s %s: %s\n", c.Name, c.Checker, c.Doc)
-	}
-	for _, c := range controls.Own() {
-		fmt.Fprintf(w, "  %-30s %s: our own lock, on real masters\n", c.Lock, c.Checker)
-	}
-	for _, c := range simulation.Controls() {
-		fmt.Fprintf(w, "  %-30s %s: our own lock, in the simulation\n", c.Name, c.By)
+	for _, c := range findControls("*").list() {
+		fmt.Fprintf(w, "  %-38s %-16s %s\n", c.name, c.checker, c.about)
 	}
 }
 

@@ -81,6 +81,10 @@ func (b *indexFile) virtual(one report.Control) {
 	b.change(func(x *report.Index) { x.Virtual = append(x.Virtual, one) })
 }
 
+func (b *indexFile) written(one report.Control) {
+	b.change(func(x *report.Index) { x.Written = append(x.Written, one) })
+}
+
 func (b *indexFile) simulated(s report.Simulated) {
 	b.change(func(x *report.Index) { x.Simulated = append(x.Simulated, s) })
 }

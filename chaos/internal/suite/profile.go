@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
-	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
 
@@ -26,27 +24,16 @@ func (c *command) profile(ctx context.Context) (bool, error) {
 	if err := scenarios.CheckTable(guaranteesFile); err != nil {
 		return false, err
 	}
-	return c.all(ctx, []step{
+	return c.all(ctx, slices.Concat([]step{
 		{"scenarios", func(ctx context.Context) (bool, error) { return c.play(ctx, c.allJobs(), profileParallelism) }},
-		{
-			"naive locks",
-			func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Naive(), c.index.naive) },
-		},
-		{
-			"broken locks of our own, on real masters",
-			func(ctx context.Context) (bool, error) { return c.catchOnMasters(ctx, controls.Own(), c.index.own) },
-		},
-		{
-			"broken locks of our own, in virtual time",
-			func(ctx context.Context) (bool, error) { return c.catchInSimulation(ctx, simulation.Controls()) },
-		},
+	}, c.steps(findControls("*")), []step{
 		{"scenarios in virtual time", func(ctx context.Context) (bool, error) { return c.play(ctx, c.virtualJobs(), 1) }},
 		{"guarantees", func(context.Context) (bool, error) { return c.shown() }},
 		{
 			"simulated schedules",
 			func(ctx context.Context) (bool, error) { return c.simulate(ctx, max(1, c.flags.schedules-c.virtual)) },
 		},
-	})
+	}))
 }
 
 // guarantees plays the rows of the table of guarantees, and writes the table that they show into the file.

@@ -7,12 +7,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/report"
@@ -100,6 +103,35 @@ func TestEveryBrokenLockIsAControl(t *testing.T) {
 	}
 	assert.Subset(t, tried, all)
 	assert.Subset(t, all, tried)
+}
+
+// Each checker has two controls, and the page on mutations names an edit of the checker that only one of them exposes.
+func TestEveryCheckerHasTwoControls(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/history/mutations-by-hand.md")
+	require.NoError(t, err)
+	_, rows, _ := strings.Cut(string(page), "## Checkers")
+	for _, checker := range check.Catalog() {
+		locks := map[string]bool{}
+		for _, c := range findControls("*").list() {
+			if c.checker == checker.Name {
+				locks[c.name] = true
+			}
+		}
+		assert.GreaterOrEqual(t, len(locks), 2, checker.Name)
+		row := regexp.MustCompile(`\n\| ` + checker.Name + ` \| [^|]+ \| ([^|]+) \| ([^|]+) \|`).FindStringSubmatch(rows)
+		require.NotNil(t, row, "no edit of %s", checker.Name)
+		for _, name := range append(strings.Split(row[1], ", "), row[2]) {
+			assert.True(t, locks[name] || name == "and all others", "%s: %s", checker.Name, name)
+		}
+	}
+}
+
+func TestHistoriesWrittenByHandAreCaught(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	assert.Equal(t, good, Main([]string{"-control", "register that*,client *", "-out", t.TempDir()}, &out, &errs))
+	assert.Contains(t, out.String(), "caught by harness after 0s: register: it hung up")
 }
 
 func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
