@@ -13,6 +13,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/freeport"
 )
 
 // A life is a master from one start to the next stop: one listener, one data set, one run id.
@@ -42,7 +43,7 @@ type life struct {
 // too late (the command has been read, and its client may have an answer) and too often (also inside a script, while
 // miniredis holds its lock).
 func begin(addr string, uptime time.Duration, f *faults) (*life, error) {
-	listener, err := net.Listen("tcp", addr)
+	listener, err := freeport.Listen(addr)
 	if err != nil {
 		return nil, fmt.Errorf("embedded: cannot listen: %w", err)
 	}
