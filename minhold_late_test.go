@@ -117,7 +117,8 @@ func TestASlowMasterIsNotAskedForever(t *testing.T) {
 		before := slow.Count("EVALSHA") + slow.Count("EVAL")
 		unlock(t, lock(t, l, "x", redlock.WithMinHold(9*time.Second), redlock.WithoutKeepalive()))
 		time.Sleep(20 * time.Second)
-		assert.Less(t, slow.Count("EVALSHA")+slow.Count("EVAL")-before, 8)
+		// At about 0.5, 1.5, 2.5, 4.5, 8.5 and 16.5 s, each time with EVALSHA and, as it does not know the script, EVAL.
+		assert.LessOrEqual(t, slow.Count("EVALSHA")+slow.Count("EVAL")-before, 12)
 		began := time.Now()
 		require.NoError(t, l.Close())
 		assert.Less(t, time.Since(began), 3*timeout)

@@ -32,9 +32,34 @@ type interpreter struct {
 const mostMatched = 1000
 
 var (
-	interpreters = sync.Pool{New: func() any { return newInterpreter() }}
-	compiled     sync.Map // digest to *lua.FunctionProto
+	idle     idleInterpreters
+	compiled sync.Map // digest to *lua.FunctionProto
 )
+
+// idleInterpreters keeps interpreters for the next script. A sync.Pool would lose some of them (with the race detector,
+// a quarter), and a new one takes longer than a script.
+type idleInterpreters struct {
+	mu   sync.Mutex
+	list []*interpreter
+}
+
+func (n *idleInterpreters) take() *interpreter {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last := len(n.list) - 1
+	if last < 0 {
+		return newInterpreter()
+	}
+	i := n.list[last]
+	n.list = n.list[:last]
+	return i
+}
+
+func (n *idleInterpreters) put(i *interpreter) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, i)
+}
 
 // guarded keeps scripts from setting globals, as Redis does.
 const guarded = `
@@ -93,7 +118,7 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	if err != nil || n < 0 || n > len(args)-3 {
 		return false
 	}
-	i := interpreters.Get().(*interpreter)
+	i := idle.take()
 	i.dispatch, i.ctx = m.redis.Server().Dispatch, peer.Ctx
 	result, err := i.run(digest, text, args[3:3+n], args[3+n:])
 	if err != nil {
@@ -103,7 +128,7 @@ func (m *Master) script(peer *server.Peer, name string, args []string) bool {
 	}
 	answer(peer, result)
 	i.state.SetTop(0)
-	interpreters.Put(i)
+	idle.put(i)
 	return true
 }
 
