@@ -39,12 +39,14 @@ func ExampleStartVirtual() {
 	// passed: true
 }
 
-// runTest runs a test within an example, and prints whether it passed. It prints the same with go test -v.
+// runTest runs a test within an example, and prints whether it passed. It prints the same with go test -v and -skip.
 func runTest(test func(t *testing.T)) {
-	verbose := flag.Lookup("test.v")
-	was := verbose.Value.String()
-	_ = verbose.Value.Set("false")
-	defer func() { _ = verbose.Value.Set(was) }()
+	for name, value := range map[string]string{"test.v": "false", "test.skip": ""} {
+		option := flag.Lookup(name).Value
+		was := option.String()
+		_ = option.Set(value)
+		defer func() { _ = option.Set(was) }()
+	}
 	passed := testing.RunTests(func(string, string) (bool, error) { return true, nil },
 		[]testing.InternalTest{{Name: "Test", F: test}})
 	fmt.Println("passed:", passed)

@@ -92,9 +92,9 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--ttl", "1s", "--grace", "300ms"},
+	l := startListeners(t, masters, nil, []string{"--ttl", "3s", "--grace", "300ms"},
 		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
-	time.Sleep(1500 * time.Millisecond) // it is extended
+	time.Sleep(3500 * time.Millisecond) // it is extended
 	assert.Len(t, l.living(), 3)
 	l.signal(syscall.SIGSTOP)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())

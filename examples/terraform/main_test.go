@@ -18,7 +18,8 @@ import (
 // server starts a backend of its own over the masters.
 func server(t *testing.T, masters []*redlocktest.Master, dir string) string {
 	t.Helper()
-	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(3*time.Second))
+	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Minute),
+		redlock.WithNodeTimeout(20*time.Second))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 	s := httptest.NewServer(newBackend(locker, dir))
