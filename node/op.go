@@ -89,7 +89,7 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 
 // newOp returns an operation with room for a command of that size. A short one is in the same allocation.
 func newOp(name string, read func(reply any) Vote, size int) *Op {
-	const short = 192
+	const short = 256
 	if size > short {
 		return &Op{Name: name, read: read, out: make([]byte, 0, size)}
 	}
