@@ -27,11 +27,15 @@ func (e entries) Extend(fence int64) *node.Op {
 }
 
 func (e entries) Release(announce bool) *node.Op {
-	channel, intent := "", ""
+	name := e.Target.Names[0]
+	keys, args := []string{name}, []any{entryOf(e.Target.Kind, e.Token), ""}
 	if announce {
-		channel, intent = Channel(e.Target.Names[0]), e.Intent
+		args[1] = Channel(name)
 	}
-	return e.script(e.Scripts.entry.release, "release", nil, channel, intent)
+	if announce && e.Intent != "" {
+		keys, args = append(keys, IntentKey(name)), append(args, e.Intent)
+	}
+	return e.Scripts.entry.release.Op("release", nil, keys, args...).About(name)
 }
 
 func (e entries) Keep(rest, beyond time.Duration) *node.Op {

@@ -1,48 +1,46 @@
 -- Releases a lock with entries. If it was the last hold, publishes the release.
---   KEYS[1]  the name    KEYS[2]  its fence    KEYS[3]  the intents of its exclusive waiters
---   ARGV[1]  the kind: 'reader', 'writer' or 'reentrant'    ARGV[2]  the token
---   ARGV[3]  the channel on which to publish, or '' for none    ARGV[4]  the waiter's own intent, or ''
--- Returns 1 plus the number of subscribers that received the message: released. 0: not held with this token.
+--   KEYS[1]  the name    KEYS[2]  with an intent: the intents of the name's exclusive waiters
+--   ARGV[1]  the hold's entry    ARGV[2]  the channel on which to publish, or '' for none
+--   ARGV[3]  the waiter's own intent, if it has one
+-- Returns 1 plus the number of subscribers that received the message: released. 0: the name does not have the entry.
 -- (holder and endWithLast would do the same with more commands.)
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-if ARGV[4] ~= '' then
-	redis.call('ZREM', KEYS[3], ARGV[4])
+if ARGV[3] then
+	redis.call('ZREM', KEYS[2], ARGV[3])
 end
-if redis.call('TYPE', KEYS[1])['ok'] ~= 'zset' then
+local two = redis.pcall('ZRANGE', KEYS[1], '0', '1', 'REV', 'WITHSCORES')
+if two['err'] and not string.find(two['err'], 'WRONGTYPE') then
+	return two
+end
+local last, lastEnds, restEnds = two[1], two[2], two[4]
+if not last then
 	return 0
 end
-local two = redis.call('ZRANGE', KEYS[1], -2, -1, 'WITHSCORES')
-local last, lastEnds, restEnds = two[#two - 1], two[#two], two[#two - 2]
-local kind, token = string.match(last, '^redlock:(%a+):(.*)$')
-if tonumber(lastEnds) <= now then
-	kind = nil
+local own, left = ARGV[1], lastEnds - now
+if left <= 0 then -- an expired entry would be valid again if the clock were set back
+	redis.call('ZREM', KEYS[1], own, (string.gsub(own, '^redlock:reader:', 'redlock:writer:')))
+	return 0
 end
-local was = ARGV[1]
-if was == 'reader' and kind == 'writer' and token == ARGV[2] then
-	was = 'writer' -- this master has not executed the downgrade
-end
-local own = 'redlock:' .. was .. ':' .. ARGV[2]
-if kind ~= was then
-	if kind == nil then -- an expired entry would be valid again if the clock were set back
-		redis.call('ZREM', KEYS[1], own, 'redlock:writer:' .. ARGV[2])
+if last ~= own then
+	local kind, token = string.match(last, '^redlock:(%a+):(.*)$')
+	local was, ownToken = string.match(own, '^redlock:(%a+):(.*)$')
+	if was == 'reader' and kind == 'writer' and token == ownToken then
+		own = last -- this master has not executed the downgrade
+	elseif kind ~= was then
+		return 0
+	else
+		left, restEnds = (redis.call('ZSCORE', KEYS[1], own) or now) - now, lastEnds
 	end
+end
+redis.call('ZREM', KEYS[1], own)
+if last == own and restEnds then
+	redis.call('PEXPIREAT', KEYS[1], restEnds)
+end
+if left <= 0 then
 	return 0
 end
-local ends = lastEnds
-if last == own then
-	redis.call('ZREM', KEYS[1], own)
-	if restEnds then
-		redis.call('PEXPIREAT', KEYS[1], restEnds)
-	end
-else
-	ends, restEnds = redis.call('ZSCORE', KEYS[1], own) or now, lastEnds
-	redis.call('ZREM', KEYS[1], own)
-end
-if tonumber(ends) <= now then
-	return 0
-end
-if ARGV[3] ~= '' and (not restEnds or tonumber(restEnds) <= now) then
-	return 1 + (tonumber(redis.pcall('PUBLISH', ARGV[3], '')) or 0)
+if ARGV[2] ~= '' and (not restEnds or tonumber(restEnds) <= now) then
+	return 1 + (tonumber(redis.pcall('PUBLISH', ARGV[2], '')) or 0)
 end
 return 1
