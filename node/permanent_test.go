@@ -87,6 +87,7 @@ func TestWhichCommandsAreMissing(t *testing.T) {
 		{replyError("NOPERM this user has no permissions to run the 'info' command"), true, false},
 		{replyError("NOPERM this user has no permissions to access one of the keys"), true, false},
 		{replyError("ERR ACL failure in script: User x has no permissions"), true, false},
+		{replyError("ERR The user executing the script can't run this command or subcommand"), true, false},
 		{replyError("ERR unknown command 'evalsha', with args beginning with: "), false, true},
 	} {
 		forbidden, unknown := MissingCommand(tt.err)

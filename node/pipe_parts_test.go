@@ -24,6 +24,7 @@ type fakeLink struct {
 	stream bool
 }
 
+func (fakeLink) put([]byte)      {}
 func (fakeLink) server() *Server { return aServer }
 func (l fakeLink) streams() bool { return l.stream }
 
@@ -222,4 +223,25 @@ func TestNoBatchIsSentAheadTooEarlyOrToASilentMaster(t *testing.T) {
 	next, fx = p.nextAhead(at(9.033))
 	assert.Equal(t, doNothing, next.do)
 	assert.Zero(t, fx.sendAheadAt)
+}
+
+func TestARecoverySendsItsOrphans(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	calls := releases(2)
+	p.state.recovery.add(calls)
+	next, _, _, _ := p.nextRecovery(at(9))
+	assert.Equal(t, doConnect, next.do)
+	p.recovery.link, p.recovery.timeout = fakeLink{}, time.Minute
+	next, n, patience, _ := p.nextRecovery(at(9))
+	assert.Equal(t, doFlush, next.do)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, time.Minute, patience)
+	for _, c := range calls {
+		assert.Equal(t, at(9), c.flight.sent)
+	}
+	assert.EqualValues(t, 2, p.stats().Requests)
+	next, _, _, fx := p.nextRecovery(at(9))
+	assert.Equal(t, doRest, next.do)
+	assert.Equal(t, []link{fakeLink{}}, fx.close)
 }
