@@ -42,7 +42,7 @@ func (system) Suspended() time.Duration {
 			return time.Duration(suspended.Load())
 		}
 	}
-	total := readSuspended()
+	total := largest(bootAhead(read))
 	readAt.Store(&now)
 	return total
 }
@@ -56,8 +56,8 @@ func mayHaveSlept(wall, monotonic time.Duration) bool {
 	return monotonic > maxReuse || (wall-monotonic).Abs() >= granularity/2
 }
 
-func readSuspended() time.Duration {
-	var ahead time.Duration // of CLOCK_BOOTTIME
+// bootAhead returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, as read says; 0 if there is no such clock.
+func bootAhead(read func(id uintptr) (time.Duration, bool)) (ahead time.Duration) {
 	for range maxReadings {
 		before, _ := read(clockMonotonic)
 		boot, ok := read(clockBoottime)
@@ -69,7 +69,7 @@ func readSuspended() time.Duration {
 			break
 		}
 	}
-	return largest(ahead)
+	return ahead
 }
 
 // largest records a reading and returns the largest one so far.

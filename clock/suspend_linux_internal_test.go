@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -23,4 +24,42 @@ func TestSuspendedReadsTheClocksAgainAfterTheReadingIsTooOld(t *testing.T) {
 	readAt.Store(&old)
 	system{}.Suspended()
 	assert.NotSame(t, &old, readAt.Load())
+}
+
+// The clocks are read until the readings are close together, at most five times.
+func TestHowFarTheBootClockIsAhead(t *testing.T) {
+	t.Parallel()
+	near := []time.Duration{time.Second, time.Hour, time.Second + maxApart}
+	far := []time.Duration{time.Second, time.Hour, time.Second + maxApart + 1}
+	for _, tt := range []struct {
+		name     string
+		readings []time.Duration
+		ok       bool
+		taken    int
+		ahead    time.Duration
+	}{
+		{"near", near, true, 3, time.Hour - time.Second - maxApart},
+		{"near at the second time", append(far, near...), true, 6, time.Hour - time.Second - maxApart},
+		{"never near", slices.Repeat(far, 9), true, 15, time.Hour - time.Second - maxApart - 1},
+		{"no boot clock", near, false, 3, 0},
+	} {
+		taken := 0
+		ahead := bootAhead(func(id uintptr) (time.Duration, bool) {
+			reading := tt.readings[taken]
+			assert.Equal(t, taken%3 == 1, id == clockBoottime, tt.name)
+			taken++
+			return reading, tt.ok
+		})
+		assert.Equal(t, tt.ahead, ahead, tt.name)
+		assert.Equal(t, tt.taken, taken, tt.name)
+	}
+}
+
+func TestAClockThatTheKernelDoesNotHave(t *testing.T) {
+	t.Parallel()
+	now, ok := read(clockBoottime)
+	assert.True(t, ok)
+	assert.Positive(t, now)
+	_, ok = read(1000)
+	assert.False(t, ok)
 }
