@@ -119,6 +119,7 @@ func TestAConnectionToAnEmbeddedServer(t *testing.T) {
 		_, err = open.Do(context.Background(), "ping")
 		return err != nil
 	}, 10*time.Second, time.Millisecond, "the connection ends with the node")
+	require.Error(t, n.Connect().Subscribe(context.Background(), "redlock:x"))
 }
 
 // Arguments returns what runs on a master without the script.

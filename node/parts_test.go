@@ -259,3 +259,18 @@ func TestTheStateOfAnIdleSession(t *testing.T) {
 		_, _ = client.Close(), server.Close()
 	}
 }
+
+func TestTheAddressOfTheOtherEnd(t *testing.T) {
+	t.Parallel()
+	for want, addr := range map[string]net.Addr{
+		"10.0.0.1": &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6379}, "::1": &net.TCPAddr{IP: net.IPv6loopback, Port: 1},
+	} {
+		assert.Equal(t, want, (&Connection{remote: addr}).Remote())
+	}
+	for _, addr := range []net.Addr{
+		nil, &net.UnixAddr{Net: "unix", Name: "/run/redis"}, &net.UnixAddr{Net: "unix", Name: "host:1"},
+		&net.UnixAddr{Net: "unix", Name: "10.0.0.1"},
+	} {
+		assert.Empty(t, (&Connection{remote: addr}).Remote(), "%v", addr)
+	}
+}

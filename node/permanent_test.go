@@ -84,6 +84,7 @@ func TestWhichCommandsAreMissing(t *testing.T) {
 		{nil, false, false},
 		{errors.New("NOPERM in the text of another error"), false, false},
 		{replyError("OOM command not allowed"), false, false},
+		{replyError("ERR unknown user"), false, false},
 		{replyError("NOPERM this user has no permissions to run the 'info' command"), true, false},
 		{replyError("NOPERM this user has no permissions to access one of the keys"), true, false},
 		{replyError("ERR ACL failure in script: User x has no permissions"), true, false},
