@@ -137,6 +137,9 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		p.state.calls = inflight{written: releases(tt.written), queue: releases(tt.queued)}
 		p.state.window.lastSent = at(9)
 		p.state.window.rtt.measure(tt.trip, at(9))
+		if tt.link == nil {
+			assert.Zero(t, p.gap())
+		}
 		var fx effects
 		p.scheduleNext(&fx)
 		assert.Equal(t, tt.ahead, !fx.sendAheadAt.IsZero(), tt.name)
