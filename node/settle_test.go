@@ -203,3 +203,12 @@ func TestNoScriptAfterItsTextIsARefusal(t *testing.T) {
 	require.Len(t, out.deliveries, 1)
 	assert.Equal(t, Failed, out.deliveries[0].vote.Verdict)
 }
+
+// Only a reply shows that the server has read the call.
+func TestACallThatWasNotSentIsRetried(t *testing.T) {
+	t.Parallel()
+	release := anyCall(durable)
+	out, _ := settled(new(state), []*Call{release}, nil, reply{result: notSent, err: replyError("ERR Protocol error: x")})
+	assert.Equal(t, []*Call{release}, out.retry)
+	assert.Empty(t, out.unanswered)
+}
