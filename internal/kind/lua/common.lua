@@ -19,7 +19,7 @@ local function holder(key, now)
 		return nil
 	end
 	if kind == 'zset' then
-		local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+		local last = redis.call('ZRANGE', key, '-1', '-1', 'WITHSCORES')
 		local ours, token = string.match(last[1], '^redlock:(%a+):(.*)$')
 		if ours then
 			local ttl = last[2] - now

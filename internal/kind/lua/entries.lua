@@ -3,7 +3,7 @@
 
 -- Makes a key expire with its last entry, so that a plain SET NX does not find the key when the lock is free.
 local function endWithLast(key)
-	local last = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+	local last = redis.call('ZRANGE', key, '-1', '-1', 'WITHSCORES')
 	if last[2] then
 		redis.call('PEXPIREAT', key, last[2])
 	end

@@ -26,6 +26,6 @@ end
 
 -- Returns for how many milliseconds an exclusive waiter keeps new readers out; 0 if none does.
 local function intent(now)
-	local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')
+	local last = redis.call('ZRANGE', KEYS[3], '-1', '-1', 'WITHSCORES')
 	return math.max(0, (last[2] or now) - now)
 end

@@ -19,7 +19,7 @@ local function survey(now)
 		return nil, {0, kind, ttl, slots and tonumber(slots) or nil}
 	end
 	local taken, first = {}, ttl
-	local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+	local all = redis.call('ZRANGE', KEYS[1], '0', '-1', 'WITHSCORES')
 	for i = 1, #all, 2 do
 		local left = all[i + 1] - now
 		if left > 0 then

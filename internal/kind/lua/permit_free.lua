@@ -1,7 +1,7 @@
 -- Acquires a permit in a free slot, without a fencing token. (See entry_free.) Its keys and arguments are those of
 -- permit_acquire, which follows. This part changes nothing, and permit_acquire does the work, if the slot is taken or
 -- the name has another lock. It reads one score only, because Redis is slow to format many.
-local last = ARGV[5] == '' and redis.pcall('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
+local last = ARGV[5] == '' and redis.pcall('ZRANGE', KEYS[1], '-1', '-1', 'WITHSCORES')
 if last and last['err'] and not string.find(last['err'], 'WRONGTYPE') then
 	return last
 end

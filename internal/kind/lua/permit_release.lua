@@ -16,7 +16,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 ends = tonumber(ends)
 redis.call('ZREM', KEYS[1], ARGV[1]) -- also if it has expired: it would be valid again if the clock were set back
-local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2]
+local last = redis.call('ZRANGE', KEYS[1], '-1', '-1', 'WITHSCORES')[2]
 if last and tonumber(last) < ends then -- the key expires with its last entry
 	redis.call('PEXPIREAT', KEYS[1], last)
 end
