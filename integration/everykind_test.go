@@ -104,7 +104,7 @@ func onlyFences(t *testing.T, masters ...*redisbox.Master) error {
 	return nil
 }
 
-// requireOnlyFences waits until nothing but fencing tokens is left on masters, and fails the test when something is two
+// requireOnlyFences waits until nothing but fencing tokens is left on masters, and fails the test when something is four
 // seconds after the last fault, or comes later: what was sent before may still be on its way.
 func requireOnlyFences(t *testing.T, masters ...*redisbox.Master) {
 	t.Helper()
@@ -192,7 +192,7 @@ func TestEveryKindWithTwoOfFiveKilled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, ttl+ttl/2)
 		defer cancel()
 		if _, err := others.Lock(ctx, h.name); !errors.Is(err, redlock.ErrHeld) {
-			return fmt.Errorf("another got it: %w", err)
+			return fmt.Errorf("it is not held: %v", err)
 		}
 		return h.lock.Err()
 	})

@@ -18,16 +18,16 @@ import (
 
 const (
 	// ttl is the TTL of the tests' locks, and long the one under which no key ends by itself during a test.
-	ttl  = 2 * time.Second
+	ttl  = 4 * time.Second
 	long = 30 * time.Second
 	// largest is the largest TTL of a Locker with its restart guard on. The five may vote when they have been up for it.
 	largest = 5 * time.Second
 	// nodeTimeout is generous: the machine that runs the tests is busy.
-	nodeTimeout = 500 * time.Millisecond
+	nodeTimeout = time.Second
 	// settled bounds what is cleared up after a fault.
-	settled = 2 * time.Second
+	settled = 4 * time.Second
 	// patience bounds the wait for what needs a timeout, a restart window or a busy machine.
-	patience = 20 * time.Second
+	patience = 40 * time.Second
 )
 
 // The tests share five masters, one test at a time.

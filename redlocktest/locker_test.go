@@ -15,7 +15,7 @@ import (
 func TestALockerLocksAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3, 5} {
-		locker := redlocktest.NewLocker(t, n, redlock.WithOwner("me"))
+		locker := redlocktest.NewLocker(t, n, redlock.WithOwner("me"), redlock.WithNodeTimeout(5*time.Second))
 		lock, err := locker.TryLock(t.Context(), "name")
 		require.NoError(t, err)
 		assert.Contains(t, lock.Token(), "me:")
