@@ -104,7 +104,7 @@ func onlyFences(t *testing.T, masters ...*redisbox.Master) error {
 	return nil
 }
 
-// requireOnlyFences waits until nothing but fencing tokens is left on masters, and fails the test when something is four
+// requireOnlyFences waits until nothing but fencing tokens is left on masters, and fails the test if something is four
 // seconds after the last fault, or comes later: what was sent before may still be on its way.
 func requireOnlyFences(t *testing.T, masters ...*redisbox.Master) {
 	t.Helper()
