@@ -84,12 +84,15 @@ func (c *Connection) DoAll(ctx context.Context, commands [][]any) []Answer {
 		}
 		return nil
 	})
-	for i := range answers {
-		if i >= len(cmds) {
+	shown := false // by a command
+	for i, cmd := range cmds {
+		answers[i].Reply, answers[i].Err = replyOf(cmd.(*redis.Cmd))
+		shown = shown || cmd.Err() != nil
+	}
+	if err != nil && !shown { // the handshake failed
+		for i := range answers {
 			answers[i].Err = err
-			continue
 		}
-		answers[i].Reply, answers[i].Err = replyOf(cmds[i].(*redis.Cmd))
 	}
 	return answers
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,6 +121,23 @@ func TestAConnectionToAnEmbeddedServer(t *testing.T) {
 		return err != nil
 	}, 10*time.Second, time.Millisecond, "the connection ends with the node")
 	require.Error(t, n.Connect().Subscribe(context.Background(), "redlock:x"))
+}
+
+// go-redis does not set a handshake's error on the commands of a pipeline.
+func TestEveryAnswerHasTheErrorOfTheHandshake(t *testing.T) {
+	t.Parallel()
+	m := miniredis.RunT(t)
+	m.RequireAuth("right")
+	client := redis.NewClient(&redis.Options{Addr: m.Addr(), MaxRetries: -1, Protocol: 2, Password: "wrong"})
+	t.Cleanup(func() { assert.NoError(t, client.Close()) })
+	wrapped, err := node.Wrap(client)
+	require.NoError(t, err)
+	c := wrapped.Connect()
+	for _, answer := range c.DoAll(t.Context(), [][]any{{"ping"}, {"get", "x"}}) {
+		assert.ErrorContains(t, answer.Err, "WRONGPASS")
+	}
+	c.Close()
+	wrapped.Close(time.Now())
 }
 
 // Arguments returns what runs on a master without the script.
