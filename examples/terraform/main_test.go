@@ -16,10 +16,9 @@ import (
 )
 
 // server starts a backend of its own over the masters.
-func server(t *testing.T, masters []*redlocktest.Master, dir string) string {
+func server(t *testing.T, masters []*redlocktest.Master, dir string, opts ...redlock.Option) string {
 	t.Helper()
-	locker, err := redlock.Open(redlocktest.URLs(masters), redlock.WithTTL(time.Minute),
-		redlock.WithNodeTimeout(20*time.Second))
+	locker, err := redlock.Open(redlocktest.URLs(masters), opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 	s := httptest.NewServer(newBackend(locker, dir))
@@ -43,7 +42,8 @@ func ask(t *testing.T, method, url, body string) (int, string) {
 func TestTerraformLocksAndUnlocks(t *testing.T) {
 	t.Parallel()
 	masters, dir := redlocktest.Start(t, 3), t.TempDir()
-	one, another := server(t, masters, dir), server(t, masters, dir)
+	patient := []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
+	one, another := server(t, masters, dir, patient...), server(t, masters, dir, patient...)
 	const ours, theirs = `{"ID":"1","Operation":"OperationTypeApply","Who":"ann@laptop"}`, `{"ID":"2","Who":"ben@ci"}`
 
 	code, _ := ask(t, "GET", one, "")
@@ -78,7 +78,7 @@ func TestTerraformLocksAndUnlocks(t *testing.T) {
 func TestAWriteAfterALossIsRefused(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	one := server(t, masters, t.TempDir())
+	one := server(t, masters, t.TempDir(), redlock.WithTTL(3*time.Second))
 	code, _ := ask(t, "LOCK", one, `{"ID":"1"}`)
 	require.Equal(t, http.StatusOK, code)
 	for _, m := range masters {
