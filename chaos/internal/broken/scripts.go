@@ -203,7 +203,8 @@ func skipTokenCheck(name, text string) string {
 	case "mutex_extend":
 		return replace(text, "elseif held ~= ARGV[1] then", "elseif type(held) == 'table' then")
 	case "entry_release":
-		return replace(text, "local own, left = ARGV[1], lastEnds - now", "redis.call('DEL', KEYS[1])\nlocal own, left = ARGV[1], lastEnds - now")
+		const unpack = "local own, left = ARGV[1], lastEnds - now"
+		return replace(text, unpack, "redis.call('DEL', KEYS[1])\n"+unpack)
 	}
 	return text
 }
