@@ -17,6 +17,7 @@ import (
 // suspended checks that a lock is over in true time although its holder's machine slept, for longer than the lock was
 // valid or not. The holder learns of a loss within a second of the resumption, and before that if it asks.
 func (w *worker) suspended() {
+	exact := time.Millisecond + w.client.TTL/100 // what the clocks gain
 	for i := range 4 {
 		h := w.must(locker.Request{Mode: kinds.Mutex, Names: w.schedule.Names[:1]}, 2*time.Second, "it is free")
 		if h == nil {
@@ -26,14 +27,13 @@ func (w *worker) suspended() {
 		h.attempt.Over() // for the checkers: a process that sleeps cannot notice its loss in time
 		slept := within(w.rng, w.client.TTL)
 		if i%2 == 0 {
-			slept += until - w.now()
+			slept += until + exact - w.now()
 		}
 		w.note(w.client.Name, "suspended for %v", slept)
 		w.host.Suspend()
 		time.Sleep(slept)
 		w.host.Resume()
 		resumed := w.now()
-		exact := time.Millisecond + w.client.TTL/100 // what the clocks gain
 		if later := h.until(); later > until+exact {
 			w.problem(check.ByLossNotified, w.who, "its machine slept for %v, and %q, which ended at %v, is held until %v",
 				slept, h.want.Names, stamp(until), stamp(later))
