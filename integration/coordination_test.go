@@ -93,8 +93,9 @@ func TestASemaphoreNamesBothNumbersOfSlots(t *testing.T) {
 // over, and no master keeps it for longer.
 func TestAMinHoldOutlivesItsProcessAndFrozenMasters(t *testing.T) {
 	masters := masters(t)
-	const d = 8 * time.Second
-	ours, others := open(t, masters), open(t, masters, redlock.WithRetry(10*time.Millisecond, 50*time.Millisecond))
+	const d = largest // so that Unlock and Close, which wait for the frozen ones, return well before it is over
+	ours := open(t, masters, redlock.WithNodeTimeout(nodeTimeout/2))
+	others := open(t, masters, redlock.WithRetry(10*time.Millisecond, 50*time.Millisecond))
 	warm := lock(t, ours, "warm", redlock.WithMinHold(100*time.Millisecond))
 	unlock(t, warm)
 	requireEmpty(t, patience, masters...)
