@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
@@ -14,6 +15,12 @@ func (s Scenario) CoverageOf(sum simulation.Summary) check.Verdict { return s.co
 func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, error)) Suite {
 	s.one = one
 	return s
+}
+
+// Tolerating returns the options with another bound for the stalls of the harness.
+func (o Options) Tolerating(stall time.Duration) Options {
+	o.tolerated = stall
+	return o
 }
 
 // Without is what is said of faults, in pairs with the reasons why they cannot be had.

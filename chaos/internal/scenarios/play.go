@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/stalls"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/clock"
 )
@@ -27,6 +28,9 @@ const (
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
+	// longestStall is how long the harness itself may not run in a run that has a verdict. A machine that is so busy may
+	// also keep clients from their locks for longer than [Scenario.Bound].
+	longestStall = 5 * time.Second
 )
 
 // A player plays the phases of a scenario.
@@ -56,7 +60,15 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) (
 		out.Skipped = strings.Join(out.Without, "; ")
 		return nil, p.Close(ctx)
 	}
+	var longest time.Duration
+	unwatch := stalls.Watch(p.Log.Clock(), cmp.Or(o.tolerated, longestStall), func(_, stall time.Duration) {
+		longest = max(longest, stall)
+	})
 	err = p.run(ctx)
+	unwatch()
+	if longest > 0 {
+		p.Broken(fmt.Errorf("it did not run for %v: the machine is too busy", longest.Round(time.Millisecond)))
+	}
 	if ctx.Err() == nil { // an interrupted run is not broken, it has no verdict
 		p.Broken(err)
 	}

@@ -130,6 +130,14 @@ func TestAScenarioThatCannotBeClosedKeepsItsVerdicts(t *testing.T) {
 	}
 }
 
+// Every tick of the watch is a little late. A suite plays a run whose harness failed once more.
+func TestAHarnessThatDidNotRunHasFailed(t *testing.T) {
+	t.Parallel()
+	out, err := scenarios.Play(t.Context(), scenario(t, "only-flush-scripts"), options(t).Tolerating(time.Nanosecond))
+	require.NoError(t, err)
+	assert.Contains(t, fmt.Sprint(out.Wrong()), "harness: it did not run for ")
+}
+
 func replay(scenarios.Job, uint64) string { return "again" }
 
 // The control of it all: the same scenario over a lock of a thousand tutorials.

@@ -38,6 +38,8 @@ type Options struct {
 	Index string
 	// Say reports progress to a person.
 	Say func(format string, args ...any)
+
+	tolerated time.Duration // the longest stall of the harness; 0: longestStall
 }
 
 // Outcome is the result of a scenario.

@@ -16,18 +16,26 @@ const (
 
 // Detect writes the stalls of this process to its history, as [history.Stalled], from its return until stop is called.
 func Detect(w *history.Writer, client string, life int) (stop func()) {
+	return Watch(w.Clock(), stalled, func(end, stall time.Duration) {
+		w.Write(history.Event{T: end, Kind: history.Stalled, Client: client, Life: life, Stall: stall})
+	})
+}
+
+// Watch calls found for every stall of this process that is longer than atLeast, with the time of its end and its
+// length, from its return until stop is called. The goroutine that watches calls it.
+func Watch(c history.Clock, atLeast time.Duration, found func(end, stall time.Duration)) (stop func()) {
 	over := make(chan struct{})
 	var running sync.WaitGroup
-	last := w.Clock().Now()
+	last := c.Now()
 	running.Go(func() {
 		ticks := time.NewTicker(tick)
 		defer ticks.Stop()
 		for {
 			select {
 			case <-ticks.C:
-				now := w.Clock().Now()
-				if late := now - last - tick; late > stalled {
-					w.Write(history.Event{T: now, Kind: history.Stalled, Client: client, Life: life, Stall: late})
+				now := c.Now()
+				if late := now - last - tick; late > atLeast {
+					found(now, late)
 				}
 				last = now
 			case <-over:
