@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -56,6 +57,7 @@ func Command(name string, read func(reply any) Vote, args ...any) *Op {
 // Script is a Lua script.
 type Script struct {
 	text, sha string
+	undoes    atomic.Bool // it undoes some operation
 }
 
 // NewScript returns a script with that text, and computes its SHA-1.
@@ -112,6 +114,9 @@ func (o *Op) About(lock string) *Op {
 // UndoneBy sets the script that undoes o, and returns o. A node does not send o to a master that is known to refuse the
 // script. UndoneBy may only be called before o is submitted.
 func (o *Op) UndoneBy(s *Script) *Op {
+	if !s.undoes.Load() { // all callers would contend for the cache line
+		s.undoes.Store(true)
+	}
 	o.undo = s
 	return o
 }

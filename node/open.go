@@ -176,9 +176,9 @@ func (d *dialer) openSession(ctx context.Context) (*session, error) {
 		return nil
 	}
 	client := redis.NewClient(o)
-	info, right, err := d.identify(client, &connected)
-	_ = client.Close()                                                // leaves conn open
-	if err == nil && right.err == errRightCheck && ctx.Err() == nil { //nolint:errorlint // as identify returns it
+	info, right, err := d.identify(ctx, client, &connected)
+	_ = client.Close() // leaves conn open
+	if errors.Is(err, errRightCheck) {
 		_ = conn.Close()
 		return d.openSession(ctx)
 	}
@@ -207,33 +207,39 @@ func rejection(conn net.Conn, err error) error {
 	return err
 }
 
-// errRightCheck is the error of a right that identify could not check, because the connection ended at that command.
+// errRightCheck is the error of identify if the connection ended at the check of the right to run scripts.
 var errRightCheck = errors.New("the connection ended at EVALSHA")
 
 // identify asks for the server's identity and, in the same round trip, checks whether this user may run scripts. A
-// proxy may end the connection at that check, which is then left out on later connections.
-func (d *dialer) identify(client *redis.Client, connected *bool) (info string, right scriptRight, err error) {
-	ctx := context.Background()
+// proxy may end the connection at that check, which is then left out on later connections. The connection is closed
+// when ctx ends.
+func (d *dialer) identify(
+	ctx context.Context, client *redis.Client, connected *bool,
+) (info string, right scriptRight, err error) {
+	background := context.Background() // ctx would change go-redis's errors
 	d.mu.Lock()
 	skip := d.skipRightCheck
 	d.mu.Unlock()
 	if skip {
-		info, err = client.Info(ctx, "server").Result()
+		info, err = client.Info(background, "server").Result()
 		return info, scriptRight{}, err
 	}
 	p := client.Pipeline()
-	identity, scripts := p.Info(ctx, "server"), p.EvalSha(ctx, noScript, nil)
-	_, err = p.Exec(ctx)
+	identity, scripts := p.Info(background, "server"), p.EvalSha(background, noScript, nil)
+	_, err = p.Exec(background)
 	if !*connected {
 		return "", scriptRight{}, err // the commands do not carry the error
 	}
 	info, err = identity.Result()
 	var answer redis.Error
 	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // both commands carry the error
+		if ctx.Err() != nil { // which ended the connection
+			return "", scriptRight{}, scripts.Err()
+		}
 		d.mu.Lock()
 		d.skipRightCheck = true
 		d.mu.Unlock()
-		return info, scriptRight{err: errRightCheck}, nil
+		return "", scriptRight{}, errRightCheck
 	}
 	return info, rightOf(scripts.Err()), err
 }

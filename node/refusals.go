@@ -84,7 +84,7 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 // execute them now, too, and the errors that it no longer returns.
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
-		r.dropExpired(now)
+		r.drop(now)
 		if r.probe == c || r.probe == nil && len(r.waiting) == 0 {
 			again, over = append(again, r.waiting...), append(over, r.err)
 			delete(rs, reason)
@@ -96,7 +96,7 @@ func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) 
 // due picks a probe for each reason whose retry time has come. It returns these probes.
 func (rs refusals) due(now time.Time) (calls []*Call) {
 	for _, r := range rs {
-		r.dropExpired(now)
+		r.drop(now)
 		if r.probe == nil && len(r.waiting) > 0 && !now.Before(r.retryAt) {
 			r.probe = r.waiting[0]
 			r.waiting = slices.Delete(r.waiting, 0, 1)
@@ -106,19 +106,24 @@ func (rs refusals) due(now time.Time) (calls []*Call) {
 	return calls
 }
 
-// dropExpired drops the calls whose keys have certainly expired.
-func (r *refusal) dropExpired(now time.Time) {
+// drop drops the calls whose keys have certainly expired or were never set.
+func (r *refusal) drop(now time.Time) {
 	if r.probe != nil && r.probe.expired(now) {
 		r.probe = nil
 	}
-	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.expired(now) })
+	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.expired(now) || c.needless() })
 }
 
-// next returns when the next probe is due, or the zero time if none is.
+// next returns when the next probe is due, or the zero time if none is. A probe that expires gets no reply if it was
+// still in the queue: then another one is due.
 func (rs refusals) next() (next time.Time) {
 	for _, r := range rs {
-		if r.probe == nil && len(r.waiting) > 0 && (next.IsZero() || r.retryAt.Before(next)) {
-			next = r.retryAt
+		switch {
+		case len(r.waiting) == 0:
+		case r.probe == nil:
+			next = earliest(next, r.retryAt)
+		default:
+			next = earliest(next, r.probe.expiresAt())
 		}
 	}
 	return next

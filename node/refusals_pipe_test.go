@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -335,6 +336,79 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A refused release that is executed later shows that locks can be released again, also while none is asked for.
+func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		require.Equal(t, node.Granted, r.ask(undoable("a")).result().Verdict)
+		r.m.Reply("ERR The user executing the script can't run this command or subcommand", "EVALSHA")
+		r.ask(release("a", "me"), expiresAfter(time.Hour))
+		r.eventually(time.Second, "the right is missing", func() bool { return r.node.Stats().Barred != nil })
+		r.m.Recover()
+		r.eventually(10*time.Second, "the right is back", func() bool { return r.node.Stats().Barred == nil })
+		assert.True(t, r.gone())
+	})
+}
+
+// An attempt to connect that times out at the check shows nothing of the proxy or of the rights.
+func TestASlowRightCheckBarsNothing(t *testing.T) {
+	t.Parallel()
+	for name, reply := range map[string]string{
+		"allowed":     "-NOSCRIPT No matching script.\r\n",
+		"it hangs up": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var slow atomic.Bool
+				slow.Store(true)
+				srv := &scripted{answer: func(args []string) (string, bool) {
+					if args[0] != "evalsha" || args[2] != "0" {
+						return "+OK\r\n", false
+					}
+					if slow.Swap(false) {
+						time.Sleep(1500 * time.Millisecond)
+					}
+					return reply, reply == ""
+				}}
+				r := newRig(t, nil, "redis://10.9.9.9", node.WithDialer(srv.dial))
+				var v node.Vote
+				for range 10 {
+					if v = r.ask(undoable("a")).result(); v.Verdict == node.Granted {
+						break
+					}
+					assert.NotContains(t, v.Err.Error(), "EVALSHA")
+					time.Sleep(time.Second)
+				}
+				assert.Equal(t, node.Granted, v.Verdict)
+				assert.NoError(t, r.node.Stats().Barred)
+				time.Sleep(2 * time.Second) // the server ends
+			})
+		})
+	}
+}
+
+// A probe that expires while the master cannot be reached is dropped, and the release behind it is sent.
+func TestARefusedReleaseFollowsAProbeThatExpired(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.warm()
+		r.m.Set("a", "me", 1200*time.Millisecond)
+		r.m.Set("b", "me", time.Hour)
+		r.m.Reply("READONLY You can't write against a read only replica.", "EVALSHA")
+		r.ask(release("a", "me"), expiresAfter(1200*time.Millisecond))
+		r.ask(release("b", "me"), expiresAfter(time.Hour))
+		time.Sleep(400 * time.Millisecond)
+		r.m.Freeze()
+		r.m.Reset()
+		time.Sleep(4 * time.Second)
+		r.m.Thaw()
+		r.m.Recover()
+		r.eventually(10*time.Second, "the key is gone", r.gone)
+		assert.Zero(t, r.node.Stats().Unconfirmed)
+	})
 }
 
 // The refused releases follow the one that the master accepts, even if that one went over the recovery connection.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,6 +103,35 @@ func TestAnExpiredGroupEnds(t *testing.T) {
 	rs.refuse(anyCall(expiringAt(at(7)), voted), oom, at(6))
 	assert.Empty(t, rs.due(at(8)))
 	assert.True(t, rs.next().IsZero(), "nothing waits")
+}
+
+// A probe may be dropped without a reply once its key has expired. Then the next one is due.
+func TestAProbeThatExpiresIsFollowed(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	oom := errors.New("OOM a")
+	probe, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(60)), voted)
+	rs.refuse(probe, oom, at(0))
+	rs.refuse(waiting, oom, at(0))
+	require.Equal(t, []*Call{probe}, rs.due(at(4)))
+	assert.Equal(t, at(5), rs.next())
+	assert.Equal(t, []*Call{waiting}, rs.due(at(5)))
+	assert.True(t, rs.next().IsZero(), "nothing waits behind it")
+}
+
+// Nothing need be undone if the request that it would undo was never sent.
+func TestARefusedCallThatUndoesNothingIsDropped(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	var written atomic.Bool
+	c := anyCall(durable, voted)
+	c.Delivery.OnlyIfWritten = &written
+	rs.refuse(c, errors.New("OOM a"), at(0))
+	assert.Empty(t, rs.due(at(4)))
+	assert.True(t, rs.next().IsZero())
+	written.Store(true)
+	rs.refuse(c, errors.New("OOM a"), at(4))
+	assert.Equal(t, []*Call{c}, rs.due(at(9)))
 }
 
 // A server could put a different text into each error.

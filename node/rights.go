@@ -87,7 +87,7 @@ func (rs *rights) set(s *Script, m *missingRight) (isNew bool) {
 // the right was not known to be missing.
 func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	inScript, command := parseRefusal(err)
-	if !command || inScript && !c.Delivery.Durable {
+	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
 	m := &missingRight{err: &RightError{Err: err}, probe: c.Op, text: c.flight.asText, retryAt: now.Add(rightsInterval)}
@@ -101,6 +101,20 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	if !rs.set(scope, m) {
 		return nil
 	}
+	return m.err
+}
+
+// executed records that the master executed the script of c, which undid something. It returns the error that the
+// master no longer returns; nil if it returned none, or if a probe is on its way, whose reply decides.
+func (rs rights) executed(c *Call) (over *RightError) {
+	if len(rs) == 0 || c.Op.script == nil {
+		return nil
+	}
+	m := rs[c.Op.script]
+	if m == nil || m.inFlight != nil {
+		return nil
+	}
+	delete(rs, c.Op.script)
 	return m.err
 }
 

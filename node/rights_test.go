@@ -17,6 +17,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 	t.Parallel()
 	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
 	free := Command("count", nil, "incr", "n")
+	keep := NewScript("return 3").Op("release", nil, []string{"a"})
 	text := func(c *Call) { c.flight.asText = true }
 	for name, c := range map[string]struct {
 		call                      *Call
@@ -26,7 +27,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		"EVALSHA":               {anyCall(durable), noCommand, true, true, false},
 		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
 		"a command in a script": {anyCall(durable), noInScript, true, false, false},
-		"the same, no release":  {anyCall(func(c *Call) { c.Op = aRelease }), noInScript, false, false, false},
+		"one that undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noInScript, false, false, false},
 		"a key":                 {anyCall(durable), noKey, false, false, false},
 		"another error":         {anyCall(durable), errBroken, false, false, false},
 	} {
@@ -94,6 +95,28 @@ func TestRightsAreProbed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A release that the master executes shows that the user has the right again, unless a probe is on its way.
+func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
+	t.Parallel()
+	var rs rights
+	learned := rs.learn(anyCall(durable), noInScript, at(9))
+	require.NotNil(t, learned)
+	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
+	assert.Nil(t, rs.executed(anyCall()), "a command")
+	assert.Equal(t, learned, rs.executed(anyCall(durable)))
+	assert.Len(t, rs, 1, "scripts are still refused")
+	assert.Nil(t, rs.executed(anyCall(durable)))
+
+	require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
+	delete(rs, nil)
+	probe, _, _ := rs.check(anAcquire, at(10))
+	require.NotNil(t, probe)
+	assert.Nil(t, rs.executed(anyCall(durable)))
+	_, over := rs.probed(probe, reply{err: noInScript}, at(10))
+	assert.Nil(t, over)
+	assert.Error(t, rs.refused(anAcquire, at(10)))
 }
 
 func TestANewConnectionRestoresRights(t *testing.T) {

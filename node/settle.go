@@ -100,10 +100,15 @@ func (s *settlement) settle(c *Call, r reply) {
 // probed settles c if it is a probe for a missing right, and reports whether it is.
 func (s *settlement) probed(c *Call, r reply) bool {
 	isProbe, over := s.state.rights.probed(c, r, s.now)
+	s.restored(over)
+	return isProbe
+}
+
+// restored reports that the user has a right again, unless over, the error that the master returned before, is nil.
+func (s *settlement) restored(over *RightError) {
 	if over != nil {
 		s.reports = append(s.reports, &RefusalError{Err: over, Over: true})
 	}
-	return isProbe
 }
 
 // reply settles a call that the master replied to.
@@ -126,6 +131,9 @@ func (s *settlement) reply(c *Call, r reply) {
 // accept settles a call that the master executed.
 func (s *settlement) accept(c *Call, v Vote) {
 	v.Server = s.server
+	if v.Verdict == Granted {
+		s.restored(s.state.rights.executed(c))
+	}
 	if c.flight.repeated && v.Verdict == Denied && c.Delivery.OpAt == nil {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
