@@ -89,7 +89,7 @@ func (c *Connection) DoAll(ctx context.Context, commands [][]any) []Answer {
 		answers[i].Reply, answers[i].Err = replyOf(cmd.(*redis.Cmd))
 		shown = shown || cmd.Err() != nil
 	}
-	if err != nil && !shown { // the handshake failed
+	if !shown { // err is nil, or the handshake's
 		for i := range answers {
 			answers[i].Err = err
 		}
