@@ -191,6 +191,31 @@ func TestScores(t *testing.T) {
 	assert.True(t, score{}.enough())
 }
 
+// known.txt must list every survivor, and must not excuse a mutant that a test kills as equivalent.
+func TestTheListMustAgreeWithTheVerdicts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		verdict verdict
+		reason  string
+		sound   bool
+	}{
+		{killed, "", true},
+		{killed, "equivalent: so it is", false},
+		{killed, "only speed", true}, // a test of time may notice it
+		{timedOut, "equivalent: so it is", true},
+		{survived, "equivalent: so it is", true},
+		{survived, "only speed", true},
+		{survived, "", false},
+		{unreached, "", false},
+	} {
+		s := score{mutants: 20, killed: 19}
+		s.count(&mutant{file: "a.go"}, tt.verdict, tt.reason, false)
+		require.True(t, s.enough())
+		assert.Equal(t, tt.sound, s.sound(), "%v, %q", tt.verdict, tt.reason)
+	}
+	assert.False(t, score{mutants: 20, killed: 17}.sound())
+}
+
 func TestASampleIsThatOfItsSeed(t *testing.T) {
 	t.Parallel()
 	var all []*mutant
