@@ -168,4 +168,6 @@ func TestTheLongestHolder(t *testing.T) {
 		}
 		assert.Equal(t, want, s.Longest().TTL, "%v", ttls)
 	}
+	ending := kind.Holder{Token: "me"}
+	assert.Equal(t, ending, kind.NodeState{Holders: []kind.Holder{ending}}.Longest())
 }

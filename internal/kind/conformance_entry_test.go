@@ -245,6 +245,10 @@ func strangers(k string) map[string]step {
 			stranger("a "+there+" of the same owner", held(there, token).made(), there, token, 5*time.Second)
 		}
 	}
+	if k == "reentrant" {
+		alike := tokenOf("most:1", "e") // "host:1" but for the first letter
+		stranger("one of an owner with a like name", held(k, alike).made(), k, alike, 5*time.Second)
+	}
 	st := step{
 		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),
 		vote: node.Vote{Verdict: node.Failed}, refused: "WRONGTYPE",

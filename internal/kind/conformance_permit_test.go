@@ -200,6 +200,11 @@ func keepSteps() map[string]step {
 		all[k+": keep: executed too late"] = step{
 			given: mine.made(), op: ops.Keep(rest, -5*rest), vote: one, then: state{}.is,
 		}
+		both := state{entries: entries{entryOf(k, holdToken): 5 * rest, entryOf(k, innerToken): rest}}
+		all[k+": keep: executed too late, with another hold"] = step{
+			given: both.made(), op: ops.Keep(rest, -5*rest), vote: one,
+			then: state{entries: entries{entryOf(k, innerToken): rest}}.is,
+		}
 		all[k+": keep: a mutex"] = step{
 			given: [][]any{{"set", lockName, "x", "px", 300_000}}, op: ops.Keep(rest, rest), vote: denied,
 		}

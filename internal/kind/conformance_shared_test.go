@@ -392,6 +392,10 @@ func exclusiveSteps() map[string]step {
 			given: append(read.made(), foreign...), op: c.Probe(long), vote: refused, refused: "WRONGTYPE",
 		}
 	}
+	mutex.Intent = ""
+	steps["probe: a mutex that does not wait, a reader"] = step{
+		given: read.made(), op: mutex.Probe(long), vote: probed("reader", otherToken, short), then: read.is,
+	}
 	steps["acquire: the owner that waits"] = step{
 		given: state{intents: entries{mine: short, others: short}}.made(), op: owner.Ops().Acquire(), vote: one,
 		then: state{entries: entries{entryOf("reentrant", holdToken): lockTTL}, intents: entries{others: short}}.is,
