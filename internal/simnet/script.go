@@ -44,11 +44,19 @@ type idleInterpreters struct {
 }
 
 func (n *idleInterpreters) take() *interpreter {
+	if i := n.pop(); i != nil {
+		return i
+	}
+	return newInterpreter()
+}
+
+// pop returns nil if no interpreter is idle.
+func (n *idleInterpreters) pop() *interpreter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := len(n.list) - 1
 	if last < 0 {
-		return newInterpreter()
+		return nil
 	}
 	i := n.list[last]
 	n.list = n.list[:last]
@@ -56,6 +64,7 @@ func (n *idleInterpreters) take() *interpreter {
 }
 
 func (n *idleInterpreters) put(i *interpreter) {
+	i.dispatch, i.ctx = nil, nil // an idle interpreter must not keep a master alive
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.list = append(n.list, i)

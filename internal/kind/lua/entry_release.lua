@@ -2,7 +2,8 @@
 --   KEYS[1]  the name    KEYS[2]  with an intent: the intents of the name's exclusive waiters
 --   ARGV[1]  the hold's entry    ARGV[2]  the channel on which to publish, or '' for none
 --   ARGV[3]  the waiter's own intent, if it has one
--- Returns 1 plus the number of subscribers that received the message: released. 0: the name does not have the entry.
+-- Returns 1 plus the number of subscribers that received the message: released. 0: the name does not have the entry, or
+-- the entry had expired, and it is removed.
 -- (holder and endWithLast would do the same with more commands.)
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
