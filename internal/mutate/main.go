@@ -26,7 +26,7 @@ func main() {
 	flag.IntVar(&o.sample, "sample", 0, "try `N` mutants of each package, drawn at random; 0: all")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the sample")
 	flag.StringVar(&o.only, "only", "", "try the mutants whose text contains `TEXT`")
-	flag.DurationVar(&o.slow, "slow", 5*time.Second, "leave out tests that take longer")
+	flag.DurationVar(&o.slow, "slow", 15*time.Second, "leave out tests that take longer")
 	flag.BoolVar(&o.list, "list", false, "only list the mutants")
 	flag.BoolVar(&o.verbose, "v", false, "print every verdict")
 	flag.Parse()
