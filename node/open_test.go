@@ -109,6 +109,7 @@ func TestNoErrorShowsAMisplacedPassword(t *testing.T) {
 		"rediss://:hunter2:10.0.0.1:6379",
 		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2",
 		"me:hunter2:10.0.0.1",
+		"unix://me:hunter2/run/redis.sock", "unix://:hunter2", "redis://10.0.0.1/%zz?password=hunter2",
 	} {
 		_, err := node.Open(url)
 		require.Error(t, err, url)

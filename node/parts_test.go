@@ -109,6 +109,8 @@ func TestWhatIsRedactedOfAURL(t *testing.T) {
 		"s:e://cret@h:6379":              "xxxxx@h:6379",
 		"secret:6379":                    "secret:6379",
 		"secret:word":                    "xxxxx",
+		"redis://@h:6379":                "redis://xxxxx@h:6379",
+		"unix://me:s/run/redis":          "unix://xxxxx",
 		"abc":                            "abc",
 		"abc?s":                          "abc?xxxxx",
 		"rediss://user:p@ss/w?rd@h:6379": "rediss://xxxxx@h:6379",

@@ -46,7 +46,7 @@ func redact(rawURL string) (shown, bare string, secret bool) {
 	host, _, _ := strings.Cut(rest, "/")
 	host, _, _ = strings.Cut(host, "?")
 	_, port, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
-	if strings.Trim(port, "0123456789") != "" && scheme != "unix://" {
+	if strings.Trim(port, "0123456789") != "" {
 		return scheme + "xxxxx", scheme + "xxxxx", true
 	}
 	return redactQuery(rawURL), rawURL, false
