@@ -158,17 +158,8 @@ func (d *dialer) openSession(ctx context.Context) (*session, error) {
 	o := clientOptions(d.options)
 	o.PoolSize = 1
 	o.ReadTimeout, o.WriteTimeout = maxSilence, maxSilence
-	o.TLSConfig = nil // connect has done the handshake
 	o.CredentialsProviderContext = bindContext(ctx, o.CredentialsProviderContext)
-	connGiven := false
-	o.Dialer = func(context.Context, string, string) (net.Conn, error) {
-		// Only once: another connection could lead to another process, which would not be identified.
-		if connGiven {
-			return nil, errSessionOver
-		}
-		connGiven = true
-		return borrowedConn{optionalDeadlines{conn}}, nil
-	}
+	o.Dialer = lend(conn)
 	// An error reply before this call belongs to the handshake (to SELECT, for example). go-redis returns it as INFO's.
 	connected := false
 	o.OnConnect = func(context.Context, *redis.Conn) error {
@@ -247,6 +238,19 @@ func (d *dialer) identify(
 // errSessionOver is the error of an attempt of go-redis to make a second connection.
 var errSessionOver = errors.New("the connection has ended")
 
+// lend returns a dialer that returns conn, but only once: another connection could lead to another process, which would
+// not be identified. To close what it returns leaves conn open.
+func lend(conn net.Conn) Dialer {
+	lent := false
+	return func(context.Context, string, string) (net.Conn, error) {
+		if lent {
+			return nil, errSessionOver
+		}
+		lent = true
+		return borrowedConn{optionalDeadlines{conn}}, nil
+	}
+}
+
 // borrowedConn is a connection that stays open when the client that uses it is closed.
 type borrowedConn struct{ optionalDeadlines }
 
@@ -283,7 +287,6 @@ func (d *dialer) subscribe(ctx context.Context) (_ subscriber, closeClient func(
 // It calls connected with the connection.
 func (d *dialer) client(ctx context.Context, timeout time.Duration, connected func(net.Conn)) *redis.Client {
 	o := clientOptions(d.options)
-	o.TLSConfig = nil
 	o.PoolSize = 1
 	o.ReadTimeout, o.WriteTimeout = timeout, timeout
 	if get := o.CredentialsProviderContext; get != nil {
