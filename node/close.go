@@ -71,7 +71,6 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fx.now = now
-	p.closing.drained = nil
 	p.shut()
 	s := &p.state
 	for _, calls := range [][]*Call{s.calls.queue, s.calls.written, s.recovery.calls()} {
@@ -91,6 +90,5 @@ func (p *pipe) endClose(now time.Time) (fx effects, unconfirmed int) {
 			fx.close = append(fx.close, l)
 		}
 	}
-	p.conn.standby = nil // the receiver takes care of the connection in use
 	return fx, unconfirmed
 }

@@ -27,7 +27,6 @@ func WithCredentials(get func(ctx context.Context) (user, password string, err e
 	return func(s *settings) {
 		if get == nil {
 			s.err = errors.New("redlock: nil credentials: leave WithCredentials out to use those of the URL")
-			return
 		}
 		s.credentials = get
 	}

@@ -173,9 +173,7 @@ func (p *pipe) send(now time.Time, fx *effects) task {
 	l := p.conn.link
 	batch, dropped := p.state.calls.load(l.server(), p.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
-	p.state.window.lastSent = now
-	if len(batch) == 0 {
-		p.scheduleNext(fx)
+	if len(batch) == 0 { // settle schedules the next one if calls wait for the probe of a right
 		return task{do: doNothing}
 	}
 	for _, c := range batch {

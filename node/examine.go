@@ -121,8 +121,8 @@ func (c *Connection) Remote() string {
 	if c.remote == nil {
 		return ""
 	}
-	host, _, err := net.SplitHostPort(c.remote.String())
-	if err != nil || !isIP(host) {
+	host, _, _ := net.SplitHostPort(c.remote.String())
+	if !isIP(host) {
 		return ""
 	}
 	return host

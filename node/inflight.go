@@ -34,9 +34,6 @@ func (f *inflight) push(calls ...*Call) { f.queue = append(f.queue, calls...) }
 
 // retry puts calls at the head of the queue, in order.
 func (f *inflight) retry(calls []*Call) {
-	if len(calls) == 0 {
-		return
-	}
 	f.queue = slices.Insert(f.queue, f.retried, calls...)
 	f.retried += len(calls)
 }

@@ -96,7 +96,7 @@ func (l *lateDelivery) answered(runID string, wasSuspect bool, now time.Time) {
 	e := l.classify(runID, wasSuspect, now)
 	before := l.state
 	l.state = before.transition(e)
-	if l.state == lateDraining && (before == lateSilent || e == eventRecovered) {
+	if before == lateSilent || e == eventRecovered {
 		l.answeredAt = now
 		l.until = now.Add(min(now.Sub(l.silentSince), maxRTO) + initialRTO)
 	}

@@ -119,9 +119,6 @@ func (ls *listener) serve() (failed bool) {
 	client, closeClient := ls.connect(ctx)
 	defer closeClient()
 	sub := client.Subscribe(ctx) // connects with the first channel
-	defer func() { _ = sub.Close() }()
-	defer cancel()
-
 	subscribed := make(map[string]bool)
 	broken := make(chan struct{})
 	reading := false
@@ -150,7 +147,6 @@ func (ls *listener) serve() (failed bool) {
 		case <-ls.changed:
 			continue
 		case <-broken:
-			return true
 		case <-ls.ctx.Done():
 		}
 		break

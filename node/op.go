@@ -72,11 +72,7 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 	if read == nil {
 		read = ReadNumber
 	}
-	n := len(evalsha) + len(s.sha) + 32 + size(args)
-	for _, k := range keys {
-		n += len(k) + 10
-	}
-	o := newOp(name, read, n)
+	o := newOp(name, read, s.size(keys, args))
 	out := append(appendHead(o.out, '*', 3+len(keys)+len(args)), evalsha...)
 	out = appendString(out, s.sha)
 	tail := len(out)
@@ -87,6 +83,15 @@ func (s *Script) Op(name string, read func(reply any) Vote, keys []string, args 
 	}
 	o.out, o.script, o.tail = appendArgs(out, args), s, tail
 	return o
+}
+
+// size returns an upper bound of the encoded size of the operation with the digest.
+func (s *Script) size(keys []string, args []any) int {
+	n := len(evalsha) + len(s.sha) + 32 + size(args)
+	for _, k := range keys {
+		n += len(k) + 10
+	}
+	return n
 }
 
 // newOp returns an operation with room for a command of that size. A short one is in the same allocation.

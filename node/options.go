@@ -57,7 +57,6 @@ func WithTLSConfig(c *tls.Config) Option {
 		if c == nil {
 			s.err = errors.New("redlock: a nil TLS configuration: " +
 				"leave WithTLSConfig out to use the system's certificate authorities")
-			return
 		}
 		s.tls = c.Clone() // an option may be used for several masters
 	}

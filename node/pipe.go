@@ -126,7 +126,6 @@ func (p *pipe) admit(c *Call) (fx effects, refused error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.refusal(c); err != nil {
-		c.flight.voted = true
 		return fx, err
 	}
 	p.state.calls.push(c)

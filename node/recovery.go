@@ -86,7 +86,7 @@ func (r *recovery) load(now time.Time) []*Call {
 		case o.brokeAlone == 0 && len(r.sent) < r.size:
 			r.sent = append(r.sent, o.call)
 			continue
-		case o.brokeAlone > 0 && single < 0 && !o.due.After(now):
+		case single < 0 && !o.due.After(now): // it must go alone, or the batch is full and single does not matter
 			single = len(kept)
 		}
 		kept = append(kept, o)
@@ -139,9 +139,6 @@ func (r *recovery) waitLonger(now time.Time) {
 
 // calls returns the unanswered calls of the current batch and those of the orphans.
 func (r *recovery) calls() []*Call {
-	if len(r.orphans)+len(r.sent) == 0 {
-		return nil
-	}
 	all := append(make([]*Call, 0, len(r.orphans)+len(r.sent)), r.sent...)
 	for _, o := range r.orphans {
 		all = append(all, o.call)

@@ -124,10 +124,10 @@ func (c *Call) needless() bool {
 	return c.Delivery.OnlyIfWritten != nil && !c.Delivery.OnlyIfWritten.Load()
 }
 
-// expired reports whether a durable call has its vote and the keys that it removes have certainly expired.
+// expired reports whether the call has its vote and the keys that it removes have certainly expired.
 func (c *Call) expired(now time.Time) bool {
 	at := c.expiresAt()
-	return c.Delivery.Durable && c.flight.voted && !at.IsZero() && !now.Before(at)
+	return c.flight.voted && !at.IsZero() && !now.Before(at)
 }
 
 // expiresAt returns when the keys that the call removes have certainly expired; the zero time if that is unknown.

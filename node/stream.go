@@ -21,7 +21,7 @@ func (p *pipe) scheduleNext(fx *effects) {
 func (p *pipe) mayStream() bool {
 	c := &p.state.calls
 	return len(c.written) > 0 && len(c.queue) > 0 && !c.pinging() && p.state.health.suspect == nil &&
-		p.conn.link != nil && p.conn.writer == nil && !p.closing.closed
+		p.conn.writer == nil && !p.closing.closed
 }
 
 // sendAhead sends a batch while replies to earlier ones are outstanding.

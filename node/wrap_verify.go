@@ -90,7 +90,7 @@ func poolsOf(c *redis.Client) (main, pipelines pool) {
 	o, stats := c.Options(), c.PoolStats()
 	main = pool{idle: int(stats.IdleConns), size: o.PoolSize}
 	pipelines = main
-	if o.PipelinePoolSize < 0 || stats.PipelineStats == nil {
+	if stats.PipelineStats == nil {
 		pipelines.shared = true
 		return main, pipelines
 	}
