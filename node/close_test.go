@@ -90,6 +90,19 @@ func TestCloseWaitsForADurableRelease(t *testing.T) {
 	})
 }
 
+// The driver of a suspect master rests between two tries.
+func TestCloseWaitsForAReleaseThatIsQueuedForASuspectMaster(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Set("a", "me", ttl)
+		r.m.Refuse()
+		r.ask(release("a", "me"), durably).result()
+		time.AfterFunc(time.Second, r.m.Accept)
+		assert.Zero(t, r.node.Close(time.Now().Add(time.Minute)))
+		assert.True(t, r.gone())
+	})
+}
+
 func TestCloseWaitsForTheRepetitionOfARelease(t *testing.T) {
 	t.Parallel()
 	var n holes

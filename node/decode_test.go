@@ -127,6 +127,10 @@ func TestALengthAboveTheBoundIsRefusedAtOnce(t *testing.T) {
 		_, err := node.ReadReply(buffered(in))
 		assert.True(t, node.IsProtocolError(err), "%v", err)
 	}
+	endless := strings.NewReader(strings.Repeat("x", 4*node.MaxReply))
+	_, err := node.ReadReply(buffered(endless))
+	assert.True(t, node.IsProtocolError(err), "%v", err)
+	assert.Greater(t, endless.Len(), 2*node.MaxReply, "a line that does not end is not read to its end")
 }
 
 // A reply of any type is read up to its bound and no further.

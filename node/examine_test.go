@@ -146,4 +146,5 @@ func TestArgumentsOfAnOperation(t *testing.T) {
 	assert.Equal(t, []any{"set", "k", "v"}, node.Command("x", nil, "set", "k", "v").Arguments())
 	s := node.NewScript("return 1")
 	assert.Equal(t, []any{"eval", "return 1", "1", "k", "7"}, s.Op("x", nil, []string{"k"}, 7).Arguments())
+	assert.Equal(t, "12", s.Op("x", nil, make([]string, 12)).Arguments()[2])
 }

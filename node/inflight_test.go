@@ -16,9 +16,12 @@ var (
 	aServer    = &Server{RunID: "A", Up: epoch}
 )
 
-// anyCall returns a call that is due at 10.
+// calls counts the calls of anyCall.
+var calls atomic.Int64
+
+// anyCall returns a call that is due at 10. It differs from all others.
 func anyCall(change ...func(*Call)) *Call {
-	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10)}}
+	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10), Index: int(calls.Add(1))}}
 	for _, f := range change {
 		f(c)
 	}
@@ -111,6 +114,9 @@ func TestInflightWaitsForTheProbeOfARight(t *testing.T) {
 	var missing rights
 	require.NotNil(t, missing.handshake(scriptRight{err: errBroken}, at(8)))
 	first, second := anyCall(durable), anyCall()
+	f.push(anyCall(voted))
+	batch, _ := f.load(aServer, missing, at(9))
+	assert.Empty(t, batch, "a call that is not sent needs no probe")
 	f.push(first, second)
 	batch, dropped := f.load(aServer, missing, at(9))
 	require.Len(t, batch, 2)
@@ -161,12 +167,13 @@ func TestInflightExpires(t *testing.T) {
 func TestInflightFailsTheQueueButForDurableCalls(t *testing.T) {
 	t.Parallel()
 	var f inflight
-	var never atomic.Bool
+	var never, once atomic.Bool
+	once.Store(true)
 	call, hasVote, release := anyCall(), anyCall(voted), anyCall(durable)
 	needless := anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &never })
 	over := anyCall(func(c *Call) { expiringAt(at(5))(c); voted(c) })
 	f.retry([]*Call{call, release})
-	again, third := anyCall(durable), anyCall(durable)
+	again, third := anyCall(durable), anyCall(func(c *Call) { durable(c); c.Delivery.OnlyIfWritten = &once })
 	f.push(again, hasVote, needless, over, third)
 	failed := f.failQueued(errBroken, at(9))
 	assert.Equal(t, []delivery{{call, unsent(errBroken)}, {needless, unsent(errBroken)}}, failed)

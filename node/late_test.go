@@ -114,6 +114,8 @@ func TestLateDeliveryMayOvertakeEarlierRequestsOnly(t *testing.T) {
 	assert.True(t, draining.mayOvertake(time.Time{}))
 	assert.True(t, draining.mayOvertake(at(3.9)))
 	assert.False(t, draining.mayOvertake(at(4)))
+	draining.answered("B", false, at(4.1))
+	assert.False(t, draining.mayOvertake(at(3.9)), "the server that may have got them has ended")
 }
 
 func TestLateDeliveryRepeatsAtDoublingAges(t *testing.T) {
@@ -149,15 +151,15 @@ func TestLateDeliveryReturnsRepetitionsInTheOrderInWhichTheyAreDue(t *testing.T)
 	t.Parallel()
 	var l lateDelivery
 	assert.Zero(t, l.next())
-	calls := make([]Call, 4)
+	calls := releases(4)
 	for i, due := range []float64{3, 1, 2, 1} {
-		l.schedule(&calls[i], at(due))
+		l.schedule(calls[i], at(due))
 	}
 	assert.Equal(t, at(1), l.next())
 	assert.Empty(t, l.takeDue(at(0.9)))
-	assert.Equal(t, []*Call{&calls[1], &calls[3], &calls[2]}, l.takeDue(at(2)), "equal times in the order of schedule")
+	assert.Equal(t, []*Call{calls[1], calls[3], calls[2]}, l.takeDue(at(2)), "equal times in the order of schedule")
 	assert.Equal(t, at(3), l.next())
-	assert.Equal(t, []*Call{&calls[0]}, l.takeDue(at(10)))
+	assert.Equal(t, calls[:1], l.takeDue(at(10)))
 	assert.Zero(t, l.next())
 }
 

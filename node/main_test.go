@@ -187,6 +187,7 @@ func (tk *ticket) result() node.Vote {
 	<-tk.delivered
 	assert.False(tk.t, tk.at.After(tk.call.Deadline.Add(tk.slack)), "the vote of call %d, %s, came %v after its deadline",
 		tk.call.Index, tk.call.Op.Name, tk.at.Sub(tk.call.Deadline))
+	assert.GreaterOrEqual(tk.t, tk.vote.Took, time.Duration(0))
 	assert.LessOrEqual(tk.t, tk.vote.Took, tk.at.Sub(tk.call.Asked))
 	return tk.vote
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,7 @@ func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 		"redis://10.0.0.1:6379/zero":         "database",
 		"redis://10.0.0.1:6379/0/1":          "path",
 		"redis://10.0.0.1?max_retries=3":     "max_retries",
+		"redis://10.0.0.1?max_retries=1":     "max_retries=1",
 		"redis://10.0.0.1?max_retries=maybe": "max_retries",
 		"redis://10.0.0.1?tpyo=1":            `unknown query parameter "tpyo": `,
 		"rediss://10.0.0.1?skip_verfy=true":  `unknown query parameter "skip_verfy": `,
@@ -80,6 +82,7 @@ func TestTheErrorOfABadURLExplainsTheFault(t *testing.T) {
 			n, err := node.Open(url)
 			require.ErrorContains(t, err, want)
 			assert.True(t, strings.HasPrefix(err.Error(), "redlock: "), err.Error())
+			assert.Equal(t, strings.HasPrefix(want, "unknown query"), strings.Contains(err.Error(), "unknown query"))
 			assert.Nil(t, n)
 		})
 	}
@@ -106,10 +109,10 @@ func TestNoErrorShowsAMisplacedPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"redis://:hunter2", "redis://me:hunter2", "redis://me:hunter2:6379", "redis://me:hunter2/0",
+		"unix://me:hunter2/run/redis.sock", "unix://:hunter2", "redis://10.0.0.1/%zz?password=hunter2",
 		"rediss://:hunter2:10.0.0.1:6379",
 		"redis://10.0.0.1:6379?password=hunter2", "redis://10.0.0.1:6379/0?hunter2=", "me:hunter2", "redis:me:hunter2",
 		"me:hunter2:10.0.0.1",
-		"unix://me:hunter2/run/redis.sock", "unix://:hunter2", "redis://10.0.0.1/%zz?password=hunter2",
 	} {
 		_, err := node.Open(url)
 		require.Error(t, err, url)
@@ -213,6 +216,54 @@ func TestAFarMasterIsReachedAfterTheVote(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		v := r.ask(acquire("b", "me"), within(2*time.Second)).result()
 		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+	})
+}
+
+// The timeout is four times as long as the last attempt took that succeeded.
+func TestAMasterThatGetsFartherAwayIsReached(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.m.Delay(100*time.Millisecond, 0) // 0.6 s
+		require.Equal(t, node.Granted, r.ask(acquire("a", "me"), within(time.Second)).result().Verdict)
+		r.m.Reset()
+		time.Sleep(2 * time.Second)        // so that the next call finds the end of the connection
+		r.m.Delay(300*time.Millisecond, 0) // 1.8 s
+		v := r.ask(acquire("b", "me"), within(10*time.Second)).result()
+		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+	})
+}
+
+// The timeouts of the URL do not end a connection.
+func TestTheTimeoutsOfTheURLAreNotUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := simnet.New(t, 1, 1)
+		r := newRig(t, w, w.Master(0).URL()+"?read_timeout=1ms&write_timeout=1ms", node.WithDialer(w.Dial))
+		r.m.Delay(10*time.Millisecond, 0)
+		v := r.ask(acquire("a", "me")).result()
+		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
+		l := r.listen(channel)
+		r.eventually(timeout, "the subscription begins", func() bool { return l.notified.Load() == 1 })
+	})
+}
+
+func TestABrokenConnectionOfItsOwnIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		c := r.node.Connect()
+		defer c.Close()
+		_, err := c.Do(t.Context(), "ping")
+		require.NoError(t, err)
+		r.m.Reset()
+		for range 2 {
+			_, err = c.Do(t.Context(), "ping")
+			require.Error(t, err)
+		}
+		r.m.Refuse()
+		refused := r.node.Connect()
+		defer refused.Close()
+		_, err = refused.Do(t.Context(), "ping")
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
 }
 

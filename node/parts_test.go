@@ -4,13 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/clock"
 )
 
 func TestVotesAreCounted(t *testing.T) {
@@ -102,6 +109,8 @@ func TestWhatIsRedactedOfAURL(t *testing.T) {
 		"redis://me:s@h:6379":            "redis://xxxxx@h:6379",
 		"redis://me:s@x@h:6379?a=s":      "redis://xxxxx@h:6379?xxxxx",
 		"redis://h:s":                    "redis://xxxxx",
+		"redis://@h:6379":                "redis://xxxxx@h:6379",
+		"unix://me:s/run/redis":          "unix://xxxxx",
 		"redis://[::1]:6379":             "redis://[::1]:6379",
 		"redis://[::1]:s":                "redis://xxxxx",
 		"unix:///run/redis:s":            "unix:///run/redis:s",
@@ -109,8 +118,6 @@ func TestWhatIsRedactedOfAURL(t *testing.T) {
 		"s:e://cret@h:6379":              "xxxxx@h:6379",
 		"secret:6379":                    "secret:6379",
 		"secret:word":                    "xxxxx",
-		"redis://@h:6379":                "redis://xxxxx@h:6379",
-		"unix://me:s/run/redis":          "unix://xxxxx",
 		"abc":                            "abc",
 		"abc?s":                          "abc?xxxxx",
 		"rediss://user:p@ss/w?rd@h:6379": "rediss://xxxxx@h:6379",
@@ -190,6 +197,26 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 		d.observeDial(0, context.DeadlineExceeded)
 	}
 	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
+
+	d = new(dialer)
+	d.known.last.RunID = "A"
+	d.observeDial(0, context.DeadlineExceeded)
+	assert.Equal(t, connectTimeout, d.attemptTimeout(), "an attempt has succeeded before")
+}
+
+func TestTheContextOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialer{clock: clock.System}
+		over, cancel := d.withTimeout(t.Context(), time.Second)
+		defer cancel()
+		ended, cancel := d.withTimeout(t.Context(), time.Second)
+		cancel()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(over), context.DeadlineExceeded)
+		assert.ErrorIs(t, context.Cause(ended), context.Canceled)
+	})
 }
 
 // The options of a user's client do not count.
@@ -205,6 +232,7 @@ func TestTheOptionsOfAConnection(t *testing.T) {
 	})
 	assert.Equal(t, []time.Duration{-1, 0}, []time.Duration{o.ConnMaxIdleTime, o.ConnMaxLifetime})
 	assert.False(t, o.ContextTimeoutEnabled)
+	assert.Equal(t, maintnotifications.ModeDisabled, o.MaintNotificationsConfig.Mode)
 	assert.Equal(t, 3, base.MaxRetries, "a copy")
 }
 
@@ -275,4 +303,112 @@ func TestTheAddressOfTheOtherEnd(t *testing.T) {
 	} {
 		assert.Empty(t, (&Connection{remote: addr}).Remote(), "%v", addr)
 	}
+}
+
+// An encoded command does not outgrow the memory that is reserved for it.
+func TestTheSizeOfArguments(t *testing.T) {
+	t.Parallel()
+	for name, a := range map[string]any{
+		"a string": "x", "a long string": strings.Repeat("x", 99_999), "bytes": []byte("x"), "a number": math.MinInt,
+		"a 64-bit number": int64(math.MinInt64),
+	} {
+		args := slices.Repeat([]any{a}, 10)
+		assert.GreaterOrEqual(t, size(args), len(appendCommand(nil, args)), name)
+		o := undoScript.Op("x", nil, nil, args...)
+		assert.GreaterOrEqual(t, undoScript.size(nil, args), len(o.out), name)
+	}
+	keys := slices.Repeat([]string{strings.Repeat("x", 99_999)}, 100)
+	assert.GreaterOrEqual(t, undoScript.size(keys, nil), len(undoScript.Op("x", nil, keys).out))
+}
+
+// fakePipeline executes nothing: the commands fail with errs, and the pipeline with the first of them or with err.
+type fakePipeline struct {
+	redis.Pipeliner
+	cmds []redis.Cmder
+	errs []error
+	err  error
+}
+
+func (*fakePipeline) Process(context.Context, redis.Cmder) error { return nil }
+
+func (f *fakePipeline) Do(ctx context.Context, args ...any) *redis.Cmd {
+	cmd := redis.NewCmd(ctx, args...)
+	cmd.SetErr(f.errs[len(f.cmds)])
+	f.cmds = append(f.cmds, cmd)
+	return cmd
+}
+
+func (f *fakePipeline) Pipelined(_ context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error) {
+	_ = fn(f)
+	return f.cmds, errors.Join(append(f.errs, f.err)...)
+}
+
+// The error of a handshake is that of all commands, the error of a command is not.
+func TestTheErrorsOfAnswers(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]struct {
+		errs [2]error
+		err  error
+		want [2]bool
+	}{
+		"none":                 {},
+		"of the first command": {errs: [2]error{errBroken, nil}, want: [2]bool{true, false}},
+		"of the last command":  {errs: [2]error{nil, errBroken}, want: [2]bool{false, true}},
+		"of the handshake":     {err: errBroken, want: [2]bool{true, true}},
+	} {
+		c := &Connection{client: &fakePipeline{errs: f.errs[:], err: f.err}}
+		for i, a := range c.DoAll(t.Context(), [][]any{{"ping"}, {"ping"}}) {
+			assert.Equal(t, f.want[i], a.Err != nil, "%s: %v", name, a.Err)
+		}
+	}
+}
+
+// deadlined is a connection that swallows what is written, replies to every read, and records its deadlines.
+type deadlined struct {
+	net.Conn
+	read, write []time.Duration // from now on
+}
+
+func (*deadlined) Write(p []byte) (int, error) { return len(p), nil }
+func (*deadlined) Read(p []byte) (int, error)  { return copy(p, "+OK\r\n"), nil }
+func (c *deadlined) SetReadDeadline(t time.Time) error {
+	c.read = append(c.read, time.Until(t))
+	return nil
+}
+
+func (c *deadlined) SetWriteDeadline(t time.Time) error {
+	c.write = append(c.write, time.Until(t))
+	return nil
+}
+
+// A deadline is set again only when it would be shorter than the longest silence by more than the slack.
+func TestTheDeadlinesOfASession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &deadlined{}
+		s := newSession(c, Server{})
+		for i, wait := range []time.Duration{0, deadlineSlack, 1, deadlineSlack} {
+			time.Sleep(wait)
+			require.NoError(t, s.flush())
+			replies, err := s.receive()
+			require.NoError(t, err)
+			require.Equal(t, []reply{{value: "OK"}}, replies)
+			want := slices.Repeat([]time.Duration{maxSilence}, []int{1, 1, 2, 2}[i])
+			assert.Equal(t, want, c.read)
+			assert.Equal(t, want, c.write)
+		}
+	})
+}
+
+func TestWhenTheKeysOfACallExpire(t *testing.T) {
+	t.Parallel()
+	c := anyCall(expiringAt(at(20)))
+	c.confirmed(at(9))
+	c.expireAt(at(30))
+	assert.Equal(t, at(20), c.expiresAt(), "it was known before")
+	c = anyCall(durable)
+	c.confirmed(at(9))
+	assert.Zero(t, c.expiresAt())
+	c.expireAt(at(30))
+	assert.Equal(t, at(30), c.expiresAt())
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,8 @@ func TestUntilWhenAClosingPipeRepeatsReleases(t *testing.T) {
 func TestADriverIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	p, started := idlePipe()
+	p.startDriver(at(9), &effects{})
+	assert.Empty(t, p.driver.work, "there is no call")
 	p.state.calls.push(anyCall())
 	for range 2 {
 		p.startDriver(at(9), &effects{})
@@ -68,8 +71,10 @@ func TestARecoveryIsStartedOnce(t *testing.T) {
 	t.Parallel()
 	p, started := idlePipe()
 	p.state.recovery.add([]*Call{anyCall(expiringAt(at(5)), voted)})
+	p.state.recovery.size = 1
 	p.startRecovery(at(9), &effects{})
 	assert.Zero(t, *started, "the keys have expired")
+	assert.Equal(t, maxBatch, p.state.recovery.size)
 	p.state.recovery.add(releases(1))
 	p.startRecovery(at(9), &effects{})
 	p.startRecovery(at(9), &effects{})
@@ -85,6 +90,7 @@ func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
 		p.state.recovery.sent = releases(1)
 		fx, left := p.settleRecovery(l, 1, []reply{{value: int64(1)}}, err, at(9))
 		assert.Zero(t, left)
+		assert.Equal(t, at(9), fx.now)
 		assert.Equal(t, err != nil, p.recovery.link == nil)
 		assert.Len(t, fx.close, map[bool]int{true: 1, false: 0}[err != nil])
 	}
@@ -124,13 +130,26 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		written, queued int
 		trip            time.Duration
 		ahead           bool
+		change          func(p *pipe)
 	}{
-		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true},
-		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false},
-		{"a link that cannot", fakeLink{}, 1, 1, 16 * time.Millisecond, false},
-		{"no connection", nil, 1, 1, 16 * time.Millisecond, false},
-		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false},
-		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false},
+		{"a far master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, true, nil},
+		{"a near master", fakeLink{stream: true}, 1, 1, time.Millisecond, false, nil},
+		{"a link that cannot", fakeLink{}, 1, 1, 16 * time.Millisecond, false, nil},
+		{"no connection", nil, 1, 1, 16 * time.Millisecond, false, nil},
+		{"no batch is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, nil},
+		{"no call waits", fakeLink{stream: true}, 1, 0, 16 * time.Millisecond, false, nil},
+		{"a suspect master", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.state.health.fail(errBroken, at(9))
+		}},
+		{"a batch is being written", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.conn.writer = p.conn.link
+		}},
+		{"a PING is outstanding", fakeLink{stream: true}, 0, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.state.calls.ping(at(9))
+		}},
+		{"a closed pipe", fakeLink{stream: true}, 1, 1, 16 * time.Millisecond, false, func(p *pipe) {
+			p.closing.closed = true
+		}},
 	} {
 		p, _ := idlePipe()
 		p.conn.link = tt.link
@@ -139,6 +158,9 @@ func TestWhenTheNextBatchIsSentAhead(t *testing.T) {
 		p.state.window.rtt.measure(tt.trip, at(9))
 		if tt.link == nil {
 			assert.Zero(t, p.gap())
+		}
+		if tt.change != nil {
+			tt.change(p)
 		}
 		var fx effects
 		p.scheduleNext(&fx)
@@ -153,7 +175,8 @@ func TestTheStatsOfAPipe(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()
 	assert.Equal(t, Stats{}, p.stats())
-	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), anyCall()}}
+	needless := anyCall(durable, voted, func(c *Call) { c.Delivery.OnlyIfWritten = new(atomic.Bool) })
+	p.state.calls = inflight{written: releases(2), queue: []*Call{anyCall(durable, voted), anyCall(voted), needless}}
 	p.state.health.fail(errBroken, at(9))
 	p.state.rights.handshake(scriptRight{err: errBroken}, at(9))
 	p.conn.server = aServer
@@ -247,4 +270,172 @@ func TestARecoverySendsItsOrphans(t *testing.T) {
 	next, _, _, fx := p.nextRecovery(at(9))
 	assert.Equal(t, doRest, next.do)
 	assert.Equal(t, []link{fakeLink{}}, fx.close)
+	p.state.recovery.add([]*Call{anyCall(expiringAt(at(9)), voted)})
+	next, _, _, _ = p.nextRecovery(at(9))
+	assert.Equal(t, doRest, next.do, "the keys have expired")
+}
+
+func TestADriverRestsIfItCannotConnect(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.driver.running = true
+	fx, more := p.connected(nil, errBroken, at(9))
+	assert.False(t, more)
+	assert.False(t, p.driver.running)
+	assert.Equal(t, at(9), fx.now)
+	assert.Equal(t, errBroken, fx.cause)
+}
+
+func TestABatchIsCounted(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link, p.state.calls.queue = fakeLink{}, releases(2)
+	assert.Equal(t, doFlush, p.send(at(9), &effects{}).do)
+	assert.Equal(t, doNothing, p.send(at(9), &effects{}).do, "nothing is left")
+	s := p.stats()
+	assert.Equal(t, []int64{1, 2}, []int64{s.Batches, s.Requests})
+}
+
+// The receiver would wait for replies otherwise.
+func TestAConnectionToWhichAWriteFailsIsClosed(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	l := &slowLink{closed: make(chan struct{})}
+	p.finishWrite(l, nil)
+	select {
+	case <-l.closed:
+		assert.Fail(t, "closed")
+	default:
+	}
+	p.finishWrite(l, errBroken)
+	<-l.closed
+}
+
+// The end of a write and a reply allow the next batch to be sent ahead.
+func TestWhenTheNextBatchIsScheduled(t *testing.T) {
+	t.Parallel()
+	l := fakeLink{stream: true}
+	for name, f := range map[string]func(p *pipe) effects{
+		"a write has ended":   func(p *pipe) effects { return p.written(l) },
+		"a reply has arrived": func(p *pipe) effects { return p.settle(l, []reply{{value: int64(1)}}, nil, at(9.01)) },
+	} {
+		p, _ := idlePipe()
+		p.conn.link = l
+		p.state.calls = inflight{written: releases(2), queue: releases(1)}
+		for _, c := range p.state.calls.written {
+			c.send(at(9))
+		}
+		p.state.window.lastSent = at(9)
+		p.state.window.rtt.measure(8*time.Millisecond, at(9))
+		assert.Equal(t, at(9.001), f(p).sendAheadAt, name)
+	}
+}
+
+func TestOneUnansweredReleaseIsRecovered(t *testing.T) {
+	t.Parallel()
+	p, started := idlePipe()
+	p.conn.link, p.state.calls.written = fakeLink{}, releases(1)
+	p.settle(p.conn.link, nil, errBroken, at(9))
+	assert.Equal(t, 1, *started)
+	assert.True(t, p.recovery.running)
+}
+
+func TestARecoveryRestsIfItCannotConnect(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.recovery.running = true
+	_, more := p.recoveryConnected(nil, errBroken, 0, at(9))
+	assert.False(t, more)
+	assert.False(t, p.recovery.running)
+}
+
+func TestAnAnswerOverARecoveryConnection(t *testing.T) {
+	t.Parallel()
+	for name, shared := range map[string]link{"alone": nil, "next to a shared connection": fakeLink{}} {
+		p, _ := idlePipe()
+		p.conn.link = shared
+		p.state.health.fail(errBroken, at(8))
+		p.state.recovery.size, p.state.recovery.backoff = 1, retryMax
+		probe, waiting := anyCall(durable), anyCall(durable)
+		p.state.refusals.refuse(probe, errBroken, at(8))
+		p.state.refusals.refuse(waiting, errBroken, at(8))
+		p.state.refusals.due(at(9))
+		p.state.recovery.sent = []*Call{probe}
+		fx, _ := p.settleRecovery(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
+		assert.Equal(t, shared == nil, p.state.health.suspect == nil, "%s: the shared connection decides", name)
+		assert.Equal(t, shared == nil, fx.health)
+		assert.Equal(t, []*Call{waiting}, p.state.calls.queue)
+		assert.True(t, p.driver.running, "it sends the other release")
+		assert.Equal(t, 2, p.state.recovery.size)
+		assert.Zero(t, p.state.recovery.backoff)
+	}
+}
+
+// A new connection that works replaces the old one only if that one is still silent.
+func TestWhichConnectionAProbeKeeps(t *testing.T) {
+	t.Parallel()
+	older, newer := &slowLink{}, &slowLink{}
+	for name, c := range map[string]struct {
+		change   func(p *pipe)
+		replaced bool
+	}{
+		"it is silent":             {func(*pipe) {}, true},
+		"it was replaced":          {func(p *pipe) { p.conn.link = &slowLink{} }, false},
+		"a reply has arrived":      {func(p *pipe) { p.conn.silentSince = at(8.5) }, false},
+		"no reply is outstanding":  {func(p *pipe) { p.state.calls.written = nil }, false},
+		"the pipe has been closed": {func(p *pipe) { p.closing.closed = true }, false},
+	} {
+		p, _ := idlePipe()
+		p.conn.link, p.conn.silentSince, p.conn.probing = older, at(8), true
+		p.state.calls.written = releases(1)
+		c.change(p)
+		fx := p.probed(older, at(8), newer, nil, at(9))
+		assert.False(t, p.conn.probing, name)
+		require.Len(t, fx.close, 1, name)
+		if c.replaced {
+			assert.Same(t, older, fx.close[0], name)
+			assert.Same(t, newer, p.conn.standby, name)
+			assert.Equal(t, at(9), p.state.health.retryAt, name)
+		} else {
+			assert.Same(t, newer, fx.close[0], name)
+			assert.Nil(t, p.conn.standby, name)
+		}
+	}
+}
+
+func TestAReplyEndsTheSilence(t *testing.T) {
+	t.Parallel()
+	p, _ := idlePipe()
+	p.conn.link, p.conn.silentSince, p.state.calls.written = fakeLink{}, at(8), releases(2)
+	p.settle(p.conn.link, []reply{{value: int64(1)}}, nil, at(9))
+	assert.Equal(t, at(9), p.conn.silentSince)
+	p.settle(p.conn.link, nil, errBroken, at(10))
+	assert.Equal(t, at(9), p.conn.silentSince)
+}
+
+// A connection that never carried an answer makes its master suspect.
+func TestWhichLostConnectionMakesAMasterSuspect(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prepare func(p *pipe)
+		replies []reply
+		suspect bool
+	}{
+		"it never carried an answer":    {func(*pipe) {}, nil, true},
+		"it carried an answer before":   {func(p *pipe) { p.conn.verified = true }, nil, false},
+		"it carried an answer just now": {func(*pipe) {}, []reply{{value: int64(1)}}, false},
+		"only a PING was sent over it": {func(p *pipe) {
+			p.state.calls.written = nil
+			p.state.calls.ping(at(9))
+		}, nil, false},
+		"its end was reported by a call": {func(*pipe) {}, []reply{{result: inDoubt, err: errBroken}}, true},
+	} {
+		p, _ := idlePipe()
+		p.conn.link, p.state.calls.written = fakeLink{}, releases(2)
+		c.prepare(p)
+		fx := p.settle(p.conn.link, c.replies, errBroken, at(10))
+		assert.Nil(t, p.conn.link, name)
+		assert.Equal(t, c.suspect, p.state.health.suspect != nil, name)
+		assert.Equal(t, c.suspect, fx.health, name)
+	}
 }

@@ -288,6 +288,17 @@ func TestATimedOutCallThatIsAnsweredLaterVotesOnce(t *testing.T) {
 	})
 }
 
+func TestTheVotesOfANodeAreCounted(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, r *rig) {
+		r.ask(acquire("a", "me")).result()
+		r.ask(acquire("a", "another")).result()
+		s := r.node.Stats()
+		assert.Equal(t, [...]int64{node.Granted: 1, node.Denied: 1}, s.Votes)
+		assert.EqualValues(t, 2, s.Latency.Count())
+	})
+}
+
 func TestANodeIsBoundOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -25,6 +25,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		acquire, another, nothing bool // which operations are refused: undone by the script, by another one, by none
 	}{
 		"EVALSHA":               {anyCall(durable), noCommand, true, true, false},
+		"EVALSHA, no release":   {anyCall(func(c *Call) { c.Op = aRelease }), noCommand, true, true, false},
 		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
 		"a command in a script": {anyCall(durable), noInScript, true, false, false},
 		"one that undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noInScript, false, false, false},
@@ -40,7 +41,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
 		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a probe is due", name)
 		if m := rs[nil]; m != nil {
-			assert.Equal(t, name == "EVALSHA", m.probe == anyScript, name)
+			assert.Equal(t, name != "EVAL", m.probe == anyScript, name)
 			assert.Equal(t, name == "EVAL", m.text, name)
 		}
 	}
@@ -128,7 +129,12 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	report := rs.handshake(scriptRight{allowed: true}, at(10))
 	require.NotNil(t, report)
 	assert.True(t, report.Over)
-	assert.NoError(t, rs.refused(anAcquire, at(9.9)))
+	require.NoError(t, rs.refused(anAcquire, at(9.9)))
+
+	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
+	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it shows nothing of EVAL")
+	assert.Error(t, rs.refused(anAcquire, at(10)))
+	assert.Equal(t, []any{"evalsha", noScript, "0"}, anyScript.Arguments())
 }
 
 // A probe that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
@@ -138,6 +144,7 @@ func TestALostProbeOfARightIsRepeatedAtOnce(t *testing.T) {
 	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
 	probe, _, _ := rs.check(anAcquire, at(10))
 	require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(10.5)))
+	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the probe decides")
 	rs.probed(probe, reply{result: inDoubt, err: errBroken}, at(10.6))
 	again, wait, _ := rs.check(anAcquire, at(10.6))
 	assert.NotNil(t, again)

@@ -134,7 +134,9 @@ func TestReadNumber(t *testing.T) {
 			assert.Equal(t, c.want, node.ReadNumber(c.reply))
 		})
 	}
-	for name, reply := range map[string]any{"text": "1", "null": nil, "a list": []any{int64(1)}} {
+	for name, reply := range map[string]any{
+		"text": "1", "null": nil, "a list": []any{int64(1)}, "too large": int64(1 << 53), "too small": int64(-1 << 53),
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := node.ReadNumber(reply)

@@ -25,7 +25,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 	readOnly := replyError("READONLY You can't write against a read only replica.")
 	noScript := replyError("NOSCRIPT No matching script.")
 	tooLarge := replyError("ERR Protocol error: invalid bulk length")
-	var yes atomic.Bool
+	var yes, no atomic.Bool
 	yes.Store(true)
 	for name, c := range map[string]struct {
 		call       *Call
@@ -61,6 +61,16 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: int64(0)},
 			want: &Vote{Verdict: Granted},
 		},
+		"a repeated denial of a change": {
+			call: anyCall(durable, func(c *Call) {
+				c.flight.repeated, c.Delivery.OpAt = true, func(time.Time) *Op { return aRelease }
+			}),
+			reply: reply{value: int64(0)}, want: &Vote{Verdict: Denied},
+		},
+		"a repeated release, and a strange reply": {
+			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: "x"},
+			want: ptr(badReply("x")),
+		},
 		"a refused release": {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
 		"a release not sent": {
 			call: anyCall(durable), reply: reply{result: notSent, err: errBroken}, retry: true, ended: true,
@@ -72,6 +82,9 @@ func TestSettlementOfOneReply(t *testing.T) {
 			call: anyCall(durable), reply: reply{err: tooLarge}, unanswered: true, ended: true,
 		},
 		"an unknown script": {call: anyCall(durable), reply: reply{err: noScript}, retry: true},
+		"an unknown script, still needed": {
+			call: anyCall(durable, func(c *Call) { c.Canceled = &no }), reply: reply{err: noScript}, retry: true,
+		},
 		"an unknown script, and no need": {
 			call: anyCall(durable, func(c *Call) { c.Canceled = &yes }), reply: reply{err: noScript},
 			want: ptr(unsent(ErrDropped)),
@@ -122,6 +135,16 @@ func TestSettlementOfABatch(t *testing.T) {
 		assert.True(t, out.ended && out.lost)
 		assert.Equal(t, at(9), out.lostSince)
 	})
+	t.Run("nothing but the end", func(t *testing.T) {
+		t.Parallel()
+		calls := batch()
+		for i, c := range calls {
+			c.flight.sent = at(9 + float64(i))
+		}
+		out := settlement{state: new(state), server: aServer, now: at(12)}
+		out.settleAll(calls, nil, errBroken)
+		assert.Equal(t, at(9), out.lostSince, "the first call")
+	})
 	t.Run("too many replies", func(t *testing.T) {
 		t.Parallel()
 		out, n := settled(new(state), batch(), nil, ok, reply{value: int64(1)}, ok, ok)
@@ -154,6 +177,8 @@ func TestSettlementRepeatsAReleaseAfterALoss(t *testing.T) {
 	later := anyCall(durable, func(c *Call) { c.Delivery.FirstAsked = at(10) })
 	_, _ = settled(&s, []*Call{later}, nil, reply{value: int64(1)})
 	assert.Zero(t, s.late.next(), "it cannot have overtaken anything")
+	_, _ = settled(&s, []*Call{anyCall()}, nil, reply{value: "OK"})
+	assert.Zero(t, s.late.next(), "it is no release")
 }
 
 // A master that refuses a release has received every earlier request, so the TTLs of the keys are running.
@@ -180,7 +205,7 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 // A call that was executed late is sent again at once, and then at doubling intervals.
 func TestACallThatWasExecutedLateIsRepeated(t *testing.T) {
 	t.Parallel()
-	var s state
+	s := state{late: lost()} // it is not repeated for that, too
 	late := anyCall(durable, func(c *Call) {
 		c.Delivery.OpAt = func(time.Time) *Op { return aRelease }
 		c.Deadline = c.Asked.Add(time.Millisecond)
@@ -188,20 +213,26 @@ func TestACallThatWasExecutedLateIsRepeated(t *testing.T) {
 	_, _ = settled(&s, []*Call{late}, nil, reply{value: int64(1)})
 	assert.Equal(t, []*Call{late}, s.calls.queue)
 	assert.Zero(t, s.late.next())
+	assert.Equal(t, at(70), late.expiresAt(), "it was executed")
 	out := settlement{state: &s, server: aServer, now: at(12)}
 	out.settleAll([]*Call{late}, []reply{{value: int64(1)}}, nil)
 	assert.Len(t, s.calls.queue, 1)
 	assert.Equal(t, at(14), s.late.next())
+	assert.Len(t, s.late.scheduled, 1)
 }
 
-// A server that has the text of a script knows the script.
-func TestNoScriptAfterItsTextIsARefusal(t *testing.T) {
+// A server that has the text of a script knows the script. A command has no text.
+func TestNoScriptIsARefusalWhereThereIsNoOtherText(t *testing.T) {
 	t.Parallel()
-	c := anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true })
-	out, _ := settled(new(state), []*Call{c}, nil, reply{err: replyError("NOSCRIPT No matching script.")})
-	assert.Empty(t, out.retry)
-	require.Len(t, out.deliveries, 1)
-	assert.Equal(t, Failed, out.deliveries[0].vote.Verdict)
+	for name, c := range map[string]*Call{
+		"the text":  anyCall(func(c *Call) { c.Op, c.flight.asText = aRelease, true }),
+		"a command": anyCall(),
+	} {
+		out, _ := settled(new(state), []*Call{c}, nil, reply{err: replyError("NOSCRIPT No matching script.")})
+		assert.Empty(t, out.retry, name)
+		require.Len(t, out.deliveries, 1, name)
+		assert.Equal(t, Failed, out.deliveries[0].vote.Verdict, name)
+	}
 }
 
 // Only a reply shows that the server has read the call.

@@ -1,9 +1,11 @@
 package node_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -114,6 +116,40 @@ func TestATLSConnectionThatBreaksIsNoPermanentError(t *testing.T) {
 	assert.Equal(t, node.Failed, v.Verdict)
 	assert.True(t, v.Unsent)
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
+}
+
+// twoWrites is a connection of which the third write fails: the first after the handshake of TLS 1.3.
+type twoWrites struct {
+	net.Conn
+	written int
+}
+
+func (c *twoWrites) Write(p []byte) (int, error) {
+	if c.written++; c.written > 2 {
+		return 0, &net.OpError{Op: "write", Net: "tcp", Err: syscall.EPIPE}
+	}
+	return c.Conn.Write(p)
+}
+
+// The server has closed the connection before the client writes. Its alert is still read.
+func TestAServerThatWantsAClientCertificate(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	server := serving(ca.Valid())
+	server.ClientAuth, server.ClientCAs, server.MinVersion = tls.RequireAndVerifyClientCert, ca.Pool(), tls.VersionTLS13
+	addr := listenTLS(t, server)
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		return &twoWrites{Conn: conn}, err
+	}
+	n, err := node.Open("rediss://"+addr, node.WithTLSConfig(ca.Trusting()), node.WithDialer(dial))
+	require.NoError(t, err)
+	r := bind(t, nil, n)
+	r.slack = time.Second
+	v := r.ask(acquire("a", "me"), within(patient)).result()
+	assert.Equal(t, node.Failed, v.Verdict)
+	require.ErrorContains(t, v.Err, "certificate required")
+	assert.True(t, node.Permanent(v.Err), "%v", v.Err)
 }
 
 func TestTLSConfigurations(t *testing.T) {

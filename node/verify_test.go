@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -240,4 +241,73 @@ func TestAnIdleWrappedClientThatIsSilent(t *testing.T) {
 		)
 		assert.Equal(t, []string{"b"}, r.m.Keys())
 	})
+}
+
+// The first call verifies each pool that has idle connections, and the server.
+func TestHowManyPINGsTheFirstCallOfAWrappedClientCosts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pipelines     int // the size of their pool
+		use, pipeline bool
+		want          int
+	}{
+		"no connection":                  {-1, false, false, 1},
+		"an idle one":                    {-1, true, false, 2},
+		"no connection, two pools":       {3, false, false, 1},
+		"an idle one for commands":       {3, true, false, 2},
+		"an idle one for pipelines":      {3, false, true, 2},
+		"idle ones for both":             {3, true, true, 3},
+		"the pipelines' pool, the other": {-1, false, true, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = c.pipelines },
+				func(t *testing.T, r *rig, client *redis.Client) {
+					if c.use {
+						require.NoError(t, client.Set(t.Context(), "x", "x", 0).Err())
+					}
+					if c.pipeline {
+						p := client.Pipeline()
+						p.Set(t.Context(), "x", "x", 0)
+						_, err := p.Exec(t.Context())
+						require.NoError(t, err)
+					}
+					require.Equal(t, node.Granted, r.ask(acquire("a", "me")).result().Verdict)
+					assert.Equal(t, c.want, r.m.Count("PING"))
+					for range 10 {
+						time.Sleep(900 * time.Millisecond)
+						require.Equal(t, node.Denied, r.ask(acquire("a", "me")).result().Verdict)
+					}
+					assert.Equal(t, c.want, r.m.Count("PING"), "a client that is in use is not verified")
+				})
+		})
+	}
+}
+
+// The PING over an idle connection finds a silent server before the first call is sent.
+func TestAWrappedClientThatWasSilentBeforeItsFirstCall(t *testing.T) {
+	t.Parallel()
+	for pipelines, use := range map[int]func(ctx context.Context, c *redis.Client) error{
+		-1: func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() },
+		3: func(ctx context.Context, c *redis.Client) error {
+			p := c.Pipeline()
+			p.Ping(ctx)
+			_, err := p.Exec(ctx)
+			return err
+		},
+	} {
+		t.Run(fmt.Sprint(pipelines), func(t *testing.T) {
+			t.Parallel()
+			inBubbleWrapped(t, func(o *redis.Options) { o.PipelinePoolSize = pipelines },
+				func(t *testing.T, r *rig, c *redis.Client) {
+					require.NoError(t, use(t.Context(), c))
+					r.m.Freeze()
+					v := r.ask(acquire("a", "me"), within(10*time.Second)).result()
+					require.ErrorIs(t, v.Err, node.ErrTimeout)
+					assert.True(t, v.Unsent)
+					assert.Equal(t, time.Second, v.Took, "the client's ReadTimeout")
+					r.m.Thaw()
+				})
+		})
+	}
 }

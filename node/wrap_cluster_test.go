@@ -144,6 +144,18 @@ func TestAShardWithoutIdentity(t *testing.T) {
 	}
 }
 
+func TestAShardWhoseIdentityIsTemporarilyUnknown(t *testing.T) {
+	t.Parallel()
+	inShards(t, func(t *testing.T, s *shards) {
+		s.all[1].ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO")
+		v := s.vote(guarded)
+		assert.Equal(t, node.Unknown, v.Verdict)
+		require.ErrorContains(t, v.Err, "LOADING")
+		assert.False(t, node.Permanent(v.Err))
+		assert.Equal(t, node.Granted, s.vote(guarded).Verdict)
+	})
+}
+
 // After an idle time each shard has closed its connections. No call of any shard uses a closed one.
 func TestIdleConnectionsOfAClusterThatWereClosedCostNoCall(t *testing.T) {
 	t.Parallel()

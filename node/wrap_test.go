@@ -88,6 +88,8 @@ func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
 			}
 			require.NoError(t, err)
 			assert.Equal(t, c.name, n.Name())
+			_, cluster := c.client.(*redis.ClusterClient)
+			assert.Equal(t, cluster, n.Clustered())
 			assert.Zero(t, n.Close(time.Now()))
 		})
 	}
