@@ -239,6 +239,9 @@ func (l *Lock) extended(err error) {
 	if t := l.cfg.trace; t != nil && t.Extended != nil {
 		t.Extended(l.base, ExtendedEvent{ID: l.id, Kind: k.Name, Name: l.Name(), Until: l.Until(), Err: err})
 	}
+	if err == nil || errors.Is(err, ErrNoQuorum) {
+		l.recordExtension(err)
+	}
 	switch {
 	case errors.Is(err, quorum.ErrGone):
 		l.transition(change{event: eventLose, cause: failed("lock", l.names(), ErrLost, err)})

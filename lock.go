@@ -41,6 +41,7 @@ type onDemand struct {
 	ctx    context.Context         // of Lock.Context; nil until then
 	cancel context.CancelCauseFunc // ends ctx
 	decoy  string                  // what Token returns if it is first called after Unlock; "" until then
+	failed []*NodeError            // of the last extension, if no majority answered it
 }
 
 // demand returns onDemand. It must be called with mu held.
@@ -195,7 +196,33 @@ func (l *Lock) expired() error {
 		why := fmt.Errorf("it was held for its maximum of %v (WithMaxHold)", l.cfg.maxHold)
 		return failed("lock", l.names(), ErrLost, why)
 	}
-	return failed("lock", l.names(), ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl))
+	why := []error{ErrLost, fmt.Errorf("its TTL of %v ended and it was not extended", l.cfg.ttl)}
+	if err := l.extensionFailure(); err != nil {
+		why = append(why, err)
+	}
+	return failed("lock", l.names(), why...)
+}
+
+// extensionFailure returns the errors of the masters in the last extension, if no majority answered it; otherwise nil.
+func (l *Lock) extensionFailure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.onDemand == nil {
+		return nil
+	}
+	return quorum.JoinNodeErrors(l.onDemand.failed)
+}
+
+// recordExtension keeps what [Lock.extensionFailure] returns. It does not keep ErrNoQuorum itself, which would say that
+// the lock is held as before.
+func (l *Lock) recordExtension(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.demand().failed = NodeErrors(err)
+	} else if l.onDemand != nil {
+		l.onDemand.failed = nil
+	}
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
