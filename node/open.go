@@ -145,7 +145,7 @@ func (d *dialer) observeDial(t time.Duration, err error) {
 }
 
 // openSession connects, has go-redis do the handshake, and identifies the server. If the connection ends at the check
-// of the right to run scripts, session connects again and leaves that check out.
+// of the right to run scripts, openSession connects again and leaves that check out.
 func (d *dialer) openSession(ctx context.Context) (*session, error) {
 	conn, err := d.connect(ctx)
 	if err != nil {
