@@ -168,10 +168,13 @@ inline executeRelease(c) {
   }
 }
 
-/* The connection of a client breaks. The request on its way is lost, or arrives late. */
+/*
+ * The connection of a client breaks. The request on its way is lost, or arrives late. The masters are alike, so the
+ * first fault hits master 0, and every other one either a master that was hit before or the next one.
+ */
 inline break_(c) {
   atomic {
-    request[AT(c, m)] != none && breaks < BREAKS ->
+    request[AT(c, m)] != none && breaks < BREAKS && m <= breaks + restarts ->
     breaks++
     request[AT(c, m)] = none
     late[AT(c, m)] = LATE
@@ -181,7 +184,7 @@ inline break_(c) {
 
 inline restart() {
   atomic {
-    restarts < RESTARTS ->
+    restarts < RESTARTS && m <= breaks + restarts ->
     restarts++
     key[m] = 0; ttl[m] = 0
     window[m] = WINDOW
@@ -257,7 +260,7 @@ inline alone() {
 /* The client gives up the lock or the attempt: it releases on every master. */
 inline release() {
   phase[c] = done
-  validity[c] = 0; extended[c] = 0; extending[c] = 0; interrupted[c] = 0
+  validity[c] = 0; extended[c] = 0; extending[c] = 0; extensions[c] = 0; interrupted[c] = 0
   for (m : 0 .. N - 1) {
 #ifdef NO_CLEANUP
     releasing[AT(c, m)] = held
