@@ -41,7 +41,7 @@ type onDemand struct {
 	ctx    context.Context         // of Lock.Context; nil until then
 	cancel context.CancelCauseFunc // ends ctx
 	decoy  string                  // what Token returns if it is first called after Unlock; "" until then
-	failed []*NodeError            // of the last extension, if no majority answered it
+	failed []*NodeError            // of the last extension, if it ended in ErrNoQuorum
 }
 
 // demand returns onDemand. It must be called with mu held.
@@ -203,7 +203,7 @@ func (l *Lock) expired() error {
 	return failed("lock", l.names(), why...)
 }
 
-// extensionFailure returns the errors of the masters in the last extension, if no majority answered it; otherwise nil.
+// extensionFailure returns the errors of the masters if the last extension ended in ErrNoQuorum; otherwise nil.
 func (l *Lock) extensionFailure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

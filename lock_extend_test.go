@@ -551,7 +551,7 @@ func TestMaxHoldIsALossThatSaysSo(t *testing.T) {
 	}
 }
 
-// A loss that failed extensions led to names the masters and their errors.
+// If a lock is lost because its extensions failed, the error names the masters and their errors.
 func TestALossSaysWhyTheLastExtensionFailed(t *testing.T) {
 	t.Parallel()
 	refuse := func(w *world) {

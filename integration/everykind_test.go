@@ -193,7 +193,7 @@ func TestEveryKindWithTwoOfFiveKilled(t *testing.T) {
 		defer cancel()
 		if _, err := others.Lock(ctx, h.name); err == nil {
 			return errors.New("another got it")
-		} else if !errors.Is(err, redlock.ErrHeld) {
+		} else if !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNoQuorum) { // masters may be slow in the end
 			return err
 		}
 		return h.lock.Err()

@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// What a user cannot do with a lock without a right.
+// The step that fails first without a right.
 const (
 	nothing   = ""
 	toAcquire = "acquire"
@@ -19,8 +19,8 @@ const (
 	toRelease = "release"
 )
 
-// kindsByRight has what fails first for each kind of lock without a right: docs/masters.md. A kind that it does not
-// name works.
+// kindsByRight has the step that fails first without a right, by the kind of lock. Kinds that are not listed work. See
+// docs/masters.md.
 var kindsByRight = map[string]map[string]string{
 	"set":     {"mutex": toAcquire},
 	"del":     {"mutex": toRelease},
@@ -32,7 +32,7 @@ var kindsByRight = map[string]map[string]string{
 	"zadd":    {"reader": toAcquire, "writer": toAcquire, "reentrant": toAcquire, "semaphore": toAcquire},
 }
 
-// outcome takes, keeps and releases a lock, and returns what failed first, and the error.
+// outcome acquires, keeps and releases a lock. It returns the first step that failed, and its error.
 func outcome(ctx context.Context, acquire func(context.Context) (*redlock.Lock, error)) (string, error) {
 	lk, err := acquire(ctx)
 	if err != nil {

@@ -130,7 +130,7 @@ func TestALengthAboveTheBoundIsRefusedAtOnce(t *testing.T) {
 	endless := strings.NewReader(strings.Repeat("x", 4*node.MaxReply))
 	_, err := node.ReadReply(buffered(endless))
 	assert.True(t, node.IsProtocolError(err), "%v", err)
-	assert.Greater(t, endless.Len(), 2*node.MaxReply, "a line that does not end is not read to its end")
+	assert.Greater(t, endless.Len(), 2*node.MaxReply, "reading a line without an end stops at the bound")
 }
 
 // A reply of any type is read up to its bound and no further.

@@ -16,12 +16,11 @@ var (
 	aServer    = &Server{RunID: "A", Up: epoch}
 )
 
-// calls counts the calls of anyCall.
-var calls atomic.Int64
+var callCount atomic.Int64
 
-// anyCall returns a call that is due at 10. It differs from all others.
+// anyCall returns a new call that is due at 10, with an index of its own.
 func anyCall(change ...func(*Call)) *Call {
-	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10), Index: int(calls.Add(1))}}
+	c := &Call{Request: Request{Op: anAcquire, Asked: at(9), Deadline: at(10), Index: int(callCount.Add(1))}}
 	for _, f := range change {
 		f(c)
 	}

@@ -119,7 +119,7 @@ func (o *Op) About(lock string) *Op {
 // UndoneBy sets the script that undoes o, and returns o. A node does not send o to a master that is known to refuse the
 // script. UndoneBy may only be called before o is submitted.
 func (o *Op) UndoneBy(s *Script) *Op {
-	if !s.undoes.Load() { // all callers would contend for the cache line
+	if !s.undoes.Load() { // storing each time would make all callers contend for the cache line
 		s.undoes.Store(true)
 	}
 	o.undo = s

@@ -202,8 +202,8 @@ func rejection(conn net.Conn, err error) error {
 var errRightCheck = errors.New("the connection ended at EVALSHA")
 
 // identify asks for the server's identity and, in the same round trip, checks whether this user may run scripts. A
-// proxy may end the connection at that check, which is then left out on later connections. The connection is closed
-// when ctx ends.
+// proxy may end the connection at that check, which is then left out on later connections. openSession closes the
+// connection when ctx ends.
 func (d *dialer) identify(
 	ctx context.Context, client *redis.Client, connected *bool,
 ) (info string, right scriptRight, err error) {
@@ -224,7 +224,7 @@ func (d *dialer) identify(
 	info, err = identity.Result()
 	var answer redis.Error
 	if info != "" && scripts.Err() != nil && !errors.As(scripts.Err(), &answer) { // both commands carry the error
-		if ctx.Err() != nil { // which ended the connection
+		if ctx.Err() != nil { // openSession has closed the connection
 			return "", scriptRight{}, scripts.Err()
 		}
 		d.mu.Lock()
@@ -239,7 +239,7 @@ func (d *dialer) identify(
 var errSessionOver = errors.New("the connection has ended")
 
 // lend returns a dialer that returns conn, but only once: another connection could lead to another process, which would
-// not be identified. To close what it returns leaves conn open.
+// not be identified. Closing the returned connection leaves conn open.
 func lend(conn net.Conn) Dialer {
 	lent := false
 	return func(context.Context, string, string) (net.Conn, error) {

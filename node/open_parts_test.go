@@ -89,7 +89,7 @@ func TestTheAlertAfterAFailedWrite(t *testing.T) {
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: testcert.New(t).Pool(), SessionTicketsDisabled: true,
 	}
 	conn := handshake(rejecting)
-	assert.Equal(t, read, rejection(conn, read), "nothing failed to be written")
+	assert.Equal(t, read, rejection(conn, read), "no write failed")
 	assert.Equal(t, errBroken, rejection(conn, errBroken))
 	require.True(t, Permanent(rejection(conn, write)))
 	accepting := rejecting.Clone()
@@ -103,22 +103,27 @@ func TestTheAlertAfterAFailedWrite(t *testing.T) {
 func TestAListenerClosesItsClients(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(stop, cancel func()){
-		"it stops":         func(stop, _ func()) { stop() },
-		"the node is over": func(_, cancel func()) { cancel() },
+		"it stops":                func(stop, _ func()) { stop() },
+		"the node's context ends": func(_, cancel func()) { cancel() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				var mu sync.Mutex
 				var made []context.Context
 				closed := 0
 				ls := newListener(ctx, clock.System, func(ctx context.Context) (subscriber, func()) {
+					mu.Lock()
+					defer mu.Unlock()
 					made = append(made, ctx)
 					client := redis.NewClient(clientOptions(&redis.Options{
 						Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errBroken },
 					}))
 					return client, func() {
+						mu.Lock()
+						defer mu.Unlock()
 						closed++
 						_ = client.Close()
 					}
@@ -128,7 +133,9 @@ func TestAListenerClosesItsClients(t *testing.T) {
 				stop := ls.listen("a", func(string) {})
 				time.Sleep(4*resubscribeAfter + resubscribeAfter/2)
 				synctest.Wait()
+				mu.Lock()
 				assert.Len(t, made, 5, "it waits before it replaces a connection")
+				mu.Unlock()
 				end(stop, cancel)
 				all.Wait()
 				assert.Equal(t, len(made), closed)

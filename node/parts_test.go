@@ -321,7 +321,7 @@ func TestTheSizeOfArguments(t *testing.T) {
 	assert.GreaterOrEqual(t, undoScript.size(keys, nil), len(undoScript.Op("x", nil, keys).out))
 }
 
-// fakePipeline executes nothing: the commands fail with errs, and the pipeline with the first of them or with err.
+// fakePipeline executes nothing. Each command fails with its entry of errs, and the pipeline with all of them and err.
 type fakePipeline struct {
 	redis.Pipeliner
 	cmds []redis.Cmder
@@ -343,7 +343,7 @@ func (f *fakePipeline) Pipelined(_ context.Context, fn func(redis.Pipeliner) err
 	return f.cmds, errors.Join(append(f.errs, f.err)...)
 }
 
-// The error of a handshake is that of all commands, the error of a command is not.
+// A failed handshake is the error of every command; a failed command is only its own.
 func TestTheErrorsOfAnswers(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]struct {

@@ -86,7 +86,7 @@ func (r *recovery) load(now time.Time) []*Call {
 		case o.brokeAlone == 0 && len(r.sent) < r.size:
 			r.sent = append(r.sent, o.call)
 			continue
-		case single < 0 && !o.due.After(now): // it must go alone, or the batch is full and single does not matter
+		case single < 0 && !o.due.After(now): // it must go alone; if the batch is full, single is not used
 			single = len(kept)
 		}
 		kept = append(kept, o)

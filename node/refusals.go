@@ -84,7 +84,7 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 // execute them now, too, and the errors that it no longer returns.
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
-		r.drop(now)
+		r.dropNeedless(now)
 		if r.probe == c || r.probe == nil && len(r.waiting) == 0 {
 			again, over = append(again, r.waiting...), append(over, r.err)
 			delete(rs, reason)
@@ -96,7 +96,7 @@ func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) 
 // due picks a probe for each reason whose retry time has come. It returns these probes.
 func (rs refusals) due(now time.Time) (calls []*Call) {
 	for _, r := range rs {
-		r.drop(now)
+		r.dropNeedless(now)
 		if r.probe == nil && len(r.waiting) > 0 && !now.Before(r.retryAt) {
 			r.probe = r.waiting[0]
 			r.waiting = slices.Delete(r.waiting, 0, 1)
@@ -106,16 +106,16 @@ func (rs refusals) due(now time.Time) (calls []*Call) {
 	return calls
 }
 
-// drop drops the calls whose keys have certainly expired or were never set.
-func (r *refusal) drop(now time.Time) {
+// dropNeedless drops the calls whose keys have certainly expired, and those that wait and whose keys were never set.
+func (r *refusal) dropNeedless(now time.Time) {
 	if r.probe != nil && r.probe.expired(now) {
 		r.probe = nil
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.expired(now) || c.needless() })
 }
 
-// next returns when the next probe is due, or the zero time if none is. A probe that expires gets no reply if it was
-// still in the queue: then another one is due.
+// next returns when the next probe is due, or the zero time if none is. If calls wait behind a probe, the next one is
+// due when the keys of that probe expire: it gets no reply if it is still in the queue then.
 func (rs refusals) next() (next time.Time) {
 	for _, r := range rs {
 		switch {

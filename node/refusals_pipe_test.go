@@ -338,7 +338,7 @@ func TestAProxyThatRefusesTheRightCheckBarsNothing(t *testing.T) {
 	}
 }
 
-// A refused release that is executed later shows that locks can be released again, also while none is asked for.
+// A refused release that is executed later shows that locks can be released again, even if nobody asks for one.
 func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -352,7 +352,7 @@ func TestAnExecutedReleaseLiftsTheBar(t *testing.T) {
 	})
 }
 
-// An attempt to connect that times out at the check shows nothing of the proxy or of the rights.
+// An attempt to connect that times out at the check says nothing about the proxy or the rights.
 func TestASlowRightCheckBarsNothing(t *testing.T) {
 	t.Parallel()
 	for name, reply := range map[string]string{

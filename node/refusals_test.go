@@ -119,7 +119,7 @@ func TestAProbeThatExpiresIsFollowed(t *testing.T) {
 	assert.True(t, rs.next().IsZero(), "nothing waits behind it")
 }
 
-// Nothing need be undone if the request that it would undo was never sent.
+// There is nothing to undo if the request was never sent.
 func TestARefusedCallThatUndoesNothingIsDropped(t *testing.T) {
 	t.Parallel()
 	rs := make(refusals)

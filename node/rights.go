@@ -104,8 +104,8 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	return m.err
 }
 
-// executed records that the master executed the script of c, which undid something. It returns the error that the
-// master no longer returns; nil if it returned none, or if a probe is on its way, whose reply decides.
+// executed records that the master executed the script of c, which undid something: the user has that right again. It
+// returns the error that was recorded for the script; nil if there was none, or if the reply to a probe will decide.
 func (rs rights) executed(c *Call) (over *RightError) {
 	if len(rs) == 0 || c.Op.script == nil {
 		return nil

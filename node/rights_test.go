@@ -17,7 +17,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 	t.Parallel()
 	other := Command("acquire", nil, "set", "b", "me").UndoneBy(NewScript("return 2"))
 	free := Command("count", nil, "incr", "n")
-	keep := NewScript("return 3").Op("release", nil, []string{"a"})
+	keep := NewScript("return 3").Op("keep", nil, []string{"a"})
 	text := func(c *Call) { c.flight.asText = true }
 	for name, c := range map[string]struct {
 		call                      *Call
@@ -132,7 +132,7 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	require.NoError(t, rs.refused(anAcquire, at(9.9)))
 
 	require.NotNil(t, rs.learn(anyCall(durable, func(c *Call) { c.flight.asText = true }), noCommand, at(10)))
-	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it shows nothing of EVAL")
+	assert.Nil(t, rs.handshake(scriptRight{allowed: true}, at(10)), "it says nothing about EVAL")
 	assert.Error(t, rs.refused(anAcquire, at(10)))
 	assert.Equal(t, []any{"evalsha", noScript, "0"}, anyScript.Arguments())
 }

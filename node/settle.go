@@ -104,7 +104,7 @@ func (s *settlement) probed(c *Call, r reply) bool {
 	return isProbe
 }
 
-// restored reports that the user has a right again, unless over, the error that the master returned before, is nil.
+// restored reports that the user has the right again whose lack was the error over, unless that is nil.
 func (s *settlement) restored(over *RightError) {
 	if over != nil {
 		s.reports = append(s.reports, &RefusalError{Err: over, Over: true})

@@ -118,7 +118,7 @@ func TestATLSConnectionThatBreaksIsNoPermanentError(t *testing.T) {
 	assert.False(t, node.Permanent(v.Err), "%v", v.Err)
 }
 
-// twoWrites is a connection of which the third write fails: the first after the handshake of TLS 1.3.
+// twoWrites is a connection whose third write fails: the first after the handshake of TLS 1.3.
 type twoWrites struct {
 	net.Conn
 	written int

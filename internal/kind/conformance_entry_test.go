@@ -247,7 +247,7 @@ func strangers(k string) map[string]step {
 	}
 	if k == "reentrant" {
 		alike := tokenOf("most:1", "e") // "host:1" but for the first letter
-		stranger("one of an owner with a like name", held(k, alike).made(), k, alike, 5*time.Second)
+		stranger("one of an owner with a similar name", held(k, alike).made(), k, alike, 5*time.Second)
 	}
 	st := step{
 		given: [][]any{{"rpush", kind.FenceKey(lockName), "foreign"}}, op: fenced.Ops().Acquire(),

@@ -393,7 +393,7 @@ func exclusiveSteps() map[string]step {
 		}
 	}
 	mutex.Intent = ""
-	steps["probe: a mutex that does not wait, a reader"] = step{
+	steps["probe: a mutex that does not wait, for a reader"] = step{
 		given: read.made(), op: mutex.Probe(long), vote: probed("reader", otherToken, short), then: read.is,
 	}
 	steps["acquire: the owner that waits"] = step{

@@ -76,7 +76,8 @@ func run(o options, dirs []string) error {
 	fmt.Println("| package | mutants | killed | by timeout | equivalent | survive | killed of the rest | seconds |")
 	fmt.Printf("|---|---|---|---|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
 	if failed {
-		return errors.New("too few mutants are killed, or known.txt does not list the survivors, or lists killed ones")
+		return errors.New("too few mutants are killed, or known.txt does not list a survivor, " +
+			"or lists a killed mutant as equivalent")
 	}
 	return nil
 }

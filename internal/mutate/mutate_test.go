@@ -191,7 +191,7 @@ func TestScores(t *testing.T) {
 	assert.True(t, score{}.enough())
 }
 
-// known.txt must list every survivor, and must not excuse a mutant that a test kills as equivalent.
+// known.txt must list every survivor, and must not list a mutant that a test kills as equivalent.
 func TestTheListMustAgreeWithTheVerdicts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

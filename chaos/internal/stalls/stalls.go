@@ -21,8 +21,8 @@ func Detect(w *history.Writer, client string, life int) (stop func()) {
 	})
 }
 
-// Watch calls found for every stall of this process that is longer than atLeast, with the time of its end and its
-// length, from its return until stop is called. The goroutine that watches calls it.
+// Watch calls found for every stall of this process that is longer than atLeast, with the stall's end and length, until
+// stop is called. It calls found from a goroutine of its own.
 func Watch(c history.Clock, atLeast time.Duration, found func(end, stall time.Duration)) (stop func()) {
 	over := make(chan struct{})
 	var running sync.WaitGroup
