@@ -178,12 +178,15 @@ func TestTheModelRefusesABrokenLock(t *testing.T) {
 				require.ErrorAs(t, err, &refusal)
 				t.Logf("schedule %d, seed %d: %v", n, s.Seed, err)
 				assert.Contains(t, c.refused, refusal.Step().Op)
-				if c.rule != "" {
-					assert.NoError(t, checker(t, c.rule).Check(t.Context(), refusal.History), "without %s", c.rule)
+				if c.rule != "" { // a broken lock may do more than the rule forbids: then another schedule must show it
+					if err := checker(t, c.rule).Check(t.Context(), refusal.History); err != nil {
+						t.Logf("without %s: %v", c.rule, err)
+						continue
+					}
 				}
 				return
 			}
-			t.Errorf("the model allowed everything in %d schedules", within)
+			t.Errorf("no schedule of %d has a step that only the rule forbids", within)
 		})
 	}
 }
