@@ -225,7 +225,11 @@ func (r *Result) idle(intervals []check.Interval) {
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired { // also of a hold that ended at once
 			for _, name := range e.Locked() {
-				held = append(held, check.Held{Name: name, From: e.T, To: e.T, Slots: e.Slots})
+				h := check.Held{Name: name, From: e.T, To: e.T, Slots: e.Slots}
+				held = append(held, h)
+				if kinds.Of(e.Mode).Reads() {
+					read = append(read, h)
+				}
 				if d := e.MinHold; d > 0 {
 					h := check.Held{Name: name, From: e.T, To: e.T + d + d/100}
 					held, read = append(held, h), append(read, h)

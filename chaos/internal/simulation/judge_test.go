@@ -226,3 +226,31 @@ func TestAWaiterForSeveralNamesKeepsReadersOut(t *testing.T) {
 		})
 	}
 }
+
+// TestAHoldThatEndedAtOnceLeavesAnIntent shows that a waiter for several names keeps readers out also after a reader
+// that unlocked in the moment of its acquisition.
+func TestAHoldThatEndedAtOnceLeavesAnIntent(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	several := taken(kinds.Several, "", 0, 1, 0, 30)
+	for i := range several {
+		several[i].Name, several[i].Names = "a,b", []string{"a", "b"}
+	}
+	other := taken(kinds.Mutex, "", 0, 2, 0, 1)
+	for i := range other {
+		other[i].Name = "b"
+	}
+	s := Schedule{ // an intent lives for 4 s, and a wait of 1.5 s is allowed
+		Clients: []Client{{Name: "client1", RetryMax: second, Timeout: second}}, Storm: 60 * second,
+	}
+	for mode, found := range map[string]bool{kinds.Reader: false, kinds.Mutex: true} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			ended := taken(mode, "", 0, 3, 1, 2)
+			unlocked := history.Event{T: 2 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 3, Name: "a"}
+			r := judged(s, several, other, append(ended, unlocked), taken(kinds.Reader, "", 0, 4, 2, 5))
+			r.idle(check.Intervals(r.Events))
+			assert.Equal(t, found, !r.OK(), "%v", r.Violations)
+		})
+	}
+}
