@@ -26,7 +26,7 @@ TESTFLAGS := -count=1 -timeout=15m $(if $(RACE),$(RACEFLAGS)) $(ARGS)
 DURATION ?= 2h
 # How long make day looks at each incident, at least.
 LOOK ?= 45s
-# How long make fuzz runs each target.
+# How long make fuzz runs each target: a duration, or a number of inputs, such as 2000x.
 FUZZTIME ?= 10s
 # What make mutate tries: the packages (all that are listed in internal/mutate), and how many mutants of each at most (0: all).
 MUTATE ?=
