@@ -84,6 +84,7 @@ func startSupervisor(path string, argv, env []string, grace time.Duration) (*exe
 
 // watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do.
 func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() bool) {
+	expired := false
 	for {
 		m, ok := c.link.receive()
 		switch {
@@ -93,9 +94,13 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 			return
 		case m.verb == hasStopped:
 			c.terminal.stopped(c.group, syscall.Signal(m.n), mayResume)
+		case m.verb == hasExpired:
+			expired = true
 		default:
 			_ = super.Wait()
-			c.ended <- ended(m)
+			how := ended(m)
+			how.expired = expired
+			c.ended <- how
 			return
 		}
 	}

@@ -37,8 +37,9 @@ type holder struct {
 
 // status is how a command ended.
 type status struct {
-	code   int            // its exit status; 128+n for a signal
-	signal syscall.Signal // 0 if it exited by itself
+	code    int            // its exit status; 128+n for a signal
+	signal  syscall.Signal // 0 if it exited by itself
+	expired bool           // its supervisor ended it, because this process did not run
 }
 
 func (s status) String() string {
@@ -71,6 +72,11 @@ func (h *holder) run(path string, argv []string) error {
 	if err != nil {
 		h.lost = true
 		return &exit{exitLost, fmt.Errorf("%w; %s %s", err, argv[0], how)}
+	}
+	if how.expired { // the lock was extended after the last report to the supervisor, or it was about to end
+		h.lost = true
+		return &exit{exitLost, fmt.Errorf("the command was stopped, because redlock did not run and could have lost the "+
+			"lock: %s %s", argv[0], how)}
 	}
 	if how.code != 0 {
 		return &exit{how.code, nil}

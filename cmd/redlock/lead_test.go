@@ -49,10 +49,10 @@ func TestLeadPassesTheCommandsStatusOn(t *testing.T) {
 func TestLeadCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	p := launch(t, masters, "lead", "--ttl", "2s", "name", "--", "sh", "-c", serve)
+	p := launch(t, masters, "lead", "--ttl", "5s", "name", "--", "sh", "-c", serve)
 	p.terms(1)
 	for _, m := range masters {
-		m.Hold("name", 3*time.Second) // above the TTL
+		m.Hold("name", 6*time.Second) // above the TTL
 	}
 	terms := p.terms(2)
 	assert.Less(t, terms[0], terms[1])
@@ -84,11 +84,11 @@ func TestASignalAfterALossEndsLead(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
 	firstCommand := serve[:strings.Index(serve, ";")+1]
-	p := launch(t, masters, "lead", "--ttl", "2s", "--grace", "1s", "name", "--", "sh", "-c",
+	p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
 		`trap "" TERM; `+firstCommand+` while :; do sleep 0.02; done`)
 	p.terms(1)
 	for _, m := range masters {
-		m.Hold("name", 3*time.Second) // above the TTL
+		m.Hold("name", 6*time.Second) // above the TTL
 	}
 	require.Eventually(
 		t, func() bool { return strings.Contains(p.stderr.String(), "stopping") }, patience, time.Millisecond,

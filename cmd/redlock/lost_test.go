@@ -86,7 +86,7 @@ func startFamily(
 func TestALostLockEndsTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	p, pids := startFamily(t, masters, family(), "--ttl", "2s", "--grace", "1h")
+	p, pids := startFamily(t, masters, family(), "--ttl", "5s", "--grace", "1h")
 
 	for _, m := range masters[:3] {
 		m.Stop()
@@ -107,7 +107,7 @@ func TestALostLockKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 		t.Run(stubborn, func(t *testing.T) {
 			t.Parallel()
 			masters := redlocktest.Start(t, 5)
-			p, pids := startFamily(t, masters, family(stubborn), "--ttl", "2s", "--grace", "400ms")
+			p, pids := startFamily(t, masters, family(stubborn), "--ttl", "5s", "--grace", "400ms")
 			for _, m := range masters[:3] {
 				m.Stop()
 			}
@@ -124,7 +124,7 @@ func TestALostLockKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 func TestALostLockEndsACommandThatIsSuspended(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 5)
-	p, pids := startFamily(t, masters, family(), "--ttl", "2s", "--grace", "1m")
+	p, pids := startFamily(t, masters, family(), "--ttl", "5s", "--grace", "1m")
 	require.NoError(t, syscall.Kill(-pids["child"], syscall.SIGSTOP))
 	for _, m := range masters[:3] {
 		m.Stop()
@@ -138,9 +138,9 @@ func TestALostLockEndsACommandThatIsSuspended(t *testing.T) {
 func TestMaxHoldIsALoss(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	p, pids := startFamily(t, masters, family(), "--max-hold", "500ms")
+	p, pids := startFamily(t, masters, family(), "--max-hold", "5s")
 	assert.Equal(t, 70, p.wait())
-	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*500ms \(--max-hold\); stopping the command\n(Terminated\n)*`+
+	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*5s \(--max-hold\); stopping the command\n(Terminated\n)*`+
 		`redlock: sh ended with status 0\n$`,
 		p.stderr.String(), "the loss is reported once, with flags for options")
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), `"name"`))
@@ -169,7 +169,7 @@ func TestARunThatKeepsItsLockGetsNoSignal(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	masters[0].Stop()
 	masters[1].Freeze()
-	p := launch(t, masters, "run", "--ttl", "2s", "name", "--", "sh", "-c", "sleep 3; echo done")
+	p := launch(t, masters, "run", "--ttl", "5s", "name", "--", "sh", "-c", "sleep 6; echo done")
 	assert.Equal(t, 0, p.wait())
 	assert.Equal(t, "done\n", p.stdout.String())
 	assert.Empty(t, p.stderr.String())

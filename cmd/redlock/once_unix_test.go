@@ -35,7 +35,7 @@ func TestTheCommandReceivesSIGTERMOnce(t *testing.T) {
 		"redlock's group is signaled": {[]string{"--max-hold", "1m"}, func(l *listeners) {
 			assert.NoError(l.t, syscall.Kill(-l.cmd.Process.Pid, syscall.SIGTERM))
 		}, 0},
-		"the lock is lost": {[]string{"--max-hold", "1s", "--grace", "1m"}, func(*listeners) {}, 70},
+		"the lock is lost": {[]string{"--max-hold", "5s", "--grace", "1m"}, func(*listeners) {}, 70},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestALossAndASignalAreOneSIGTERM(t *testing.T) {
 	for name, signalFirst := range map[string]bool{"first the loss": false, "first the signal": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "2s", "--grace", "1s"},
+			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "1s"},
 				as(background, "bg")+as(direct, "direct"), "bg", "direct")
 			if signalFirst {
 				l.signal(syscall.SIGTERM)

@@ -160,6 +160,7 @@ func (s *supervisor) run() {
 		case m, ok := <-s.orders:
 			s.obey(m, ok)
 		case <-s.lease: // redlock is stopped: otherwise it would have sent holdsLock
+			s.report(hasExpired, 0)
 			s.end()
 		case ws, ok := <-changes:
 			if !ok {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -54,7 +55,7 @@ func TestProcessesOutsideTheGroupMayEndThemselves(t *testing.T) {
 	t.Parallel()
 	script := as(ownSession, "session!") + as(daemon, "daemon!") + as(direct, "direct!")
 	for name, flags := range map[string][]string{
-		"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "2s"},
+		"killed": {"--grace", "1m"}, "lost": {"--grace", "1m", "--max-hold", "5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,9 +93,9 @@ func TestTheWholeTreeEndsWithASupervisorThatIsKilled(t *testing.T) {
 func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--ttl", "3s", "--grace", "300ms"},
+	l := startListeners(t, masters, nil, []string{"--ttl", "6s", "--grace", "300ms"},
 		as(background, "bg")+as(daemon, "daemon")+as(direct, "direct!"), "bg", "daemon", "direct!")
-	time.Sleep(3500 * time.Millisecond) // it is extended
+	time.Sleep(6500 * time.Millisecond) // it is extended
 	assert.Len(t, l.living(), 3)
 	l.signal(syscall.SIGSTOP)
 	assert.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, 5*time.Millisecond, "%v", l.living())
@@ -104,6 +105,33 @@ func TestTheWholeTreeEndsWhenTheLockOfAStoppedRedlockEnds(t *testing.T) {
 	l.signal(syscall.SIGCONT)
 	assert.Equal(t, 70, l.wait())
 	assert.Contains(t, l.stderr.String(), "lost")
+}
+
+// The supervisor does not know of an extension right before redlock was stopped, so it ends the command of a lock that
+// is still held. Such a command could not finish either.
+func TestACommandEndedForAStoppedRedlockHasNotSucceeded(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 1)
+	l := startListeners(t, masters, nil, []string{"--ttl", "6s"}, as(direct, "direct!"), "direct!")
+	opts, err := redis.ParseURL(masters[0].URL())
+	require.NoError(t, err)
+	c := redis.NewClient(opts)
+	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	left := func() time.Duration { return c.PTTL(t.Context(), "name").Val() }
+	before := left()
+	require.Eventually(t, func() bool {
+		now := left()
+		extended := now > before+500*time.Millisecond
+		before = now
+		return extended
+	}, patience, time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // redlock reads the reply, and most likely reports nothing yet
+	l.signal(syscall.SIGSTOP)
+	require.Eventually(t, func() bool { return len(l.living()) == 0 }, patience, time.Millisecond)
+	l.signal(syscall.SIGCONT)
+	assert.Equal(t, 70, l.wait())
+	assert.Regexp(t, "could have lost the lock|the lock was lost", l.stderr.String())
+	assert.Negative(t, left(), "unlocked")
 }
 
 // The command could not finish, so the exit status is not 0, even if the command exits with 0 at its SIGTERM.

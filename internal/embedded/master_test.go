@@ -39,8 +39,8 @@ func TestATTLEndsByTheClock(t *testing.T) {
 	t.Parallel()
 	c := connect(t, open(t))
 	ctx := within(t, patience)
-	require.NoError(t, c.Set(ctx, "short", "x", 80*time.Millisecond).Err())
 	require.NoError(t, c.Set(ctx, "long", "x", time.Minute).Err())
+	require.NoError(t, c.Set(ctx, "short", "x", 80*time.Millisecond).Err())
 
 	assert.Eventually(t, func() bool { return c.Exists(ctx, "short").Val() == 0 }, patience, 5*time.Millisecond)
 	left := c.PTTL(ctx, "long").Val()
