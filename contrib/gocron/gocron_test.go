@@ -22,7 +22,7 @@ import (
 // open opens a Locker of its own, as every machine has one.
 func open(t *testing.T, masters []*redlocktest.Master) *redlock.Locker {
 	t.Helper()
-	l, err := redlock.Open(redlocktest.URLs(masters))
+	l, err := redlock.Open(redlocktest.URLs(masters), redlock.WithNodeTimeout(2*time.Second)) // a busy machine
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
 	return l

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,7 +42,8 @@ func open(t *testing.T, opts ...redlockotel.Option) *observed {
 		redlockotel.WithTracerProvider(o.tracers), redlockotel.WithMeterProvider(meters))...)
 	require.NoError(t, err)
 	o.Locker, err = redlock.Open(
-		redlocktest.URLs(o.masters), redlock.WithoutRestartGuard(), redlock.WithTrace(telemetry.Trace()),
+		redlocktest.URLs(o.masters), redlock.WithoutRestartGuard(), redlock.WithNodeTimeout(5*time.Second),
+		redlock.WithTrace(telemetry.Trace()),
 	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, o.Close()) })

@@ -55,7 +55,7 @@ func (i *issuer) Issue(ctx context.Context, csr *x509.CertificateRequest) (*cert
 
 func open(t *testing.T, masters []*redlocktest.Master) *redlock.Locker {
 	t.Helper()
-	l, err := redlock.Open(redlocktest.URLs(masters))
+	l, err := redlock.Open(redlocktest.URLs(masters), redlock.WithNodeTimeout(2*time.Second)) // a busy machine
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, l.Close()) })
 	return l
