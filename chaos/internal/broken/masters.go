@@ -1,40 +1,32 @@
 package broken
 
 import (
+	"slices"
+
 	"github.com/redlock-go/redlock/node"
 )
 
 // grantUnasked grants every lock in the name of the first master, which is not asked. So one vote fewer than a majority
 // wins.
 func grantUnasked(w *Wrapping) {
-	w.answer = func(master int, c *node.Call) (node.Vote, bool) {
-		switch c.Op.Name {
-		case "acquire", "raise", "extend", "release":
-			return node.Vote{Verdict: node.Granted}, master == 0
-		}
-		return node.Vote{}, false
+	w.grant = func(master int, c *node.Call) bool {
+		return master == 0 && slices.Contains([]string{"acquire", "raise", "extend", "release"}, c.Op.Name)
 	}
 }
 
 // skipRaise does not write fencing tokens back, and says that the masters took them.
 func skipRaise(w *Wrapping) {
-	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
-		return node.Vote{Verdict: node.Granted}, c.Op.Name == "raise"
-	}
+	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "raise" }
 }
 
 // keepSilence does not publish releases that were silent at first.
 func keepSilence(w *Wrapping) {
-	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
-		return node.Vote{Verdict: node.Granted}, c.Op.Name == "announce"
-	}
+	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "announce" }
 }
 
 // keepLeftovers does not send the releases of acquisitions that no majority has granted.
 func keepLeftovers(w *Wrapping) {
-	w.answer = func(_ int, c *node.Call) (node.Vote, bool) {
-		return node.Vote{Verdict: node.Granted}, c.Op.Name == "release" && w.requests.failed(c)
-	}
+	w.grant = func(_ int, c *node.Call) bool { return c.Op.Name == "release" && w.requests.failed(c) }
 }
 
 // separateTwins gives one server another run id at each of its addresses.

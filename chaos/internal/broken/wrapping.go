@@ -30,8 +30,8 @@ var _ Handle = (*redlock.Lock)(nil)
 type Wrapping struct {
 	options  []redlock.Option
 	requests requests
-	// answer, if set, may answer a call in place of the master, which then does not get it.
-	answer func(master int, c *node.Call) (v node.Vote, answers bool)
+	// grant, if set, reports whether a call is granted in place of the master, which then does not get it.
+	grant func(master int, c *node.Call) bool
 	// vote, if set, changes the master's vote.
 	vote func(master int, c *node.Call, v *node.Vote)
 	// hold, if set, wraps the handle of a lock that the Locker has acquired.
@@ -77,11 +77,9 @@ type master struct {
 }
 
 func (m *master) Submit(c *node.Call) {
-	if m.w.answer != nil {
-		if v, answers := m.w.answer(m.index, c); answers {
-			c.Voter.Vote(c.Index, v)
-			return
-		}
+	if m.w.grant != nil && m.w.grant(m.index, c) {
+		c.Voter.Vote(c.Index, node.Vote{Verdict: node.Granted})
+		return
 	}
 	c.Voter = &voter{Voter: c.Voter, call: c, master: m, request: m.w.requests.sent(c)}
 	m.Node.Submit(c)
