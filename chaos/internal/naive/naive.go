@@ -5,9 +5,7 @@ package naive
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 
 // Control is one naive lock, with the checker that must catch it.
 type Control struct {
-	// Name is its name, for [Open].
 	Name string
 	// Doc describes it in one line.
 	Doc string
@@ -28,10 +25,8 @@ type Control struct {
 	Modes []string
 	// Checker is the checker that must catch it: "exclusion", "liveness" or "slots".
 	Checker string
-	// How says under which circumstances the flaw shows.
-	How string
-
-	open func(locker.Settings) (locker.Locker, error)
+	// Open opens the lock.
+	Open func(locker.Settings) (locker.Locker, error)
 }
 
 // All lists the controls in the order of their invention.
@@ -47,29 +42,6 @@ func Find(name string) (Control, bool) {
 		return Control{}, false
 	}
 	return All[i], true
-}
-
-// Open opens the control of that name.
-func Open(name string, s locker.Settings) (locker.Locker, error) {
-	c, ok := Find(name)
-	if !ok {
-		return nil, fmt.Errorf("no naive lock is called %q", name)
-	}
-	return c.open(s)
-}
-
-// complete fills in defaults.
-func complete(s locker.Settings) locker.Settings {
-	if s.Clock == nil {
-		s.Clock = clock.System
-	}
-	if s.Timeout == 0 {
-		s.Timeout = nodeTimeout
-	}
-	if s.Between == nil {
-		s.Between = func() {}
-	}
-	return s
 }
 
 // The checkers.
@@ -92,32 +64,43 @@ const (
 	forever = 24 * time.Hour
 )
 
-// dial opens a client that does not retry commands.
-func dial(url string) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, err
-	}
-	o.MaxRetries, o.DialerRetries = -1, 1
-	o.DisableIdentity, o.ContextTimeoutEnabled = true, true
-	return redis.NewClient(o), nil
-}
-
-// one is a client of one master. Every lock on one master embeds it.
-type one struct {
+// client is a client of all masters that the settings name. It connects only to those that it uses.
+type client struct {
 	locker.Settings
-	client *redis.Client
+	masters []*redis.Client
 }
 
-func openOne(s locker.Settings) (one, error) {
-	c, err := dial(s.URLs[0])
-	return one{complete(s), c}, err
+// dial opens a client that does not retry commands. It fills in defaults of the settings.
+func dial(s locker.Settings) (client, error) {
+	if s.Clock == nil {
+		s.Clock = clock.System
+	}
+	if s.Timeout == 0 {
+		s.Timeout = nodeTimeout
+	}
+	if s.Between == nil {
+		s.Between = func() {}
+	}
+	c := client{Settings: s}
+	for _, u := range s.URLs {
+		o, err := redis.ParseURL(u)
+		if err != nil {
+			return c, errors.Join(err, c.Close())
+		}
+		o.MaxRetries, o.DialerRetries = -1, 1
+		o.DisableIdentity, o.ContextTimeoutEnabled = true, true
+		c.masters = append(c.masters, redis.NewClient(o))
+	}
+	return c, nil
 }
 
-func (o one) Close() error { return o.client.Close() }
-
-// token returns a unique random value.
-func (o one) token() string { return o.Owner + ":" + rand.Text() }
+func (c client) Close() error {
+	var errs []error
+	for _, m := range c.masters {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
 
 // wait asks until it is granted, ctx ends or something fails; a request that only tries is asked once.
 //
@@ -141,46 +124,6 @@ func wait(ctx context.Context, r locker.Request, ask func(context.Context) (bool
 		}
 	}
 }
-
-// claim is one acquisition of a lock on one master.
-type claim struct {
-	one
-	locker.Request
-	token string
-	begin time.Time // when the master was last asked; the lock ends a TTL later
-}
-
-// single is a lock on one master. take asks for it once, and give releases it.
-type single struct {
-	one
-	take func(context.Context, *claim) (bool, error)
-	give func(context.Context, *claim) error
-}
-
-// onOne returns a function that opens a lock on one master.
-func onOne(
-	take func(context.Context, *claim) (bool, error), give func(context.Context, *claim) error,
-) func(locker.Settings) (locker.Locker, error) {
-	return func(s locker.Settings) (locker.Locker, error) {
-		o, err := openOne(s)
-		return single{o, take, give}, err
-	}
-}
-
-func (l single) Lock(ctx context.Context, r locker.Request) (locker.Lock, error) {
-	c := &claim{one: l.one, Request: r, token: l.token()}
-	err := wait(ctx, r, func(ctx context.Context) (bool, error) {
-		c.begin = l.Clock.Now()
-		return l.take(ctx, c)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &hold{c.token, c.begin.Add(c.TTL), func(ctx context.Context) error { return l.give(ctx, c) }}, nil
-}
-
-// del releases with DEL, whoever has the key.
-func del(ctx context.Context, c *claim) error { return c.client.Del(ctx, c.Name()).Err() }
 
 // hold is a held naive lock. It never notices a loss.
 type hold struct {

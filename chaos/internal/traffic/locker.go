@@ -37,7 +37,7 @@ func openLocker(c Config, s locker.Settings, v *Votes) (locker.Locker, error) {
 		if err := can(c, control.Modes...); err != nil {
 			return nil, err
 		}
-		return naive.Open(c.Lock, s)
+		return control.Open(s)
 	}
 }
 
