@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -161,16 +162,53 @@ func fencedWith(h *hold) group {
 	return groupOf(h.acquired.Mode, h)
 }
 
-// byName returns the beliefs in each name, and the sorted names.
-func byName(all []*hold) (map[string][]belief, []string) {
-	beliefs := map[string][]belief{}
+// named has the holds of one name, in the order of the acquisitions.
+type named struct {
+	name  string
+	holds []*hold
+}
+
+// byName returns the holds of each name, in the order of the names. A lock of several names is held in each of them.
+func byName(all []*hold) []named {
+	of := map[string][]*hold{}
 	for _, h := range all {
 		for _, name := range h.acquired.Locked() {
-			beliefs[name] = append(beliefs[name], h.beliefs...)
+			of[name] = append(of[name], h)
 		}
 	}
-	return beliefs, slices.Sorted(maps.Keys(beliefs))
+	var names []named
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		names = append(names, named{name, of[name]})
+	}
+	return names
 }
+
+func (n named) beliefs() (all []belief) {
+	for _, h := range n.holds {
+		all = append(all, h.beliefs...)
+	}
+	return all
+}
+
+// inOrder goes through the holds in the order of the times that comes returns. It judges each, after it has added those
+// that count by then.
+func inOrder(all []*hold, comes, counts func(*hold) time.Duration, add, judge func(*hold)) {
+	by := func(key func(*hold) time.Duration) []*hold {
+		return slices.SortedStableFunc(slices.Values(all), func(a, b *hold) int { return cmp.Compare(key(a), key(b)) })
+	}
+	counting := by(counts)
+	for _, h := range by(comes) {
+		for len(counting) > 0 && counts(counting[0]) <= comes(h) {
+			add(counting[0])
+			counting = counting[1:]
+		}
+		judge(h)
+	}
+}
+
+func askedAt(h *hold) time.Duration    { return h.asked.T }
+func acquiredAt(h *hold) time.Duration { return h.acquired.T }
+func endedAt(h *hold) time.Duration    { return h.ended }
 
 // Share reports whether two acquisitions may hold a name at the same time.
 func Share(a, b history.Event) bool {

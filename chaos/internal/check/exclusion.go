@@ -15,9 +15,9 @@ import (
 func Exclusion(events []history.Event) Verdict {
 	v := on(events, ByExclusion)
 	all := holds(events)
-	beliefs, names := byName(all)
-	for _, name := range names {
-		overlaps(&v, name, beliefs[name])
+	names := byName(all)
+	for _, n := range names {
+		overlaps(&v, n.name, n.beliefs())
 	}
 	v.Looked = fmt.Sprintf("%d holds of %d names", len(all), len(names))
 	return v

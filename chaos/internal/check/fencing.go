@@ -1,9 +1,7 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -27,8 +25,7 @@ import (
 // lasting are the faults after whose healing a master may not know its tokens for the time lingers.
 func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
 	v := on(events, ByFencing)
-	fenced := map[string][]*hold{}
-	total := 0
+	var fenced []*hold
 	for _, h := range holds(events) {
 		if h.acquired.Fence == 0 {
 			if h.asked.Fencing {
@@ -37,18 +34,16 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 			}
 			continue
 		}
-		total++
-		for _, name := range h.acquired.Locked() {
-			fenced[name] = append(fenced[name], h)
-		}
+		fenced = append(fenced, h)
 	}
 	lonely, doubts := alone(events), troublesOf(events, masters, lasting, lingers)
-	for _, name := range slices.Sorted(maps.Keys(fenced)) {
-		inOrder(&v, name, fenced[name], doubts)
-		unique(&v, name, fenced[name])
-		owned(&v, name, fenced[name], lonely, doubts)
+	names := byName(fenced)
+	for _, n := range names {
+		rising(&v, n, doubts)
+		unique(&v, n)
+		owned(&v, n, lonely, doubts)
 	}
-	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", total, len(fenced))
+	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", len(fenced), len(names))
 	if pairs := doubts.judged + doubts.excused; pairs > 0 {
 		v.Looked += fmt.Sprintf("; %d of %d times an owner's token was held to the one it had, faults excuse the rest",
 			doubts.judged, pairs)
@@ -58,19 +53,19 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 
 func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
-// inOrder compares the token of each hold with the largest token that was returned before the hold was asked for.
-func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
-	compare(all, func(h *hold, largest *best[*hold]) {
+// rising compares the token of each hold with the largest token that was returned before the hold was asked for.
+func rising(v *Verdict, n named, doubts *troubles) {
+	compare(n.holds, func(h *hold, largest *best[*hold]) {
 		g, fence := fencedWith(h), h.acquired.Fence
 		last, ok := largest.outside(g) // for a reader: of those that exclude readers
 		switch {
 		case ok && reads(h) && fence < last.acquired.Fence:
-			stale(v, name, last, h, "smaller than")
+			stale(v, n.name, last, h, "smaller than")
 		case ok && !reads(h) && fence <= last.acquired.Fence:
-			stale(v, name, last, h, "not larger than")
+			stale(v, n.name, last, h, "not larger than")
 		}
 		if last, ok := largest.of(g); ok && !reads(h) && doubts.judgeOrder(last, h) && fence < last.acquired.Fence {
-			stale(v, name, last, h, "smaller than")
+			stale(v, n.name, last, h, "smaller than")
 		}
 	})
 }
@@ -79,39 +74,26 @@ func inOrder(v *Verdict, name string, all []*hold, doubts *troubles) {
 // Lock.Fence does not promise this. It is true as long as locks exclude each other and no master forgets its counters.
 func ReadersInOrder(events []history.Event) Verdict {
 	v := on(events, ByFencing)
-	readers := map[string][]*hold{}
-	total := 0
-	for _, h := range holds(events) {
-		if reads(h) && h.acquired.Fence > 0 {
-			total++
-			readers[h.acquired.Name] = append(readers[h.acquired.Name], h)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(readers)) {
-		compare(readers[name], func(h *hold, largest *best[*hold]) {
+	readers := slices.DeleteFunc(holds(events), func(h *hold) bool { return !reads(h) || h.acquired.Fence == 0 })
+	names := byName(readers)
+	for _, n := range names {
+		compare(n.holds, func(h *hold, largest *best[*hold]) {
 			if last, ok := largest.of(fencedWith(h)); ok && h.acquired.Fence < last.acquired.Fence {
-				stale(&v, name, last, h, "smaller than")
+				stale(&v, n.name, last, h, "smaller than")
 			}
 		})
 	}
-	v.Looked = fmt.Sprintf("%d readers with a token, of %d names", total, len(readers))
+	v.Looked = fmt.Sprintf("%d readers with a token, of %d names", len(readers), len(names))
 	return v
 }
 
 // compare calls judge for each hold, with the largest tokens that had been returned when the hold was asked for. A
 // token that was returned in that very moment is one of them: the masters had decided on it before.
 func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
-	asked := slices.Clone(all) // all is in the order of the returns
-	slices.SortStableFunc(asked, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
 	var largest best[*hold]
-	i := 0
-	for _, h := range asked {
-		for ; i < len(all) && all[i].acquired.T <= h.asked.T; i++ {
-			g := fencedWith(all[i])
-			largest.add(g, int64(all[i].acquired.Fence), all[i])
-		}
-		judge(h, &largest)
-	}
+	inOrder(all, askedAt, acquiredAt,
+		func(h *hold) { largest.add(fencedWith(h), int64(h.acquired.Fence), h) },
+		func(h *hold) { judge(h, &largest) })
 }
 
 func stale(v *Verdict, name string, before, after *hold, than string) {
@@ -121,9 +103,9 @@ func stale(v *Verdict, name string, before, after *hold, than string) {
 }
 
 // unique finds holds that exclude each other and share a token.
-func unique(v *Verdict, name string, all []*hold) {
+func unique(v *Verdict, n named) {
 	first := map[uint64]*hold{}
-	for _, h := range all {
+	for _, h := range n.holds {
 		if reads(h) {
 			continue
 		}
@@ -131,8 +113,8 @@ func unique(v *Verdict, name string, all []*hold) {
 		case o == nil:
 			first[h.acquired.Fence] = h
 		case fencedWith(o) != fencedWith(h):
-			v.find(name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
-				name, who(o.who), who(h.who), h.acquired.Fence)
+			v.find(n.name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
+				n.name, who(o.who), who(h.who), h.acquired.Fence)
 		}
 	}
 }

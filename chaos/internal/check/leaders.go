@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -23,84 +22,70 @@ import (
 // unnoticed.
 func Leaders(events []history.Event, forgetful []string) Verdict {
 	v := on(events, ByLeaders)
-	led := map[string][]*hold{}
-	by := map[history.ID]*hold{}
-	for _, h := range holds(events) {
-		if kinds.Of(h.acquired.Mode).Elected() {
-			led[h.acquired.Name] = append(led[h.acquired.Name], h)
-			by[h.who] = h
-		}
-	}
+	led := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Elected() })
 	forgot := slices.ContainsFunc(events, func(e history.Event) bool {
 		return e.Kind == history.Inject && slices.Contains(forgetful, e.Fault)
 	})
-	for _, name := range slices.Sorted(maps.Keys(led)) {
-		unequal(&v, name, led[name])
-		growing(&v, name, led[name], func(h *hold) (time.Duration, time.Duration) { return h.asked.T, h.acquired.T })
+	elections := byName(led)
+	for _, n := range elections {
+		unequal(&v, n)
+		growing(&v, n, askedAt, acquiredAt)
 		if !forgot {
-			growing(&v, name, led[name], func(h *hold) (time.Duration, time.Duration) { return h.acquired.T, h.ended })
+			growing(&v, n, acquiredAt, endedAt)
 		}
 	}
-	writes := deposed(&v, events, by)
-	v.Looked = fmt.Sprintf("%d leaders of %d elections, who wrote %d times", len(by), len(led), writes)
+	writes := deposed(&v, events, led)
+	v.Looked = fmt.Sprintf("%d leaders of %d elections, who wrote %d times", len(led), len(elections), writes)
 	return v
 }
 
 func term(h *hold) uint64 { return h.acquired.Fence }
 
 // unequal finds leaders without a term, or with the term of another.
-func unequal(v *Verdict, name string, all []*hold) {
+func unequal(v *Verdict, n named) {
 	first := map[uint64]*hold{}
-	for _, h := range all {
+	for _, h := range n.holds {
 		switch o := first[term(h)]; {
 		case term(h) == 0:
-			v.find(name, []history.Event{h.asked, h.acquired}, "%q: %s leads without a term", name, who(h.who))
+			v.find(n.name, []history.Event{h.asked, h.acquired}, "%q: %s leads without a term", n.name, who(h.who))
 		case o != nil:
-			v.find(name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both lead in term %d",
-				name, who(o.who), who(h.who), term(h))
+			v.find(n.name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both lead in term %d",
+				n.name, who(o.who), who(h.who), term(h))
 		default:
 			first[term(h)] = h
 		}
 	}
 }
 
-// growing finds leaders whose term is not larger than that of a leader before them. times returns when a leader comes,
-// and from when on it counts as a leader before the others.
-func growing(v *Verdict, name string, all []*hold, times func(h *hold) (comes, counts time.Duration)) {
-	come, count := slices.Clone(all), slices.Clone(all)
-	sortHolds(come, func(h *hold) time.Duration { t, _ := times(h); return t })
-	sortHolds(count, func(h *hold) time.Duration { _, t := times(h); return t })
+// growing finds leaders whose term is not larger than that of a leader that counts when they come.
+func growing(v *Verdict, n named, comes, counts func(*hold) time.Duration) {
 	var largest *hold
-	i := 0
-	for _, h := range come {
-		at, _ := times(h)
-		for ; i < len(count); i++ {
-			if _, from := times(count[i]); from > at {
-				break
+	inOrder(n.holds, comes, counts,
+		func(h *hold) {
+			if largest == nil || term(h) > term(largest) {
+				largest = h
 			}
-			if count[i] != h && (largest == nil || term(count[i]) > term(largest)) {
-				largest = count[i]
+		},
+		func(h *hold) {
+			if largest == nil || term(h) >= term(largest) { // an equal one is found by unequal
+				return
 			}
-		}
-		if largest != nil && largest != h && term(h) < term(largest) { // an equal one is found by unequal
-			v.find(name, []history.Event{
-				largest.acquired, h.asked, h.acquired,
-			}, "%q: %s leads in term %d from %s on, after %s in term %d from %s to %s",
-				name, who(h.who), term(h), moment(h.acquired.T), who(largest.who), term(largest), moment(largest.acquired.T),
-				moment(largest.ended))
-		}
-	}
-}
-
-func sortHolds(all []*hold, key func(*hold) time.Duration) {
-	slices.SortStableFunc(all, func(a, b *hold) int { return int(key(a) - key(b)) })
+			v.find(n.name, []history.Event{largest.acquired, h.asked, h.acquired},
+				"%q: %s leads in term %d from %s on, after %s in term %d from %s to %s",
+				n.name, who(h.who), term(h), moment(h.acquired.T), who(largest.who), term(largest),
+				moment(largest.acquired.T), moment(largest.ended))
+		})
 }
 
 // deposed finds writes of deposed leaders that the fenced register accepted. It returns the number of writes.
-func deposed(v *Verdict, events []history.Event, by map[history.ID]*hold) int {
+func deposed(v *Verdict, events []history.Event, leaders []*hold) int {
 	type access struct {
 		leader *hold
 		event  history.Event
+	}
+	by := map[history.ID]*hold{}
+	for _, h := range leaders {
+		by[h.who] = h
 	}
 	writes := 0
 	newest := map[string]access{} // by name

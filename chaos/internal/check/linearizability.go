@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,33 +24,25 @@ const window = 400
 // not decided in time leaves the verdict undecided.
 func Linearizability(events []history.Event, limit time.Duration) Verdict {
 	v := on(events, ByLinearizability)
-	named := byNameHeld(events)
+	all := holds(events)
+	names := byName(all)
 	var open []string
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		bad, result := illegal(named[name], time.Now().Add(limit))
+	for _, n := range names {
+		bad, result := illegal(n.holds, time.Now().Add(limit))
 		switch result {
 		case porcupine.Illegal:
-			v.find(name, proof(bad), "%q: no single lock could have been held like this: %s", name, described(bad, v.begin))
+			v.find(n.name, proof(bad), "%q: no single lock could have been held like this: %s",
+				n.name, described(bad, v.begin))
 		case porcupine.Unknown:
-			open = append(open, fmt.Sprintf("%q", name))
+			open = append(open, fmt.Sprintf("%q", n.name))
 		case porcupine.Ok:
 		}
 	}
 	if len(open) > 0 {
 		v.Undecided = fmt.Sprintf("%s not decided within %v each", strings.Join(open, ", "), limit)
 	}
-	v.Looked = fmt.Sprintf("%d holds of %d names", len(holds(events)), len(named))
+	v.Looked = fmt.Sprintf("%d holds of %d names", len(all), len(names))
 	return v
-}
-
-func byNameHeld(events []history.Event) map[string][]*hold {
-	named := map[string][]*hold{}
-	for _, h := range holds(events) {
-		for _, name := range h.acquired.Locked() {
-			named[name] = append(named[name], h)
-		}
-	}
-	return named
 }
 
 // illegal looks for holds that no order explains, and returns as few of them as it can.
@@ -201,25 +192,25 @@ const pictured = 120
 // with the most holds, of which it shows the first ones. It returns the name. If nothing was ever held, it writes
 // nothing and returns "".
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
-	named := byNameHeld(events)
-	name, shown := "", []*hold(nil)
-	for _, n := range slices.Sorted(maps.Keys(named)) {
-		if bad, result := illegal(named[n], time.Now().Add(limit)); result == porcupine.Illegal {
-			name, shown = n, around(named[n], bad)
+	var largest named
+	var shown []*hold
+	for _, n := range byName(holds(events)) {
+		if bad, result := illegal(n.holds, time.Now().Add(limit)); result == porcupine.Illegal {
+			largest, shown = n, around(n.holds, bad)
 			break
 		}
-		if len(named[n]) > len(named[name]) {
-			name = n
+		if len(n.holds) > len(largest.holds) {
+			largest = n
 		}
 	}
-	if name == "" {
+	if len(largest.holds) == 0 {
 		return "", nil
 	}
 	if shown == nil {
-		shown = named[name][:min(pictured, len(named[name]))]
+		shown = largest.holds[:min(pictured, len(largest.holds))]
 	}
 	_, info := porcupine.CheckOperationsVerbose(model, operations(shown), limit)
-	return name, porcupine.Visualize(model, info, w)
+	return largest.name, porcupine.Visualize(model, info, w)
 }
 
 // around returns the bad holds among those that came before and after them.

@@ -48,17 +48,19 @@ type lives struct {
 // of the clients; the targets of client faults are indices into it.
 func livesOf(events []history.Event, clients []string) lives {
 	l := lives{stalls: map[life][]span{}, last: map[life]time.Duration{}}
-	frozen, since := map[string][]span{}, map[string]time.Duration{}
 	for _, e := range events {
 		if e.Client != "" && e.Register == "" { // a register may write about a client that is gone
 			l.last[lifeOf(e.ID())] = e.T
 		}
-		switch {
-		case e.Kind == history.Stalled:
+		if e.Kind == history.Stalled {
 			of := lifeOf(e.ID())
 			l.stalls[of] = append(l.stalls[of], span{e.T - e.Stall, e.T})
-		case e.Fault == freezeClient && (e.Kind == history.Inject || e.Kind == history.Heal):
-			spell(frozen, since, clients, e)
+		}
+	}
+	frozen := map[string][]span{}
+	for _, o := range Outages(events, history.Heal) {
+		if o.Fault == freezeClient && !o.Open && o.Target < len(clients) {
+			frozen[clients[o.Target]] = append(frozen[clients[o.Target]], span{o.From, o.To})
 		}
 	}
 	for of := range l.last { // a frozen process is one life of its client: the others wrote nothing then
@@ -74,21 +76,4 @@ func (l lives) ran(of life, from, to time.Duration) time.Duration {
 		ran -= max(0, min(s.to, to)-max(s.from, from))
 	}
 	return ran
-}
-
-// spell handles an Inject or Heal event: it adds the time from injection to healing to the spans of each target. since
-// has the faults that are injected and not healed.
-func spell(spells map[string][]span, since map[string]time.Duration, clients []string, e history.Event) {
-	for _, i := range e.Targets {
-		if i < 0 || i >= len(clients) {
-			continue
-		}
-		c := clients[i]
-		if from, ok := since[c]; ok && e.Kind == history.Heal {
-			spells[c] = append(spells[c], span{from, e.T})
-			delete(since, c)
-		} else if e.Kind == history.Inject {
-			since[c] = e.T
-		}
-	}
 }

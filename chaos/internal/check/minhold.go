@@ -3,7 +3,6 @@ package check
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -20,36 +19,24 @@ import (
 // acquisition ended, and is shorter by the drift budget: the masters keep the names by their own clocks.
 func MinHold(events []history.Event) Verdict {
 	v := on(events, ByMinHold)
-	type name struct{ kept, taken []*hold }
-	named := map[string]*name{}
-	judged := 0
-	for _, h := range holds(events) {
-		kept := h.keeps() > h.ended
-		if kept {
-			judged++
-		}
-		for _, n := range h.acquired.Locked() {
-			if named[n] == nil {
-				named[n] = &name{}
+	judged := map[*hold]bool{}
+	names := byName(holds(events))
+	for _, n := range names {
+		for _, h := range n.holds {
+			if h.keeps() <= h.ended {
+				continue
 			}
-			named[n].taken = append(named[n].taken, h)
-			if kept {
-				named[n].kept = append(named[n].kept, h)
-			}
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(named)) {
-		for _, h := range named[n].kept {
-			if next := h.intruder(named[n].taken); next != nil {
-				v.find(n, []history.Event{h.acquired, *h.returned, next.asked, next.acquired},
-					"%q was to stay taken for %v after %s acquired it at %s, and %s acquired it at %s, %v too early", n,
+			judged[h] = true
+			if next := h.intruder(n.holds); next != nil {
+				v.find(n.name, []history.Event{h.acquired, *h.returned, next.asked, next.acquired},
+					"%q was to stay taken for %v after %s acquired it at %s, and %s acquired it at %s, %v too early", n.name,
 					h.acquired.MinHold,
 					who(h.who), moment(h.acquired.T), who(next.who), moment(next.acquired.T), h.keeps()-next.acquired.T)
 			}
 		}
 	}
 	v.Looked = fmt.Sprintf(
-		"%d locks that were unlocked before their minimum hold was over, of %d names", judged, len(named),
+		"%d locks that were unlocked before their minimum hold was over, of %d names", len(judged), len(names),
 	)
 	return v
 }

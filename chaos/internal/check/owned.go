@@ -13,9 +13,9 @@ import (
 
 // owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
 // in while it asked: of those acquired alone, the one believed in longest.
-func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, doubts *troubles) {
+func owned(v *Verdict, n named, lonely map[history.ID]bool, doubts *troubles) {
 	owners := map[string][]belief{}
-	for _, h := range all {
+	for _, h := range n.holds {
 		if kinds.Of(h.acquired.Mode).Owned() && h.acquired.Owner != "" {
 			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
 		}
@@ -43,8 +43,8 @@ func owned(v *Verdict, name string, all []*hold, lonely map[history.ID]bool, dou
 				continue
 			}
 			if o.acquired.Fence != h.acquired.Fence {
-				v.find(name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
-					"%q: %s holds it already as %s with the token %d, and %s got %d", name, owner, who(o.who),
+				v.find(n.name, []history.Event{longest.from, h.asked, h.acquired, longest.to},
+					"%q: %s holds it already as %s with the token %d, and %s got %d", n.name, owner, who(o.who),
 					o.acquired.Fence, who(h.who), h.acquired.Fence)
 			}
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,16 +95,10 @@ func probes(events []history.Event, latest time.Duration) (taken, refused int) {
 	if !ok {
 		return 0, 0
 	}
-	var froze, thaw time.Duration
-	for _, e := range events {
-		if e.T < begin || e.On != "masters" {
-			continue
-		}
-		switch {
-		case e.Kind == history.Inject && froze == 0:
-			froze = e.T
-		case e.Kind == history.Heal && thaw == 0:
-			thaw = e.T
+	var froze, thaw time.Duration // the first ones
+	for _, o := range Outages(events, history.Heal) {
+		if o.On == "masters" && o.From >= begin && !o.Open {
+			froze, thaw = cmp.Or(froze, o.From), min(cmp.Or(thaw, o.To), o.To)
 		}
 	}
 	asked := map[history.ID]history.Event{}

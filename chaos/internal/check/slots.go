@@ -16,10 +16,10 @@ import (
 func Slots(events []history.Event) Verdict {
 	v := on(events, BySlots)
 	all := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Slotted() })
-	beliefs, names := byName(all)
+	names := byName(all)
 	full := 0
-	for _, name := range names {
-		most, slots := sweep(&v, name, beliefs[name])
+	for _, n := range names {
+		most, slots := sweep(&v, n.name, n.beliefs())
 		if most >= slots {
 			full++
 		}

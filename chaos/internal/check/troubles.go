@@ -28,47 +28,26 @@ func troublesOf(events []history.Event, masters int, lasting []string, lingers t
 	all := &troubles{
 		masters: map[int][]span{}, lasting: map[int][]span{}, clients: map[string][]span{}, majority: masters/2 + 1,
 	}
-	type hit struct {
-		master int
-		fault  string
-	}
-	since := map[hit]time.Duration{}
-	injected := map[hit]int{} // faults of one kind may overlap
 	for _, e := range events {
-		switch {
-		case e.Kind == history.Stalled:
+		if e.Kind == history.Stalled {
 			all.clients[e.Client] = append(all.clients[e.Client], span{e.T - e.Stall, e.T})
-		case e.On != "masters":
-		case e.Kind == history.Inject:
-			for _, m := range e.Targets {
-				at := hit{m, e.Fault}
-				injected[at]++
-				if injected[at] == 1 {
-					since[at] = e.T
-				}
-			}
-		case e.Kind == history.Healthy:
-			for _, m := range e.Targets {
-				at := hit{m, e.Fault}
-				if from, ok := since[at]; ok {
-					injected[at]--
-					if injected[at] == 0 {
-						delete(since, at)
-					}
-					after := settles
-					if slices.Contains(lasting, e.Fault) {
-						after = lingers
-						all.lasting[m] = append(all.lasting[m], span{from, e.T + after})
-					}
-					all.masters[m] = append(all.masters[m], span{from, e.T + after})
-				}
-			}
 		}
 	}
-	for at, from := range since {
-		all.masters[at.master] = append(all.masters[at.master], span{from, math.MaxInt64})
-		if slices.Contains(lasting, at.fault) {
-			all.lasting[at.master] = append(all.lasting[at.master], span{from, math.MaxInt64})
+	for _, o := range Outages(events, history.Healthy) {
+		if o.On != "masters" {
+			continue
+		}
+		lasts := slices.Contains(lasting, o.Fault)
+		trouble := span{o.From, o.To + settles}
+		switch {
+		case o.Open:
+			trouble.to = math.MaxInt64
+		case lasts:
+			trouble.to = o.To + lingers
+		}
+		all.masters[o.Target] = append(all.masters[o.Target], trouble)
+		if lasts {
+			all.lasting[o.Target] = append(all.lasting[o.Target], trouble)
 		}
 	}
 	return all
