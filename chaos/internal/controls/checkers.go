@@ -25,7 +25,7 @@ var before = map[string]func(ctx context.Context, t *trial) error{
 // judge returns the checker's verdict, within the same bounds as that on a scenario.
 func (t *trial) judge(events []history.Event) check.Verdict {
 	return t.by.Judge(events, check.Terms{
-		Masters: t.plan.masters, Clients: t.Fleet.Names(), Names: t.names(), Slack: scenarios.Slack, Bound: recovery,
+		Masters: t.Control.masters, Clients: t.Fleet.Names(), Names: t.names(), Slack: scenarios.Slack, Bound: recovery,
 		Grace: scenarios.Grace, ModelTime: modelTime,
 	})
 }

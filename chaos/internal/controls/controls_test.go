@@ -23,13 +23,14 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-func TestEveryNaiveLockHasAnEntry(t *testing.T) {
+func TestEveryNaiveLockIsAControl(t *testing.T) {
 	t.Parallel()
-	var names []string
-	for _, c := range naive.All {
-		names = append(names, c.Name)
+	all := controls.Naive()
+	require.Len(t, all, len(naive.All))
+	for i, c := range naive.All {
+		assert.Equal(t, c.Name, all[i].Lock)
+		assert.Equal(t, c.Checker, all[i].Checker)
 	}
-	assert.ElementsMatch(t, names, controls.Entries())
 }
 
 func TestNaiveLocksAreCaught(t *testing.T) {
@@ -62,9 +63,7 @@ func TestNaiveLocksAreCaught(t *testing.T) {
 func TestOurOwnLockWithoutARuleIsCaught(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
-	o := options(t)
-	o.Locks = controls.Own()
-	all, err := controls.Run(t.Context(), o)
+	all, err := controls.Run(t.Context(), options(t), controls.Own()...)
 	require.NoError(t, err)
 	texts := map[string]string{
 		"no release after failure":          "still holds ",
@@ -224,12 +223,10 @@ func TestAnInterruptedControlIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestAnUnknownBackendIsAnError(t *testing.T) {
+func TestAnUnknownCheckerIsAnError(t *testing.T) {
 	t.Parallel()
-	o := options(t)
-	o.Backend = "clouds"
-	_, err := controls.Only(t.Context(), o, "exists-set")
-	require.ErrorContains(t, err, `no backend is called "clouds"`)
+	_, err := controls.Unknown(t.Context(), options(t))
+	require.ErrorContains(t, err, `is to be caught by "luck", which is no checker`)
 }
 
 func TestAVerdictOfWhatDidNotHappenIsNone(t *testing.T) {

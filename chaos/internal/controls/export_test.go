@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/report"
@@ -22,40 +21,35 @@ func named(name string) Control {
 
 // Only runs the controls of the named locks.
 func Only(ctx context.Context, o Options, names ...string) ([]report.Control, error) {
+	var all []Control
 	for _, name := range names {
-		o.Locks = append(o.Locks, named(name))
+		all = append(all, named(name))
 	}
-	return Run(ctx, o)
+	return Run(ctx, o, all...)
 }
 
 // Instead runs a control with the lock under test in place of the broken lock, for one round or a short time.
 func Instead(ctx context.Context, o Options, name string) ([]report.Control, error) {
-	o.Locks = []Control{named(name)}
-	return o.run(ctx, func(lock string) (entry, bool) {
-		e, ok := find(lock)
-		p := e.plan
-		if e.proof != nil {
-			p = e.sound()
-		}
-		p.lock = traffic.Quorum
-		if p.harm != nil {
-			p.rounds = 1
-		} else {
-			p.lasts = 3 * traffic.TTL
-		}
-		return entry{plan: p}, ok
-	})
+	c := named(name)
+	if c.proof {
+		c = c.sound()
+	}
+	c.instead, c.proof = traffic.Quorum, false
+	if c.harm != nil {
+		c.rounds = 1
+	} else {
+		c.lasts = 3 * traffic.TTL
+	}
+	return Run(ctx, o, c)
 }
 
 // AfterAStall runs the failover control for one failure, after a stall that has made all clients turn to the replica.
 // It returns the history.
 func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
-	c := Control{"failover", "fencing"} // fencing finds nothing without fencing tokens, so it ends no trial early
-	e, _ := find(c.Lock)
-	o.Backend = backend.Processes
-	p := e.plan
-	p.rounds = 1
-	p.harm = func(ctx context.Context, t *trial) error {
+	c := named("failover")
+	c.Checker = "fencing" // fencing finds nothing without fencing tokens, so it ends no trial early
+	c.rounds = 1
+	c.harm = func(ctx context.Context, t *trial) error {
 		if err := errors.Join(t.awaitHolder(ctx, 0), t.masters.Freeze(ctx, master)); err != nil {
 			return err
 		}
@@ -65,47 +59,39 @@ func AfterAStall(ctx context.Context, o Options) ([]history.Event, error) {
 		}
 		return masterFails(ctx, t)
 	}
-	if _, err := run(ctx, o, c, p); err != nil {
+	if _, err := run(ctx, o, c); err != nil {
 		return nil, err
 	}
-	return history.ReadDir(p.dir(o, c))
+	return history.ReadDir(c.dir(o))
 }
 
-// Entries returns the names of the locks that can be tried.
-func Entries() []string {
-	var names []string
-	for _, e := range naiveLocks {
-		names = append(names, e.lock)
-	}
-	return names
+// Unknown runs a control whose checker does not exist.
+func Unknown(ctx context.Context, o Options) ([]report.Control, error) {
+	c := named("exists-set")
+	c.Checker = "luck"
+	return Run(ctx, o, c)
 }
 
 // Fading runs a control on the lock under test with a TTL so short that any residue has expired by the last inspection.
 func Fading(ctx context.Context, o Options) (*check.Verdict, error) {
-	o.Backend = backend.Processes
-	c := named("no release after failure")
-	e, _ := find(c.Lock)
-	p := e.sound()
-	p.longest = scenarios.Grace
-	return o.try(ctx, c, p)
+	c := named("no release after failure").sound()
+	c.longest = scenarios.Grace
+	return o.try(ctx, c)
 }
 
 // Stumbling runs a control on the lock under test, with harm that fails before the checker can judge.
 func Stumbling(ctx context.Context, o Options) (*check.Verdict, error) {
-	o.Backend = backend.Processes
 	c := named("nothing closed")
-	e, _ := find(c.Lock)
-	p := e.plan
-	p.lock = traffic.Quorum
-	p.harm = func(context.Context, *trial) error { return errors.New("no harm could be done") }
-	return o.try(ctx, c, p)
+	c.instead = traffic.Quorum
+	c.harm = func(context.Context, *trial) error { return errors.New("no harm could be done") }
+	return o.try(ctx, c)
 }
 
 // Proper checks a made-up history of a trial with one round of harm, or for leaks of a trial without harm.
 func Proper(checker string, events []history.Event, found, over bool) error {
-	t := &trial{plan: plan{harm: masterFails, rounds: 1}, before: before[checker]}
+	t := &trial{Control: Control{harm: masterFails, rounds: 1}, before: before[checker]}
 	if checker == "leaks" {
-		t.plan = plan{lasts: 1}
+		t.Control = Control{lasts: 1}
 	}
 	var v check.Verdict
 	if found {
@@ -116,7 +102,7 @@ func Proper(checker string, events []history.Event, found, over bool) error {
 
 // Outcome returns the report of a made-up pair of verdicts.
 func Outcome(naiveSaid, soundSaid *check.Verdict) report.Control {
-	return outcome{broken: naiveSaid, sound: soundSaid}.report()
+	return outcome{broken: naiveSaid, sound: soundSaid}.report(Options{})
 }
 
 // Until returns the events up to a moment.

@@ -14,7 +14,7 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// harm exposes a flaw. It runs for as many rounds as the plan says, or until ctx ends. It returns an error if it could
+// harm exposes a flaw. It runs for as many rounds as the control says, or until ctx ends. It returns an error if it could
 // not do so.
 type harm func(ctx context.Context, t *trial) error
 
@@ -69,7 +69,7 @@ func masterFails(ctx context.Context, t *trial) error {
 			return err
 		}
 		if !held {
-			t.Say("control %s: no client got a lock within %v: another round", t.lock, promptly)
+			t.Say("control %s: no client got a lock within %v: another round", t.Lock, promptly)
 			continue
 		}
 		if err := t.inject(ctx, faults.KillMaster, master); err != nil {
@@ -148,7 +148,7 @@ func cutByTurns(ctx context.Context, t *trial) error {
 		if n > 0 {
 			pause(ctx, t.groups[0].TTL)
 		}
-		order := rng.Perm(t.plan.masters)
+		order := rng.Perm(t.Control.masters)
 		outer, inner := order[:2], order[2:4]
 		if err := t.inject(ctx, faults.LostCommands, outer...); err != nil {
 			return err
@@ -181,7 +181,7 @@ func refuse(ctx context.Context, t *trial) error {
 	if err := t.awaitHolder(ctx, 0); err != nil { // the masters vote by then
 		return err
 	}
-	silent := t.some(t.plan.masters - 1)
+	silent := t.some(t.Control.masters - 1)
 	if err := t.inject(ctx, faults.LostCommands, silent...); err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func allForget(ctx context.Context, t *trial) error {
 		if err := t.awaitHolders(ctx, t.Now(), counted); err != nil {
 			return err
 		}
-		all := t.some(t.plan.masters)
+		all := t.some(t.Control.masters)
 		if err := errors.Join(t.inject(ctx, faults.KillMaster, all...), t.heal(ctx, faults.KillMaster, all...)); err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func cutOff(ctx context.Context, t *trial) error {
 		if err := t.awaitHolder(ctx, t.Now()); err != nil {
 			return err
 		}
-		most := t.some(t.plan.masters/2 + 1)
+		most := t.some(t.Control.masters/2 + 1)
 		begin := t.Now()
 		if err := t.inject(ctx, faults.LostCommands, most...); err != nil {
 			return err
@@ -252,7 +252,7 @@ func cutOff(ctx context.Context, t *trial) error {
 
 // some draws n masters.
 func (t *trial) some(n int) []int {
-	return rand.New(rand.NewPCG(t.Seed, 0x736f6d65)).Perm(t.plan.masters)[:n]
+	return rand.New(rand.NewPCG(t.Seed, 0x736f6d65)).Perm(t.Control.masters)[:n]
 }
 
 // pass has one client acquire the name once, and release it at once.
@@ -267,7 +267,7 @@ func (t *trial) pass(ctx context.Context, client int) error {
 	})
 }
 
-// master and replica are the indexes of the pair in a plan with a replica.
+// master and replica are the indexes of the pair in a control with a replica.
 const master, replica = 0, 1
 
 // begin starts all clients. All masters must be up.

@@ -1,19 +1,22 @@
 package controls
 
 import (
+	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// plan describes one trial: a lock, its masters, the traffic, and the harm.
-type plan struct {
-	lock    string
-	masters int
-	clients int
-	groups  []traffic.Group
+// A Control is a lock that is broken on purpose, the traffic and the harm that expose its flaw, and the checker that
+// must catch it.
+type Control struct {
+	Lock, Checker string
+
+	masters, clients int // 0 means 3
+	groups           []traffic.Group
 	// longest is the longest TTL that a client asks for, if it exceeds those of the groups.
 	longest time.Duration
 	// ahead is how far the first client's clock is ahead.
@@ -26,39 +29,154 @@ type plan struct {
 	rounds int
 	// lasts is the duration of the traffic if there is no harm. 0 means until the flaw has shown.
 	lasts time.Duration
+	// proof gives the lock under test the same traffic and harm, because the harm could be mistaken for a flaw.
+	proof bool
+
+	// instead is the lock that the clients use in place of Lock; "" means Lock.
+	instead string
 	// again says that this is the second run, after one that did not run properly.
 	again bool
 }
 
-// ends reports whether the plan has a fixed end.
-func (p plan) ends() bool { return p.rounds > 0 || p.lasts > 0 }
+// ends reports whether the control has a fixed end.
+func (c Control) ends() bool { return c.rounds > 0 || c.lasts > 0 }
 
-// entry says how to expose the flaw of a broken lock.
-type entry struct {
-	plan
-	// checker must catch the lock. It is "" for a naive lock, which names its checker itself.
-	checker string
-	// proof gives the lock under test the same traffic and harm. It is nil if the harm cannot be mistaken for a flaw.
-	proof *proof
+// sound returns the control with the lock under test, on at least three masters and with a fixed end.
+func (c Control) sound() Control {
+	c.instead, c.masters, c.replica = traffic.Quorum, max(c.masters, 3), false
+	if !c.ends() {
+		c.rounds = 2
+	}
+	return c
 }
 
-type proof struct {
-	masters, rounds int
-	lasts           time.Duration
+// Naive returns the controls of the locks in package naive, in the order of [naive.All].
+func Naive() []Control {
+	var all []Control
+	for _, lock := range naive.All {
+		i := slices.IndexFunc(naiveLocks, func(c Control) bool { return c.Lock == lock.Name })
+		c := naiveLocks[i]
+		c.Checker = lock.Checker
+		all = append(all, c)
+	}
+	return all
 }
 
-// sound returns the plan with the lock under test.
-func (e entry) sound() plan {
-	p := e.plan
-	p.lock, p.masters, p.rounds, p.lasts, p.replica = traffic.Quorum, e.proof.masters, e.proof.rounds, e.proof.lasts, false
-	return p
+// Own returns the controls of our own locks that are broken from outside, those that take longest first.
+func Own() []Control { return slices.Clone(ownLocks) }
+
+// naiveLocks are the controls of the locks in package naive, which name their checkers themselves.
+var naiveLocks = []Control{
+	{Lock: "exists-set", masters: 1, groups: mutex(traffic.TTL, moments)},
+	{
+		Lock: "setnx", masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1,
+		proof: true,
+	},
+	{
+		Lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between),
+		rounds: 1,
+	},
+	// One client's clock is ahead by more than a TTL, so that every lock seems to have expired.
+	{Lock: "getset-clock", masters: 1, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL},
+	// Every client holds for 1.6 times the TTL. A second one gets in when the TTL of the first is over, and the first
+	// one's unlock lets a third one in.
+	{Lock: "set-px-del", masters: 1, groups: mutex(traffic.ShortTTL, overstay)},
+	{
+		Lock: "failover", masters: 2, replica: true, harm: masterFails, proof: true,
+		groups: mutex(traffic.ShortTTL,
+			traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}}),
+	},
+	// A reader that leaves deletes the key of all readers.
+	{Lock: "rw-two-keys", masters: 1, groups: readers(traffic.TTL, short)},
+	// A reader that leaves after its TTL removes another holder from the count.
+	{Lock: "rw-one-hash", masters: 1, groups: readers(traffic.ShortTTL, overstay)},
+	{Lock: "reentrant-count", masters: 5, clients: 2, groups: owned, harm: cutByTurns, proof: true},
+	{Lock: "semaphore-count", groups: mutex(traffic.TTL, short)},
+	{Lock: "semaphore-tokens", groups: permits(2)},
 }
+
+// ownLocks are the controls of our own broken locks (see package broken).
+var ownLocks = []Control{
+	{
+		Lock: "no release after failure", Checker: "residue", clients: 2, groups: mutex(traffic.ShortTTL, short),
+		longest: outlasting, harm: refuse, rounds: 1, proof: true,
+	},
+	{Lock: "nothing closed", Checker: "leaks", clients: 2, groups: mutex(traffic.TTL, short), lasts: traffic.TTL / 2},
+	// The connection has no goroutine.
+	{
+		Lock: "connection left open", Checker: "leaks", clients: 2, groups: mutex(traffic.TTL, short),
+		lasts: traffic.TTL / 2,
+	},
+	{
+		Lock: "fence counted from one", Checker: "fencing", clients: 2, groups: fenced(traffic.TTL, short), harm: allForget,
+		rounds: 1, proof: true,
+	},
+	{
+		Lock: "loss notified 4 s late", Checker: "loss notified", clients: 2, groups: outliving, harm: cutOff, rounds: 1,
+		proof: true,
+	},
+	// Nothing tells the holder. It unlocks when it is done.
+	{Lock: "loss never notified", Checker: "loss notified", clients: 2, groups: outliving, harm: cutOff, rounds: 1},
+	// The counters have no TTL.
+	{
+		Lock: "counters that never expire", Checker: "residue", clients: 2, groups: fenced(traffic.TTL, short),
+		lasts: traffic.TTL / 2, proof: true,
+	},
+	// An inner hold gets a token of its own.
+	{Lock: "new fence for each nested hold", Checker: "fencing", clients: 2, groups: nested},
+	// A late holder overwrites the value of the next holder, which has the same fencing token.
+	{
+		Lock: "fence that is always 1", Checker: "register", groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
+	},
+	// A late holder presents a larger token than the next holder, so the register takes its write.
+	{
+		Lock: "new fence for each request", Checker: "register", groups: guarded(fenced(traffic.ShortTTL, sometimesLate)),
+	},
+	{Lock: "no token compared", Checker: "linearizability", groups: mutex(traffic.ShortTTL, overstay)},
+	// All leaders lead in term 1.
+	{Lock: "election without fencing", Checker: "leaders", groups: elections(short)},
+	// A deposed leader presents the term of its successor, so the register takes its write.
+	{Lock: "term looked up for each write", Checker: "leaders", groups: elections(sometimesLate)},
+	{Lock: "job lock deleted at its end", Checker: "minimum hold", groups: jobs(kinds.Mutex)},
+	{Lock: "minimum hold of mutexes only", Checker: "minimum hold", groups: jobs(kinds.Writer)},
+	// Each master admits as many holders as there are slots, whichever they ask for.
+	{Lock: "slots counted by each master", Checker: "slots", groups: permits(2)},
+	{Lock: "slot without a majority", Checker: "slots", groups: permits(1)},
+	// Holders of three slots come in together with holders of two. No number of slots is exceeded by holders who asked
+	// for that number.
+	{Lock: "number of slots not compared", Checker: "slots", groups: permits(2, 3)},
+	// No mutex overlaps another one: only a model that knows readers and writers finds it.
+	{Lock: "readers admitted despite a writer", Checker: "linearizability", groups: readers(traffic.TTL, short)},
+}
+
+// outlasting is a TTL with which a key that was not released still exists at the last inspection.
+const outlasting = 5 * time.Second
 
 var (
 	moments  = traffic.Hold{Usual: traffic.Span{Least: 0, Below: 10 * time.Millisecond}}
 	short    = traffic.Hold{Usual: traffic.Span{Least: 5 * time.Millisecond, Below: 50 * time.Millisecond}}
 	overstay = traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.ShortTTL / 5}}
+	// sometimesLate is the hold of holders that unlock in time or after the next holder has begun.
+	sometimesLate = traffic.Hold{Usual: short.Usual, Rare: overstay.Usual, Chance: 0.4}
 )
+
+// owned is traffic on one name that all workers of a client may hold together.
+var owned = []traffic.Group{{
+	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
+	Hold: traffic.Hold{Usual: traffic.Span{Least: 3 * traffic.TTL / 2}},
+}}
+
+// nested is traffic with nested holds of one owner.
+var nested = []traffic.Group{{
+	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, Depth: 2, TTL: traffic.TTL, Fencing: true,
+	Workers: 1, Hold: short,
+}}
+
+// outliving is traffic with holds that outlive a lock that is not extended.
+var outliving = []traffic.Group{{
+	Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1,
+	Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}},
+}}
 
 // mutex returns traffic on one contended name. Its holders hold for as long as they want, because a naive lock never
 // reports a loss.
@@ -83,52 +201,28 @@ func permits(slots ...int) []traffic.Group {
 	return all
 }
 
-// owned is traffic on one name that all workers of a client may hold together.
-var owned = []traffic.Group{{
-	Names: []string{"one"}, Mode: kinds.Reentrant, Owner: traffic.OwnerClient, TTL: 2 * traffic.TTL, Workers: 1,
-	Hold: traffic.Hold{Usual: traffic.Span{Least: 3 * traffic.TTL / 2}},
-}}
+// elections is traffic with leaders that write under their terms.
+func elections(hold traffic.Hold) []traffic.Group {
+	g := guarded(fenced(traffic.ShortTTL, hold))
+	g[0].Mode = kinds.Leader
+	return g
+}
 
-// naiveLocks are the entries of the locks in package naive.
-var naiveLocks = []entry{
-	{plan: plan{lock: "exists-set", masters: 1, clients: 3, groups: mutex(traffic.TTL, moments)}},
-	{
-		plan: plan{
-			lock: "setnx", masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Holding), rounds: 1,
-		},
-		proof: &proof{masters: 3, rounds: 1},
-	},
-	{
-		plan: plan{
-			lock: naive.SetNXExpire, masters: 1, clients: 2, groups: mutex(traffic.TTL, short), harm: dies(traffic.Between),
-			rounds: 1,
-		},
-	},
-	// One client's clock is ahead by more than a TTL, so that every lock seems to have expired.
-	{plan: plan{lock: "getset-clock", masters: 1, clients: 3, groups: mutex(traffic.TTL, short), ahead: 2 * traffic.TTL}},
-	// Every client holds for 1.6 times the TTL. A second one gets in when the TTL of the first is over, and the first
-	// one's unlock lets a third one in.
-	{plan: plan{lock: "set-px-del", masters: 1, clients: 3, groups: mutex(traffic.ShortTTL, overstay)}},
-	{
-		plan: plan{
-			lock:    "failover",
-			masters: 2,
-			clients: 3,
-			replica: true,
-			harm:    masterFails,
-			groups: mutex(traffic.ShortTTL,
-				traffic.Hold{Usual: traffic.Span{Least: traffic.ShortTTL / 2, Below: 4 * traffic.ShortTTL / 5}}),
-		},
-		proof: &proof{masters: 3, rounds: 2},
-	},
-	// A reader that leaves deletes the key of all readers.
-	{plan: plan{lock: "rw-two-keys", masters: 1, clients: 3, groups: readers(traffic.TTL, short)}},
-	// A reader that leaves after its TTL removes another holder from the count.
-	{plan: plan{lock: "rw-one-hash", masters: 1, clients: 3, groups: readers(traffic.ShortTTL, overstay)}},
-	{
-		plan:  plan{lock: "reentrant-count", masters: 5, clients: 2, groups: owned, harm: cutByTurns},
-		proof: &proof{masters: 5, rounds: 2},
-	},
-	{plan: plan{lock: "semaphore-count", masters: 3, clients: 3, groups: mutex(traffic.TTL, short)}},
-	{plan: plan{lock: "semaphore-tokens", masters: 3, clients: 3, groups: permits(2)}},
+// jobs is traffic with locks that keep their name for longer than they are held.
+func jobs(mode string) []traffic.Group {
+	g := mutex(traffic.TTL, moments)
+	g[0].Mode, g[0].MinHold = mode, traffic.TTL/2
+	return g
+}
+
+func fenced(ttl time.Duration, hold traffic.Hold) []traffic.Group {
+	g := mutex(ttl, hold)
+	g[0].Fencing = true
+	return g
+}
+
+// guarded makes holders write to a register that checks fencing tokens.
+func guarded(groups []traffic.Group) []traffic.Group {
+	groups[0].Register = history.Fenced
+	return groups
 }

@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,9 +22,9 @@ const (
 	judgeEvery = 300 * time.Millisecond
 )
 
-// trial is one run of a plan, judged by one checker.
+// trial is one run of a control, judged by its checker.
 type trial struct {
-	plan
+	Control
 	Options
 	*environment.Environment
 	by check.Checker
@@ -38,29 +39,21 @@ type trial struct {
 	ended error
 }
 
-// dir returns the folder of a trial.
-func (p plan) dir(o Options, c Control) string {
-	name := c.Folder()
-	if p.lock != c.Lock {
-		name += "-" + p.lock
-	}
-	if p.again {
-		name += "-again"
-	}
-	return filepath.Join(o.Dir, name)
-}
-
 // run runs a trial and returns the checker's verdict on the whole history.
-func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, err error) {
-	by, _ := check.Lookup(c.Checker)
-	t := &trial{plan: p, Options: o, by: by, before: before[c.Checker], prefix: c.Lock + ":", dir: p.dir(o, c)}
-	if t.masters, err = backend.Open(ctx, o.Backend, backend.Options{Masters: p.masters}); err != nil {
+func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error) {
+	by, ok := check.Lookup(c.Checker)
+	if !ok {
+		return v, fmt.Errorf("the broken lock %q is to be caught by %q, which is no checker", c.Lock, c.Checker)
+	}
+	c.masters, c.clients = cmp.Or(c.masters, 3), cmp.Or(c.clients, 3)
+	t := &trial{Control: c, Options: o, by: by, before: before[c.Checker], prefix: c.Lock + ":", dir: c.dir(o)}
+	if t.masters, err = backend.Open(ctx, backend.Processes, backend.Options{Masters: c.masters}); err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, t.masters.Close()) }()
 	t.Environment, err = environment.Open(environment.Settings{
-		Dir: t.dir, Logs: filepath.Join(t.dir, "logs"), Masters: t.masters, Runner: o.Runner, Clients: p.clients,
-		Groups: p.groups, Configure: t.config, Say: o.Say,
+		Dir: t.dir, Logs: filepath.Join(t.dir, "logs"), Masters: t.masters, Runner: o.Runner, Clients: c.clients,
+		Groups: c.groups, Configure: t.config, Say: o.Say,
 	})
 	if err != nil {
 		return v, err
@@ -74,7 +67,7 @@ func run(ctx context.Context, o Options, c Control, p plan) (v check.Verdict, er
 	if over || t.before == nil {
 		v = t.judge(events)
 	}
-	if t.lock != c.Lock { // a client of the lock under test that panics is a finding, not a failure of the harness
+	if c.instead != "" { // a client of the lock under test that panics is a finding, not a failure of the harness
 		v.Findings = append(v.Findings, check.Clients(events).Findings...)
 	}
 	if err != nil {
@@ -91,7 +84,7 @@ func (t *trial) window() time.Duration {
 
 func (t *trial) config(client int) traffic.Config {
 	c := traffic.Config{
-		Lock: t.lock, URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Seed: t.Seed,
+		Lock: t.uses(), URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Seed: t.Seed,
 	}
 	if client == 0 {
 		c.ClockAhead = t.ahead

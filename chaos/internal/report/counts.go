@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
@@ -73,62 +74,23 @@ type faults struct {
 	Longest                    time.Duration // longest time from the injection to the target's first reply
 }
 
-// band is one fault at one target, from its injection until the target replies again.
-type band struct {
-	on     string
-	target int
-	fault  string
-	from   time.Duration
-	to     time.Duration
-	open   bool // the target never replied again
-}
+func outages(events []history.Event) []check.Outage { return check.Outages(events, history.Healthy) }
 
-func bands(events []history.Event) []band {
-	type key struct {
-		on, fault string
-		target    int
-	}
-	var all []band
-	open := map[key]int{}
-	var end time.Duration
-	for _, e := range events {
-		end = max(end, e.T)
-		for _, target := range e.Targets {
-			k := key{e.On, e.Fault, target}
-			i, is := open[k]
-			switch {
-			case e.Kind == history.Inject && !is:
-				open[k] = len(all)
-				all = append(all, band{on: e.On, target: target, fault: e.Fault, from: e.T, open: true})
-			case e.Kind == history.Healthy && is:
-				all[i].to, all[i].open = e.T, false
-				delete(open, k)
-			}
-		}
-	}
-	for i := range all {
-		if all[i].open {
-			all[i].to = end
-		}
-	}
-	return all
-}
-
-func countFaults(all []band) []faults {
+func countFaults(all []check.Outage) []faults {
 	by := map[[2]string]*faults{}
 	for _, b := range all {
-		k := [2]string{b.on, b.fault}
+		k := [2]string{b.On, b.Fault}
 		if by[k] == nil {
-			by[k] = &faults{Fault: b.fault, On: b.on}
+			by[k] = &faults{Fault: b.Fault, On: b.On}
 		}
 		f := by[k]
 		f.Injected++
-		if b.open {
+		if b.Open {
 			f.Stays++
 		} else {
 			f.Recovered++
 		}
-		f.Longest = max(f.Longest, (b.to - b.from).Round(time.Millisecond))
+		f.Longest = max(f.Longest, (b.To - b.From).Round(time.Millisecond))
 	}
 	var out []faults
 	for _, f := range by {

@@ -79,7 +79,7 @@ func HTML(w io.Writer, run Run) error {
 		return err
 	}
 	p := page{
-		Run: run, Good: run.Good(), Data: data, Faults: countFaults(bands(run.Events)), Counts: countOperations(run.Events),
+		Run: run, Good: run.Good(), Data: data, Faults: countFaults(outages(run.Events)), Counts: countOperations(run.Events),
 		CSS: template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // our own; json.Marshal escapes "<"
 		Duration: run.Took.Round(time.Second).String(),
 	}
@@ -87,21 +87,21 @@ func HTML(w io.Writer, run Run) error {
 	c := since(run.Events)
 	p.Begin = fmt.Sprintf("%.6f", c.begin.Seconds())
 	for _, v := range run.Verdicts {
-		p.Rows = append(p.Rows, newRow(v, run.Excused[v.Checker], c))
+		p.Rows = append(p.Rows, newRow(run, v, c))
 		p.Figures = append(p.Figures, v.Figures...)
 	}
 	p.Summary = summary(run)
 	return t.Execute(w, p)
 }
 
-func newRow(v check.Verdict, excuse string, c clock) row {
+func newRow(run Run, v check.Verdict, c clock) row {
 	checker, _ := check.Lookup(v.Checker)
 	r := row{
-		Checker: v.Checker, Result: resultOf(v, excuse), Promise: checker.Promise, Looked: v.Looked,
+		Checker: v.Checker, Result: run.result(v), Promise: checker.Promise, Looked: v.Looked,
 		Undecided: v.Undecided,
 		Total:     len(v.Findings), More: max(0, len(v.Findings)-shownFindings),
 	}
-	if !v.Held() && excuse != "" {
+	if excuse := run.Excused[v.Checker]; excuse != "" && !v.Held() {
 		r.Promise += " That is " + excuse + "."
 	}
 	for _, f := range v.Findings[:len(v.Findings)-r.More] {
@@ -153,23 +153,22 @@ func bars(all []bucket) (out []bar, answers int) {
 // pictureTime bounds the search for porcupine's picture.
 const pictureTime = 10 * time.Second
 
-// Save writes the report into a folder: report.html, verdict.txt, and linearizability.html with porcupine's picture of
-// one name.
-func Save(folder string, run Run) error {
-	run.Folder = folder
+// Save writes the report into the run's folder: report.html, verdict.txt, and linearizability.html with porcupine's
+// picture of one name.
+func Save(run Run) error {
 	var picture strings.Builder
 	name, err := check.Picture(&picture, run.Events, pictureTime)
 	if err != nil {
 		return err
 	}
 	write := func(file string, content string) error {
-		return os.WriteFile(filepath.Join(folder, file), []byte(content), 0o644)
+		return os.WriteFile(filepath.Join(run.Folder, file), []byte(content), 0o644)
 	}
 	if name != "" {
 		run.Files = append(run.Files[:len(run.Files):len(run.Files)], File{
 			Path: "linearizability.html", What: fmt.Sprintf("the order that explains %q, or how far one goes", name),
 		})
-		if err := write("linearizability.html", framed(picture.String(), run.Title)); err != nil {
+		if err := write("linearizability.html", framed(picture.String(), run.Name)); err != nil {
 			return err
 		}
 	}

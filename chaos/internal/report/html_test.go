@@ -158,7 +158,7 @@ func TestNamesAreTextOnThePage(t *testing.T) {
 	for i := range run.Events {
 		run.Events[i].Name, run.Events[i].Names = evil, nil
 	}
-	run.Title, run.Replay, run.Backend, run.Notes[0], run.Files[0].What = evil, evil, evil, evil, evil
+	run.Name, run.Replay, run.Backend, run.Notes[0], run.Files[0].What = evil, evil, evil, evil, evil
 	run.Verdicts = []check.Verdict{check.Exclusion(run.Events)}
 	require.NotEmpty(t, run.Verdicts[0].Findings)
 	got := page(t, run)
@@ -199,7 +199,7 @@ func TestTheTimelineHasVotesModesFaultsAndWhatIsWrong(t *testing.T) {
 func TestAPageOfTooMuchLeavesOutAndSaysSo(t *testing.T) {
 	t.Parallel()
 	events := madeUp(60_000, true)
-	run := report.Run{Title: "long", Events: events, Verdicts: []check.Verdict{check.Exclusion(events)}}
+	run := report.Run{Name: "long", Events: events, Verdicts: []check.Verdict{check.Exclusion(events)}}
 	require.NotEmpty(t, run.Verdicts[0].Findings)
 	last := run.Verdicts[0].Findings[len(run.Verdicts[0].Findings)-1]
 	got := page(t, run)
@@ -223,7 +223,9 @@ func TestAPageOfTooMuchLeavesOutAndSaysSo(t *testing.T) {
 func TestARunIsSavedWithItsPicture(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, report.Save(dir, judged(madeUp(500, true))))
+	run := judged(madeUp(500, true))
+	run.Folder = dir
+	require.NoError(t, report.Save(run))
 	for file, says := range map[string]string{
 		"report.html":          `href="linearizability.html"`,
 		"verdict.txt":          "kept in " + dir + ": history.jsonl, logs/, linearizability.html",
@@ -234,6 +236,6 @@ func TestARunIsSavedWithItsPicture(t *testing.T) {
 		assert.Contains(t, string(text), says, file)
 	}
 	dir = t.TempDir()
-	require.NoError(t, report.Save(dir, report.Run{Took: time.Second}))
+	require.NoError(t, report.Save(report.Run{Folder: dir, Took: time.Second}))
 	assert.NoFileExists(t, filepath.Join(dir, "linearizability.html"))
 }

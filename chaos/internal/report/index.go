@@ -22,33 +22,26 @@ type Index struct {
 	Ended bool
 	// NoVerdict says why there is no verdict, or "" if there is one.
 	NoVerdict string
-	Played    []Played
-	// Naive, Own and Virtual are the locks that are broken on purpose: published ones, our own on real masters, and our
-	// own in the simulation. Written are the histories of broken runs.
-	Naive, Own, Virtual, Written []Control
-	Simulated                    []Simulated
+	// Played are the runs, without their events.
+	Played    []Run
+	Controls  []Controls
+	Simulated []Simulated
 }
 
-// Played is a scenario on one backend. It has been played or is still to be played.
-type Played struct {
-	Name, Backend string
-	Seed          uint64
-	// Folder is the folder of its report, relative to the index.
-	Folder string
-	// Replay is the command that repeats it.
-	Replay string
-	// Pending says that there is no result yet. Skipped and NoVerdict say why there will be none.
-	Pending            bool
-	Skipped, NoVerdict string
-	Took               time.Duration
-	Verdicts           []check.Verdict
-	Excused            map[string]string // see Run
-	// OnceMore says why it was played a second time, or "" if it was not.
-	OnceMore string
-	// Wrong lists the promises that were not kept. Without lists the faults that were not available.
-	Wrong, Without []string
-	// Faults is the number of injections, counted for each target.
-	Faults int
+// Controls are the results of controls that were tried in one way.
+type Controls struct {
+	Title, About string
+	All          []Control
+}
+
+// Caught returns the number of controls that were caught.
+func (c Controls) Caught() (n int) {
+	for _, one := range c.All {
+		if one.Caught {
+			n++
+		}
+	}
+	return n
 }
 
 // Control is the result of a control: a lock or a run that is broken on purpose.
@@ -62,8 +55,8 @@ type Control struct {
 	// After is how long that took. Schedules is the number of schedules that it took in the simulation.
 	After     time.Duration
 	Schedules int
-	// Replay is the command that repeats the control.
-	Replay string
+	// Replay is the command that repeats the control, and Where says where to look at it.
+	Replay, Where string
 }
 
 // Simulated describes schedules in virtual time.
@@ -89,18 +82,18 @@ type Violation struct {
 }
 
 // Injected returns the number of injections in a history, counted for each target.
-func Injected(events []history.Event) int { return len(bands(events)) }
+func Injected(events []history.Event) int { return len(outages(events)) }
 
 // Result returns the result in a few words.
-func (p Played) Result() string {
+func (r Run) Result() string {
 	switch {
-	case p.Pending:
+	case r.Pending:
 		return "not played"
-	case p.Skipped != "":
+	case r.Skipped != "":
 		return "skipped"
-	case p.NoVerdict != "":
+	case r.NoVerdict != "":
 		return "no verdict"
-	case len(p.Wrong) > 0:
+	case len(r.Unkept) > 0:
 		return "not as promised"
 	default:
 		return "as promised"
@@ -108,13 +101,13 @@ func (p Played) Result() string {
 }
 
 // Class returns the style of the result: good, bad, open or none.
-func (p Played) Class() string {
+func (r Run) Class() string {
 	switch {
-	case p.Pending || p.Skipped != "":
+	case r.Pending || r.Skipped != "":
 		return "none"
-	case p.NoVerdict != "":
+	case r.NoVerdict != "":
 		return "open"
-	case len(p.Wrong) > 0:
+	case len(r.Unkept) > 0:
 		return "bad"
 	default:
 		return "good"
@@ -122,9 +115,9 @@ func (p Played) Class() string {
 }
 
 // Lost returns how many of how many updates the register lost that accepts every write, or "" if no update was written.
-func (p Played) Lost() string {
+func (r Run) Lost() string {
 	var lost, of int
-	for _, v := range p.Verdicts {
+	for _, v := range r.Verdicts {
 		for _, f := range v.Figures {
 			switch f.What {
 			case check.LostByTrusting:
@@ -143,43 +136,48 @@ func (p Played) Lost() string {
 // cell shows the verdict of one checker on one scenario.
 type cell struct{ Class, Sign, Title string }
 
-func (p Played) cell(checker string) cell {
-	i := slices.IndexFunc(p.Verdicts, func(v check.Verdict) bool { return v.Checker == checker })
+func (r Run) cell(checker string) cell {
+	i := slices.IndexFunc(r.Verdicts, func(v check.Verdict) bool { return v.Checker == checker })
 	if i < 0 {
 		return cell{"none", "", checker + " was not asked"}
 	}
-	v := p.Verdicts[i]
-	r := resultOf(v, p.Excused[checker])
-	title := checker + ": " + r.text
+	v := r.Verdicts[i]
+	is := r.result(v)
+	title := checker + ": " + is.text
 	if len(v.Findings) > 0 {
 		title += ": " + v.Findings[0].Text
 	}
-	return cell{r.Class, r.Sign, title}
+	return cell{is.Class, is.Sign, title}
 }
 
 // controls returns all controls.
-func (x Index) controls() []Control { return slices.Concat(x.Naive, x.Own, x.Virtual, x.Written) }
+func (x Index) controls() (all []Control) {
+	for _, c := range x.Controls {
+		all = append(all, c.All...)
+	}
+	return all
+}
 
 // Good reports whether everything has run, all promises were kept, and every control was caught.
 func (x Index) Good() bool { return x.Ended && !x.open() && !x.nothing() && !x.bad() }
 
 // nothing reports whether no scenario, control or schedule has run.
 func (x Index) nothing() bool {
-	return !slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "good" || p.Class() == "bad" }) &&
+	return !slices.ContainsFunc(x.Played, func(p Run) bool { return p.Class() == "good" || p.Class() == "bad" }) &&
 		len(x.controls())+len(x.Simulated) == 0
 }
 
 // open reports whether anything lacks a verdict.
 func (x Index) open() bool {
 	return x.NoVerdict != "" ||
-		slices.ContainsFunc(x.Played, func(p Played) bool { return p.Pending || p.NoVerdict != "" }) ||
+		slices.ContainsFunc(x.Played, func(p Run) bool { return p.Pending || p.NoVerdict != "" }) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return s.NoVerdict != "" })
 }
 
 // bad reports whether anything has failed so far.
 func (x Index) bad() bool {
 	missed := func(c Control) bool { return !c.Caught }
-	return slices.ContainsFunc(x.Played, func(p Played) bool { return p.Class() == "bad" }) ||
+	return slices.ContainsFunc(x.Played, func(p Run) bool { return p.Class() == "bad" }) ||
 		slices.ContainsFunc(x.controls(), missed) ||
 		slices.ContainsFunc(x.Simulated, func(s Simulated) bool { return len(s.Violations) > 0 })
 }

@@ -22,7 +22,6 @@ type indexPage struct {
 	Summary      []string
 	Checkers     []string
 	Rows         []indexRow
-	Controls     []controls
 	CSS          template.CSS
 }
 
@@ -30,15 +29,9 @@ type indexPage struct {
 func (p indexPage) Columns() int { return len(p.Checkers) + 6 }
 
 type indexRow struct {
-	Played
+	Run
 	Cells  []cell
 	Linked bool // whether its report exists
-}
-
-type controls struct {
-	Title, About string
-	All          []Control
-	Caught       int
 }
 
 // IndexFile is the name of the index in the folder of a run.
@@ -75,28 +68,13 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 	p := indexPage{Index: x, CSS: template.CSS(string(css) + string(more)), Checkers: x.checkers()}
 	p.Class, p.Stamp = x.stamp()
 	for _, one := range x.Played {
-		r := indexRow{Played: one}
+		r := indexRow{Run: one}
 		for _, c := range p.Checkers {
 			r.Cells = append(r.Cells, one.cell(c))
 		}
 		_, err := os.Stat(filepath.Join(folder, one.Folder, "report.html"))
 		r.Linked = err == nil
 		p.Rows = append(p.Rows, r)
-	}
-	for _, c := range []controls{
-		{"Naive locks", "Locks as others have published them, on masters in processes, some of which are harmed.", x.Naive, 0},
-		{"Our own lock, broken from outside, on real masters", "On masters in processes, some of which are harmed.", x.Own, 0},
-		{"Our own lock, broken from outside", "In the simulation.", x.Virtual, 0},
-		{"Broken runs", "In histories written by hand.", x.Written, 0},
-	} {
-		if len(c.All) > 0 {
-			for _, one := range c.All {
-				if one.Caught {
-					c.Caught++
-				}
-			}
-			p.Controls = append(p.Controls, c)
-		}
 	}
 	p.Summary = x.summary()
 	return t.Execute(w, p)
@@ -161,7 +139,7 @@ func (x Index) summary() []string {
 			}
 		}
 		all = appendText(all, wrong.after("Not as promised"))
-		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Played) bool {
+		if again := len(slices.DeleteFunc(slices.Clone(x.Played), func(p Run) bool {
 			return p.OnceMore == ""
 		})); again > 0 {
 			all = append(all, fmt.Sprintf("Repeated, because the first attempt had no verdict: %d.", again))

@@ -44,7 +44,7 @@ func suite(bad bool) report.Index {
 		Replay: "go run ./chaos -schedules 5000 -seed 17", Seed: 17, Commit: "0123456789ab",
 		Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Took:  401 * time.Second, Ended: true,
-		Played: []report.Played{
+		Played: []report.Run{
 			{
 				Name: "mutexes", Backend: "containers", Folder: "mutexes-containers", Took: 81 * time.Second, Verdicts: held,
 				Faults: 63,
@@ -60,19 +60,15 @@ func suite(bad bool) report.Index {
 				Skipped: "without unplug: only containers have a network",
 			},
 		},
-		Naive: []report.Control{
-			{Lock: "setnx", Checker: "liveness", Caught: true, Text: `c1 did not acquire "one" <ever>`, After: 8 * time.Second},
+		Controls: []report.Controls{
+			{Title: "Naive locks", About: "Published.", All: []report.Control{{
+				Lock: "setnx", Checker: "liveness", Caught: true, Text: `c1 did not acquire "one" <ever>`, After: 8 * time.Second,
+			}}},
+			{Title: "Our own lock", About: "In the simulation.", All: []report.Control{{
+				Lock: "majority less one", Checker: "exclusion", Caught: true, Text: "VIOLATION: two holders",
+				After: 1200 * time.Millisecond, Schedules: 3,
+			}}},
 		},
-		Own: []report.Control{
-			{
-				Lock: "loss notified 100 ms late", Checker: "loss notified", Caught: true, Text: "told of the loss only at 2.866 s",
-				After: 3 * time.Second,
-			},
-		},
-		Virtual: []report.Control{{
-			Lock: "majority less one", Checker: "exclusion", Caught: true, Text: "VIOLATION: two holders",
-			After: 1200 * time.Millisecond, Schedules: 3,
-		}},
 		Simulated: []report.Simulated{{
 			From: 17, Planned: 5000, Schedules: 5000, Wall: 93 * time.Second, Virtual: 41 * time.Hour, Holds: 812345,
 			HandedOver: 12345,
@@ -81,19 +77,16 @@ func suite(bad bool) report.Index {
 	}
 	if bad {
 		x.Played = append(x.Played,
-			report.Played{
+			report.Run{
 				Name: "fenced", Backend: "processes", Folder: "fenced-processes", Verdicts: broken,
-				Wrong:  []string{`exclusion: "kept" was held by two <at once>`},
+				Unkept: []string{`exclusion: "kept" was held by two <at once>`},
 				Replay: "go run ./chaos -scenario fenced -backend processes -seed 17", Took: 40 * time.Second, Faults: 21,
 			},
-			report.Played{Name: "severals", Backend: "processes", NoVerdict: "no Docker", OnceMore: "a <stumble>; folder: /x"})
-		x.Virtual = append(
-			x.Virtual,
-			report.Control{
-				Lock: "no drift budget", Checker: "exclusion", Schedules: 80, Text: "nothing found",
-				Replay: "go run ./chaos -control 'no drift budget' -seed 17",
-			},
-		)
+			report.Run{Name: "severals", Backend: "processes", NoVerdict: "no Docker", OnceMore: "a <stumble>; folder: /x"})
+		x.Controls[1].All = append(x.Controls[1].All, report.Control{
+			Lock: "no drift budget", Checker: "exclusion", Schedules: 80, Text: "nothing found",
+			Replay: "go run ./chaos -control 'no drift budget' -seed 17",
+		})
 		x.Simulated[0].Violations = []report.Violation{{
 			Seed: 4711, By: "[residue]", Text: "PROBLEM (residue): <left>", File: "simulation-4711.txt",
 			Replay: "go run ./chaos -backend simulation -schedules 1 -seed 4711",
@@ -118,14 +111,13 @@ func TestTheIndexTellsEverythingOfASuite(t *testing.T) {
 	text, refers := parsed(t, html)
 	for _, says := range []string{
 		"✕ FAIL", "seed 17", "commit 0123456789ab", "go run ./chaos -schedules 5000 -seed 17", "took 6m41s",
-		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "4 controls: 3 caught.",
+		"5 scenarios: 2 as promised, 1 not as promised, 1 no verdict, 1 skipped.", "3 controls: 2 caught.",
 		"5000 schedules: 1 violation.",
 		"mutexes", "containers", "63", "2 of 190", "without unplug: only containers", "gcc is <not> here", "no Docker",
 		"Once more: a <stumble>; folder: /x", "the first attempt had no verdict: 1.",
 		`exclusion: "kept" was held by two <at once>`, "go run ./chaos -scenario fenced -backend processes -seed 17",
 		"Naive locks: 1 of 1 caught", "liveness", `c1 did not acquire "one" <ever>`, "8s",
-		"Our own lock, broken from outside, on real masters: 1 of 1 caught", "told of the loss only at 2.866 s",
-		"Our own lock, broken from outside: 1 of 2 caught", "1.2s, 3 schedules", "not caught",
+		"Our own lock: 1 of 2 caught", "In the simulation.", "1.2s, 3 schedules", "not caught",
 		"go run ./chaos -control 'no drift budget' -seed 17",
 		"41h0m", "812,345", "31,234,567", "far <away>", "4711", "PROBLEM (residue): <left>",
 	} {
@@ -146,18 +138,17 @@ func TestTheIndexPassesOnlyWhatIsDoneAndGood(t *testing.T) {
 	t.Parallel()
 	assert.True(t, suite(false).Good())
 	for name, spoil := range map[string]func(x *report.Index){
-		"unfinished":                   func(x *report.Index) { x.Ended = false },
-		"no verdict":                   func(x *report.Index) { x.NoVerdict = "interrupted" },
-		"a scenario went wrong":        func(x *report.Index) { x.Played[0].Wrong = []string{"exclusion"} },
-		"a scenario has no verdict":    func(x *report.Index) { x.Played[0].NoVerdict = "no Docker" },
-		"a naive lock got away":        func(x *report.Index) { x.Naive[0].Caught = false },
-		"one got away on real masters": func(x *report.Index) { x.Own[0].Caught = false },
-		"one of our own got away":      func(x *report.Index) { x.Virtual[0].Caught = false },
-		"a schedule had a violation":   func(x *report.Index) { x.Simulated[0].Violations = make([]report.Violation, 1) },
-		"the schedules show nothing":   func(x *report.Index) { x.Simulated[0].NoVerdict = "interrupted" },
-		"nothing was run":              func(x *report.Index) { *x = report.Index{Ended: true} },
-		"everything was skipped":       func(x *report.Index) { *x = report.Index{Ended: true, Played: x.Played[2:3]} },
-		"something is still pending":   func(x *report.Index) { x.Played = append(x.Played, report.Played{Pending: true}) },
+		"unfinished":                 func(x *report.Index) { x.Ended = false },
+		"no verdict":                 func(x *report.Index) { x.NoVerdict = "interrupted" },
+		"a scenario went wrong":      func(x *report.Index) { x.Played[0].Unkept = []string{"exclusion"} },
+		"a scenario has no verdict":  func(x *report.Index) { x.Played[0].NoVerdict = "no Docker" },
+		"a naive lock got away":      func(x *report.Index) { x.Controls[0].All[0].Caught = false },
+		"one of our own got away":    func(x *report.Index) { x.Controls[1].All[0].Caught = false },
+		"a schedule had a violation": func(x *report.Index) { x.Simulated[0].Violations = make([]report.Violation, 1) },
+		"the schedules show nothing": func(x *report.Index) { x.Simulated[0].NoVerdict = "interrupted" },
+		"nothing was run":            func(x *report.Index) { *x = report.Index{Ended: true} },
+		"everything was skipped":     func(x *report.Index) { *x = report.Index{Ended: true, Played: x.Played[2:3]} },
+		"something is still pending": func(x *report.Index) { x.Played = append(x.Played, report.Run{Pending: true}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +167,7 @@ func TestTheIndexOfARunThatWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	x := suite(false)
-	x.Ended, x.Played[1] = false, report.Played{Name: "only-flush-all", Backend: "processes", Pending: true}
+	x.Ended, x.Played[1] = false, report.Run{Name: "only-flush-all", Backend: "processes", Pending: true}
 	require.NoError(t, report.SaveIndex(dir, x))
 	page, err := os.ReadFile(filepath.Join(dir, report.IndexFile))
 	require.NoError(t, err)

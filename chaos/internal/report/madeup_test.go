@@ -113,7 +113,7 @@ func madeUp(n int, broken bool) []history.Event {
 func judged(events []history.Event) report.Run {
 	clients := []string{"c0", "c1", "c2"}
 	return report.Run{
-		Title: "made-up", Backend: "processes", Seed: 17,
+		Name: "made-up", Backend: "processes", Seed: 17,
 		Replay: "go run ./chaos -scenario made-up -backend processes -seed 17",
 		Began:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 71 * time.Second, Events: events,
 		Verdicts: []check.Verdict{

@@ -14,9 +14,9 @@ type result struct {
 	text              string // for verdict.txt
 }
 
-// resultOf returns the result of a verdict. excuse says why the run does not fail if the check does not hold; "" if it
-// fails.
-func resultOf(v check.Verdict, excuse string) result {
+// result returns the result of a verdict. A run does not fail if a check that is excused does not hold.
+func (r Run) result(v check.Verdict) result {
+	excuse := r.Excused[v.Checker]
 	switch {
 	case len(v.Findings) > 0 && excuse != "":
 		return result{"open", "✕", "broken", "broken, " + excuse}
@@ -30,8 +30,6 @@ func resultOf(v check.Verdict, excuse string) result {
 		return result{"good", "✓", "held", "held"}
 	}
 }
-
-func (r Run) result(v check.Verdict) result { return resultOf(v, r.Excused[v.Checker]) }
 
 // summary returns the headline of a run: every check that did not hold, and how many held.
 func summary(run Run) string {

@@ -103,7 +103,9 @@ func TestTheHeadlineOfTheIndexNamesWhatFailed(t *testing.T) {
 func TestThePageOfTheModelLinksBackAndKnowsTheDark(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.NoError(t, report.Save(dir, judged(madeUp(500, true))))
+	run := judged(madeUp(500, true))
+	run.Folder = dir
+	require.NoError(t, report.Save(run))
 	got, err := os.ReadFile(filepath.Join(dir, "linearizability.html"))
 	require.NoError(t, err)
 	assert.Contains(t, string(got), `<a href="report.html">← report of made-up</a>`)

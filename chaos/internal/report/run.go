@@ -10,31 +10,39 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Run is one run to report.
+// Run is a scenario on one backend, which has been played or is still to be played.
 type Run struct {
-	// Title is the name of the scenario.
-	Title string
-	// Backend is the name of the backend that ran the masters.
-	Backend string
-	// Seed is the seed of the run.
-	Seed uint64
-	// Replay is the command that repeats the run.
+	// Name is the name of the scenario, Backend that of the backend that ran the masters.
+	Name, Backend string
+	// Seed is the seed of the run, and Replay the command that repeats it.
+	Seed   uint64
 	Replay string
 	Began  time.Time
 	Took   time.Duration
-	// Events are the whole history in order of time.
-	Events   []history.Event
+	// Pending says that there is no result yet. Skipped and NoVerdict say why there will be none.
+	Pending            bool
+	Skipped, NoVerdict string
+	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
+	OnceMore string
 	Verdicts []check.Verdict
 	// Excused maps the checkers whose findings do not count against the lock to the reason: this run does not promise
 	// what they verify.
 	Excused map[string]string
-	// Unseen lists the promises that the scenario expects to be broken, and that no checker saw broken.
-	Unseen []string
+	// Unseen lists the promises that the scenario expects to be broken, and that no checker saw broken. Unkept lists the
+	// promises that were not kept, a line each.
+	Unseen, Unkept []string
+	// Without has a line for each reason for which faults were left out.
+	Without []string
+	// Faults is the number of injected faults; each target counts.
+	Faults int
+	// Folder is the folder of the report and of Files; "" if none are kept.
+	Folder string
+
+	// Only the page of the run shows these. Events are the whole history in order of time.
+	Events []history.Event
 	// Notes are further remarks for the reader.
 	Notes []string
-	// Folder is the folder of Files, or "" if none are kept.
-	Folder string
-	Files  []File
+	Files []File
 	// Index is the path of the index page, relative to Folder, or "" if there is none.
 	Index string
 }

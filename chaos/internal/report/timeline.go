@@ -157,14 +157,14 @@ func targets(events []history.Event, c clock) (masters, clients []target) {
 			grow(&masters, v.Master, "master ")
 		}
 	}
-	for _, b := range bands(events) {
-		list := lists[b.on]
-		if list == nil || b.target < 0 {
+	for _, b := range outages(events) {
+		list := lists[b.On]
+		if list == nil || b.Target < 0 {
 			continue
 		}
-		grow(list, b.target, map[string]string{"masters": "master ", "clients": "c"}[b.on])
-		of := &(*list)[b.target]
-		of.Bands = append(of.Bands, faultBand{c.ms(b.from), c.ms(b.to), b.fault, b.open})
+		grow(list, b.Target, map[string]string{"masters": "master ", "clients": "c"}[b.On])
+		of := &(*list)[b.Target]
+		of.Bands = append(of.Bands, faultBand{c.ms(b.From), c.ms(b.To), b.Fault, b.Open})
 	}
 	return masters, clients
 }

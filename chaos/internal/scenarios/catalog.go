@@ -90,14 +90,14 @@ func storms() []Scenario {
 			faults.PauseMaster, faults.SlowLink, faults.CutLink, faults.FlushScripts, faults.KillConnections,
 			faults.FreezeClient,
 		},
-		Promises: Promises{Liveness: open}, // foreign clients poll, and stand in no line
+		Promises: Promises{Liveness: Open}, // foreign clients poll, and stand in no line
 	}
 	everything := Scenario{
 		Name:   "everything",
 		About:  "every fault at once, clocks of masters and evictions too: only the fencing tokens hold then",
 		Groups: traffic.FencedMutexes, Clients: 3, Workers: 1, Faults: anything(), Mode: faults.Everything,
 		Storm:    30 * time.Second,
-		Promises: Promises{Exclusion: open, Liveness: open, Fencing: given("the clients' clocks agree")},
+		Promises: Promises{Exclusion: Open, Liveness: Open, Fencing: Given("the clients' clocks agree")},
 	}
 	rolling := storm("rolling-restarts", "one master after the other is killed and comes back empty", traffic.Mutexes)
 	rolling.Faults, rolling.Mode = []string{faults.KillMaster}, faults.Rolling
@@ -182,17 +182,17 @@ func byFault() []Scenario {
 		}
 		s.Promises = Promises{}
 		if t.Mute || t.Restarts {
-			s.Promises[Liveness] = given(oneReturn)
+			s.Promises[Liveness] = Given(oneReturn)
 		}
 		if t.Restarts && t.Forgets {
-			s.Promises[Fencing], s.Promises[Leaders] = given(clocksInWindow), given(clocksInWindow)
+			s.Promises[Fencing], s.Promises[Leaders] = Given(clocksInWindow), Given(clocksInWindow)
 		}
 		if t.Breaks != "" {
 			s.Mode = faults.Majority
-			s.Promises[Exclusion], s.Promises[Slots], s.Promises[MinHold] = broken, open, open
-			s.Promises[Fencing], s.Promises[Leaders] = given(clocksAgree), given(clocksAgree)
+			s.Promises[Exclusion], s.Promises[Slots], s.Promises[MinHold] = Broken, Open, Open
+			s.Promises[Fencing], s.Promises[Leaders] = Given(clocksAgree), Given(clocksAgree)
 			if t.Forgets {
-				s.Promises[Fencing] = given(clocksAgree + ", and " + noOldReader)
+				s.Promises[Fencing] = Given(clocksAgree + ", and " + noOldReader)
 			}
 		}
 		// Masters forget repeatedly under EvictLocks, which may break the condition noOldReader: readers have no tokens
@@ -203,7 +203,7 @@ func byFault() []Scenario {
 			})
 		}
 		if t.Name == faults.FollowMaster { // most locks are on the one that is followed, too
-			s.Promises[Exclusion] = open
+			s.Promises[Exclusion] = Open
 		}
 		all = append(all, s)
 	}

@@ -1,13 +1,10 @@
 package scenarios
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/redlock-go/redlock/chaos/internal/report"
 )
 
 // The table stands between these lines of docs/guarantees.md.
@@ -18,13 +15,7 @@ const (
 
 // Table returns the table of guarantees as the scenarios declare it: a row for each fault that has a scenario, what is
 // promised under it, and the scenario that tries it. [Show] returns what runs make of that.
-func Table() (string, error) { return table(Scenario.declares) }
-
-// declares is the cell of a column as it must be.
-func (s Scenario) declares(c Column) report.Cell {
-	p := s.Promises.of(c)
-	return report.Cell{Promise: p.Promise, Given: p.Given, Scenario: s.Name}
-}
+func Table() string { return table(func(s Scenario, c Column) Promise { return s.Promises.of(c) }) }
 
 // Shown is the table of guarantees as runs have shown it.
 type Shown struct {
@@ -38,11 +29,10 @@ type Shown struct {
 // Show makes the table of the outcomes of runs. What is declared to be kept, or kept given an assumption, is so where
 // no run saw it broken; what is declared to be seen broken was seen broken in each. No run says anything of the
 // assumption, or of what is neither promised nor to be seen broken.
-func Show(all []Outcome) (Shown, error) {
+func Show(all []Outcome) Shown {
 	var out Shown
-	text, err := table(func(s Scenario, c Column) report.Cell {
-		declared := s.declares(c)
-		shown := report.Cell{Promise: report.Untried, Scenario: s.Name}
+	out.Table = table(func(s Scenario, c Column) Promise {
+		declared, shown := s.Promises.of(c), untried
 		for _, o := range all {
 			if o.NoVerdict != "" {
 				o.Verdicts = nil
@@ -50,34 +40,33 @@ func Show(all []Outcome) (Shown, error) {
 			if o.Scenario.Name != s.Name || len(o.Verdicts) == 0 && len(o.Before) == 0 {
 				continue
 			}
-			if cell := o.shows(c); cell != declared {
+			if p := o.shows(c); p != declared {
 				out.Changed = append(out.Changed, fmt.Sprintf("%s under %s: declared to be %q, and shown to be %q by %s on %s",
-					c, s.Fault, declared.Promise, cell.Promise, s.Name, o.Backend))
-				return cell
+					c, s.Fault, declared, p, s.Name, o.Backend))
+				return p
 			}
 			if o.Backend != Simulation && len(o.Verdicts) > 0 { // virtual time alone shows too little
 				shown = declared
 			}
 		}
-		if shown.Promise == report.Untried && c == Exclusion { // of all cells of the row
+		if shown == untried && c == Exclusion { // of all cells of the row
 			out.Untried = append(out.Untried, s.Name)
 		}
 		return shown
 	})
-	out.Table = text
-	return out, err
+	return out
 }
 
-// shows is the cell of a column as the run makes it.
-func (o Outcome) shows(c Column) report.Cell {
-	cell := o.Scenario.declares(c)
+// shows is the promise of a column as the run makes it.
+func (o Outcome) shows(c Column) Promise {
+	declared := o.Scenario.Promises.of(c)
 	switch by := o.foundIn(c); {
 	case o.Scenario.promises(string(c)) && len(by) > 0:
-		return report.Cell{Promise: report.NotPromised, Scenario: cell.Scenario}
-	case cell.Promise == report.NotPromised && len(o.Verdicts) > 0 && !slices.Contains(by, string(c)):
-		return report.Cell{Promise: report.Kept, Scenario: cell.Scenario}
+		return Broken
+	case declared == Broken && len(o.Verdicts) > 0 && !slices.Contains(by, string(c)):
+		return Kept
 	}
-	return cell
+	return declared
 }
 
 // foundIn are the checkers of a column that found something, in attempts whose harness broke, too.
@@ -95,27 +84,24 @@ func (o Outcome) foundIn(c Column) (checkers []string) {
 	return checkers
 }
 
-func table(cell func(Scenario, Column) report.Cell) (string, error) {
-	var rows []report.Row
+func table(cell func(Scenario, Column) Promise) string {
+	var b strings.Builder
+	b.WriteString("| fault |")
+	for _, c := range Columns() {
+		fmt.Fprintf(&b, " %s |", c)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(Columns())) + "\n")
 	for _, s := range All() {
 		if s.Fault == "" {
 			continue
 		}
-		row := report.Row{Fault: s.Fault + ": " + s.About}
+		fmt.Fprintf(&b, "| %s: %s", s.Fault, strings.ReplaceAll(s.About, "|", `\|`))
 		for _, c := range Columns() {
-			row.Cells = append(row.Cells, cell(s, c))
+			fmt.Fprintf(&b, " | %s · `%s`", cell(s, c), s.Name)
 		}
-		rows = append(rows, row)
+		b.WriteString(" |\n")
 	}
-	var columns []string
-	for _, c := range Columns() {
-		columns = append(columns, string(c))
-	}
-	var b bytes.Buffer
-	if err := report.Guarantees(&b, columns, rows); err != nil {
-		return "", err
-	}
-	return b.String(), nil
+	return b.String()
 }
 
 // CheckTable returns nil if the table in the file is the one that the scenarios make.
@@ -124,11 +110,7 @@ func CheckTable(file string) error {
 	if err != nil {
 		return err
 	}
-	table, err := Table()
-	if err != nil {
-		return err
-	}
-	if old != table {
+	if old != Table() {
 		return fmt.Errorf("%s does not say what the scenarios declare: make guarantees, and look what has changed", file)
 	}
 	return nil

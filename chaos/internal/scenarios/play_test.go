@@ -112,7 +112,7 @@ func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 	assert.False(t, out[0].Good())
 	assert.Empty(t, out[0].OnceMore)
 	assert.Contains(t, fmt.Sprint(out[0].Wrong()), "ended by itself: signal: killed")
-	assert.FileExists(t, filepath.Join(out[0].Dir, "report.html"))
+	assert.FileExists(t, filepath.Join(out[0].Folder, "report.html"))
 }
 
 // The history cannot be written into one file: the report still shows what happened.

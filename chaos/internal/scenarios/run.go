@@ -44,31 +44,22 @@ type Options struct {
 
 // Outcome is the result of a scenario.
 type Outcome struct {
+	report.Run
 	Scenario Scenario
-	Backend  string
-	Seed     uint64 // the one in Replay
-	Verdicts []check.Verdict
-	// Without has a line for each reason for which faults were left out.
-	Without []string
-	// Faults is the number of injected faults; each target counts.
-	Faults int
-	// Skipped says why the scenario was not played; "" if it was.
-	Skipped string
 	// Before has the findings of attempts whose harness broke, a line each, as in Wrong.
 	Before []string
-	// OnceMore says why a first attempt had no verdict, and where its folder is; "" if there was none.
-	OnceMore string
-	// NoVerdict says why a scenario that was played or begun has no verdict; "" if it has one.
-	NoVerdict string
-	Took      time.Duration
-	// Dir is the folder of its report, Replay the command that repeats it.
-	Dir, Replay string
 	// Schedules is the number of schedules that the simulation played. Shown describes its violations: how often each
 	// occurs, the smallest schedule that still shows it, and the timeline.
 	Schedules int
 	Shown     string
+}
 
-	where traffic.Runner // the clients ran
+// outcome returns that of a run which has not been played.
+func (o Options) outcome(s Scenario) Outcome {
+	return Outcome{Scenario: s, Run: report.Run{
+		Name: s.Name, Backend: o.Backend, Seed: cmp.Or(o.ReplaySeed, o.Seed), Replay: o.Replay, Began: time.Now(),
+		Excused: s.excused(), Folder: o.Dir, Index: o.index(),
+	}}
 }
 
 // Good reports whether every promise held, and whether what must be seen broken was broken.
@@ -94,7 +85,7 @@ func (o Outcome) Wrong() []string {
 // column is named after. The other checkers may find something else.
 func (o Outcome) unseen() (all []string) {
 	for _, c := range Columns() {
-		if o.Scenario.Promises.of(c).Promise == report.NotPromised && !slices.Contains(o.foundIn(c), string(c)) {
+		if o.Scenario.Promises.of(c) == Broken && !slices.Contains(o.foundIn(c), string(c)) {
 			all = append(all, string(c))
 		}
 	}
@@ -105,8 +96,8 @@ func (o Outcome) unseen() (all []string) {
 // anything.
 func (s Scenario) promises(checker string) bool {
 	c := columnOf(checker)
-	p := s.Promises.of(c).Promise
-	return c == "" || p == report.Kept || p == report.KeptGiven
+	p := s.Promises.of(c)
+	return c == "" || p == Kept || p.conditional()
 }
 
 // despite returns the findings that count although the harness of the run broke, a line each. A history that is cut
@@ -118,7 +109,7 @@ func (o Outcome) despite() []string {
 		c := columnOf(v.Checker)
 		lasts := c != "" && c != Liveness || v.Checker == check.ByClients
 		if len(v.Findings) > 0 && o.Scenario.promises(v.Checker) && lasts {
-			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Dir))
+			found = append(found, fmt.Sprintf("%s: %s (in a run whose harness broke: %s)", v.Checker, why(v), o.Folder))
 		}
 	}
 	return found
@@ -145,51 +136,29 @@ func (s Scenario) excused() map[string]string {
 // Play plays the scenario and returns the verdicts. An error means that there is no verdict: the masters could not be
 // started, or ctx ended.
 func Play(ctx context.Context, s Scenario, o Options) (Outcome, error) {
-	out := Outcome{
-		Scenario: s,
-		Backend:  o.Backend,
-		Seed:     cmp.Or(o.ReplaySeed, o.Seed),
-		Dir:      o.Dir,
-		Replay:   o.Replay,
-		where:    o.Runner,
-	}
+	out := o.outcome(s)
 	if err := errors.Join(s.check(), o.check()); err != nil {
 		return out, err
 	}
-	began := time.Now()
 	masters, err := o.open(ctx, s)
 	if err != nil {
 		return out, err
 	}
 	events, err := play(ctx, s, o, &out, masters)
-	out.Took, out.Faults = time.Since(began), report.Injected(events)
+	out.Took, out.Faults = time.Since(out.Began), report.Injected(events)
 	err = errors.Join(err, masters.Close())
 	if len(out.Verdicts) == 0 { // it was skipped, or is not worth a report
 		return out, err
 	}
-	return out, errors.Join(err, report.Save(o.Dir, report.Run{
-		Title:    s.Name,
-		Backend:  o.Backend,
-		Seed:     out.Seed,
-		Replay:   o.Replay,
-		Began:    began,
-		Took:     out.Took,
-		Events:   events,
-		Verdicts: out.Verdicts,
-		Excused:  s.excused(),
-		Unseen:   out.unseen(),
-		Notes:    append(out.notes(), masters.Notes()...),
-		Folder:   o.Dir,
-		Index:    o.index(),
-		Files: []report.File{
-			{
-				Path: "history.jsonl",
-				What: "every event, a line each",
-			},
-			{Path: "history.edn", What: "the operations, as Jepsen's checkers read them"},
-			{Path: "logs", What: "what masters and clients have logged"},
-		},
-	}))
+	out.Unseen = out.unseen()
+	run := out.Run // the outcome need not hold the events
+	run.Events, run.Notes = events, append(out.notes(o.Runner), masters.Notes()...)
+	run.Files = []report.File{
+		{Path: "history.jsonl", What: "every event, a line each"},
+		{Path: "history.edn", What: "the operations, as Jepsen's checkers read them"},
+		{Path: "logs", What: "what masters and clients have logged"},
+	}
+	return out, errors.Join(err, report.Save(run))
 }
 
 // index returns the page of all runs as a link from the report.
@@ -205,21 +174,9 @@ func (o Options) index() string {
 }
 
 // Played returns the outcome's entry in the index of a run.
-func (o Outcome) Played() report.Played {
-	p := report.Played{
-		Name:      o.Scenario.Name,
-		Backend:   o.Backend,
-		Seed:      o.Seed,
-		Folder:    o.Dir,
-		Replay:    o.Replay,
-		Skipped:   o.Skipped,
-		NoVerdict: o.NoVerdict,
-		OnceMore:  o.OnceMore,
-		Took:      o.Took,
-		Excused:   o.Scenario.excused(),
-		Without:   o.Without,
-		Faults:    o.Faults,
-	}
+func (o Outcome) Played() report.Run {
+	p := o.Run
+	p.Verdicts = nil
 	for _, v := range o.Verdicts { // an index that is open for hours need not hold the proofs
 		v.Findings = slices.Clone(v.Findings)
 		for i := range v.Findings {
@@ -228,19 +185,19 @@ func (o Outcome) Played() report.Played {
 		p.Verdicts = append(p.Verdicts, v)
 	}
 	if o.Skipped == "" && o.NoVerdict == "" {
-		p.Wrong = o.Wrong()
+		p.Unkept = o.Wrong()
 	}
 	return p
 }
 
-func (o Outcome) notes() []string {
-	notes := []string{o.Scenario.About, fmt.Sprintf("%d client processes, %s", o.Scenario.clients(), o.where)}
+func (o Outcome) notes(where traffic.Runner) []string {
+	notes := []string{o.Scenario.About, fmt.Sprintf("%d client processes, %s", o.Scenario.clients(), where)}
 	if history.Note != "" {
 		notes = append(notes, history.Note)
 	}
 	for _, c := range Columns() {
-		if p := o.Scenario.Promises.of(c); p.Given != "" {
-			notes = append(notes, fmt.Sprintf("%s is %s%s", c, p.Promise, p.Given))
+		if p := o.Scenario.Promises.of(c); p.conditional() {
+			notes = append(notes, fmt.Sprintf("%s is %s", c, p))
 		}
 	}
 	return append(notes, o.Without...)

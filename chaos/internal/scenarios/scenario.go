@@ -3,15 +3,16 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/ghosts"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -72,34 +73,31 @@ func columnOf(checker string) Column {
 	return Column(c.Of)
 }
 
-// A Promise says whether a column must hold.
-type Promise struct {
-	report.Promise
-	// Given is the assumption of a promise that has one.
-	Given string
-}
+// A Promise says to what extent a column holds under the faults of a scenario, in the words of the table of guarantees.
+type Promise string
+
+const (
+	// Kept means that it must hold.
+	Kept Promise = "kept"
+	// Open means that it is not promised, and may hold or not.
+	Open Promise = "not promised"
+	// Broken means that it is not promised, and that the scenario must show it broken.
+	Broken Promise = "not promised (seen broken)"
+
+	keptGiven Promise = "kept, given "
+	untried   Promise = "not tried"
+)
+
+// Given is the promise that must hold under an assumption.
+func Given(assumption string) Promise { return keptGiven + Promise(assumption) }
+
+// conditional reports whether the promise has an assumption.
+func (p Promise) conditional() bool { return strings.HasPrefix(string(p), string(keptGiven)) }
 
 // Promises has the promise of each column. A column that is missing must hold.
 type Promises map[Column]Promise
 
-var (
-	kept = Promise{Promise: report.Kept}
-	// broken is not promised, and the scenario must show it broken.
-	broken = Promise{Promise: report.NotPromised}
-	// open is not promised, and may be kept or not.
-	open = Promise{Promise: report.Open}
-)
-
-func given(assumption string) Promise {
-	return Promise{Promise: report.KeptGiven, Given: assumption}
-}
-
-func (p Promises) of(c Column) Promise {
-	if promise, ok := p[c]; ok {
-		return promise
-	}
-	return kept
-}
+func (p Promises) of(c Column) Promise { return cmp.Or(p[c], Kept) }
 
 // maxTTL returns the longest TTL of the traffic, or the longest minimum hold if it is longer.
 func (s Scenario) maxTTL() time.Duration {

@@ -58,8 +58,8 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		model     = check.Verdict{Checker: "linearizability", Findings: found}
 		register  = check.Verdict{Checker: "register", Findings: found}
 		residue   = check.Verdict{Checker: "residue", Findings: found}
-		promise   = func(p report.Promise) scenarios.Promises {
-			return scenarios.Promises{scenarios.Exclusion: {Promise: p}}
+		promise   = func(p scenarios.Promise) scenarios.Promises {
+			return scenarios.Promises{scenarios.Exclusion: p}
 		}
 	)
 	for name, tt := range map[string]struct {
@@ -70,28 +70,30 @@ func TestAnOutcomeIsGoodIfEverythingIsAsPromised(t *testing.T) {
 		"kept, and held":                     {nil, []check.Verdict{held}, ""},
 		"kept, and violated":                 {nil, []check.Verdict{violated}, "two at once"},
 		"kept, and undecided":                {nil, []check.Verdict{held, undecided}, "no time"},
-		"kept given something, and violated": {promise(report.KeptGiven), []check.Verdict{violated}, "two at once"},
-		"open, and held":                     {promise(report.Open), []check.Verdict{held}, ""},
-		"open, and violated":                 {promise(report.Open), []check.Verdict{violated}, ""},
-		"not promised, and seen broken":      {promise(report.NotPromised), []check.Verdict{violated}, ""},
-		"not promised, and not seen broken":  {promise(report.NotPromised), []check.Verdict{held}, "was not seen broken"},
+		"kept given something, and violated": {promise(scenarios.Given("luck")), []check.Verdict{violated}, "two at once"},
+		"open, and held":                     {promise(scenarios.Open), []check.Verdict{held}, ""},
+		"open, and violated":                 {promise(scenarios.Open), []check.Verdict{violated}, ""},
+		"not promised, and seen broken":      {promise(scenarios.Broken), []check.Verdict{violated}, ""},
+		"not promised, and not seen broken":  {promise(scenarios.Broken), []check.Verdict{held}, "was not seen broken"},
 		"not promised, and seen broken by the model alone": {
-			promise(report.NotPromised),
+			promise(scenarios.Broken),
 			[]check.Verdict{held, model},
 			"exclusion is said not to be promised, and was not seen broken",
 		},
-		"seen broken by both": {promise(report.NotPromised), []check.Verdict{violated, model}, ""},
+		"seen broken by both": {promise(scenarios.Broken), []check.Verdict{violated, model}, ""},
 		"fencing, seen broken by what a register took alone": {
-			scenarios.Promises{scenarios.Fencing: {Promise: report.NotPromised}},
+			scenarios.Promises{scenarios.Fencing: scenarios.Broken},
 			[]check.Verdict{held, register},
 			"fencing is said not to be promised, and was not seen broken",
 		},
-		"what no column promises must hold":    {promise(report.Open), []check.Verdict{residue}, "residue"},
-		"another column is no excuse for this": {promise(report.NotPromised), []check.Verdict{residue, violated}, "residue"},
+		"what no column promises must hold":    {promise(scenarios.Open), []check.Verdict{residue}, "residue"},
+		"another column is no excuse for this": {promise(scenarios.Broken), []check.Verdict{residue, violated}, "residue"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := scenarios.Outcome{Scenario: scenarios.Scenario{Promises: tt.promises}, Verdicts: tt.verdicts}
+			o := scenarios.Outcome{
+				Scenario: scenarios.Scenario{Promises: tt.promises}, Run: report.Run{Verdicts: tt.verdicts},
+			}
 			assert.Equal(t, tt.wrong == "", o.Good())
 			if tt.wrong != "" {
 				require.Len(t, o.Wrong(), 1)

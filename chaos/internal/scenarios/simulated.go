@@ -116,7 +116,8 @@ type Virtual struct {
 // PlayVirtually plays schedules of the scenario, of the seed and those that follow. What a checker found that may find
 // something is not looked at further. An error means that there is no verdict.
 func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
-	v.Outcome = Outcome{Scenario: s, Backend: Simulation, Seed: o.Seed, Dir: o.Dir, Replay: o.Replay}
+	v.Outcome = o.outcome(s)
+	v.Backend, v.Index = Simulation, ""
 	if err := s.check(); err != nil {
 		return v, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
-	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -78,7 +77,7 @@ func TestScenariosInVirtualTime(t *testing.T) {
 			wrong: "exclusion is said not to be promised, and was not seen broken",
 		},
 		"what is promised all the same must hold": {
-			scenario: "only-clock-forward", promises: scenarios.Promises{scenarios.Exclusion: {Promise: report.Kept}},
+			scenario: "only-clock-forward", promises: scenarios.Promises{scenarios.Exclusion: scenarios.Kept},
 			wrong: "exclusion: in ",
 		},
 		"counters that are evicted":    {scenario: "only-evict-locks"},

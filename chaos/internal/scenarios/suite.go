@@ -56,21 +56,18 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	var all errgroup.Group
 	all.SetLimit(s.Parallelism)
 	var mu sync.Mutex
-	far := &progress{of: len(jobs)}
-	if s.Parallelism > 1 { // their own output is not shown
-		defer far.tell(s.Say)()
-	}
 	for i, j := range jobs {
 		all.Go(func() error {
-			far.begin(j)
-			defer far.end(j)
+			if s.Parallelism > 1 { // its own output is not shown
+				s.Say("playing %s, %d of %d", j.Name(), i+1, len(jobs))
+			}
 			out, err := s.play(ctx, j, 0)
 			var before []string
 			if err != nil && ctx.Err() == nil &&
 				j.Backend != backend.Given { // given masters may have failed on their own: no second try
 				s.Say("%s: no verdict: %v; once more", j.Name(), err)
 				before = out.despite()
-				why := fmt.Sprintf("%v; folder: %s", err, out.Dir)
+				why := fmt.Sprintf("%v; folder: %s", err, out.Folder)
 				out, err = s.play(ctx, j, 1)
 				out.Before, out.OnceMore = before, why
 			}
@@ -89,55 +86,6 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	}
 	err := all.Wait()
 	return outcomes, errors.Join(err, ctx.Err())
-}
-
-// sayHowFar is the interval between two reports of a suite's progress.
-const sayHowFar = 10 * time.Second
-
-// progress counts the jobs of a suite that are done.
-type progress struct {
-	mu       sync.Mutex
-	done, of int
-	playing  []string
-}
-
-func (p *progress) begin(j Job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.playing = append(p.playing, j.Name())
-}
-
-func (p *progress) end(j Job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.done++
-	i := slices.Index(p.playing, j.Name())
-	p.playing = slices.Delete(p.playing, i, i+1)
-}
-
-// tell reports the progress from time to time, until stop is called.
-func (p *progress) tell(say func(format string, args ...any)) (stop func()) {
-	over, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		tick := time.NewTicker(sayHowFar)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				p.mu.Lock()
-				done, playing := p.done, strings.Join(slices.Sorted(slices.Values(p.playing)), ", ")
-				p.mu.Unlock()
-				say("%d of %d scenarios are done; playing %s", done, p.of, playing)
-			case <-over:
-				return
-			}
-		}
-	}()
-	return func() {
-		close(over)
-		<-gone
-	}
 }
 
 // found returns an error with the findings, or nil if there are none.
@@ -160,7 +108,7 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	if s.Parallelism > 1 { // the lines of parallel scenarios would mix
 		o.Say = func(string, ...any) {}
 	}
-	notPlayed := Outcome{Scenario: j.Scenario, Backend: j.Backend, Seed: o.ReplaySeed, Dir: o.Dir, Replay: o.Replay}
+	notPlayed := o.outcome(j.Scenario)
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return notPlayed, err
 	}

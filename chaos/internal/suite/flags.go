@@ -125,7 +125,7 @@ func (f *flags) complete(names string) error {
 		)
 	}
 	for _, pattern := range f.controls {
-		if len(findControls(pattern).list()) == 0 {
+		if len(findControls(pattern)) == 0 {
 			errs = append(errs, fmt.Errorf("no control is called %q: -h lists them", pattern))
 		}
 	}
@@ -195,8 +195,10 @@ run expire after a day.
 	}
 	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers(), ", "))
 	fmt.Fprintln(w, "\nControls, which a checker must catch:")
-	for _, c := range findControls("*").list() {
-		fmt.Fprintf(w, "  %-38s %-16s %s\n", c.name, c.checker, c.about)
+	for _, s := range findControls("*") {
+		for _, c := range s.list {
+			fmt.Fprintf(w, "  %-38s %-16s %s\n", c.name, c.checker, c.about)
+		}
 	}
 }
 

@@ -46,7 +46,7 @@ func (b *indexFile) change(f func(*report.Index)) {
 func (b *indexFile) plan(jobs []scenarios.Job) {
 	b.change(func(x *report.Index) {
 		for _, j := range jobs {
-			x.Played = append(x.Played, report.Played{Name: j.Scenario.Name, Backend: j.Backend, Pending: true})
+			x.Played = append(x.Played, report.Run{Name: j.Scenario.Name, Backend: j.Backend, Pending: true})
 		}
 	})
 }
@@ -58,7 +58,7 @@ func (b *indexFile) played(out scenarios.Outcome) {
 		p.Folder = filepath.ToSlash(folder)
 	}
 	b.change(func(x *report.Index) {
-		i := slices.IndexFunc(x.Played, func(other report.Played) bool {
+		i := slices.IndexFunc(x.Played, func(other report.Run) bool {
 			return other.Pending && other.Name == p.Name && other.Backend == p.Backend
 		})
 		if i < 0 {
@@ -69,20 +69,15 @@ func (b *indexFile) played(out scenarios.Outcome) {
 	})
 }
 
-func (b *indexFile) naive(all []report.Control) {
-	b.change(func(x *report.Index) { x.Naive = append(x.Naive, all...) })
-}
-
-func (b *indexFile) own(all []report.Control) {
-	b.change(func(x *report.Index) { x.Own = append(x.Own, all...) })
-}
-
-func (b *indexFile) virtual(one report.Control) {
-	b.change(func(x *report.Index) { x.Virtual = append(x.Virtual, one) })
-}
-
-func (b *indexFile) written(one report.Control) {
-	b.change(func(x *report.Index) { x.Written = append(x.Written, one) })
+// control enters the result of a control into the set of that title.
+func (b *indexFile) control(title, about string, one report.Control) {
+	b.change(func(x *report.Index) {
+		i := slices.IndexFunc(x.Controls, func(s report.Controls) bool { return s.Title == title })
+		if i < 0 {
+			i, x.Controls = len(x.Controls), append(x.Controls, report.Controls{Title: title, About: about})
+		}
+		x.Controls[i].All = append(x.Controls[i].All, one)
+	})
 }
 
 func (b *indexFile) simulated(s report.Simulated) {

@@ -118,8 +118,10 @@ func TestAControlThatIsNotCaughtSaysHowToTryItAgain(t *testing.T) {
 	assert.False(
 		t,
 		c.reportControl(
-			report.Control{Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.replayControl("no drift budget")},
-			"80 schedules",
+			report.Control{
+				Lock: "no drift budget", Checker: "exclusion", Replay: c.flags.replayControl("no drift budget"),
+				Where: "80 schedules",
+			},
 		),
 	)
 	assert.Contains(t, out.String(), "NOT CAUGHT by exclusion")
@@ -130,16 +132,17 @@ func TestAScenarioThatIsNotAsPromisedSaysHowToPlayItAgainAndWhereItIs(t *testing
 	t.Parallel()
 	c, out := begun(t, "-scenario", "fenced", "-backend", "processes", "-duration", "9s", "-seed", "7")
 	c.index = openIndex(t.Context(), t.TempDir(), 7, c.flags.replay(), t.Logf)
-	suite, err := c.suite(1)
-	require.NoError(t, err)
+	suite := c.suite(1)
 	j := c.jobs()[0]
 	c.index.plan(c.jobs())
 	again := suite.ReplayOf(j, 7)
 	assert.Equal(t, "go run ./chaos -scenario fenced -backend processes -duration 9s -seed 7", again)
 	suite.Done(j, scenarios.Outcome{
-		OnceMore: "no masters\nand no logs; folder: x", Scenario: j.Scenario, Backend: j.Backend,
-		Dir: filepath.Join(c.index.dir, j.Name()), Replay: again,
-		Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
+		Scenario: j.Scenario, Run: report.Run{
+			Name: j.Scenario.Name, Backend: j.Backend, Folder: filepath.Join(c.index.dir, j.Name()), Replay: again,
+			OnceMore: "no masters\nand no logs; folder: x",
+			Verdicts: []check.Verdict{{Checker: "exclusion", Findings: []check.Finding{{Text: "held by two"}}}},
+		},
 	})
 	assert.Contains(
 		t, out.String(),

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/internal/redisbox"
 )
@@ -51,10 +52,7 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 	if err != nil {
 		return good, err
 	}
-	shown, err := scenarios.Show(c.outcomes)
-	if err != nil {
-		return false, err
-	}
+	shown := scenarios.Show(c.outcomes)
 	if len(shown.Untried) > 0 {
 		return false, fmt.Errorf("%s was not played: %s is left as it is", strings.Join(shown.Untried, ", "), file)
 	}
@@ -64,10 +62,7 @@ func (c *command) guarantees(ctx context.Context, file string) (bool, error) {
 // shown saves the table of guarantees that the run has shown. It reports whether the rows that were played are those of
 // the documentation.
 func (c *command) shown() (bool, error) {
-	shown, err := scenarios.Show(c.outcomes)
-	if err != nil {
-		return false, err
-	}
+	shown := scenarios.Show(c.outcomes)
 	file := filepath.Join(c.dir, "guarantees.md")
 	if err := os.WriteFile(file, []byte(shown.Table), 0o644); err != nil {
 		return false, err
@@ -156,11 +151,13 @@ func (c *command) jobs() []scenarios.Job {
 }
 
 // suite returns a suite that prints a line for each scenario it plays.
-func (c *command) suite(parallelism int) (scenarios.Suite, error) {
-	o, err := c.options()
+func (c *command) suite(parallelism int) scenarios.Suite {
 	return scenarios.Suite{
-		Options: o, Parallelism: parallelism, RunnerOn: c.runners.on,
-		ReplayOf: c.flags.replayJob,
+		Options: scenarios.Options{
+			Masters: c.flags.masters, Seed: c.flags.seed, Dir: c.dir, Index: filepath.Join(c.dir, report.IndexFile),
+			Say: c.say,
+		},
+		Parallelism: parallelism, RunnerOn: c.runners.on, ReplayOf: c.flags.replayJob,
 		Done: func(j scenarios.Job, out scenarios.Outcome) {
 			c.index.played(out)
 			c.virtual += out.Schedules
@@ -178,13 +175,13 @@ func (c *command) suite(parallelism int) (scenarios.Suite, error) {
 				fmt.Fprintf(c.out, "%-46s as promised, %s%v%s\n", j.Name(), many, out.Took.Round(time.Second), without(out.Without))
 			default:
 				fmt.Fprintf(c.out, "%-46s NOT AS PROMISED\n    %s\n    again: %s\n    folder: %s\n%s", j.Name(),
-					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Dir, out.Shown)
+					strings.Join(out.Wrong(), "\n    "), out.Replay, out.Folder, out.Shown)
 			}
 			if out.OnceMore != "" {
 				fmt.Fprintf(c.out, "    once more: %s\n", strings.ReplaceAll(out.OnceMore, "\n", "; "))
 			}
 		},
-	}, err
+	}
 }
 
 func without(faults []string) string {
@@ -196,12 +193,8 @@ func without(faults []string) string {
 
 // play plays the jobs, and reports whether all were as promised.
 func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism int) (bool, error) {
-	suite, err := c.suite(parallelism)
-	if err != nil {
-		return false, err
-	}
 	c.index.plan(jobs)
-	outcomes, err := suite.Play(ctx, jobs)
+	outcomes, err := c.suite(parallelism).Play(ctx, jobs)
 	c.outcomes = append(c.outcomes, outcomes...)
 	if err != nil {
 		return false, err
@@ -218,10 +211,7 @@ func (c *command) play(ctx context.Context, jobs []scenarios.Job, parallelism in
 
 // soak plays random scenarios until the time is over or one is not as promised.
 func (c *command) soak(ctx context.Context) (bool, error) {
-	suite, err := c.suite(c.flags.parallelism)
-	if err != nil {
-		return false, err
-	}
+	suite := c.suite(c.flags.parallelism)
 	all := c.flags.scenarios
 	if len(all) == 0 {
 		all = scenarios.All()

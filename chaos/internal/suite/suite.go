@@ -125,19 +125,6 @@ func (c *command) run(ctx context.Context) (ok bool, err error) {
 	}
 }
 
-// options returns the options of every scenario.
-func (c *command) options() (scenarios.Options, error) {
-	runner, err := processes()
-	return scenarios.Options{
-		Masters: c.flags.masters,
-		Seed:    c.flags.seed,
-		Dir:     c.dir,
-		Index:   filepath.Join(c.dir, report.IndexFile),
-		Say:     c.say,
-		Runner:  runner,
-	}, err
-}
-
 // prepare creates the folder. It fails if the folder is not empty, because a second history would be read as part of
 // the first.
 func prepare(folder string) (string, error) {

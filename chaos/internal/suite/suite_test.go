@@ -113,9 +113,11 @@ func TestEveryCheckerHasTwoControls(t *testing.T) {
 	_, rows, _ := strings.Cut(string(page), "## Checkers")
 	for _, checker := range check.Catalog() {
 		locks := map[string]bool{}
-		for _, c := range findControls("*").list() {
-			if c.checker == checker.Name {
-				locks[c.name] = true
+		for _, set := range findControls("*") {
+			for _, c := range set.list {
+				if c.checker == checker.Name {
+					locks[c.name] = true
+				}
 			}
 		}
 		assert.GreaterOrEqual(t, len(locks), 2, checker.Name)
@@ -141,9 +143,9 @@ func TestWhatWasFoundWeighsMoreThanWhatHasNoVerdict(t *testing.T) {
 	assert.Equal(t, violated, new(command).status(false, nil))
 	assert.Equal(t, noRun, new(command).status(false, gone))
 	c := &command{out: io.Discard}
-	assert.True(t, c.reportControl(report.Control{Caught: true}, ""))
+	assert.True(t, c.reportControl(report.Control{Caught: true}))
 	assert.Equal(t, noRun, c.status(false, gone))
-	assert.False(t, c.reportControl(report.Control{}, ""))
+	assert.False(t, c.reportControl(report.Control{}))
 	assert.Equal(t, violated, c.status(false, gone))
 }
 
