@@ -65,16 +65,16 @@ type Backend struct {
 
 // A server is the backend's side of one master.
 type server interface {
-	addr() string
-	peer() (host, port string, err error)
-	kill(ctx context.Context) error
-	start(ctx context.Context) error
-	freeze(ctx context.Context) error
+	Addr() string
+	Kill(ctx context.Context) error
+	Start(ctx context.Context) error
+	Freeze(ctx context.Context) error
+	Close() error
 	thaw(ctx context.Context) error
+	peer() (host, port string, err error)
 	editAOF(ctx context.Context, edit func(name string, content []byte) []byte) error
 	packets(ctx context.Context, c proxy.Condition) error
 	log(ctx context.Context) (string, error)
-	close() error
 }
 
 // A host starts servers.
@@ -133,7 +133,7 @@ func (b *Backend) open(ctx context.Context, name string, args []string) error {
 				return err
 			}
 			b.masters[i] = &master{server: s, clock: clock}
-			b.masters[i].proxy, err = proxy.New(s.addr())
+			b.masters[i].proxy, err = proxy.New(s.Addr())
 			return err
 		})
 	}
@@ -162,7 +162,7 @@ func (b *Backend) URLs() []string {
 func (b *Backend) Direct() []string {
 	urls := make([]string, len(b.masters))
 	for i, m := range b.masters {
-		urls[i] = "redis://" + m.addr()
+		urls[i] = "redis://" + m.Addr()
 	}
 	return urls
 }
@@ -182,7 +182,7 @@ func (b *Backend) Close() error {
 			if m.proxy != nil {
 				errs[i] = m.proxy.Close()
 			}
-			errs[i] = errors.Join(errs[i], m.close())
+			errs[i] = errors.Join(errs[i], m.Close())
 			return nil
 		})
 	}

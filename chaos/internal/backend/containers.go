@@ -63,13 +63,8 @@ func (b *boxes) start(ctx context.Context, args []string) (server, *wallclock.Cl
 // box is a master in a container. A method that ends a fault also works if the fault did not begin.
 type box struct{ *redisbox.Master }
 
-func (b box) addr() string                            { return b.Addr() }
-func (b box) kill(ctx context.Context) error          { return b.Kill(ctx) }
-func (b box) start(ctx context.Context) error         { return b.Start(ctx) }
-func (b box) freeze(ctx context.Context) error        { return b.Freeze(ctx) }
 func (b box) thaw(ctx context.Context) error          { return b.Restore(ctx) }
 func (b box) log(ctx context.Context) (string, error) { return b.Logs(ctx) }
-func (b box) close() error                            { return b.Close() }
 
 func (b box) peer() (host, port string, err error) {
 	addr := b.ContainerAddr()

@@ -12,12 +12,12 @@ import (
 
 // Kill ends a master at once: connections break, and new ones are refused.
 func (b *Backend) Kill(ctx context.Context, m int) error {
-	return errors.Join(b.masters[m].kill(ctx), b.Network(ctx, m, proxy.Cut))
+	return errors.Join(b.masters[m].Kill(ctx), b.Network(ctx, m, proxy.Cut))
 }
 
 // Start starts a killed master with what is on its disk, and returns when it answers.
 func (b *Backend) Start(ctx context.Context, m int) error {
-	if err := b.masters[m].start(ctx); err != nil {
+	if err := b.masters[m].Start(ctx); err != nil {
 		return err
 	}
 	return b.Network(ctx, m, proxy.Fine)
@@ -41,7 +41,7 @@ func (b *Backend) CanLose(loss aof.Loss) error {
 }
 
 // Freeze stops a master as SIGSTOP does: its connections stay open and silent.
-func (b *Backend) Freeze(ctx context.Context, m int) error { return b.masters[m].freeze(ctx) }
+func (b *Backend) Freeze(ctx context.Context, m int) error { return b.masters[m].Freeze(ctx) }
 
 // Thaw continues a frozen master, which then executes what was sent to it meanwhile.
 func (b *Backend) Thaw(ctx context.Context, m int) error { return b.masters[m].thaw(ctx) }

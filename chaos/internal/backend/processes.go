@@ -58,14 +58,11 @@ func (p *procs) start(ctx context.Context, args []string) (server, *wallclock.Cl
 // proc is a master that runs as a process.
 type proc struct{ *redisproc.Server }
 
-func (p proc) addr() string                         { return p.Addr() }
 func (p proc) peer() (host, port string, err error) { return net.SplitHostPort(p.Addr()) }
-func (p proc) kill(context.Context) error           { return p.Kill() }
-func (p proc) start(ctx context.Context) error      { return p.Start(ctx) }
-func (p proc) freeze(context.Context) error         { return p.Freeze() }
+func (p proc) Kill(context.Context) error           { return p.Server.Kill() }
+func (p proc) Freeze(context.Context) error         { return p.Server.Freeze() }
 func (p proc) thaw(context.Context) error           { return p.Thaw() }
 func (p proc) log(context.Context) (string, error)  { return p.Log(), nil }
-func (p proc) close() error                         { return p.Close() }
 
 func (p proc) packets(context.Context, proxy.Condition) error { return errNoPackets }
 

@@ -118,33 +118,21 @@ func decide(part []*hold, deadline time.Time) porcupine.CheckResult {
 }
 
 func operations(part []*hold) []porcupine.Operation {
-	c, index := classes{}, workerIndices(part)
-	var ops []porcupine.Operation
+	worker := func(h *hold) history.ID { return history.ID{Client: h.who.Client, Worker: h.who.Worker} }
+	var workers []history.ID // in the order of the picture's lanes
 	for _, h := range part {
-		ops = append(ops, c.operations(h, index[worker(h.who)])...)
+		workers = append(workers, worker(h))
 	}
-	return ops
-}
-
-func worker(id history.ID) history.ID { return history.ID{Client: id.Client, Worker: id.Worker} }
-
-// workerIndices numbers the workers of the holds.
-func workerIndices(part []*hold) map[history.ID]int {
-	all := map[history.ID]int{}
-	for _, h := range part {
-		all[worker(h.who)] = 0
-	}
-	ids := make([]history.ID, 0, len(all))
-	for id := range all {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b history.ID) int {
+	slices.SortFunc(workers, func(a, b history.ID) int {
 		return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Worker, b.Worker))
 	})
-	for i, id := range ids {
-		all[id] = i
+	workers = slices.Compact(workers)
+	c := classes{}
+	var ops []porcupine.Operation
+	for _, h := range part {
+		ops = append(ops, c.operations(h, slices.Index(workers, worker(h)))...)
 	}
-	return all
+	return ops
 }
 
 func proof(holds []*hold) []history.Event {

@@ -14,8 +14,8 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// harm exposes a flaw. It runs for as many rounds as the control says, or until ctx ends. It returns an error if it could
-// not do so.
+// harm exposes a flaw. It runs for as many rounds as the control says, or until ctx ends. It returns an error if it
+// could not do so.
 type harm func(ctx context.Context, t *trial) error
 
 const (

@@ -175,7 +175,7 @@ var nested = []traffic.Group{{
 // outliving is traffic with holds that outlive a lock that is not extended.
 var outliving = []traffic.Group{{
 	Names: []string{"one"}, TTL: traffic.TTL, Keepalive: true, Workers: 1,
-	Hold: traffic.Hold{Usual: traffic.Span{Least: 5 * traffic.TTL}},
+	Hold: traffic.Hold{Usual: traffic.Span{Least: 8 * traffic.TTL}},
 }}
 
 // mutex returns traffic on one contended name. Its holders hold for as long as they want, because a naive lock never

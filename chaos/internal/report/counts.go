@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -10,57 +11,51 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// operations counts the operations of one client.
+// operations counts the operations of one client, a number for each of operationTitles.
 type operations struct {
-	Client                                                      string
-	Lives, Asked, Acquired, Refused, Unanswered, Lost, Released int
-	Unconfirmed                                                 int // unlocks that returned an error
+	Client string
+	Counts [len(operationTitles)]int
 }
 
-func countOperations(events []history.Event) []operations {
+var operationTitles = [...]string{
+	"lives", "asked", "acquired", "refused", "not answered", "notified of a loss", "unlocked", "of these not confirmed",
+}
+
+const lives, asked, acquired, refused, unanswered, lost, unlocked, unconfirmed = 0, 1, 2, 3, 4, 5, 6, 7
+
+var operationOf = map[history.Kind]int{
+	history.Invoked: asked, history.Acquired: acquired, history.Refused: refused, history.Lost: lost,
+	history.Released: unlocked,
+}
+
+// countOperations counts the operations of each client, and of all together.
+func countOperations(events []history.Event) (all []operations) {
 	by := map[string]*operations{}
 	for _, e := range events {
 		if e.Client == "" {
 			continue
 		}
-		o := by[e.Client]
-		if o == nil {
-			o = &operations{Client: e.Client}
-			by[e.Client] = o
+		if by[e.Client] == nil {
+			by[e.Client] = &operations{Client: e.Client}
 		}
-		o.Lives = max(o.Lives, e.Life+1)
-		switch e.Kind {
-		case history.Invoked:
-			o.Asked++
-		case history.Acquired:
-			o.Acquired++
-		case history.Refused:
-			o.Refused++
-		case history.Lost:
-			o.Lost++
-		case history.Released:
-			o.Released++
-			if e.Err != "" {
-				o.Unconfirmed++
-			}
-		default: // not an operation of a client
+		n := &by[e.Client].Counts
+		n[lives] = max(n[lives], e.Life+1)
+		if i, is := operationOf[e.Kind]; is {
+			n[i]++
+		}
+		if e.Kind == history.Released && e.Err != "" {
+			n[unconfirmed]++
 		}
 	}
-	var all []operations
 	total := operations{Client: "all"}
-	for _, o := range by {
-		o.Unanswered = max(0, o.Asked-o.Acquired-o.Refused)
+	for _, client := range slices.Sorted(maps.Keys(by)) {
+		o := by[client]
+		o.Counts[unanswered] = max(0, o.Counts[asked]-o.Counts[acquired]-o.Counts[refused])
 		all = append(all, *o)
-		total.Lives += o.Lives
-		total.Asked += o.Asked
-		total.Acquired += o.Acquired
-		total.Refused += o.Refused
-		total.Unanswered += o.Unanswered
-		total.Lost += o.Lost
-		total.Released += o.Released
-		total.Unconfirmed += o.Unconfirmed
+		for i, n := range o.Counts {
+			total.Counts[i] += n
+		}
 	}
-	slices.SortFunc(all, func(a, b operations) int { return cmp.Compare(a.Client, b.Client) })
 	if len(all) > 1 {
 		all = append(all, total)
 	}
@@ -114,14 +109,14 @@ func waits(events []history.Event) []bucket {
 	for d := time.Millisecond; d <= 100*time.Second; d *= 10 {
 		all = append(all, bucket{To: d}, bucket{To: 2 * d}, bucket{To: 5 * d})
 	}
-	asked := map[history.ID]time.Duration{}
+	begun := map[history.ID]time.Duration{}
 	used := -1
 	for _, e := range events {
 		switch e.Kind {
 		case history.Invoked:
-			asked[e.ID()] = e.T
+			begun[e.ID()] = e.T
 		case history.Acquired, history.Refused:
-			since, ok := asked[e.ID()]
+			since, ok := begun[e.ID()]
 			if !ok {
 				continue
 			}

@@ -26,20 +26,22 @@ const shownFindings = 20
 // page is the data of the template.
 type page struct {
 	Run
-	Good     bool
-	Summary  string
-	Rows     []row
-	Figures  []check.Figure
-	Counts   []operations
-	Faults   []faults
-	Waits    []bar
-	Answers  int
-	Data     timeline
-	CSS      template.CSS
-	JS       template.JS
-	JSON     template.JS
-	Begin    string // start of the run, by the clock of the history
-	Duration string
+	Good    bool
+	Summary string
+	Rows    []row
+	Figures []check.Figure
+	Counts  []operations
+	// Operations are the titles of Counts.
+	Operations []string
+	Faults     []faults
+	Waits      []bar
+	Answers    int
+	Data       timeline
+	CSS        template.CSS
+	JS         template.JS
+	JSON       template.JS
+	Begin      string // start of the run, by the clock of the history
+	Duration   string
 }
 
 type row struct {
@@ -80,7 +82,8 @@ func HTML(w io.Writer, run Run) error {
 	}
 	p := page{
 		Run: run, Good: run.Good(), Data: data, Faults: countFaults(outages(run.Events)), Counts: countOperations(run.Events),
-		CSS: template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // our own; json.Marshal escapes "<"
+		Operations: operationTitles[:],
+		CSS:        template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // our own; json.Marshal escapes "<"
 		Duration: run.Took.Round(time.Second).String(),
 	}
 	p.Waits, p.Answers = bars(waits(run.Events))

@@ -42,19 +42,21 @@
     if (data.masters.length) targets('Masters', 'master', data.masters);
     if (data.clients.length) targets('Clients with faults', 'client', data.clients);
     let emptyGroups = 0;
+    const single = []; // a name with one lane stands beside it, below all names with several
     for (const g of groups) {
       const lanes = g.lanes.filter(l => l.attempts.some(a => end(a) >= from && a.a <= to)), empty = g.lanes.length - lanes.length;
       if (!lanes.length) { emptyGroups++; continue; }
-      const top = y, alone = lanes.length === 1 && !empty && !lanes[0].attempts.some(a => a.x); // its name stands beside the lane
-      if (!alone) {
-        section('“' + g.short + '”');
-        rows[rows.length - 1].name = g.name;
-      }
-      const head = rows.length - 1;
-      for (const lane of lanes) { rows.push({ kind: 'lane', of: lane, label: alone ? fitted(g.short) : lane.label, y, h: LANE }); y += LANE; }
+      if (lanes.length === 1 && !empty && !lanes[0].attempts.some(a => a.x)) { single.push([g, lanes[0]]); continue; }
+      const top = y;
+      section('“' + g.short + '”');
+      const head = rows[rows.length - 1];
+      head.name = g.name;
+      for (const lane of lanes) { rows.push({ kind: 'lane', of: lane, label: lane.label, y, h: LANE }); y += LANE; }
       if (empty && box.id) fold(`${count(empty, 'lane')} with nothing here`);
-      if (!alone) rows[head].span = y - top;
+      head.span = y - top;
     }
+    if (single.length) section('Names of one client');
+    for (const [g, lane] of single) { rows.push({ kind: 'lane', of: lane, label: fitted(g.short), y, h: LANE }); y += LANE; }
     if (emptyGroups && box.id) fold(`${count(emptyGroups, 'name')} with nothing here`);
     const height = y + 6, plot = width - LABEL - 8;
     const x = t => LABEL + (t - from) / (to - from) * plot;

@@ -47,31 +47,17 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.SetOutput(io.Discard) // Parse returns what it prints
 	set.Usage = func() {}
 	set.StringVar(&names, "scenario", "", "play only these, e.g. mutexes,only-clock-* (default: all, and the controls)")
-	set.StringVar(
-		&f.backend, "backend", "",
-		fmt.Sprintf(
-			"where the masters come from: %s; simulation plays scenarios, or schedules of its own, in virtual time (default: "+
-				"containers)",
-			strings.Join(backend.Names(), ", "),
-		),
-	)
-	set.StringVar(
-		&controls, "control", "", "try only these controls, e.g. setnx,'no *' ('*': all)",
-	)
+	set.StringVar(&f.backend, "backend", "", "where the masters come from: "+strings.Join(backend.Names(), ", ")+
+		"; simulation plays scenarios, or schedules of its own, in virtual time (default: containers)")
+	set.StringVar(&controls, "control", "", "try only these controls, e.g. setnx,'no *' ('*': all)")
 	set.StringVar(&masters, "masters", "",
 		"play the acceptance test on your own masters, which are not harmed: their URLs, separated by commas")
 	set.Uint64Var(&f.seed, "seed", 0, "repeats the faults of a run (default: a new one)")
 	set.DurationVar(&f.duration, "duration", 0, "how long each storm lasts (default: as each scenario says)")
 	set.IntVar(&f.clients, "clients", 0, "how many client processes use the lock (default: as each scenario says)")
 	set.IntVar(&f.parallelism, "lanes", 1, "how many scenarios are played at a time")
-	set.IntVar(
-		&f.schedules, "schedules", 0,
-		fmt.Sprintf(
-			"how many schedules are simulated, of this seed and those that follow (default: %d, and of each scenario that is "+
-				"named %d)",
-			manySchedules, someSchedules,
-		),
-	)
+	set.IntVar(&f.schedules, "schedules", 0, fmt.Sprintf("how many schedules are simulated, of this seed and those that "+
+		"follow (default: %d, and of each scenario that is named %d)", manySchedules, someSchedules))
 	set.DurationVar(&f.soak, "soak", 0, "play random scenarios for so long, or until one is not as promised")
 	set.StringVar(&f.out, "out", "", "folder for the reports, empty or new (default: one below chaos-report)")
 	set.StringVar(&f.guarantees, "guarantees", "",
@@ -98,6 +84,11 @@ func (f *flags) complete(names string) error {
 		f.seed = rand.Uint64N(1_000_000_000) + 1
 	}
 	var errs []error
+	refuse := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
 	for _, name := range split(names) {
 		found, err := scenarios.Find(name)
 		errs = append(errs, err)
@@ -108,26 +99,15 @@ func (f *flags) complete(names string) error {
 	if f.backend != "" && f.backend != simulated {
 		errs = append(errs, backend.Check(f.backend))
 	}
-	if f.backend == simulated && f.soak > 0 {
-		errs = append(errs, errors.New("a soak plays scenarios: name containers or processes, or leave -backend out"))
-	}
-	if len(f.masters) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0) {
-		errs = append(
-			errs,
-			errors.New(
-				"on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out",
-			),
-		)
-	}
-	if len(f.controls) > 0 && (f.backend != "" || len(f.scenarios) > 0 || f.soak > 0 || len(f.masters) > 0) {
-		errs = append(
-			errs, errors.New("controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out"),
-		)
-	}
+	others := f.backend != "" || len(f.scenarios) > 0 || f.soak > 0
+	refuse(f.backend == simulated && f.soak > 0,
+		"a soak plays scenarios: name containers or processes, or leave -backend out")
+	refuse(len(f.masters) > 0 && others,
+		"on masters of yours the acceptance test is played, and that alone: leave -backend, -scenario and -soak out")
+	refuse(len(f.controls) > 0 && (others || len(f.masters) > 0),
+		"controls bring their own masters and traffic: leave -backend, -scenario, -soak and -masters out")
 	for _, pattern := range f.controls {
-		if len(findControls(pattern)) == 0 {
-			errs = append(errs, fmt.Errorf("no control is called %q: -h lists them", pattern))
-		}
+		refuse(len(findControls(pattern)) == 0, "no control is called %q: -h lists them", pattern)
 	}
 	if f.schedules == 0 {
 		f.schedules = manySchedules
@@ -135,18 +115,12 @@ func (f *flags) complete(names string) error {
 			f.schedules = someSchedules
 		}
 	}
-	if f.parallelism < 1 {
-		errs = append(errs, fmt.Errorf("lanes %d: it takes at least one", f.parallelism))
-	}
-	if f.schedules < 1 {
-		errs = append(errs, fmt.Errorf("schedules %d: it takes at least one", f.schedules))
-	}
-	if f.duration != 0 && f.duration < scenarios.LeastStorm {
-		errs = append(errs, fmt.Errorf("duration %v: a storm takes at least %v", f.duration, scenarios.LeastStorm))
-	}
-	if f.clients != 0 && f.clients < scenarios.LeastClients {
-		errs = append(errs, fmt.Errorf("clients %d: it takes at least %d to contend", f.clients, scenarios.LeastClients))
-	}
+	refuse(f.parallelism < 1, "lanes %d: it takes at least one", f.parallelism)
+	refuse(f.schedules < 1, "schedules %d: it takes at least one", f.schedules)
+	refuse(f.duration != 0 && f.duration < scenarios.LeastStorm,
+		"duration %v: a storm takes at least %v", f.duration, scenarios.LeastStorm)
+	refuse(f.clients != 0 && f.clients < scenarios.LeastClients,
+		"clients %d: it takes at least %d to contend", f.clients, scenarios.LeastClients)
 	return errors.Join(errs...)
 }
 
@@ -193,19 +167,15 @@ run expire after a day.
 		}
 		fmt.Fprintf(w, "  %-30s %s\n", t.Name, text)
 	}
-	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers(), ", "))
+	var checkers []string
+	for _, c := range check.Catalog() {
+		checkers = append(checkers, c.Name)
+	}
+	fmt.Fprintln(w, "\nCheckers: "+strings.Join(checkers, ", "))
 	fmt.Fprintln(w, "\nControls, which a checker must catch:")
 	for _, s := range findControls("*") {
 		for _, c := range s.list {
 			fmt.Fprintf(w, "  %-38s %-16s %s\n", c.name, c.checker, c.about)
 		}
 	}
-}
-
-func checkers() []string {
-	var names []string
-	for _, c := range check.Catalog() {
-		names = append(names, c.Name)
-	}
-	return names
 }

@@ -44,16 +44,8 @@ func (c *command) simulate(ctx context.Context, n int) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(
-		c.out,
-		"%-46s %d schedules in %v: %v of virtual time, %d holds, %d commands, %d violations\n",
-		"simulation, from seed "+fmt.Sprint(c.flags.seed),
-		sum.Schedules,
-		sum.Wall.Round(time.Second),
-		sum.Virtual.Round(time.Second),
-		sum.Holds,
-		sum.Commands,
-		len(sum.Found),
-	)
+	fmt.Fprintf(c.out, "%-46s %d schedules in %v: %v of virtual time, %d holds, %d commands, %d violations\n",
+		"simulation, from seed "+fmt.Sprint(c.flags.seed), sum.Schedules, sum.Wall.Round(time.Second),
+		sum.Virtual.Round(time.Second), sum.Holds, sum.Commands, len(sum.Found))
 	return len(sum.Found) == 0, nil
 }
