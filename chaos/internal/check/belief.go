@@ -15,7 +15,7 @@ type hold struct {
 	who history.ID
 	// asked is the Invoked of the acquisition, acquired its return.
 	asked, acquired history.Event
-	beliefs         []belief
+	beliefs         []Interval
 	// ended is the end of the last belief.
 	ended time.Duration
 	// called and returned are the call and the return of the unlock; nil if there was none.
@@ -25,13 +25,28 @@ type hold struct {
 // clean reports whether the unlock was confirmed.
 func (h *hold) clean() bool { return h.returned != nil && h.returned.Err == "" }
 
-// A belief is an interval in which a holder believed that it held its names.
-type belief struct {
-	hold       *hold
-	mode       string // the mode in which it believed to hold
-	start, end time.Duration
+// An Interval is a time in which a holder believed that it held its lock. [Exclusion] judges these intervals.
+type Interval struct {
+	Who history.ID
+	// Mode is the mode in which it believed to hold.
+	Mode string
+	// Begin and End bound the belief. Expired says that its deadline ended it.
+	Begin, End time.Duration
+	Expired    bool
+	// Acquired is the acquisition.
+	Acquired history.Event
+
+	hold *hold
 	// from and to are the events that bound it. If the deadline ended it, to is the event that set the deadline.
 	from, to history.Event
+}
+
+// Intervals returns the intervals of all holders, in the order of the acquisitions.
+func Intervals(events []history.Event) (all []Interval) {
+	for _, h := range holds(events) {
+		all = append(all, h.beliefs...)
+	}
+	return all
 }
 
 // A group identifies holders that may hold at once, as package kinds says: the readers of a name, the holds of one
@@ -89,7 +104,9 @@ func holds(events []history.Event) []*hold {
 				h.asked = *call
 			}
 			all = append(all, h)
-			open[id] = &holding{belief: belief{hold: h, mode: e.Mode, start: e.T, from: *e, to: *e}, until: e.Until}
+			open[id] = &holding{until: e.Until, Interval: Interval{
+				Who: id, Mode: e.Mode, Begin: e.T, Acquired: *e, hold: h, from: *e, to: *e,
+			}}
 		case o == nil: // not held
 		case e.Kind == history.Extended:
 			o.extend(*e)
@@ -113,7 +130,7 @@ func holds(events []history.Event) []*hold {
 
 // A holding is a belief that has not ended yet while the history is read.
 type holding struct {
-	belief
+	Interval
 	until time.Duration
 }
 
@@ -124,10 +141,10 @@ func (o *holding) finish(end time.Duration, by history.Event) {
 	} else {
 		o.to = by
 	}
-	o.end = end
-	o.hold.ended = max(o.hold.ended, o.start, end)
-	if o.end > o.start {
-		o.hold.beliefs = append(o.hold.beliefs, o.belief)
+	o.End, o.Expired = end, o.to.Kind == history.Acquired || o.to.Kind == history.Extended
+	o.hold.ended = max(o.hold.ended, o.Begin, end)
+	if o.End > o.Begin {
+		o.hold.beliefs = append(o.hold.beliefs, o.Interval)
 	}
 }
 
@@ -137,7 +154,7 @@ func (o *holding) extend(e history.Event) {
 	}
 	if e.T >= o.until { // the old belief had ended
 		o.finish(o.until, e)
-		o.start, o.from = e.T, e
+		o.Begin, o.from = e.T, e
 	}
 	// The holder believed in the old deadline until e.T, even if the new deadline has already passed.
 	o.until, o.to = max(e.Until, e.T), e
@@ -150,7 +167,7 @@ func (o *holding) downgrade(e history.Event) {
 	to := o.to
 	o.finish(e.T, e)
 	// A downgrade does not renew a belief that has ended. If an extension renews it later, it is a reader's.
-	o.start, o.mode, o.from, o.to = e.T, kinds.Reader, e, to
+	o.Begin, o.Mode, o.from, o.to = e.T, kinds.Reader, e, to
 }
 
 // fencedWith identifies holds whose fencing tokens need not grow from one to the next: those that may hold at once,
@@ -183,7 +200,7 @@ func byName(all []*hold) []named {
 	return names
 }
 
-func (n named) beliefs() (all []belief) {
+func (n named) beliefs() (all []Interval) {
 	for _, h := range n.holds {
 		all = append(all, h.beliefs...)
 	}

@@ -25,27 +25,27 @@ func Exclusion(events []history.Event) Verdict {
 
 // overlaps finds overlapping beliefs in one name. It compares each belief with one earlier belief: of those that it may
 // not share with, the one that ends last. If these two do not overlap, no earlier one overlaps either.
-func overlaps(v *Verdict, name string, all []belief) {
-	slices.SortFunc(all, func(a, b belief) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
+func overlaps(v *Verdict, name string, all []Interval) {
+	slices.SortFunc(all, func(a, b Interval) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End))
 	})
-	var latest best[belief]
+	var latest best[Interval]
 	for _, b := range all {
-		g := groupOf(b.mode, b.hold)
-		if last, ok := latest.outside(g); ok && b.start < last.end {
+		g := groupOf(b.Mode, b.hold)
+		if last, ok := latest.outside(g); ok && b.Begin < last.End {
 			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
-				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.end, last.end)-b.start,
-				as(last), moment(last.start), moment(last.end), as(b), moment(b.start), moment(b.end))
+				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.End, last.End)-b.Begin,
+				as(last), moment(last.Begin), moment(last.End), as(b), moment(b.Begin), moment(b.End))
 		}
-		latest.add(g, int64(b.end), b)
+		latest.add(g, int64(b.End), b)
 	}
 }
 
-func as(b belief) string {
-	if b.mode == "" || b.mode == kinds.Mutex {
+func as(b Interval) string {
+	if b.Mode == "" || b.Mode == kinds.Mutex {
 		return who(b.hold.who)
 	}
-	return b.mode + " " + who(b.hold.who)
+	return b.Mode + " " + who(b.hold.who)
 }
 
 // best keeps the item with the largest value, and the item with the largest value of any other group. For each group

@@ -58,7 +58,7 @@ func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 func (h *hold) intruder(all []*hold) *hold {
 	mode := h.acquired.Mode
 	if n := len(h.beliefs); n > 0 {
-		mode = h.beliefs[n-1].mode // it may have been downgraded
+		mode = h.beliefs[n-1].Mode // it may have been downgraded
 	}
 	i, _ := slices.BinarySearchFunc(
 		all, h.ended, func(o *hold, t time.Duration) int { return cmp.Compare(o.acquired.T, t) },

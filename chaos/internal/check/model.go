@@ -169,18 +169,18 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 	add(step{action: acquires, class: class, slots: slots, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
 	over := h.ended
 	if len(h.beliefs) > 0 {
-		over = h.beliefs[0].end
+		over = h.beliefs[0].End
 	}
 	for i, b := range h.beliefs {
-		if b.mode != mode { // from here on it is a reader
-			add(step{action: downgrades, class: class}, b.start, never)
-			mode, down = b.mode, true
+		if b.Mode != mode { // from here on it is a reader
+			add(step{action: downgrades, class: class}, b.Begin, never)
+			mode, down = b.Mode, true
 		}
-		if i > 0 && b.start > over {
-			add(step{action: finishes, class: class, down: down}, over, b.start)
-			add(step{action: regains, class: c.of(mode, h), slots: slots}, over, b.start)
+		if i > 0 && b.Begin > over {
+			add(step{action: finishes, class: class, down: down}, over, b.Begin)
+			add(step{action: regains, class: c.of(mode, h), slots: slots}, over, b.Begin)
 		}
-		over = b.end
+		over = b.End
 	}
 	last := never
 	if h.clean() && h.returned.T >= over {

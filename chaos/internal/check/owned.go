@@ -14,7 +14,7 @@ import (
 // owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
 // in while it asked: of those acquired alone, the one believed in longest.
 func owned(v *Verdict, n named, lonely map[history.ID]bool, doubts *troubles) {
-	owners := map[string][]belief{}
+	owners := map[string][]Interval{}
 	for _, h := range n.holds {
 		if kinds.Of(h.acquired.Mode).Owned() && h.acquired.Owner != "" {
 			owners[h.acquired.Owner] = append(owners[h.acquired.Owner], h.beliefs...)
@@ -22,24 +22,24 @@ func owned(v *Verdict, n named, lonely map[history.ID]bool, doubts *troubles) {
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		begun := owners[owner]
-		slices.SortStableFunc(begun, func(a, b belief) int { return cmp.Compare(a.start, b.start) })
+		slices.SortStableFunc(begun, func(a, b Interval) int { return cmp.Compare(a.Begin, b.Begin) })
 		var inner []*hold
 		for _, b := range begun {
-			if b.start == b.hold.acquired.T {
+			if b.Begin == b.hold.acquired.T {
 				inner = append(inner, b.hold)
 			}
 		}
 		slices.SortStableFunc(inner, func(a, b *hold) int { return cmp.Compare(a.asked.T, b.asked.T) })
-		var longest belief // of those that had begun when the inner hold was asked for
+		var longest Interval // of those that had begun when the inner hold was asked for
 		i := 0
 		for _, h := range inner {
-			for ; i < len(begun) && begun[i].start <= h.asked.T; i++ {
-				if lonely[begun[i].hold.who] && begun[i].end > longest.end {
+			for ; i < len(begun) && begun[i].Begin <= h.asked.T; i++ {
+				if lonely[begun[i].hold.who] && begun[i].End > longest.End {
 					longest = begun[i]
 				}
 			}
 			o := longest.hold
-			if o == nil || o == h || longest.end <= h.acquired.T || !doubts.judge(o, h) {
+			if o == nil || o == h || longest.End <= h.acquired.T || !doubts.judge(o, h) {
 				continue
 			}
 			if o.acquired.Fence != h.acquired.Fence {

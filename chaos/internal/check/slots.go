@@ -32,37 +32,37 @@ func Slots(events []history.Event) Verdict {
 
 // sweep finds the first time at which a semaphore has more holders than slots. It returns the largest number of holders
 // and the smallest number of slots.
-func sweep(v *Verdict, name string, all []belief) (most, slots int) {
-	slices.SortFunc(all, func(a, b belief) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end)) })
+func sweep(v *Verdict, name string, all []Interval) (most, slots int) {
+	slices.SortFunc(all, func(a, b Interval) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) })
 	slots = fewest(all)
 	found := false
-	var in []belief // those that have not ended when the next one begins
+	var in []Interval // those that have not ended when the next one begins
 	for _, b := range all {
-		in = slices.DeleteFunc(in, func(earlier belief) bool { return earlier.end <= b.start })
+		in = slices.DeleteFunc(in, func(earlier Interval) bool { return earlier.End <= b.Begin })
 		in = append(in, b)
 		most = max(most, len(in))
 		if allowed := fewest(in); len(in) > allowed && !found {
 			found = true
-			together := slices.MinFunc(in, func(a, b belief) int { return cmp.Compare(a.end, b.end) }).end - b.start
+			together := slices.MinFunc(in, func(a, b Interval) int { return cmp.Compare(a.End, b.End) }).End - b.Begin
 			v.find(name, bounds(in), "%q had %d holders of %d slots from %s on, for %v: %s",
-				name, len(in), allowed, moment(b.start), together, listed(in))
+				name, len(in), allowed, moment(b.Begin), together, listed(in))
 		}
 	}
 	return most, slots
 }
 
 // fewest returns the smallest number of slots that holders asked for; 0 if there are none.
-func fewest(all []belief) int {
+func fewest(all []Interval) int {
 	if len(all) == 0 {
 		return 0
 	}
-	return slices.MinFunc(all, func(a, b belief) int { return cmp.Compare(a.slots(), b.slots()) }).slots()
+	return slices.MinFunc(all, func(a, b Interval) int { return cmp.Compare(a.slots(), b.slots()) }).slots()
 }
 
-func (b belief) slots() int { return b.hold.acquired.Slots }
+func (b Interval) slots() int { return b.hold.acquired.Slots }
 
 // bounds returns the events that bound the beliefs, in the order of the history.
-func bounds(all []belief) []history.Event {
+func bounds(all []Interval) []history.Event {
 	var events []history.Event
 	for _, b := range all {
 		events = append(events, b.from, b.to)
@@ -71,7 +71,7 @@ func bounds(all []belief) []history.Event {
 	return events
 }
 
-func listed(all []belief) string {
+func listed(all []Interval) string {
 	const most = 4
 	text := ""
 	for i, b := range all {
@@ -81,7 +81,7 @@ func listed(all []belief) string {
 		if i > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s for %v", who(b.hold.who), (b.end - b.start).Round(time.Millisecond))
+		text += fmt.Sprintf("%s for %v", who(b.hold.who), (b.End - b.Begin).Round(time.Millisecond))
 	}
 	return text
 }
