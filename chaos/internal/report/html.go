@@ -17,8 +17,19 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-//go:embed page.html page.css page.js index.html index.css
-var assets embed.FS
+var (
+	//go:embed page.html index.html
+	pages embed.FS
+	//go:embed page.css
+	pageCSS template.CSS
+	//go:embed index.css
+	indexCSS template.CSS
+	//go:embed page.js
+	pageJS template.JS
+
+	templates = template.Must(template.New("").
+			Funcs(template.FuncMap{"took": took, "percent": percent, "count": count}).ParseFS(pages, "*.html"))
+)
 
 // shownFindings is the number of findings of one checker that the page shows. The history has all of them.
 const shownFindings = 20
@@ -74,16 +85,10 @@ func HTML(w io.Writer, run Run) error {
 	if err != nil {
 		return err
 	}
-	css, err1 := assets.ReadFile("page.css")
-	js, err2 := assets.ReadFile("page.js")
-	t, err3 := template.ParseFS(assets, "page.html")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
-	}
 	p := page{
 		Run: run, Good: run.Good(), Data: data, Faults: countFaults(outages(run.Events)), Counts: countOperations(run.Events),
-		Operations: operationTitles[:],
-		CSS:        template.CSS(css), JS: template.JS(js), JSON: template.JS(text), // our own; json.Marshal escapes "<"
+		Operations: operationTitles[:], CSS: pageCSS, JS: pageJS,
+		JSON:     template.JS(text), // json.Marshal escapes "<"
 		Duration: run.Took.Round(time.Second).String(),
 	}
 	p.Waits, p.Answers = bars(waits(run.Events))
@@ -94,7 +99,7 @@ func HTML(w io.Writer, run Run) error {
 		p.Figures = append(p.Figures, v.Figures...)
 	}
 	p.Summary = summary(run)
-	return t.Execute(w, p)
+	return templates.ExecuteTemplate(w, "page.html", p)
 }
 
 func newRow(run Run, v check.Verdict, c clock) row {

@@ -52,20 +52,7 @@ func SaveIndex(folder string, x Index) error {
 
 // IndexHTML writes a self-contained page with links to the reports that exist in the folder.
 func IndexHTML(w io.Writer, folder string, x Index) error {
-	css, err := assets.ReadFile("page.css")
-	if err != nil {
-		return err
-	}
-	more, err := assets.ReadFile("index.css")
-	if err != nil {
-		return err
-	}
-	t, err := template.New("index.html").Funcs(template.FuncMap{"took": took, "percent": percent, "count": count}).
-		ParseFS(assets, "index.html")
-	if err != nil {
-		return err
-	}
-	p := indexPage{Index: x, CSS: template.CSS(string(css) + string(more)), Checkers: x.checkers()}
+	p := indexPage{Index: x, CSS: pageCSS + indexCSS, Checkers: x.checkers()}
 	p.Class, p.Stamp = x.stamp()
 	for _, one := range x.Played {
 		r := indexRow{Run: one}
@@ -77,7 +64,7 @@ func IndexHTML(w io.Writer, folder string, x Index) error {
 		p.Rows = append(p.Rows, r)
 	}
 	p.Summary = x.summary()
-	return t.Execute(w, p)
+	return templates.ExecuteTemplate(w, "index.html", p)
 }
 
 // checkers returns the checkers that gave a verdict: those of the catalog in its order, then the others.
