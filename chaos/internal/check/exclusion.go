@@ -26,9 +26,7 @@ func Exclusion(events []history.Event) Verdict {
 // overlaps finds overlapping beliefs in one name. It compares each belief with one earlier belief: of those that it may
 // not share with, the one that ends last. If these two do not overlap, no earlier one overlaps either.
 func overlaps(v *Verdict, name string, all []Interval) {
-	slices.SortFunc(all, func(a, b Interval) int {
-		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End))
-	})
+	sortByBegin(all)
 	var latest best[Interval]
 	for _, b := range all {
 		g := groupOf(b.Mode, b.hold)
@@ -39,6 +37,12 @@ func overlaps(v *Verdict, name string, all []Interval) {
 		}
 		latest.add(g, int64(b.End), b)
 	}
+}
+
+func sortByBegin(all []Interval) {
+	slices.SortFunc(all, func(a, b Interval) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End))
+	})
 }
 
 func as(b Interval) string {

@@ -20,7 +20,8 @@ func TestOutagesEndWithTheLastOfTheirKind(t *testing.T) {
 	events := []history.Event{
 		at(1, history.Inject, "cut", 0, 1), at(2, history.Inject, "cut", 0), at(3, history.Inject, "kill", 0),
 		at(4, history.Heal, "cut", 0, 1), at(5, history.Healthy, "cut", 0), at(6, history.Healthy, "cut", 1),
-		at(7, history.Healthy, "cut", 0), at(8, history.Inject, "cut", 0), {T: 9 * time.Second, Kind: history.Phase},
+		at(7, history.Healthy, "cut", 0), at(8, history.Inject, "cut", 0),
+		{T: 9 * time.Second, Kind: history.Phase},
 	}
 	outage := func(fault string, target, from, to int, open bool) check.Outage {
 		return check.Outage{

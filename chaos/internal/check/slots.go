@@ -33,7 +33,7 @@ func Slots(events []history.Event) Verdict {
 // sweep finds the first time at which a semaphore has more holders than slots. It returns the largest number of holders
 // and the smallest number of slots.
 func sweep(v *Verdict, name string, all []Interval) (most, slots int) {
-	slices.SortFunc(all, func(a, b Interval) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) })
+	sortByBegin(all)
 	slots = fewest(all)
 	found := false
 	var in []Interval // those that have not ended when the next one begins

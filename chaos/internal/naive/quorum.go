@@ -82,7 +82,8 @@ func (l several) agree(ctx context.Context, ask vote, r locker.Request, token st
 //
 // It takes masters that are cut off and keep their data. Frozen ones only answer late, and rarely show the flaw.
 var reentrantCount = Control{
-	"reentrant-count", "reentrant lock with a count per owner on each of several masters", []string{kinds.Reentrant},
+	"reentrant-count", "reentrant lock with a count per owner on each of several masters",
+	[]string{kinds.Reentrant},
 	exclusion,
 	onSeveral(
 		func(ctx context.Context, m *redis.Client, r locker.Request, _ string) (bool, error) {
