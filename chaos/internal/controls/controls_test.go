@@ -179,13 +179,22 @@ func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
 	assert.Greater(t, len(second), len(first))
 }
 
-// killer kills a client of the lock under test, as a panic would.
+// killer kills a client of the lock under test, as a panic would, when it has acquired something.
 type killer struct{ traffic.Runner }
 
 func (k killer) Start(name, dir string, log *os.File) (traffic.Running, error) {
 	r, err := k.Runner.Start(name, dir, log)
 	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
-		time.AfterFunc(1500*time.Millisecond, func() { _ = r.Kill() })
+		acquired := func(e history.Event) bool { return e.Client == "c1" && e.Kind == history.Acquired }
+		go func() {
+			for range 600 { // a minute
+				time.Sleep(100 * time.Millisecond)
+				if events, _ := history.ReadDir(dir); slices.ContainsFunc(events, acquired) {
+					_ = r.Kill()
+					return
+				}
+			}
+		}()
 	}
 	return r, err
 }
