@@ -65,8 +65,15 @@ func noQuorum(why error) error {
 	if why == nil {
 		return ErrNoQuorum
 	}
-	return fmt.Errorf("%w: %w", ErrNoQuorum, why)
+	return &noQuorumError{why}
 }
+
+// noQuorumError is ErrNoQuorum and its reason. Its text is built on demand: when masters stop answering, the extensions
+// of all held locks fail at once, and few of their errors are ever read.
+type noQuorumError struct{ why error }
+
+func (e *noQuorumError) Error() string   { return ErrNoQuorum.Error() + ": " + e.why.Error() }
+func (e *noQuorumError) Unwrap() []error { return []error{ErrNoQuorum, e.why} }
 
 // JoinNodeErrors returns one error that wraps the failures of several nodes in one operation, or nil if there are none.
 // Its text is one line.

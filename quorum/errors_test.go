@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
@@ -60,4 +61,26 @@ func TestALongReplyIsCut(t *testing.T) {
 	}
 	half := &quorum.NodeError{Node: "A", Op: "acquire", Err: errors.New(strings.Repeat("x", 319) + "é")}
 	assert.Equal(t, "A: acquire: "+strings.Repeat("x", 319)+"…", half.Error(), "no half of a character")
+}
+
+// unread is an error whose text must not be built.
+type unread struct{ t *testing.T }
+
+func (e unread) Error() string {
+	e.t.Error("the text was built")
+	return "unread"
+}
+
+func TestAFailedExtensionBuildsNoText(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 5)
+	lease := held(t, q, fakes)
+	for _, f := range fakes {
+		f.answers(&node.Vote{Verdict: node.Failed, Err: unread{t}})
+	}
+	done, result := newDone(t)
+	lease.Extend(done)
+	err := result()
+	require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	assert.ErrorIs(t, err, unread{t})
 }
