@@ -32,8 +32,12 @@ func (p plainKey) Raise(fence int64) *node.Op {
 }
 
 func (p plainKey) Extend(fence int64) *node.Op {
-	return p.Scripts.mutex.extend.Op("extend", nil, p.keys(),
-		p.Token, p.TTL.Milliseconds(), len(p.Target.Names), fenceArg(fence), p.fenceTTL()).About(p.Target.Title())
+	names, extend := p.Target.Names, p.Scripts.mutex.extend
+	if !p.Fencing {
+		return extend.Op("extend", nil, names, p.Token, p.TTL.Milliseconds()).About(p.Target.Title())
+	}
+	return extend.Op("extend", nil, p.keys(), p.Token, p.TTL.Milliseconds(), fenceArg(fence), p.fenceTTL()).
+		About(p.Target.Title())
 }
 
 func (p plainKey) Release(announce bool) *node.Op {

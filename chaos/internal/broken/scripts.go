@@ -92,7 +92,8 @@ var rewrittenLocks = []Lock{
 		edit{"entry_probe", "now, ARGV[4])", "now, 1000 * ARGV[4])"}),
 	// An extension does not restore a missing counter.
 	rewritten("extension without the fencing token",
-		edit{"mutex_extend entry_extend", "ARGV[4] ~= '' and fencingToken(ARGV[4])", "false"}),
+		edit{"mutex_extend", "ARGV[3] ~= '' and fencingToken(ARGV[3])", "false"},
+		edit{"entry_extend", "ARGV[4] ~= '' and fencingToken(ARGV[4])", "false"}),
 	rewritten("readers admitted despite a writer",
 		edit{
 			"entry_acquire", "if not admitted(kind, token) then",

@@ -101,7 +101,7 @@ func (x *extraction) command(e simnet.Event) (c fencedCommand, ok bool) {
 			a.raised = append(a.raised, c.number)
 		}
 	case strings.HasPrefix(what, "Extends a mutex"):
-		c.op, c.number = replay.Extend, number(args[3])
+		c.op, c.number = replay.Extend, number(args[2])
 	default:
 		return c, false
 	}

@@ -1,12 +1,11 @@
 -- Extends a mutex on one name or several, and restores the keys that are missing.
 --   KEYS     the names, and with fencing their fences after them
---   ARGV[1]  the token           ARGV[2]  the TTL in milliseconds
---   ARGV[3]  how many names      ARGV[4]  the fencing token, or '' for none
---   ARGV[5]  the fences' TTL in milliseconds
+--   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds
+--   With fencing: ARGV[3]  the fencing token, or '' for none    ARGV[4]  the fences' TTL in milliseconds
 -- Returns 1: extended. -1: a key was missing and is restored. 0: another holder has a name, and nothing is changed.
 -- A key of another type counts as another holder's. Every other error is returned.
-local n = tonumber(ARGV[3])
-local f = ARGV[4] ~= '' and fencingToken(ARGV[4])
+local n = ARGV[3] and #KEYS / 2 or #KEYS
+local f = ARGV[3] and ARGV[3] ~= '' and fencingToken(ARGV[3])
 local missing = {}
 local result = 1
 for i = 1, n do
@@ -22,7 +21,7 @@ for i = 1, n do
 	end
 end
 if f then
-	raiseAll(n + 1, 2 * n, f, ARGV[5])
+	raiseAll(n + 1, 2 * n, f, ARGV[4])
 end
 for i = 1, n do
 	if missing[i] then
