@@ -24,8 +24,8 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 const (
 	pollEvery    = 25 * time.Millisecond
-	pollTimeout  = time.Second // for one attempt
-	readyTimeout = 20 * time.Second
+	pollTimeout  = 5 * time.Second // for one attempt
+	readyTimeout = time.Minute
 )
 
 // Do sends one command to the server on a separate connection, and returns the decoded reply. The harness uses it to

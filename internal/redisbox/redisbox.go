@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second // for one master, from asking for the container to its first PONG
+	startTimeout = 90 * time.Second // for one master, from asking for the container to its first PONG
 	portAttempts = 5
 )
 

@@ -32,8 +32,8 @@ var ErrNotInstalled = errors.New(
 )
 
 const (
-	startAttempts = 5                // a free port may be taken before the server binds it
-	readyTimeout  = 10 * time.Second // from the start of a process to its first answer
+	startAttempts = 5           // a free port may be taken before the server binds it
+	readyTimeout  = time.Minute // from the start of a process to its first answer
 	readyPoll     = 5 * time.Millisecond
 )
 

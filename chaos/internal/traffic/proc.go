@@ -30,7 +30,7 @@ type proc struct {
 var errHung = errors.New("it hangs")
 
 const (
-	readyTimeout = 20 * time.Second
+	readyTimeout = time.Minute
 	quitTimeout  = 10 * time.Second
 	tellTimeout  = 5 * time.Second // for a client to acknowledge a crash point or a clock rate
 	thawEvery    = 20 * time.Millisecond
