@@ -2,8 +2,8 @@
  * The exclusion of redlock, with time.
  *
  * CLIENTS clients each try once to acquire one name on N masters, extend the lock at most EXTENSIONS times, and
- * release it. Time advances in ticks. A client may pause at any moment, and a message may take any number of ticks.
- * A connection may break, and a request that was on its way then may still arrive, at most LATE ticks later. Masters
+ * release it. Time advances in ticks. A client may pause at any moment, also between the last reply and its check of
+ * the validity: every step of a client may wait for any number of ticks. So may every message. A connection may break, and a request that was on its way then may still arrive, at most LATE ticks later. Masters
  * restart without their data, RESTARTS times in all. Clocks differ: a key may expire DRIFT ticks early.
  *
  * Checked: at most one client at a time holds the lock within its validity; and once every release of a client is
@@ -69,8 +69,8 @@ bit  interrupted[CLIENTS] /* another client has held the lock since this one acq
 byte extensions[CLIENTS]
 
 /* The requests and votes of each client and master. The acquire and the extension are never on their way together. */
-mtype = { none, acquire, extend };
-mtype request[CLIENTS * N] = none /* what is on its way on the connection */
+mtype = { none, acquire, extend, twice };
+mtype request[CLIENTS * N] = none /* what is on its way on the connection; twice: two extensions */
 bit  vote[CLIENTS * N]            /* the master granted the acquire or the extension, and the vote counts */
 byte late[CLIENTS * N]            /* how long a request of a broken connection may still arrive */
 bit  releasing[CLIENTS * N]       /* the release is not confirmed for good */
@@ -106,8 +106,8 @@ inline executeAcquire(c) {
 /* An extension prolongs the client's key and restores a missing one. The vote of a restored key does not count. */
 inline executeExtend(c) {
   atomic {
-    request[AT(c, m)] == extend ->
-    request[AT(c, m)] = none
+    request[AT(c, m)] == extend || request[AT(c, m)] == twice ->
+    request[AT(c, m)] = (request[AT(c, m)] == twice -> extend : none)
     if
     :: key[m] == c + 1 ->
        place(c)
@@ -257,6 +257,18 @@ inline alone() {
   m = 0
 }
 
+/* The replies are there, and perhaps were for long: the client looks at its clock. */
+#ifdef NO_CHECK
+#define VALID(t) true
+#else
+#define VALID(t) ((t) > 0)
+#endif
+#ifdef NO_DEADLINE
+#define BEFORE_DEADLINE(c) true
+#else
+#define BEFORE_DEADLINE(c) (validity[c] > 0)
+#endif
+
 /* The client gives up the lock or the attempt: it releases on every master. */
 inline release() {
   phase[c] = done
@@ -291,9 +303,9 @@ proctype Client(byte c) {
        if
 #ifdef NO_STOPWATCH
        :: votes >= NEED ->
-          validity[c] = VALIDITY
+          validity[c] = VALIDITY /* counted from now */
 #else
-       :: votes >= NEED && validity[c] > 0 ->
+       :: votes >= NEED && VALID(validity[c]) ->
 #endif
           phase[c] = holding
           held = 1
@@ -306,25 +318,26 @@ proctype Client(byte c) {
        fi
      }
   :: atomic {
-       phase[c] == holding && !extending[c] && extensions[c] < EXTENSIONS && validity[c] > 0 ->
+       phase[c] == holding && extensions[c] < EXTENSIONS && BEFORE_DEADLINE(c) ->
+       forget() /* what answered an extension before this one */
        extensions[c]++
        extending[c] = 1
        extended[c] = VALIDITY
        for (m : 0 .. N - 1) {
-         if :: request[AT(c, m)] == none -> request[AT(c, m)] = extend :: else fi
+         if
+         :: request[AT(c, m)] == none -> request[AT(c, m)] = extend
+         :: request[AT(c, m)] == extend -> request[AT(c, m)] = twice
+         :: else
+         fi
        }
        m = 0
        printf("client %d extends the lock\n", c)
      }
   :: atomic {
-#ifdef NO_DEADLINE
-       phase[c] == holding && extending[c] ->
-#else
-       phase[c] == holding && extending[c] && validity[c] > 0 ->
-#endif
+       phase[c] == holding && extending[c] && BEFORE_DEADLINE(c) ->
        count()
        if
-       :: votes >= NEED && extended[c] > 0 ->
+       :: votes >= NEED && VALID(extended[c]) ->
           validity[c] = extended[c]
           extending[c] = 0; extended[c] = 0
           printf("client %d holds the lock for %d ticks\n", c, validity[c])
