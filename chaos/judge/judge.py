@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges a history.edn of the chaos harness, and shares no code with its checkers.
 
-  python3 chaos/judge/judge.py chaos-report/.../history.edn
+  python3 chaos/judge/judge.py chaos-report/.../history.edn    (or a file that gzip compressed)
 
 Exclusion: from the ok of an acquire to the invoke of its release no other holder has the key, unless both may share it.
 (The lock is then linearizable as a mutex: let each acquire take effect at its ok, each release at its invoke.)
@@ -12,6 +12,7 @@ Register: each cas of a register "fenced/..." finds the value that it expects.
 Prints what it examined. Exit status: 0 no violation, 1 a violation, 2 no history.
 """
 
+import gzip
 import re
 import sys
 from collections import defaultdict
@@ -42,7 +43,7 @@ def parse(line):
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         ops = [parse(line.rstrip("\n")) for line in file]
     if [op["index"] for op in ops] != list(range(len(ops))):
         raise ValueError("the indices are not 0, 1, 2, ...")

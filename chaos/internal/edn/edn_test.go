@@ -1,10 +1,13 @@
 package edn_test
 
 import (
+	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +172,48 @@ func TestTheJudgeAgrees(t *testing.T) {
 				}
 			}
 			assert.Empty(t, c.lock, "our checkers found nothing")
+		})
+	}
+}
+
+// TestThePublishedHistory judges the history that is kept next to the judge, and then the same with errors in it.
+func TestThePublishedHistory(t *testing.T) {
+	t.Parallel()
+	const path = "../../judge/fenced-17.edn.gz"
+	status, out := run(t, path)
+	assert.Equal(t, 0, status, out)
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(readme), "chaos/judge/fenced-17.edn.gz\n"+out+"```", "README has what the judge prints")
+
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	text, err := io.ReadAll(unpacked)
+	require.NoError(t, err)
+	for name, c := range map[string]struct{ old, changed, says string }{
+		"a token that shrinks": {
+			`:process 13, :f :acquire, :key "storm:fenced-brief", :value 1795505382355966`,
+			`:process 13, :f :acquire, :key "storm:fenced-brief", :value 1795505382312429`,
+			"fencing: storm:fenced-brief: no larger token",
+		},
+		"a lock that is not released": {
+			`:process 0, :f :release, :key "storm:fenced-brief"`, `:process 0, :f :read, :key "trusting/x"`,
+			"exclusion: storm:fenced-brief",
+		},
+		// A client wrote after its lock had ended. A register that does not compare tokens took the write.
+		"a register that trusts": {`"trusting/`, `"fenced/`, "register: fenced/storm:unfenced-over: [1, 2]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, string(text), c.old)
+			path := filepath.Join(t.TempDir(), "history.edn")
+			require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(text), c.old, c.changed)), 0o600))
+			status, out := run(t, path)
+			assert.Equal(t, 1, status, out)
+			assert.Contains(t, out, c.says)
 		})
 	}
 }
