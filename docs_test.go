@@ -139,6 +139,32 @@ func TestEvidenceNamesWhatIsThere(t *testing.T) {
 	}
 }
 
+// The page of the models has a row and a trace for each rule that model/check removes, and each count of the report.
+func TestTheModelsHaveTheirTracesAndCounts(t *testing.T) {
+	t.Parallel()
+	page, removed := read(t, "model/README.md"), 0
+	for _, line := range regexp.MustCompile(`(?m)^(?:for rule in|check \w+ NO_|  check \w+ NO_).*$`).
+		FindAllString(read(t, "model/check"), -1) {
+		for _, rule := range regexp.MustCompile(`(?:^| )NO_([A-Z_]+)`).FindAllStringSubmatch(line, -1) {
+			removed++
+			traces, err := filepath.Glob("model/traces/*-" + rule[1] + ".txt")
+			require.NoError(t, err)
+			require.NotEmpty(t, traces, rule[1])
+			for _, trace := range traces {
+				assert.Contains(t, page, "("+strings.TrimPrefix(trace, "model/")+")")
+				assert.NotEmpty(t, read(t, trace))
+			}
+		}
+	}
+	assert.Greater(t, removed, 15)
+	counts := regexp.MustCompile(`(?m)^\| (?:fencing|exclusion|the same)[^|]*\| ([\d,]+) \|$`).
+		FindAllStringSubmatch(read(t, "docs/report.md"), -1)
+	assert.Greater(t, len(counts), 6)
+	for _, count := range counts {
+		assert.Contains(t, page, "| "+count[1]+" |")
+	}
+}
+
 // Every exported type has an example that shows it, and checks what it prints.
 func TestEveryTypeHasAnExample(t *testing.T) {
 	t.Parallel()
