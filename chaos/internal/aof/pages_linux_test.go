@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -194,7 +195,22 @@ func (f fleet) acquire(t *testing.T, l *redlock.Locker, name string) *redlock.Lo
 	t.Helper()
 	lock, err := l.Lock(t.Context(), name, redlock.WithFencing())
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { return f.with(t, lock) == len(f) }, 5*time.Second, time.Millisecond)
 	return lock
+}
+
+// with returns how many servers have the key of a lock.
+func (f fleet) with(t *testing.T, lock *redlock.Lock) (n int) {
+	t.Helper()
+	for _, s := range f {
+		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		token, err := c.Get(t.Context(), lock.Name()).Result()
+		require.NoError(t, c.Close())
+		if err == nil && token == lock.Token() {
+			n++
+		}
+	}
+	return n
 }
 
 // loseUnsynced has the servers lose their pages, and returns how many lost any.
@@ -215,6 +231,7 @@ func TestALockOutlivesLostPagesWithAppendfsyncAlways(t *testing.T) {
 	f := recordThree(t, "always")
 	lock := f.acquire(t, f.open(t, redlock.WithoutRestartGuard()), "x")
 	f.loseUnsynced(t) // perhaps a write whose reply was not sent
+	require.Equal(t, len(f), f.with(t, lock), "each server replied after it had synced")
 	_, err := f.open(t, redlock.WithoutRestartGuard()).TryLock(t.Context(), "x")
 	require.ErrorIs(t, err, redlock.ErrHeld)
 	require.True(t, time.Now().Before(lock.Until()), "the machine was too slow")
@@ -235,6 +252,7 @@ func TestOnlyTheGuardKeepsALockWhosePagesAreLostWithAppendfsyncEverysec(t *testi
 			require.Less(t, attempt, 10, "only %d of 3 servers lost the lock", losers)
 			continue
 		}
+		require.Less(t, f.with(t, lock), 2, "a majority lost it")
 		_, err := f.open(t).TryLock(t.Context(), "x")
 		require.ErrorIs(t, err, redlock.ErrNoQuorum, "within the restart window")
 
