@@ -98,22 +98,22 @@ func Lookup(name string) (Traits, bool) {
 	return catalog[i].Traits, true
 }
 
-// Lasting returns the faults after which a master may not vote for a while, or may have lost what it granted.
-func Lasting() []string {
-	var names []string
-	for _, t := range catalog {
-		if t.On == Masters && (t.Restarts || t.Breaks != "") {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
+// Lasts reports whether, after the fault, a master may not vote for a while, or may have lost what it granted.
+func (t Traits) Lasts() bool { return t.On == Masters && (t.Restarts || t.Forgets || t.Breaks != "") }
+
+// Unnoticed reports whether a master forgets fence counters, and nothing shows it.
+func (t Traits) Unnoticed() bool { return t.Forgets && !t.Restarts }
+
+// Lasting returns the faults that last after they were healed.
+func Lasting() []string { return Named(Catalog(), Traits.Lasts) }
 
 // Forgetful returns the faults by which masters forget fence counters unnoticed.
-func Forgetful() []string {
-	var names []string
-	for _, t := range catalog {
-		if t.Forgets && t.Breaks != "" {
+func Forgetful() []string { return Named(Catalog(), Traits.Unnoticed) }
+
+// Named returns the names of those faults that are so.
+func Named(all []Traits, are func(Traits) bool) (names []string) {
+	for _, t := range all {
+		if are(t) {
 			names = append(names, t.Name)
 		}
 	}

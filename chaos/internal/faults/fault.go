@@ -36,6 +36,11 @@ func (f fault) Heal(ctx context.Context, target int) error {
 	return f.heal(ctx, target)
 }
 
+// New returns a fault that the catalog lacks. Without heal there is nothing to do.
+func New(t Traits, inject, heal func(ctx context.Context, target int) error) Fault {
+	return fault{t, effect{inject: inject, heal: heal}}
+}
+
 // OnMasters returns the faults of masters, in the order of the catalog.
 func OnMasters(m MasterControl) []Fault {
 	var all []Fault

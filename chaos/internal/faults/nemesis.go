@@ -18,6 +18,9 @@ import (
 type Nemesis struct {
 	// Faults are the ones that the plan's steps name.
 	Faults []Fault
+	// Find returns the fault of a step that is of its own, with a severity or on some paths, and nil for others. It may
+	// be nil.
+	Find func(Step) Fault
 	// Healthy returns nil if the target works: asked before a fault is injected and, until it does or HealthTimeout
 	// has passed, after it was healed.
 	Healthy func(ctx context.Context, on Side, target int) error
@@ -99,7 +102,7 @@ func same(a, b Step) bool {
 
 // ready returns nil if the action can begin: its fault exists, and what it shall be injected into works.
 func (n *Nemesis) ready(ctx context.Context, a action) error {
-	if _, err := n.Fault(a.step.Fault); err != nil || a.heal {
+	if _, err := n.of(a.step); err != nil || a.heal {
 		return err
 	}
 	for _, target := range a.step.Targets {
@@ -112,7 +115,7 @@ func (n *Nemesis) ready(ctx context.Context, a action) error {
 
 // Inject begins one step at all its targets at once. Of a fault that is over at once it returns when they work again.
 func (n *Nemesis) Inject(ctx context.Context, s Step) error {
-	f, err := n.Fault(s.Fault)
+	f, err := n.of(s)
 	if err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 
 // Heal ends one step, and returns when all its targets work again.
 func (n *Nemesis) Heal(ctx context.Context, s Step) error {
-	f, err := n.Fault(s.Fault)
+	f, err := n.of(s)
 	if err != nil {
 		return err
 	}
@@ -179,6 +182,15 @@ func (n *Nemesis) await(ctx context.Context, on Side, target int) error {
 			return err
 		}
 	}
+}
+
+func (n *Nemesis) of(s Step) (Fault, error) {
+	if n.Find != nil {
+		if f := n.Find(s); f != nil {
+			return f, nil
+		}
+	}
+	return n.Fault(s.Fault)
 }
 
 // Fault returns the fault of that name, with an error if there is none or it is not available.

@@ -16,10 +16,46 @@ type Step struct {
 	Targets []int
 	// Outage: more masters are hit than a quorum can spare.
 	Outage bool
+	// Paths are the clients whose paths to the targets have the fault; nil: it is one of the targets, or of all paths to
+	// them. Only virtual time has paths.
+	Paths []int `json:",omitempty"`
+	// Severity is how severe the fault is, if it is drawn with that. Only faults of virtual time are.
+	Severity Severity `json:",omitzero"`
 }
 
+// Severity is how severe a fault is. Each fault has only some of it.
+type Severity struct {
+	Delay, Jitter time.Duration // each way takes Delay, and up to Jitter more
+	Loss          float64       // share of the segments that are lost
+	Shift         time.Duration // how far a clock is set
+	Reply         string        // the error that is answered
+}
+
+func (s Severity) String() string {
+	text := ""
+	if s.Delay > 0 {
+		text += fmt.Sprintf(" by %v to %v each way", s.Delay, s.Delay+s.Jitter)
+	}
+	if s.Loss > 0 {
+		text += fmt.Sprintf(" of %.0f%%", 100*s.Loss)
+	}
+	if s.Shift != 0 {
+		text += fmt.Sprintf(" by %v", s.Shift)
+	}
+	if s.Reply != "" {
+		text += fmt.Sprintf(" with %q", s.Reply)
+	}
+	return text
+}
+
+// Until returns when the fault ends.
+func (s Step) Until() time.Duration { return s.At + s.For }
+
 func (s Step) String() string {
-	text := fmt.Sprintf("%s %v", s.Fault, s.Targets)
+	text := fmt.Sprintf("%s %v%v", s.Fault, s.Targets, s.Severity)
+	if s.Paths != nil {
+		text += fmt.Sprintf(" for clients %v", s.Paths)
+	}
 	if s.For > 0 {
 		text += fmt.Sprintf(" for %v", s.For.Round(10*time.Millisecond))
 	}
@@ -261,7 +297,7 @@ func (p *planner) hitMasters(at time.Duration, t Traits, targets []int) bool {
 	for _, m := range targets {
 		p.master[m] = at + length + settling
 		p.voting[m] = max(p.voting[m], p.master[m])
-		if t.Restarts || t.Breaks != "" {
+		if t.Lasts() {
 			p.voting[m] = p.master[m] + p.Window
 		}
 	}

@@ -46,6 +46,7 @@ var (
 type masters struct {
 	world *simnet.Net
 	rates []float64
+	paths []*simnet.Host // whose packets are lost; nil: those of all
 
 	mu      sync.Mutex
 	breaks  map[int]bool           // a path that loses what it holds back, with its connections
@@ -265,11 +266,20 @@ var cuts = map[proxy.Condition][]simnet.Direction{
 
 // Packets holds back what is sent. It arrives late.
 func (m *masters) Packets(_ context.Context, i int, c proxy.Condition) error {
-	if directions := cuts[c]; len(directions) > 0 {
-		m.world.Master(i).Cut(directions...)
-		return nil
+	links := []*simnet.Link{m.world.Master(i).Link}
+	if m.paths != nil {
+		links = nil
 	}
-	m.world.Master(i).Link.Heal()
+	for _, host := range m.paths {
+		links = append(links, host.To(i))
+	}
+	for _, l := range links {
+		if directions := cuts[c]; len(directions) > 0 {
+			l.Cut(directions...)
+		} else {
+			l.Heal()
+		}
+	}
 	return nil
 }
 

@@ -1,168 +1,212 @@
 package simulation
 
 import (
-	"fmt"
+	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// FaultKind says what a fault does.
-type FaultKind string
-
-// The faults of servers. Freeze is also a fault of clients. Jump sets a clock: the one by which a master's keys expire,
-// or a client's time of day.
+// The faults that only virtual time has. Profiles draw them beside those of package faults, scenarios do not.
 const (
-	Freeze      FaultKind = "frozen"
-	Crash       FaultKind = "crashed, empty when it restarts"
-	Restart     FaultKind = "restarted, empty"
-	Refuse      FaultKind = "refusing connections"
-	Reply       FaultKind = "answering"
-	ScriptFlush FaultKind = "forgot its scripts"
-	Evict       FaultKind = "forgot its counters"
-	Wipe        FaultKind = "forgot everything, without a restart"
-	Jump        FaultKind = "clock set"
+	RestartMaster     = "restart-master"
+	RefuseConnections = "refuse-connections"
+	RefuseWrites      = "refuse-writes"
+	EvictCounters     = "evict-counters"
+	SetClock          = "set-clock"
+	ResetConnections  = "reset-connections"
+	SlowPath          = "slow-path"
+	LossyPath         = "lossy-path"
+	SetTimeOfDay      = "set-time-of-day"
 )
 
-// The faults of a path.
-const (
-	BlackHole FaultKind = "black hole"
-	CutTo     FaultKind = "cut off, toward the master only"
-	CutFrom   FaultKind = "cut off, from the master only"
-	Delay     FaultKind = "slow"
-	Loss      FaultKind = "losing segments"
-	Reset     FaultKind = "connections reset"
-)
-
-// Fault is one harm of a profile to a master, a client, or the path between the two. It lasts from At to Until, counted
-// from the start of the run. Scenarios have the faults of package faults instead.
-type Fault struct {
-	Kind           FaultKind
-	At, Until      time.Duration
-	Master, Client int // -1 for none
-	Delay, Jitter  time.Duration
-	Loss           float64
-	Reply          string
-	Step           time.Duration // how far a Jump sets the clock
-}
-
-// A harm is what a kind of fault is, in one place: what is drawn, what it does to its target, and what the checkers
-// must know of it.
-type harm struct {
-	// onPath: it is one of a path, not of a server. A master can suffer one of each at the same time.
-	onPath bool
-	// draw draws how severe the fault is, and changes how long it lasts: without draw, a TTL at most.
-	draw func(f *Fault, r *rand.Rand, ttl time.Duration, mild bool)
-	// inject begins the fault, heal ends it. Without heal it is over at once.
-	inject func(f Fault, t target)
+// An extra is such a fault: its traits, and what it does to its target. Without heal it is over at once.
+type extra struct {
+	faults.Traits
+	inject func(t target, s faults.Severity)
 	heal   func(t target)
-	// text describes a fault whose kind does not say it all.
-	text func(f Fault) string
-	// lasting: for the restart window afterwards, the master does not vote, or has lost what it granted. forgets: it
-	// forgets fence counters unnoticed. breaks: locks need not exclude each other any more.
-	lasting, forgets, breaks bool
 }
 
-// A target is a master, and the path to it of all clients or of one.
+// A target is a master and the path to it of all clients or of one, or a client.
 type target struct {
 	*simnet.Master
-	path *simnet.Link
+	path   *simnet.Link
+	client *simnet.Host
 }
 
 func (t target) mend() { t.path.Heal() }
 
-var harms = map[FaultKind]harm{
-	Freeze: {
-		draw: func(f *Fault, r *rand.Rand, ttl time.Duration, _ bool) {
-			if r.IntN(3) == 0 {
-				f.Until = f.At + within(r, 2*ttl+time.Second)
-			}
-		},
-		inject: func(_ Fault, t target) { t.Freeze() }, heal: target.Thaw,
+var extras = []extra{
+	{
+		faults.Traits{Name: RestartMaster, On: faults.Masters, Instant: true, Restarts: true, Forgets: true},
+		func(t target, _ faults.Severity) { t.Restart() }, nil,
 	},
-	Crash: {
-		draw: func(f *Fault, r *rand.Rand, _ time.Duration, _ bool) {
-			if r.IntN(2) == 0 {
-				f.Until = f.At + within(r, 20*time.Millisecond)
-			}
-		},
-		inject: func(_ Fault, t target) { t.Crash() }, heal: target.Restart, lasting: true,
+	{
+		faults.Traits{Name: RefuseConnections, On: faults.Masters},
+		func(t target, _ faults.Severity) { t.Refuse() }, target.Accept,
 	},
-	Restart: {draw: atOnce, inject: func(_ Fault, t target) { t.Restart() }, lasting: true},
-	Refuse:  {inject: func(_ Fault, t target) { t.Refuse() }, heal: target.Accept},
-	Reply: {
-		draw:   func(f *Fault, r *rand.Rand, _ time.Duration, _ bool) { f.Reply = replies[r.IntN(len(replies))] },
-		inject: func(f Fault, t target) { t.Reply(f.Reply, writes...) }, heal: target.Recover,
-		text: func(f Fault) string { return fmt.Sprintf("answers writes with %q", f.Reply) },
+	{
+		faults.Traits{Name: RefuseWrites, On: faults.Masters},
+		func(t target, s faults.Severity) { t.Reply(s.Reply, writes...) }, target.Recover,
 	},
-	ScriptFlush: {draw: atOnce, inject: func(_ Fault, t target) { t.FlushScripts() }},
-	Evict:       {draw: atOnce, inject: func(_ Fault, t target) { t.Evict(counters) }, lasting: true, forgets: true},
-	Wipe:        {draw: atOnce, inject: func(_ Fault, t target) { t.Wipe() }, lasting: true, forgets: true, breaks: true},
-	Jump: {
-		draw: func(f *Fault, r *rand.Rand, ttl time.Duration, _ bool) {
-			f.Until = f.At
-			f.Step = ttl/2 + within(r, 3*ttl)
-			if r.IntN(2) == 0 {
-				f.Step = -f.Step
-			}
-		},
-		inject: func(f Fault, t target) { t.Jump(f.Step) }, lasting: true, breaks: true,
-		text: func(f Fault) string { return fmt.Sprintf("its clock is set by %v", round(f.Step)) },
+	{
+		faults.Traits{Name: EvictCounters, On: faults.Masters, Instant: true, Forgets: true},
+		func(t target, _ faults.Severity) { t.Evict(counters) }, nil,
 	},
-	BlackHole: {onPath: true, inject: func(_ Fault, t target) { t.path.BlackHole() }, heal: target.mend},
-	CutTo:     {onPath: true, inject: func(_ Fault, t target) { t.path.Cut(simnet.ToMaster) }, heal: target.mend},
-	CutFrom:   {onPath: true, inject: func(_ Fault, t target) { t.path.Cut(simnet.FromMaster) }, heal: target.mend},
-	Delay: {
-		onPath: true,
-		draw: func(f *Fault, r *rand.Rand, ttl time.Duration, mild bool) {
-			f.Until += within(r, 3*ttl)
-			f.Delay = within(r, 20*time.Millisecond)
-			f.Jitter = within(r, 20*time.Millisecond)
-			if !mild && r.IntN(3) == 0 {
-				f.Delay, f.Jitter = within(r, 400*time.Millisecond), within(r, 400*time.Millisecond)
-			}
-		},
-		inject: func(f Fault, t target) { t.path.Delay(f.Delay, f.Jitter) }, heal: target.mend,
-		text: func(f Fault) string {
-			return fmt.Sprintf("slow by %v to %v each way", round(f.Delay), round(f.Delay+f.Jitter))
-		},
+	{
+		faults.Traits{Name: SetClock, On: faults.Masters, Instant: true, Breaks: "no clock of a master is set"},
+		func(t target, s faults.Severity) { t.Jump(s.Shift) }, nil,
 	},
-	Loss: {
-		onPath: true,
-		draw: func(f *Fault, r *rand.Rand, ttl time.Duration, _ bool) {
-			f.Until += within(r, 3*ttl)
-			f.Loss = 0.02 + 0.5*r.Float64()*r.Float64()
-		},
-		inject: func(f Fault, t target) { t.path.Loss(f.Loss) }, heal: target.mend,
-		text: func(f Fault) string { return fmt.Sprintf("losing %.0f%% of the segments", 100*f.Loss) },
+	{
+		faults.Traits{Name: ResetConnections, On: faults.Masters, Instant: true},
+		func(t target, _ faults.Severity) { t.Reset() }, nil,
 	},
-	Reset: {onPath: true, draw: atOnce, inject: func(_ Fault, t target) { t.Reset() }},
+	{
+		faults.Traits{Name: SlowPath, On: faults.Masters},
+		func(t target, s faults.Severity) { t.path.Delay(s.Delay, s.Jitter) }, target.mend,
+	},
+	{
+		faults.Traits{Name: LossyPath, On: faults.Masters},
+		func(t target, s faults.Severity) { t.path.Loss(s.Loss) }, target.mend,
+	},
+	{ // may influence nothing but the smallest fencing token
+		faults.Traits{Name: SetTimeOfDay, On: faults.Clients, Instant: true},
+		func(t target, s faults.Severity) { t.client.Clock().Step(s.Shift) }, nil,
+	},
 }
 
-func atOnce(f *Fault, _ *rand.Rand, _ time.Duration, _ bool) { f.Until = f.At }
-
-// named returns the names of the kinds that are so.
-func named(is func(harm) bool) (names []string) {
-	for kind, h := range harms {
-		if is(h) {
-			names = append(names, string(kind))
-		}
+// traitsOfExtras returns the traits of all extras.
+func traitsOfExtras() (all []faults.Traits) {
+	for _, x := range extras {
+		all = append(all, x.Traits)
 	}
-	return names
+	return all
 }
 
-// split sorts kinds into those of servers and those of paths.
-func split(kinds []FaultKind) (server, path []FaultKind) {
-	for _, k := range kinds {
-		if harms[k].onPath {
-			path = append(path, k)
-		} else {
-			server = append(server, k)
-		}
+// traitsOf returns the traits of a fault of a schedule.
+func traitsOf(fault string) faults.Traits {
+	if t, ok := faults.Lookup(fault); ok {
+		return t
 	}
-	return server, path
+	return extraNamed(fault).Traits
+}
+
+// extraNamed returns the extra of that name, and one without a name if there is none.
+func extraNamed(fault string) (x extra) {
+	if i := slices.IndexFunc(extras, func(x extra) bool { return x.Name == fault }); i >= 0 {
+		x = extras[i]
+	}
+	return x
+}
+
+// fault returns the fault of a step that is an extra, or is one of paths.
+func (r *run) fault(s faults.Step) faults.Fault {
+	x := extraNamed(s.Fault)
+	switch {
+	case x.Name != "":
+		on := func(do func(target)) func(context.Context, int) error {
+			return func(_ context.Context, i int) error {
+				for _, t := range r.targets(s, i) {
+					do(t)
+				}
+				return nil
+			}
+		}
+		inject := on(func(t target) { x.inject(t, s.Severity) })
+		if x.heal == nil {
+			return faults.New(x.Traits, inject, nil)
+		}
+		return faults.New(x.Traits, inject, on(x.heal))
+	case s.Paths != nil:
+		m := newMasters(r.world, r.schedule.Rates)
+		for _, client := range s.Paths {
+			m.paths = append(m.paths, r.hosts[client])
+		}
+		n := faults.Nemesis{Faults: faults.OnMasters(m)}
+		f, _ := n.Fault(s.Fault)
+		return f
+	default:
+		return nil
+	}
+}
+
+// targets returns what a step hits of its target i.
+func (r *run) targets(s faults.Step, i int) (all []target) {
+	if s.On == faults.Clients {
+		return []target{{client: r.hosts[i]}}
+	}
+	m := r.world.Master(i)
+	for _, client := range s.Paths {
+		all = append(all, target{Master: m, path: r.hosts[client].To(i)})
+	}
+	if s.Paths == nil {
+		all = append(all, target{Master: m, path: m.Link})
+	}
+	return all
+}
+
+// draws say how severe a fault is that a profile draws, and how long it lasts, if that is not a TTL at most.
+var draws = map[string]func(s *faults.Step, r *rand.Rand, ttl time.Duration, mild bool){
+	faults.PauseMaster:  longer,
+	faults.FreezeClient: longer,
+	faults.KillMaster: func(s *faults.Step, r *rand.Rand, _ time.Duration, _ bool) {
+		if r.IntN(2) == 0 {
+			s.For = within(r, 20*time.Millisecond)
+		}
+	},
+	RefuseWrites: func(s *faults.Step, r *rand.Rand, _ time.Duration, _ bool) {
+		s.Severity.Reply = replies[r.IntN(len(replies))]
+	},
+	SetClock: func(s *faults.Step, r *rand.Rand, ttl time.Duration, _ bool) {
+		s.Severity.Shift = ttl/2 + within(r, 3*ttl)
+		if r.IntN(2) == 0 {
+			s.Severity.Shift *= -1
+		}
+	},
+	SlowPath: func(s *faults.Step, r *rand.Rand, ttl time.Duration, mild bool) {
+		s.For += within(r, 3*ttl)
+		most := 20 * time.Millisecond
+		if !mild && r.IntN(3) == 0 {
+			most = 400 * time.Millisecond
+		}
+		s.Severity.Delay, s.Severity.Jitter = within(r, most), within(r, most)
+	},
+	LossyPath: func(s *faults.Step, r *rand.Rand, ttl time.Duration, _ bool) {
+		s.For += within(r, 3*ttl)
+		s.Severity.Loss = 0.02 + 0.5*r.Float64()*r.Float64()
+	},
+}
+
+// longer makes a third of the faults longer than the TTL.
+func longer(s *faults.Step, r *rand.Rand, ttl time.Duration, _ bool) {
+	if r.IntN(3) == 0 {
+		s.For = within(r, 2*ttl+time.Second)
+	}
+}
+
+// drawn returns a step with its length and its severity.
+func drawn(s faults.Step, r *rand.Rand, ttl time.Duration, mild bool) faults.Step {
+	if traitsOf(s.Fault).Instant {
+		s.For = 0
+	} else {
+		s.For = within(r, ttl)
+	}
+	if draw := draws[s.Fault]; draw != nil {
+		draw(&s, r, ttl, mild)
+	}
+	return s
+}
+
+// ofPath reports whether a fault is one of the path to a master. A master can have one of these and another one at the
+// same time.
+func ofPath(fault string) bool {
+	return slices.Contains([]string{
+		SlowPath, LossyPath, ResetConnections, faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers,
+	}, fault)
 }
 
 var replies = []string{
@@ -173,7 +217,7 @@ var replies = []string{
 	"NOPERM this user has no permissions to run the command",
 }
 
-// writes are the commands to which a Reply fault applies.
+// writes are the commands that RefuseWrites refuses.
 var writes = []string{"SET", "DEL", "UNLINK", "GETDEL", "EXPIRE", "PEXPIRE", "PUBLISH", "ZADD", "ZREM", "PEXPIREAT"}
 
 // counters and intents are the prefixes of the keys with the fence counters and with the intents of waiting writers.
@@ -184,65 +228,9 @@ const (
 
 func isCounter(key string) bool { return strings.HasPrefix(key, counters) }
 
-// draw chooses how long the fault lasts and how severe it is.
-func (f *Fault) draw(r *rand.Rand, ttl time.Duration, mild bool) {
-	f.Until = f.At + within(r, ttl)
-	if draw := harms[f.Kind].draw; draw != nil {
-		draw(f, r, ttl, mild)
-	}
-}
-
-// inject injects the fault, or else heals it.
-func (f Fault) inject(r *run, begins bool) {
-	if f.Master < 0 {
-		f.injectClient(r, begins)
-		return
-	}
-	t := target{r.world.Master(f.Master), r.world.Master(f.Master).Link}
-	if f.Client >= 0 {
-		t.path = r.hosts[f.Client].To(f.Master)
-	}
-	if h := harms[f.Kind]; begins {
-		h.inject(f, t)
-	} else if h.heal != nil {
-		h.heal(t)
-	}
-}
-
-func (f Fault) injectClient(r *run, begins bool) {
-	switch l := r.lives[f.Client]; {
-	case f.Kind == Jump && begins:
-		l.host.Clock().Step(f.Step)
-	case f.Kind == Freeze && begins:
-		r.freeze(l)
-	case f.Kind == Freeze && l.host.Frozen():
-		r.thaw(l)
-	}
-}
-
-func (f Fault) String() string {
-	if text := harms[f.Kind].text; text != nil {
-		return text(f)
-	}
-	return string(f.Kind)
-}
-
-// harmless reports whether the fault only sets a client's time of day, which may influence nothing but the smallest
-// fencing token.
-func (f Fault) harmless() bool { return f.Kind == Jump && f.Client >= 0 }
-
-// death reports whether the fault stops a client for good.
-func (f Fault) death(s Schedule) bool { return f.Kind == Freeze && f.Client >= 0 && f.Until >= s.Storm }
-
-// where returns a name for what the fault harms.
-func (f Fault) where() string {
-	switch {
-	case f.Client < 0:
-		return fmt.Sprintf("master %d", f.Master)
-	case f.Master < 0:
-		return fmt.Sprintf("client%d", f.Client+1)
-	}
-	return fmt.Sprintf("client%d-%d", f.Client+1, f.Master)
+// death reports whether a step stops a client for good.
+func (s Schedule) death(step faults.Step) bool {
+	return step.Fault == faults.FreezeClient && step.Until() >= s.Storm
 }
 
 func round(d time.Duration) time.Duration {

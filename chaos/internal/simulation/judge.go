@@ -22,10 +22,10 @@ const (
 )
 
 // lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
-var lasting = append(faults.Lasting(), named(func(h harm) bool { return h.lasting })...)
+var lasting = append(faults.Lasting(), faults.Named(traitsOfExtras(), faults.Traits.Lasts)...)
 
 // forgetful are the faults by which masters forget counters unnoticed.
-var forgetful = append(faults.Forgetful(), named(func(h harm) bool { return h.forgets })...)
+var forgetful = append(faults.Forgetful(), faults.Named(traitsOfExtras(), faults.Traits.Unnoticed)...)
 
 // judge has the checkers of real masters judge the history, and then those that only virtual time allows.
 func (r *Result) judge() {
@@ -169,10 +169,9 @@ func (r *Result) alive(intervals []check.Interval) {
 	}
 	for _, i := range intervals {
 		client := r.Schedule.clientOf(i.Who.Client)
-		dead := slices.ContainsFunc(
-			r.Schedule.Faults,
-			func(f Fault) bool { return f.Client == client && f.death(r.Schedule) },
-		)
+		dead := slices.ContainsFunc(r.Schedule.Plan, func(step faults.Step) bool {
+			return r.Schedule.death(step) && slices.Contains(step.Targets, client)
+		})
 		if (i.Expired || lost[i.Who]) && !dead && i.Acquired.Keepalive {
 			r.report(check.ByLiveness, i.End, i.Who, "lost %q in spite of its keepalive, though all masters answer",
 				i.Acquired.Name)
@@ -184,11 +183,6 @@ func (r *Result) alive(intervals []check.Interval) {
 // requests of the holder restore its keys. An extension that was in flight gives it one more TTL.
 func (r *Result) kept(intervals []check.Interval) {
 	wiped := make(map[time.Duration]int)
-	for _, f := range r.Schedule.Faults {
-		if f.Kind == Wipe {
-			wiped[f.At]++
-		}
-	}
 	for _, step := range r.Schedule.Plan {
 		if step.Fault == faults.FlushAll || step.Fault == faults.EvictLocks {
 			wiped[step.At] = len(step.Targets)
@@ -211,8 +205,7 @@ func (r *Result) kept(intervals []check.Interval) {
 // message, so a waiter that asked just before may sleep for its whole back-off.
 func (r *Result) idle(intervals []check.Interval) {
 	s := r.Schedule
-	deadly := func(f Fault) bool { return f.death(s) }
-	messages := s.fair() && s.MinHold == 0 && !slices.ContainsFunc(s.Faults, deadly)
+	messages := s.fair() && s.MinHold == 0 && !slices.ContainsFunc(s.Plan, s.death)
 	var most time.Duration
 	for _, c := range s.Clients {
 		retry := c.RetryMax
@@ -247,14 +240,14 @@ func (r *Result) idle(intervals []check.Interval) {
 		}
 	}
 	died := make(map[string]time.Duration)
-	for _, f := range s.Faults {
-		if !f.death(s) {
+	for _, step := range s.Plan {
+		if !s.death(step) {
 			continue
 		}
-		dead := s.Clients[f.Client]
-		died[dead.Name] = f.At
+		dead := s.Clients[step.Targets[0]]
+		died[dead.Name] = step.At
 		for _, name := range s.Names {
-			h := check.Held{Name: name, From: f.At, To: f.At + max(dead.TTL+dead.TTL/100, s.intentLife())}
+			h := check.Held{Name: name, From: step.At, To: step.At + max(dead.TTL+dead.TTL/100, s.intentLife())}
 			held, read = append(held, h), append(read, h)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
@@ -37,8 +38,8 @@ func judged(s Schedule, events ...[]history.Event) *Result {
 // hold, which it may share the name with.
 func TestATokenIsPassedOn(t *testing.T) {
 	t.Parallel()
-	kept, evicts := Schedule{}, Schedule{Faults: []Fault{{Kind: Evict, Client: -1}}}
-	jumps := Schedule{Faults: []Fault{{Kind: Jump, Client: -1}}}
+	kept, evicts := Schedule{}, Schedule{Plan: []faults.Step{{Fault: EvictCounters}}}
+	jumps := Schedule{Plan: []faults.Step{{Fault: SetClock}}}
 	mutex := taken(kinds.Mutex, "", 8, 1, 3, 4)
 	reader := taken(kinds.Reader, "", 7, 1, 3, 4)
 	inner := taken(kinds.Reentrant, "o", 7, 2, 6, 7)
@@ -104,7 +105,7 @@ func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := judged(Schedule{Faults: []Fault{{Kind: Evict, Client: -1}}}, tt.third, tt.finding)
+			r := judged(Schedule{Plan: []faults.Step{{Fault: EvictCounters}}}, tt.third, tt.finding)
 			assert.False(t, r.passedOn(check.Finding{Events: tt.finding}))
 		})
 	}
@@ -127,10 +128,10 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 		}
 		return e
 	}
-	dies := []Fault{{Kind: Freeze, Master: -1, Client: 0, Until: 60 * second}}
+	dies := []faults.Step{{Fault: faults.FreezeClient, On: faults.Clients, Targets: []int{0}, For: 60 * second}}
 	for name, tt := range map[string]struct {
 		keepalive bool
-		faults    []Fault
+		plan      []faults.Step
 		then      []history.Event
 		found     bool
 	}{
@@ -158,7 +159,7 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 			t.Parallel()
 			got := taken(kinds.Mutex, "", 0, 1, 0, 1)
 			got[1].Keepalive, got[1].Until = tt.keepalive, 10*second
-			s := Schedule{Clients: []Client{{Name: "client1"}}, Storm: 60 * second, Faults: tt.faults}
+			s := Schedule{Clients: []Client{{Name: "client1"}}, Storm: 60 * second, Plan: tt.plan}
 			r := judged(s, got, tt.then)
 			r.alive(check.Intervals(r.Events))
 			assert.Equal(t, tt.found, !r.OK(), "%v", r.Problems)

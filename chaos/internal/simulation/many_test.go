@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -34,11 +35,11 @@ func TestAViolationIsShrunk(t *testing.T) {
 	t.Parallel()
 	control := controlNamed(t, "restart guard off")
 	for _, s := range control.Schedules() {
-		if len(s.Faults) < 4 || len(s.Faults) > 12 { // enough to leave something out, and few enough to be quick
+		if len(s.Plan) < 4 || len(s.Plan) > 12 { // enough to leave something out, and few enough to be quick
 			continue
 		}
-		early := func(f simulation.Fault) bool { return f.Kind == simulation.Crash && f.Until < s.Storm/2 }
-		if !slices.ContainsFunc(s.Faults, early) { // otherwise the storm may not get shorter
+		early := func(step faults.Step) bool { return step.Fault == faults.KillMaster && step.Until() < s.Storm/2 }
+		if !slices.ContainsFunc(s.Plan, early) { // otherwise the storm may not get shorter
 			continue
 		}
 		if often, _ := simulation.Shows(t.Context(), s, control.Open, control.By, 4); often < 3 {
@@ -49,8 +50,8 @@ func TestAViolationIsShrunk(t *testing.T) {
 		small := simulation.Shrink(ctx, s, control.Open, control.By, 5)
 		t.Logf("from %v\nto %v%s", s, small, small.JSON())
 		assert.LessOrEqual(t, len(small.Clients), len(s.Clients))
-		assert.Less(t, len(small.Faults), len(s.Faults))
-		assert.NotEmpty(t, small.Faults)
+		assert.Less(t, len(small.Plan), len(s.Plan))
+		assert.NotEmpty(t, small.Plan)
 		assert.Less(t, small.Storm, s.Storm)
 		times, _ := simulation.Shows(t.Context(), small, control.Open, control.By, 20)
 		assert.Positive(t, times, "what is shown still shows it")

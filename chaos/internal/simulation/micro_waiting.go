@@ -18,15 +18,10 @@ var microScenariosOfWaiting = []microScenario{
 	{name: "news of a release", draw: drowsy, play: (*env).news},
 }
 
-// rivals puts one to three workers of each client a few milliseconds from the masters. They ask for one name again as
-// soon as they have released it.
+// rivals gives each client one to three workers. They ask for one name again as soon as they have released it.
 func rivals(r *rand.Rand, s *Schedule) {
 	for i := range s.Clients {
 		s.Clients[i].Workers = 1 + r.IntN(3)
-	}
-	way := between(r, [2]time.Duration{time.Millisecond, 3 * time.Millisecond})
-	for m := range s.Masters {
-		s.Faults = append(s.Faults, Fault{Kind: Delay, Master: m, Client: -1, Delay: way, Until: s.Storm})
 	}
 	s.Storm = 3 * time.Second
 }
@@ -76,10 +71,10 @@ func (cs *cohorts) sorted() []*cohort {
 // turn. Hand-over within a process ends in time (see redlock.WithoutHandOver), and a lock whose token was asked for is
 // never handed over.
 func (e *env) shares() {
-	var trip time.Duration
-	for _, f := range e.schedule.Faults {
-		f.inject(e.run, true)
-		trip = max(trip, 2*f.Delay)
+	way := between(e.rng, [2]time.Duration{time.Millisecond, 3 * time.Millisecond})
+	trip := 2 * way
+	for _, m := range e.world.Masters() {
+		m.Delay(way, 0)
 	}
 	seen := &cohorts{byToken: make(map[string]*cohort)}
 	var all []func()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
@@ -18,39 +19,48 @@ type profile struct {
 	name     string
 	ttl      [2]time.Duration
 	storm    [2]time.Duration
-	kinds    []FaultKind // of masters
-	links    []FaultKind // of the path from one client to one master
-	minority bool        // at most a minority of the masters has faults
-	freezes  bool        // clients freeze
-	calm     bool        // paths are only slightly slow
+	kinds    []string // of masters
+	links    []string // of the path from one client to one master
+	minority bool     // at most a minority of the masters has faults
+	freezes  bool     // clients freeze
+	calm     bool     // paths are only slightly slow
 	// The remaining fields are optional.
-	masters int                                    // number of masters; 0 for any
-	move    time.Duration                          // period after which the workers move to other names
-	locks   []string                               // kinds that are drawn more often
-	steps   bool                                   // the clients' time of day is set
-	proxies bool                                   // half of its schedules put proxies before the masters
-	fencing float64                                // least share of locks with a fencing token
-	client  func(r *rand.Rand, i int, c *Client)   // changes a client
-	storms  func(r *rand.Rand, s Schedule) []Fault // returns additional faults
+	masters int                                          // number of masters; 0 for any
+	move    time.Duration                                // period after which the workers move to other names
+	locks   []string                                     // kinds that are drawn more often
+	steps   bool                                         // the clients' time of day is set
+	proxies bool                                         // half of its schedules put proxies before the masters
+	fencing float64                                      // least share of locks with a fencing token
+	client  func(r *rand.Rand, i int, c *Client)         // changes a client
+	storms  func(r *rand.Rand, s Schedule) []faults.Step // returns additional faults
 }
 
 var (
-	masterKinds = []FaultKind{
-		Freeze, Crash, Crash, Restart, Refuse, Reply, ScriptFlush, BlackHole, CutTo, CutFrom, Delay, Loss, Reset,
+	masterKinds = []string{
+		faults.PauseMaster, faults.KillMaster, faults.KillMaster, RestartMaster, RefuseConnections, RefuseWrites,
+		faults.FlushScripts, ResetConnections, faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers, SlowPath,
+		LossyPath,
 	}
-	linkKinds  = []FaultKind{BlackHole, CutTo, CutFrom, Delay, Loss}
-	evictKinds = []FaultKind{Evict, Evict, Evict, Freeze, Refuse, BlackHole, CutTo, CutFrom, Delay, Loss}
-	short      = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
+	blackHoles = []string{faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers}
+	slowOrLost = []string{SlowPath, LossyPath}
+	pathKinds  = slices.Concat(blackHoles, slowOrLost)
+	evictKinds = append(
+		[]string{EvictCounters, EvictCounters, EvictCounters, faults.PauseMaster, RefuseConnections}, pathKinds...,
+	)
+	short = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
 )
 
 var profiles = []profile{
-	{name: "calm", ttl: short, storm: span(3, 5), kinds: []FaultKind{Delay, ScriptFlush}, calm: true},
+	{name: "calm", ttl: short, storm: span(3, 5), kinds: []string{SlowPath, faults.FlushScripts}, calm: true},
 	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true, steps: true},
-	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: linkKinds, freezes: true, steps: true},
-	{name: "rolling restarts", ttl: short, storm: span(4, 8), kinds: []FaultKind{Delay, Loss, CutFrom}, storms: waves},
+	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: pathKinds, freezes: true, steps: true},
 	{
-		name: "paused clients", ttl: short, storm: span(4, 8), kinds: []FaultKind{Freeze, Delay, Restart},
-		links: []FaultKind{Delay, Loss}, freezes: true, steps: true,
+		name: "rolling restarts", ttl: short, storm: span(4, 8), storms: waves,
+		kinds: []string{SlowPath, LossyPath, faults.BlackHoleAnswers},
+	},
+	{
+		name: "paused clients", ttl: short, storm: span(4, 8), kinds: []string{faults.PauseMaster, SlowPath, RestartMaster},
+		links: slowOrLost, freezes: true, steps: true,
 	},
 	{
 		name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy,
@@ -58,7 +68,9 @@ var profiles = []profile{
 	},
 	{
 		name: "ghosts", ttl: span(10, 30), storm: span(5, 10),
-		kinds: []FaultKind{Freeze, Freeze, BlackHole, CutTo, CutFrom, Reset, Delay}, links: linkKinds, steps: true,
+		kinds: append(
+			[]string{faults.PauseMaster, faults.PauseMaster, ResetConnections, SlowPath}, blackHoles...,
+		), links: pathKinds, steps: true,
 		proxies: true,
 	},
 	{
@@ -66,10 +78,10 @@ var profiles = []profile{
 		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer},
 	},
 	{
-		name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: []FaultKind{Delay, Loss},
+		name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: slowOrLost,
 		minority: true, fencing: 0.7,
 	},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: []FaultKind{Delay, Loss}, storms: losses, fencing: 0.7},
+	{name: "total loss", ttl: short, storm: span(6, 10), links: slowOrLost, storms: losses, fencing: 0.7},
 	{
 		name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
 		client: loyal, storms: islands,
@@ -83,8 +95,8 @@ var profiles = []profile{
 		client: settled, storms: wipes,
 	},
 	{
-		name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []FaultKind{Jump, Jump, Delay},
-		links: []FaultKind{Delay, Loss}, steps: true, fencing: 0.7,
+		name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []string{SetClock, SetClock, SlowPath},
+		links: slowOrLost, steps: true, fencing: 0.7,
 	},
 	{
 		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan,
@@ -125,7 +137,7 @@ func Draw(seed uint64) Schedule {
 	}
 	s.Proxies = p.proxies && rand.New(rand.NewPCG(seed, 0x9a)).IntN(2) == 0
 	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
-	s.Faults = p.faults(r, s)
+	s.Plan = p.plan(r, s)
 	s.skew(r, p.steps)
 	if p.client == nil && p.fencing == 0 {
 		switch rand.New(rand.NewPCG(seed, 0xc0)).IntN(6) {
@@ -138,7 +150,7 @@ func Draw(seed uint64) Schedule {
 	s.semaphores(p.client == nil && p.fencing == 0)
 	s.elections()
 	s.jobs()
-	sortBy(s.Faults, func(f Fault) time.Duration { return f.At })
+	sortBy(s.Plan, func(step faults.Step) time.Duration { return step.At })
 	return s
 }
 
@@ -261,57 +273,57 @@ func (s *Schedule) skew(r *rand.Rand, steps bool) {
 // step draws when a client's time of day is set, and to which value: up to most ahead or behind, or an hour if no
 // master loses its counters.
 func (s *Schedule) step(r *rand.Rand, client int, most time.Duration) {
-	if !slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Crash || f.Kind == Restart }) {
+	if !s.plans(func(t faults.Traits) bool { return t.Restarts }) {
 		most = time.Hour
 	}
 	ahead := s.Clients[client].Skew
 	for at := within(r, s.Storm); at < s.Storm; at += within(r, s.Storm) {
 		to := time.Duration((2*r.Float64() - 1) * float64(most))
-		s.Faults = append(s.Faults, Fault{Kind: Jump, Master: -1, Client: client, At: at, Until: at, Step: to - ahead})
+		s.Plan = append(s.Plan, faults.Step{
+			Fault: SetTimeOfDay, On: faults.Clients, Targets: []int{client}, At: at,
+			Severity: faults.Severity{Shift: to - ahead},
+		})
 		ahead = to
 	}
 }
 
-// faults draws one sequence of faults for each thing that can be hurt. Faults of one sequence do not overlap.
-func (p profile) faults(r *rand.Rand, s Schedule) []Fault {
-	var all []Fault
+// plan draws one sequence of faults for each thing that can be hurt. Faults of one sequence do not overlap.
+func (p profile) plan(r *rand.Rand, s Schedule) (all []faults.Step) {
 	ttl := s.MaxTTL()
-	lane := func(f Fault, kinds []FaultKind, gap time.Duration) {
+	lane := func(step faults.Step, kinds []string, gap time.Duration) {
 		if len(kinds) == 0 {
 			return
 		}
 		for at := within(r, gap); at < s.Storm; at += within(r, gap) {
-			f := f
-			f.Kind = kinds[r.IntN(len(kinds))]
-			f.At = at
-			f.draw(r, ttl, p.calm)
+			step.Fault, step.At = kinds[r.IntN(len(kinds))], at
+			f := drawn(step, r, ttl, p.calm)
 			all = append(all, f)
-			at = f.Until
+			at = f.Until()
 		}
 	}
 	hurt := s.Masters
 	if p.minority {
 		hurt = s.Masters / 2
 	}
+	server := slices.DeleteFunc(slices.Clone(p.kinds), ofPath)
+	path := slices.DeleteFunc(slices.Clone(p.kinds), func(k string) bool { return !ofPath(k) })
 	for _, m := range r.Perm(s.Masters)[:hurt] {
-		server, path := split(p.kinds)
-		lane(Fault{Master: m, Client: -1}, server, 2*ttl)
-		lane(Fault{Master: m, Client: -1}, path, 4*ttl)
+		lane(faults.Step{On: faults.Masters, Targets: []int{m}}, server, 2*ttl)
+		lane(faults.Step{On: faults.Masters, Targets: []int{m}}, path, 4*ttl)
 	}
 	for c := range s.Clients {
 		for m := range s.Masters {
 			if r.IntN(3) == 0 {
-				lane(Fault{Master: m, Client: c}, p.links, 5*ttl)
+				lane(faults.Step{On: faults.Masters, Targets: []int{m}, Paths: []int{c}}, p.links, 5*ttl)
 			}
 		}
 		if p.freezes && r.IntN(2) == 0 {
-			lane(Fault{Master: -1, Client: c}, []FaultKind{Freeze}, 3*ttl)
+			lane(faults.Step{On: faults.Clients, Targets: []int{c}}, []string{faults.FreezeClient}, 3*ttl)
 		}
 	}
 	if p.storms != nil {
 		all = append(all, p.storms(r, s)...)
 	}
-	slices.SortStableFunc(all, func(a, b Fault) int { return int(a.At - b.At) })
 	return all
 }
 

@@ -90,7 +90,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 		for i := range s.Clients {
 			r.work(i)
 		}
-		fine = r.playFaults()
+		fine = r.playPlan()
 	}
 	close(r.over)
 	calm()

@@ -40,9 +40,8 @@ type Schedule struct {
 	// Ghosts ends the run with locks that are acquired and refused while masters are frozen.
 	Ghosts bool `json:",omitempty"`
 	// Storm is how long the faults and the contention last.
-	Storm  time.Duration
-	Faults []Fault
-	// Plan is the plan of a scenario, which has no other faults.
+	Storm time.Duration
+	// Plan are the faults.
 	Plan []faults.Step `json:",omitempty"`
 }
 
@@ -103,57 +102,60 @@ func (s Schedule) clientOf(who string) (index int) {
 	return slices.IndexFunc(s.Clients, func(c Client) bool { return c.Name == name })
 }
 
-// quiet reports whether the only faults are that clients stop for good, or that their clocks differ.
-func (s Schedule) quiet() bool {
-	return !slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.death(s) && !f.harmless() }) &&
-		s.plansOnly(faults.DriftClient)
+// all returns all masters, as the targets of a fault.
+func (s Schedule) all() (masters []int) {
+	for m := range s.Masters {
+		masters = append(masters, m)
+	}
+	return masters
 }
+
+// quiet reports whether the only faults are that clients stop for good, or that their clocks differ.
+func (s Schedule) quiet() bool { return s.plansOnly(faults.DriftClient) }
 
 // fair reports whether no fault can make a living client lose a lock. Masters forget at most their scripts, and every
 // round trip is shorter than the clients' node timeouts.
 func (s Schedule) fair() bool {
-	return !slices.ContainsFunc(s.Faults, func(f Fault) bool {
-		slow := slices.ContainsFunc(s.Clients, func(c Client) bool { return 2*(f.Delay+f.Jitter) >= c.Timeout })
-		return !f.death(s) && !f.harmless() && f.Kind != ScriptFlush && (f.Kind != Delay || slow)
-	}) && s.plansOnly(faults.DriftClient, faults.FlushScripts)
+	for _, step := range s.Plan {
+		for _, c := range s.Clients {
+			if step.Fault == SlowPath && 2*(step.Severity.Delay+step.Severity.Jitter) >= c.Timeout {
+				return false
+			}
+		}
+	}
+	return s.plansOnly(faults.DriftClient, faults.FlushScripts, SlowPath)
 }
 
-// plansOnly reports whether the plan has no other faults than these.
+// plansOnly reports whether the plan has no other faults than these, deaths of clients, and wrong times of day, which
+// may influence nothing but the smallest fencing token.
 func (s Schedule) plansOnly(names ...string) bool {
-	return !slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return !slices.Contains(names, step.Fault) })
+	return !slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
+		return !slices.Contains(names, step.Fault) && step.Fault != SetTimeOfDay && !s.death(step)
+	})
+}
+
+// plansNone reports whether the plan has none of these faults.
+func (s Schedule) plansNone(names ...string) bool {
+	return !s.plans(func(t faults.Traits) bool { return slices.Contains(names, t.Name) })
 }
 
 // plans reports whether the plan has a fault with such traits.
 func (s Schedule) plans(is func(faults.Traits) bool) bool {
-	return slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
-		t, _ := faults.Lookup(step.Fault)
-		return is(t)
-	})
-}
-
-// has reports whether a master, or the path to one, has such a fault.
-func (s Schedule) has(is func(harm) bool) bool {
-	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return !f.harmless() && is(harms[f.Kind]) })
+	return slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return is(traitsOf(step.Fault)) })
 }
 
 // excludes reports whether no fault breaks exclusion without fencing. The README lists those that do: the clock by
 // which keys expire jumps or runs too fast, or keys are lost without a restart. Faults of a client's clock never break
 // it.
 func (s Schedule) excludes() bool {
-	return !s.has(func(h harm) bool { return h.breaks }) && !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
+	return !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
 }
 
 // jumps reports whether a clock jumps by which keys expire.
-func (s Schedule) jumps() bool {
-	return slices.ContainsFunc(s.Faults, func(f Fault) bool { return f.Kind == Jump && !f.harmless() }) ||
-		!s.plansNone(faults.ClockForward, faults.ClockBack)
-}
+func (s Schedule) jumps() bool { return !s.plansNone(SetClock, faults.ClockForward, faults.ClockBack) }
 
 // forgets reports whether fence counters are lost unnoticed.
-func (s Schedule) forgets() bool {
-	return s.has(func(h harm) bool { return h.forgets }) ||
-		s.plans(func(t faults.Traits) bool { return t.Forgets && t.Breaks != "" })
-}
+func (s Schedule) forgets() bool { return s.plans(faults.Traits.Unnoticed) }
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was
 // killed. Such a key expires by its TTL.
@@ -162,15 +164,10 @@ func (s Schedule) returns() bool {
 		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing)
 }
 
-// plansNone reports whether the plan has none of these faults.
-func (s Schedule) plansNone(names ...string) bool {
-	return !slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return slices.Contains(names, step.Fault) })
-}
-
 func (s Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
-		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Faults)+len(s.Plan), s.Window)
+		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Plan), s.Window)
 	if len(s.Groups) == 0 {
 		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing, minimum hold %v\n", s.Kinds, 100*s.Fencing, s.MinHold)
 	}

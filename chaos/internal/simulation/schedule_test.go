@@ -18,14 +18,14 @@ import (
 func TestASeedFixesItsSchedule(t *testing.T) {
 	t.Parallel()
 	profiles := make(map[string]int)
-	harms := make(map[simulation.FaultKind]int)
+	drawn := make(map[string]int)
 	locks := make(map[string]int)
 	for seed := range uint64(500) {
 		s := simulation.Draw(seed)
 		require.Equal(t, s, simulation.Draw(seed))
 		profiles[s.Profile]++
-		for _, f := range s.Faults {
-			harms[f.Kind]++
+		for _, step := range s.Plan {
+			drawn[step.Fault]++
 		}
 		assert.Contains(t, []int{3, 5}, s.Masters)
 		assert.GreaterOrEqual(t, len(s.Clients), 2)
@@ -37,7 +37,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 	}
 	assert.Len(t, locks, len(kinds.Names()), "every kind of lock is drawn: %v", locks)
 	assert.Len(t, profiles, 15+len(simulation.MicroScenarios()))
-	assert.Len(t, harms, 15, "every fault is drawn: %v", harms)
+	assert.Len(t, drawn, 17, "every fault is drawn: %v", drawn)
 	assert.NotEqual(t, simulation.Draw(1), simulation.Draw(8), "other seeds give other schedules")
 }
 
@@ -72,20 +72,19 @@ func TestFaultsOfOneThingDoNotOverlap(t *testing.T) {
 		if s.Profile == "rolling restarts" || s.Profile == "total loss" {
 			continue // waves may overlap
 		}
-		s.Faults = slices.DeleteFunc(s.Faults, func(f simulation.Fault) bool {
-			return f.Kind == simulation.Jump && f.Client >= 0
-		}) // at any time
 		busy := make(map[string]time.Duration)
-		for _, f := range s.Faults {
-			server := map[simulation.FaultKind]bool{
-				simulation.Freeze: true, simulation.Crash: true, simulation.Restart: true,
-				simulation.Refuse: true, simulation.Reply: true, simulation.ScriptFlush: true, simulation.Evict: true,
-				simulation.Jump: true,
-			}[f.Kind]
-			lane := fmt.Sprint(f.Master, f.Client, server)
-			assert.GreaterOrEqual(t, f.At, busy[lane], "seed %d, %+v", seed, f)
-			assert.GreaterOrEqual(t, f.Until, f.At)
-			busy[lane] = f.Until
+		for _, step := range s.Plan {
+			if step.Fault == simulation.SetTimeOfDay {
+				continue // at any time
+			}
+			server := slices.Contains([]string{
+				faults.PauseMaster, faults.KillMaster, simulation.RestartMaster, simulation.RefuseConnections,
+				simulation.RefuseWrites, faults.FlushScripts, simulation.EvictCounters, simulation.SetClock,
+			}, step.Fault)
+			lane := fmt.Sprint(step.On, step.Targets, step.Paths, server)
+			assert.GreaterOrEqual(t, step.At, busy[lane], "seed %d, %v", seed, step)
+			assert.GreaterOrEqual(t, step.For, time.Duration(0))
+			busy[lane] = step.Until()
 		}
 	}
 }
@@ -99,11 +98,11 @@ func TestAMinorityIsNeverMore(t *testing.T) {
 			continue
 		}
 		hurt := make(map[int]bool)
-		for _, f := range s.Faults {
-			if f.Client >= 0 {
+		for _, step := range s.Plan {
+			if step.On == faults.Clients || step.Paths != nil {
 				continue // this hurts one path, not the master
 			}
-			hurt[f.Master] = true
+			hurt[step.Targets[0]] = true
 			seen = true
 		}
 		assert.LessOrEqual(t, len(hurt), s.Masters/2)
@@ -119,9 +118,9 @@ func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 	for seed := range uint64(300) {
 		s := simulation.Draw(seed)
 		lost, unnoticed := false, false
-		for _, f := range s.Faults {
-			lost = lost || f.Kind == simulation.Crash || f.Kind == simulation.Restart
-			unnoticed = unnoticed || f.Kind == simulation.Evict
+		for _, step := range s.Plan {
+			lost = lost || step.Fault == faults.KillMaster || step.Fault == simulation.RestartMaster
+			unnoticed = unnoticed || step.Fault == simulation.EvictCounters
 		}
 		for _, c := range s.Clients {
 			if c.Skew != 0 {

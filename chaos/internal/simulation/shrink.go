@@ -40,8 +40,8 @@ func Shrink(ctx context.Context, s Schedule, open Open, by string, runs int) Sch
 		smaller = false
 		for _, less := range simpler {
 			for i := 0; ctx.Err() == nil; {
-				t, ok := less(s.clone(), i)
-				if !ok {
+				t := s.clone()
+				if !less(&t, i) {
 					break
 				}
 				if twice(ctx, t, open, by, runs) {
@@ -74,109 +74,107 @@ func twice(ctx context.Context, s Schedule, open Open, by string, runs int) bool
 }
 
 // simpler are the ways to make a schedule smaller. Shrink asks each for its i-th proposal until there is none.
-var simpler = []func(s Schedule, i int) (Schedule, bool){
-	shorter, withoutClient,
-	func(s Schedule, i int) (_ Schedule, ok bool) {
-		if len(s.Names) > 1 && s.Move == 0 { // with Move, each period needs its name
-			s.Names, ok = fewer(s.Names, i)
-		}
-		return s, ok
-	},
-	func(s Schedule, i int) (_ Schedule, ok bool) {
-		if slices.Sort(s.Kinds); len(s.Kinds) > 1 {
-			s.Kinds, ok = fewer(s.Kinds, i)
-		}
-		return s, ok
-	},
-	func(s Schedule, i int) (_ Schedule, ok bool) {
-		if len(s.Groups) > 1 {
-			s.Groups, ok = fewer(s.Groups, i)
-		}
-		return s, ok
-	},
-	func(s Schedule, i int) (_ Schedule, ok bool) {
-		s.Faults, ok = fewer(s.Faults, i)
-		return s, ok
-	},
-	func(s Schedule, i int) (_ Schedule, ok bool) {
-		s.Plan, ok = fewer(s.Plan, i)
-		return s, ok
-	},
-	fewerWorkers, fewerMasters, plainer,
+var simpler = []func(s *Schedule, i int) bool{
+	shorter,
+	withoutClient,
+	func(s *Schedule, i int) bool { return s.Move == 0 && fewer(&s.Names, i, 1) }, // with Move, each period needs its name
+	func(s *Schedule, i int) bool { slices.Sort(s.Kinds); return fewer(&s.Kinds, i, 1) },
+	func(s *Schedule, i int) bool { return fewer(&s.Groups, i, 1) },
+	func(s *Schedule, i int) bool { return fewer(&s.Plan, i, 0) },
+	fewerWorkers,
+	fewerMasters,
+	clocksRight,
+	func(s *Schedule, i int) bool { had := s.Fencing; s.Fencing = 0; return i == 0 && had > 0 },
 }
 
-// fewer returns a list with some elements left out: first one half, then the other, then each single element.
-func fewer[T any](all []T, i int) ([]T, bool) {
-	n := len(all)
+// fewer leaves out some elements of a list that has more than least: first one half, then the other, then each single
+// element.
+func fewer[T any](all *[]T, i, least int) bool {
+	n := len(*all)
 	switch {
-	case n > 0 && i == 0:
-		return all[:n/2], true
+	case n <= least:
+		return false
+	case i == 0:
+		*all = (*all)[:n/2]
 	case n > 1 && i == 1:
-		return all[n/2:], true
+		*all = (*all)[n/2:]
 	case n > 2 && i < n+2:
-		return slices.Delete(all, i-2, i-1), true
+		*all = slices.Delete(*all, i-2, i-1)
+	default:
+		return false
 	}
-	return all, false
+	return true
 }
 
-func shorter(s Schedule, i int) (Schedule, bool) {
+func shorter(s *Schedule, i int) bool {
 	factors := []float64{0.5, 0.75}
 	if i >= len(factors) || s.Storm < 200*time.Millisecond {
-		return s, false
+		return false
 	}
 	s.Storm = time.Duration(float64(s.Storm) * factors[i])
-	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.At > s.Storm })
-	s.Plan = slices.DeleteFunc(s.Plan, func(step faults.Step) bool { return step.At+step.For > s.Storm })
-	return s, true
+	s.Plan = slices.DeleteFunc(s.Plan, func(step faults.Step) bool { return step.At > s.Storm })
+	return true
 }
 
-func withoutClient(s Schedule, i int) (Schedule, bool) {
+func withoutClient(s *Schedule, i int) bool {
 	if len(s.Clients) < 2 || i >= len(s.Clients) {
-		return s, false
+		return false
 	}
 	s.Clients = slices.Delete(s.Clients, i, i+1)
-	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Client == i })
-	for n := range s.Faults {
-		if s.Faults[n].Client > i {
-			s.Faults[n].Client--
+	var plan []faults.Step
+	for _, step := range s.Plan {
+		who := &step.Paths
+		if step.On == faults.Clients {
+			who = &step.Targets
 		}
+		if slices.Contains(*who, i) {
+			continue
+		}
+		*who = slices.Clone(*who)
+		for n, client := range *who {
+			if client > i {
+				(*who)[n]--
+			}
+		}
+		plan = append(plan, step)
 	}
-	s.Plan = aimed(s.Plan, faults.Clients, len(s.Clients))
-	return s, true
+	s.Plan = plan
+	return true
 }
 
-func fewerWorkers(s Schedule, i int) (Schedule, bool) {
+func fewerWorkers(s *Schedule, i int) bool {
 	for n := range s.Clients {
 		if c := &s.Clients[n]; c.Workers > 1 {
 			if i == 0 {
 				c.Workers--
-				return s, true
+				return true
 			}
 			i--
 		}
 	}
-	return s, false
+	return false
 }
 
-func fewerMasters(s Schedule, i int) (Schedule, bool) {
-	if i > 0 || s.Masters < 5 {
-		return s, false
+func fewerMasters(s *Schedule, i int) bool {
+	const few = 3
+	if i > 0 || s.Masters <= few {
+		return false
 	}
-	s.Masters, s.Rates = 3, s.Rates[:3]
-	s.Faults = slices.DeleteFunc(s.Faults, func(f Fault) bool { return f.Master >= 3 })
-	s.Plan = aimed(s.Plan, faults.Masters, 3)
-	return s, true
+	s.Masters, s.Rates = few, s.Rates[:few]
+	var plan []faults.Step
+	for _, step := range s.Plan {
+		if step.On == faults.Masters {
+			step.Targets = slices.DeleteFunc(slices.Clone(step.Targets), func(m int) bool { return m >= few })
+		}
+		if len(step.Targets) > 0 {
+			plan = append(plan, step)
+		}
+	}
+	s.Plan = plan
+	return true
 }
 
-// aimed returns the steps of a plan whose targets on a side are below n.
-func aimed(plan []faults.Step, side faults.Side, n int) []faults.Step {
-	return slices.DeleteFunc(plan, func(step faults.Step) bool {
-		return step.On == side && slices.Max(step.Targets) >= n
-	})
-}
-
-// plainer sets all clocks right, or turns fencing off.
-func plainer(s Schedule, i int) (Schedule, bool) {
+func clocksRight(s *Schedule, i int) bool {
 	right := true
 	for n := range s.Rates {
 		right, s.Rates[n] = right && s.Rates[n] == 1, 1
@@ -186,22 +184,13 @@ func plainer(s Schedule, i int) (Schedule, bool) {
 		right = right && c.Rate == 1 && c.Skew == 0
 		c.Rate, c.Skew = 1, 0
 	}
-	if right {
-		i++
-	}
-	if i == 0 {
-		return s, true
-	}
-	had := s.Fencing
-	s.Fencing = 0
-	return s, i == 1 && had > 0
+	return i == 0 && !right
 }
 
-// clone returns a deep copy.
+// clone returns a copy that can be changed, but for the lists in its groups and steps.
 func (s Schedule) clone() Schedule {
 	s.Names, s.Kinds, s.Rates = slices.Clone(s.Names), slices.Clone(s.Kinds), slices.Clone(s.Rates)
-	s.Clients, s.Groups, s.Faults = slices.Clone(s.Clients), slices.Clone(s.Groups), slices.Clone(s.Faults)
-	s.Plan = slices.Clone(s.Plan)
+	s.Clients, s.Groups, s.Plan = slices.Clone(s.Clients), slices.Clone(s.Groups), slices.Clone(s.Plan)
 	return s
 }
 

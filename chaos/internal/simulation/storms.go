@@ -3,10 +3,12 @@ package simulation
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 // waves restarts some masters at about the same time, empty, and repeats that.
-func waves(r *rand.Rand, s Schedule) (all []Fault) {
+func waves(r *rand.Rand, s Schedule) (all []faults.Step) {
 	ttl := s.MaxTTL()
 	for at := within(r, 2*ttl); at < s.Storm; at += within(r, 4*ttl) {
 		all = append(all, wave(r, s, at, 1+r.IntN(s.Masters), ttl)...)
@@ -16,18 +18,19 @@ func waves(r *rand.Rand, s Schedule) (all []Fault) {
 
 // losses makes all masters lose everything at about the same time, and repeats that after they have been up for a
 // while.
-func losses(r *rand.Rand, s Schedule) (all []Fault) {
+func losses(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
 		all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
 	}
 	return all
 }
 
-func wave(r *rand.Rand, s Schedule, at time.Duration, n int, while time.Duration) (all []Fault) {
+func wave(r *rand.Rand, s Schedule, at time.Duration, n int, while time.Duration) (all []faults.Step) {
 	for _, m := range r.Perm(s.Masters)[:n] {
-		f := Fault{Kind: Crash, Master: m, Client: -1, At: at + within(r, while)}
-		f.Until = f.At + within(r, 50*time.Millisecond)
-		all = append(all, f)
+		all = append(all, faults.Step{
+			Fault: faults.KillMaster, On: faults.Masters, Targets: []int{m}, At: at + within(r, while),
+			For: within(r, 50*time.Millisecond),
+		})
 	}
 	return all
 }
@@ -39,13 +42,13 @@ func greedy(_ *rand.Rand, _ int, c *Client) {
 }
 
 // distance slows the paths of every second client to all masters.
-func distance(r *rand.Rand, s Schedule) (all []Fault) {
+func distance(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for c := 1; c < len(s.Clients); c += 2 {
 		way := 15*time.Millisecond + within(r, 8*time.Millisecond) // the round trip stays below the least node timeout
-		for m := range s.Masters {
-			all = append(all,
-				Fault{Kind: Delay, Master: m, Client: c, At: 1, Until: s.Storm, Delay: way, Jitter: within(r, time.Millisecond)})
-		}
+		all = append(all, faults.Step{
+			Fault: SlowPath, On: faults.Masters, Targets: s.all(), Paths: []int{c}, At: 1, For: s.Storm,
+			Severity: faults.Severity{Delay: way, Jitter: within(r, time.Millisecond)},
+		})
 	}
 	return all
 }
@@ -60,8 +63,10 @@ func mortal(r *rand.Rand, i int, c *Client) {
 	}
 }
 
-func death(r *rand.Rand, s Schedule) []Fault {
-	return []Fault{{Kind: Freeze, Master: -1, Client: 0, At: within(r, s.Storm/2), Until: s.Storm}}
+func death(r *rand.Rand, s Schedule) []faults.Step {
+	return []faults.Step{
+		{Fault: faults.FreezeClient, On: faults.Clients, Targets: []int{0}, At: within(r, s.Storm/2), For: s.Storm},
+	}
 }
 
 // partisan prepares a client for its part in parties. The clocks of the first third are far ahead, so that the counters
@@ -83,29 +88,27 @@ func partisan(_ *rand.Rand, i int, c *Client) {
 // Another third has the first two nearby and a slow path to the third. The last third has the second nearby and slow
 // paths to the others. The masters' counters therefore differ, and other clients come and go during each attempt of the
 // last third. The masters swap their parts once per Move.
-func parties(r *rand.Rand, s Schedule) (all []Fault) {
+func parties(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for at := s.Move / 2; at < s.Storm; at += s.Move { // at first all clients connect
-		begin := Fault{Kind: Delay, At: at, Until: min(s.Storm, at+s.Move-1)}
-		delay := func(f Fault, least, most time.Duration) {
-			f.Delay = between(r, [2]time.Duration{least, most})
-			f.Jitter = f.Delay / 4
-			all = append(all, f)
+		add := func(fault string, client, master int, least, most time.Duration) {
+			delay := between(r, [2]time.Duration{least, most})
+			all = append(all, faults.Step{
+				Fault: fault, On: faults.Masters, Targets: []int{master}, Paths: []int{client}, At: at, For: s.Move - 1,
+				Severity: faults.Severity{Delay: delay, Jitter: delay / 4},
+			})
 		}
 		masters := r.Perm(s.Masters)
 		for c := range s.Clients {
 			for part, m := range masters[:3] {
-				f := begin
-				f.Client, f.Master = c, m
 				switch [2]int{c % 3, part} {
 				case [2]int{0, 1}, [2]int{0, 2}:
-					f.Kind = CutTo
-					all = append(all, f)
+					add(faults.BlackHoleCommands, c, m, 0, 0)
 				case [2]int{1, 2}:
-					delay(f, 10*time.Millisecond, 40*time.Millisecond)
+					add(SlowPath, c, m, 10*time.Millisecond, 40*time.Millisecond)
 				case [2]int{2, 0}:
-					delay(f, 200*time.Millisecond, 500*time.Millisecond)
+					add(SlowPath, c, m, 200*time.Millisecond, 500*time.Millisecond)
 				case [2]int{2, 2}:
-					delay(f, 80*time.Millisecond, 300*time.Millisecond)
+					add(SlowPath, c, m, 80*time.Millisecond, 300*time.Millisecond)
 				}
 			}
 		}
@@ -122,32 +125,36 @@ func loyal(r *rand.Rand, i int, c *Client) {
 }
 
 // islands cuts clients off from a majority of the masters, in one direction or both, for longer than their TTL.
-func islands(r *rand.Rand, s Schedule) (all []Fault) {
+func islands(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for c := range s.Clients[:2] {
 		for at := within(r, s.MaxTTL()); at < s.Storm; at += within(r, 2*s.MaxTTL()) {
-			until := at + s.Clients[c].TTL + within(r, 2*s.MaxTTL())
+			length := s.Clients[c].TTL + within(r, 2*s.MaxTTL())
 			for _, m := range r.Perm(s.Masters)[:s.Masters/2+1+r.IntN(s.Masters/2+1)] {
-				kind := []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)]
-				all = append(all, Fault{Kind: kind, Master: m, Client: c, At: at, Until: until})
+				all = append(all, cutOff(r, c, m, at, length))
 			}
-			at = until
+			at += length
 		}
 	}
 	return all
+}
+
+// cutOff cuts a client off from a master, in one direction or both.
+func cutOff(r *rand.Rand, client, master int, at, length time.Duration) faults.Step {
+	return faults.Step{
+		Fault: blackHoles[r.IntN(len(blackHoles))], On: faults.Masters, Targets: []int{master}, Paths: []int{client}, At: at,
+		For: length,
+	}
 }
 
 // twin gives the first client one master under two addresses.
 func twin(_ *rand.Rand, i int, c *Client) { c.Twin = i == 0 }
 
 // farTwin cuts the first client off, from time to time, from the one master that it has under a single address.
-func farTwin(r *rand.Rand, s Schedule) (all []Fault) {
+func farTwin(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for at := within(r, time.Second); at < s.Storm; at += within(r, time.Second) {
-		f := Fault{
-			Kind: []FaultKind{BlackHole, CutTo, CutFrom}[r.IntN(3)], Master: 1, Client: 0, At: at,
-			Until: at + within(r, 3*time.Second),
-		}
-		all = append(all, f)
-		at = f.Until
+		step := cutOff(r, 0, 1, at, within(r, 3*time.Second))
+		all = append(all, step)
+		at = step.Until()
 	}
 	return all
 }
@@ -158,11 +165,9 @@ func settled(_ *rand.Rand, _ int, c *Client) {
 }
 
 // wipes has all masters lose all data at once.
-func wipes(r *rand.Rand, s Schedule) (all []Fault) {
+func wipes(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for at := s.MaxTTL()/2 + within(r, s.MaxTTL()); at < s.Storm; at += 2*s.MaxTTL() + within(r, s.Storm) {
-		for m := range s.Masters {
-			all = append(all, Fault{Kind: Wipe, Master: m, Client: -1, At: at, Until: at})
-		}
+		all = append(all, faults.Step{Fault: faults.FlushAll, On: faults.Masters, Targets: s.all(), At: at})
 	}
 	return all
 }
