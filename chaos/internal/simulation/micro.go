@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -89,13 +90,49 @@ func (e *env) want(kind string) locker.Request {
 	return w
 }
 
-// must acquires a lock. It reports a problem if that takes longer than bound.
+// must acquires a lock. If that takes longer than bound, it reports a problem and ends its goroutine: the
+// micro-scenario, or what runs beside it.
 func (w *worker) must(want locker.Request, bound time.Duration, why string) *holding {
 	h := w.take(want, patient{most: bound})
 	if h == nil {
 		w.problem(check.ByLiveness, w.who, "no %s of %q within %v: %s", want.Mode, want.Names, bound, why)
+		runtime.Goexit()
 	}
 	return h
+}
+
+// free is must for a lock that is free.
+func (w *worker) free(want locker.Request) *holding { return w.must(want, 2*time.Second, "it is free") }
+
+// await waits for a lock in another goroutine, which sends nil if it does not get it.
+func (w *worker) await(want locker.Request, most time.Duration) chan *holding {
+	got := make(chan *holding, 1)
+	go func() { got <- w.take(want, patient{most: most}) }()
+	return got
+}
+
+// follows checks that a waiter got a lock soon after it was released, and unlocks it. If it did not get it at all, its
+// goroutine ends, as in must.
+func (w *worker) follows(got chan *holding, released, bound time.Duration, when string) {
+	next := <-got
+	if next == nil || next.from-released > bound {
+		w.problem(check.ByLiveness, w.who, "did not get a lock within %v of its release at %v, %s: %v",
+			bound, stamp(released), when, next != nil)
+	}
+	if next == nil {
+		runtime.Goexit()
+	}
+	next.sure()
+}
+
+// another opens a second Locker for the worker's client.
+func (w *worker) another() Locker {
+	l, err := w.open(w.world, w.host, w.schedule, w.client)
+	if err != nil {
+		w.problem(check.ByHarness, w.who, "cannot open another locker: %v", err)
+		runtime.Goexit()
+	}
+	return l
 }
 
 // unlock ends a hold.
@@ -133,6 +170,13 @@ func (e *env) left() (all []string) {
 		}
 	}
 	return all
+}
+
+// each does something to each of some masters.
+func each(masters []*simnet.Master, do func(*simnet.Master)) {
+	for _, m := range masters {
+		do(m)
+	}
 }
 
 // together runs all, and returns when they have ended.

@@ -19,10 +19,7 @@ import (
 func (w *worker) suspended() {
 	exact := time.Millisecond + w.client.TTL/100 // what the clocks gain
 	for i := range 4 {
-		h := w.must(locker.Request{Mode: kinds.Mutex, Names: w.schedule.Names[:1]}, 2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
+		h := w.free(locker.Request{Mode: kinds.Mutex, Names: w.schedule.Names[:1]})
 		until := h.until()
 		h.attempt.Over() // for the checkers: a process that sleeps cannot notice its loss in time
 		slept := within(w.rng, w.client.TTL)
@@ -56,10 +53,7 @@ func (w *worker) suspended() {
 func (e *env) attachedLate(first, second *worker) {
 	want := e.want(kinds.Mutex)
 	want.TTL = first.client.TTL
-	h := first.must(want, 2*time.Second, "it is free")
-	if h == nil {
-		return
-	}
+	h := first.free(want)
 	time.Sleep(want.TTL * 4 / 5)
 	l, err := second.locker.Attach(context.Background(), want.Names[0], h.lock.Token())
 	if err != nil {
@@ -85,15 +79,11 @@ func (e *env) attachedLate(first, second *worker) {
 // hold, and no longer.
 func (e *env) closedEarly(w, other *worker) {
 	for _, kind := range []string{kinds.Mutex, kinds.Writer} {
-		closed, err := e.open(e.world, w.host, e.schedule, w.client)
-		if err != nil {
-			e.problem(check.ByHarness, w.who, "cannot open another locker: %v", err)
-			return
-		}
+		closed := w.another()
 		want := e.want(kind)
 		want.TTL, want.MinHold = w.client.TTL, w.client.TTL/2
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		_, err = closed.Lock(ctx, want)
+		_, err := closed.Lock(ctx, want)
 		cancel()
 		from := e.now()
 		if closing := closed.Close(); err != nil || closing != nil {
@@ -103,9 +93,6 @@ func (e *env) closedEarly(w, other *worker) {
 		rest, exact := want.MinHold, 2*time.Millisecond+want.MinHold/100
 		want.MinHold = 0
 		next := other.must(want, rest+5*time.Second, "the minimum hold is over")
-		if next == nil {
-			return
-		}
 		// No message ends a minimum hold.
 		if early, late := from+rest-exact, from+rest+exact+other.client.RetryMax+3*other.client.Timeout; next.from < early ||
 			next.from > late {
@@ -121,12 +108,8 @@ func (e *env) closedEarly(w, other *worker) {
 // the masters was too small. The clients' clocks are behind all counters.
 func (w *worker) raisedTwice() {
 	want := locker.Request{Mode: kinds.Mutex, Names: []string{"raised"}, Fencing: true}
-	take := func() *holding {
-		return w.must(want, w.schedule.Window+2*time.Second, "it is free")
-	}
-	if h := take(); h != nil { // the masters then have the scripts
-		h.sure()
-	}
+	take := func() *holding { return w.must(want, w.schedule.Window+2*time.Second, "it is free") }
+	take().sure() // the masters then have the scripts
 	time.Sleep(w.client.Timeout)
 	half := w.schedule.Masters / 2
 	base := time.Now().Add(5 * time.Hour).UnixMicro()
@@ -148,16 +131,12 @@ func (w *worker) raisedTwice() {
 	for i := range w.world.Masters() {
 		w.host.To(i).Heal()
 	}
-	if h != nil {
-		h.sure()
-	}
+	h.sure()
 	time.Sleep(w.client.Timeout)
 	for i := half + 1; i < w.schedule.Masters; i++ {
 		w.host.To(i).BlackHole()
 	}
-	if h := take(); h != nil { // with a larger token, or the checker notices
-		h.sure()
-	}
+	take().sure() // with a larger token, or the checker notices
 	for i := half + 1; i < w.schedule.Masters; i++ {
 		w.host.To(i).Heal()
 	}
@@ -168,17 +147,9 @@ func (w *worker) raisedTwice() {
 // other closely.
 func (e *env) permitsAtOnce(ahead, next *worker) {
 	want := locker.Request{Mode: kinds.Semaphore, Names: []string{"pool"}, Slots: slots, Fencing: true}
-	if h := ahead.must(want, e.schedule.Window+2*time.Second, "its slots are free"); h != nil {
-		h.sure()
-	}
-	second, err := e.open(e.world, next.host, e.schedule, next.client)
-	if err != nil {
-		e.problem(check.ByHarness, next.who, "cannot open another locker: %v", err)
-		return
-	}
-	for _, m := range e.world.Masters() {
-		m.Delay(time.Millisecond, 10*time.Millisecond)
-	}
+	ahead.must(want, e.schedule.Window+2*time.Second, "its slots are free").sure()
+	second := next.another()
+	each(e.world.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, 10*time.Millisecond) })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for range 12 {
@@ -199,9 +170,7 @@ func (e *env) permitsAtOnce(ahead, next *worker) {
 			_ = l.Unlock(ctx)
 		}
 	}
-	for _, m := range e.world.Masters() {
-		m.Link.Heal()
-	}
+	each(e.world.Masters(), func(m *simnet.Master) { m.Link.Heal() })
 	if err := second.Close(); err != nil {
 		e.problem(ByContract, next.who, "Close: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // microScenariosOfHolding verify what a holder may rely on.
@@ -26,15 +27,10 @@ var microScenariosOfHolding = []microScenario{
 // notified, or when a frozen process thaws.
 func (e *env) frozenThrough() {
 	const way = 20 * time.Millisecond
-	for _, m := range e.world.Masters() {
-		m.Delay(way, 0)
-	}
+	each(e.world.Masters(), func(m *simnet.Master) { m.Delay(way, 0) })
 	w := e.worker(0)
 	for i := range 12 {
-		h := w.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
+		h := w.free(e.want(kinds.Mutex))
 		until := h.until()
 		ask := func() error { return h.lock.Extend(context.Background()) }
 		var err error
@@ -56,8 +52,7 @@ func (e *env) frozenThrough() {
 				err,
 			)
 		}
-		h.attempt.Over()
-		_ = h.lock.Unlock(context.Background())
+		_ = h.unlock()
 		time.Sleep(time.Second)
 	}
 	w.suspended()
@@ -79,21 +74,13 @@ func (w *worker) sleepThrough(until, way time.Duration, ask func() error) error 
 // givenUp checks that a client sends no request to a further master after its caller has received the answer.
 func (e *env) givenUp() {
 	w, other := e.worker(0), e.worker(1)
-	taken := other.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
-	if taken == nil {
-		return
-	}
+	taken := other.free(e.want(kinds.Mutex))
 	for range 4 {
 		down := e.some(e.schedule.Masters - e.majority())
-		for _, m := range down {
-			m.Freeze()
-		}
+		each(down, (*simnet.Master).Freeze)
 		// This request is in flight to the frozen masters, and the next one queues behind it.
 		before := locker.Request{Mode: kinds.Mutex, Names: []string{"before"}, Try: true}
 		h := w.must(before, time.Second, "a majority answers")
-		if h == nil {
-			return
-		}
 		want := e.want(kinds.Mutex)
 		want.Try = true
 		if w.take(want, patient{most: time.Second}) != nil {
@@ -101,9 +88,7 @@ func (e *env) givenUp() {
 		}
 		left := e.now()
 		time.Sleep(within(e.rng, w.client.Timeout/2))
-		for _, m := range down {
-			m.Thaw()
-		}
+		each(down, (*simnet.Master).Thaw)
 		time.Sleep(time.Second)
 		e.unasked(w.client.Name, want.Names, left)
 		h.sure()
@@ -133,18 +118,13 @@ func (e *env) attached() {
 	if _, err := second.locker.Attach(ctx, name, "unknown"); !errors.Is(err, redlock.ErrLost) {
 		e.problem(ByContract, second.who, "attaching to a free name returns: %v", err)
 	}
-	h := first.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
-	if h == nil {
-		return
-	}
+	h := first.free(e.want(kinds.Mutex))
 	if _, err := second.locker.Attach(ctx, name, "another's"); !errors.Is(err, redlock.ErrHeld) {
 		e.problem(ByContract, second.who, "attaching with another token says: %v", err)
 	}
 	time.Sleep(within(e.rng, first.client.TTL/4))
 	down := e.some(e.schedule.Masters - e.majority())
-	for _, m := range down {
-		m.Freeze()
-	}
+	each(down, (*simnet.Master).Freeze)
 	l, err := second.locker.Attach(ctx, name, h.lock.Token())
 	if err != nil {
 		e.problem(ByContract, second.who, "cannot attach to %q with its token: %v", name, err)
@@ -158,17 +138,14 @@ func (e *env) attached() {
 	if !first.client.Keepalive && a.until() > until+drifts {
 		e.problem(ByContract, second.who, "is attached until %v, %q ends at %v", stamp(a.until()), name, stamp(until))
 	}
-	waited := make(chan *holding)
-	go func() { waited <- third.take(e.want(kinds.Mutex), patient{most: 10 * third.client.TTL}) }()
+	waited := third.await(e.want(kinds.Mutex), 10*third.client.TTL)
 	for range 4 { // exceeds the first TTL
 		time.Sleep(first.client.TTL / 3)
 		if err := l.Extend(ctx); err != nil {
 			e.problem(check.ByLiveness, second.who, "cannot extend %q, to which it is attached: %v", name, err)
 		}
 	}
-	for _, m := range down {
-		m.Thaw()
-	}
+	each(down, (*simnet.Master).Thaw)
 	a.sure()
 	released := e.now()
 	if next := <-waited; next == nil || next.from < released-time.Millisecond ||
@@ -203,9 +180,7 @@ func (e *env) depth() {
 	}
 	take := func() {
 		w := e.worker(e.rng.IntN(2))
-		if h := w.must(want, 2*time.Second, "it is the owner's"); h != nil {
-			held = append(held, h)
-		}
+		held = append(held, w.must(want, 2*time.Second, "it is the owner's"))
 	}
 	give := func() {
 		i := e.rng.IntN(len(held))
@@ -222,15 +197,11 @@ func (e *env) depth() {
 	give()
 	look("after an Unlock")
 	gone := e.some(e.schedule.Masters - e.majority())
-	for _, m := range gone {
-		m.Stop()
-	}
+	each(gone, (*simnet.Master).Stop)
 	look("with a minority gone")
 	take()
 	look("with another hold that a minority knows nothing of")
-	for _, m := range gone {
-		m.Start()
-	}
+	each(gone, (*simnet.Master).Start)
 	look("with the minority back")
 	for len(held) > 0 {
 		give()
@@ -251,17 +222,13 @@ func (e *env) longestHold() {
 	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant} {
 		want := e.want(kind)
 		want.MaxHold = within(e.rng, 3*w.client.TTL)
-		h := w.must(want, 2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
+		h := w.free(want)
 		if want.MaxHold = 0; want.Owner != "" {
 			want.Owner = "owner2"
 		}
 		// MaxHold counts from when the masters were asked, which is between the call and its return.
 		soonest, latest := h.asked+h.want.MaxHold, h.from+h.want.MaxHold
-		waited := make(chan *holding)
-		go func() { waited <- other.take(want, patient{most: 5 * w.client.TTL}) }()
+		waited := other.await(want, 5*w.client.TTL)
 		w.pause(h.lock.Context(), 4*w.client.TTL)
 		end := e.now()
 		exact := 2*time.Millisecond + h.want.MaxHold/200 // the loss is notified 1 ms early, by a clock that drifts

@@ -38,9 +38,6 @@ func (e *env) majorityLost() {
 	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that a seed keeps its other draws
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant, kinds.Several} {
 		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "it is free")
-		if h == nil {
-			return
-		}
 		restart := e.rng.IntN(2) == 0
 		time.Sleep(within(e.rng, time.Second))
 		for _, m := range e.some(e.majority()) {
@@ -98,14 +95,9 @@ func (e *env) countersLost() {
 	for _, kind := range []string{kinds.Mutex, kinds.Writer, kinds.Reentrant, kinds.Several} {
 		want := e.want(kind)
 		want.Fencing = true
-		h := ahead.must(want, 2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
+		h := ahead.free(want)
 		lost := e.majority() + e.rng.IntN(e.schedule.Masters-e.majority()+1)
-		for _, m := range e.some(lost) {
-			m.Evict(counters)
-		}
+		each(e.some(lost), func(m *simnet.Master) { m.Evict(counters) })
 		if ahead.client.Keepalive {
 			time.Sleep(ahead.client.TTL / 2)
 		} else {
@@ -116,9 +108,7 @@ func (e *env) countersLost() {
 		if want.Owner != "" {
 			want.Owner = "owner2"
 		}
-		if h := next.must(want, 2*time.Second, "it is free"); h != nil {
-			h.sure()
-		}
+		next.free(want).sure()
 	}
 	next.countersOlder()
 	next.raisedTwice()
@@ -130,9 +120,7 @@ func (w *worker) countersOlder() {
 	want := locker.Request{Mode: kinds.Writer, Names: []string{"older"}, Fencing: true}
 	images := make([]simnet.Image, w.schedule.Masters)
 	take := func(bound time.Duration) {
-		if h := w.must(want, bound, "it is free"); h != nil {
-			h.sure()
-		}
+		w.must(want, bound, "it is free").sure()
 		time.Sleep(w.client.Timeout) // so that all masters have counted it
 	}
 	take(2 * time.Second)
@@ -172,9 +160,6 @@ func (e *env) youngMasters() {
 		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
 		h := holder.must(e.want(kinds.Mutex), e.schedule.Window+2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
 		for _, m := range e.some(e.schedule.Masters - e.rng.IntN(e.majority())) {
 			if boasted != "" {
 				m.Info("uptime_in_seconds", boasted)
@@ -191,10 +176,8 @@ func (e *env) youngMasters() {
 				other.pause(context.Background(), within(other.rng, time.Second))
 				h := other.must(e.want(kinds.Mutex), e.schedule.Window+holder.client.TTL+4*time.Second,
 					"the holder is gone, and the window past")
-				if h != nil {
-					other.pause(context.Background(), 20*time.Millisecond) // for the checker to see an overlap
-					h.sure()
-				}
+				other.pause(context.Background(), 20*time.Millisecond) // for the checker to see an overlap
+				h.sure()
 			})
 		}
 		together(all...)
@@ -205,19 +188,12 @@ func (e *env) youngMasters() {
 func (e *env) refusedReleases() {
 	w := e.worker(0)
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant} {
-		h := w.must(e.want(kind), 2*time.Second, "it is free")
-		if h == nil {
-			return
-		}
+		h := w.free(e.want(kind))
 		which := e.some(1 + e.rng.IntN(e.schedule.Masters))
-		for _, m := range which {
-			m.Reply(replies[e.rng.IntN(len(replies))], writes...)
-		}
+		each(which, func(m *simnet.Master) { m.Reply(replies[e.rng.IntN(len(replies))], writes...) })
 		_ = h.unlock()
 		time.Sleep(within(e.rng, 2*time.Second))
-		for _, m := range which {
-			m.Recover()
-		}
+		each(which, (*simnet.Master).Recover)
 		time.Sleep(time.Second + 2*w.client.Timeout) // it is sent again at least once a second
 		for _, key := range e.left() {
 			e.problem(check.ByResidue, w.who,

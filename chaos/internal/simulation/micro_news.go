@@ -3,7 +3,6 @@ package simulation
 import (
 	"time"
 
-	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
@@ -17,65 +16,35 @@ import (
 func (e *env) newsDuringProbes() {
 	const piece, gap = 40, 20 * time.Millisecond
 	holder, waiter := e.worker(0), e.worker(1)
-	end := e.keepBusy(holder, e.worker(1))
-	if end == nil {
-		return
-	}
-	defer end()
-	for _, m := range e.world.Masters() {
-		m.Trickle(simnet.FromMaster, piece, gap)
-	}
+	defer e.keepBusy(holder, e.worker(1))()
+	each(e.world.Masters(), func(m *simnet.Master) { m.Trickle(simnet.FromMaster, piece, gap) })
 	for range 4 {
-		h := holder.must(e.want(kinds.Mutex), 2*time.Second, "it is free")
-		if h == nil {
-			break
-		}
+		h := holder.free(e.want(kinds.Mutex))
 		time.Sleep(300 * time.Millisecond)
-		got := make(chan *holding, 1)
-		go func() { got <- waiter.take(e.want(kinds.Mutex), patient{most: 30 * time.Second}) }()
+		got := waiter.await(e.want(kinds.Mutex), 30*time.Second)
 		time.Sleep(within(e.rng, gap))
 		released := e.now()
 		h.sure()
-		if !e.follows(waiter, <-got, released, waiter.client.RetryMin/2) {
-			break
-		}
+		waiter.follows(got, released, waiter.client.RetryMin/2, "while its probe is answered")
 		time.Sleep(300 * time.Millisecond)
 	}
 }
 
 // keepBusy has one worker hold a name, for no longer than its TTL, and another client's worker wait for it. That client
 // is then connected to all masters as a subscriber. The function that it returns heals the links of the masters and
-// ends both; it is nil if the name was not acquired.
+// ends both.
 func (e *env) keepBusy(holder, waiter *worker) (end func()) {
 	name := locker.Request{Mode: kinds.Mutex, Names: []string{"kept"}}
-	busy := holder.must(name, 2*time.Second, "it is free")
-	if busy == nil {
-		return nil
-	}
-	got := make(chan *holding, 1)
-	go func() { got <- waiter.take(name, patient{most: time.Minute}) }()
+	busy := holder.free(name)
+	got := waiter.await(name, time.Minute)
 	time.Sleep(300 * time.Millisecond)
 	return func() {
-		for _, m := range e.world.Masters() {
-			m.Link.Heal()
-		}
+		each(e.world.Masters(), func(m *simnet.Master) { m.Link.Heal() })
 		busy.sure()
 		if h := <-got; h != nil {
 			h.sure()
 		}
 	}
-}
-
-// follows checks that a waiter got a lock soon after it was released, and unlocks it.
-func (e *env) follows(waiter *worker, next *holding, released, bound time.Duration) bool {
-	if next == nil || next.from-released > bound {
-		e.problem(check.ByLiveness, waiter.who, "did not get a lock within %v of its release at %v: %v",
-			bound, stamp(released), next != nil)
-	}
-	if next != nil {
-		next.sure()
-	}
-	return next != nil
 }
 
 // turnsOfQuitters checks that the next waiter for a semaphore asks in place of one that gave up.
@@ -87,9 +56,6 @@ func (e *env) turnsOfQuitters() {
 		var held []*holding
 		for range slots {
 			h := holder.must(want, 2*time.Second, "a slot is free")
-			if h == nil {
-				return
-			}
 			held = append(held, h)
 		}
 		quit := make(chan struct{})
@@ -100,17 +66,14 @@ func (e *env) turnsOfQuitters() {
 			}
 		}()
 		time.Sleep(50 * time.Millisecond)
-		got := make(chan *holding, 1)
-		go func() { got <- waiter.take(want, patient{most: 30 * time.Second}) }()
+		got := waiter.await(want, 30*time.Second)
 		<-quit
 		time.Sleep(within(e.rng, 500*time.Millisecond))
 		released := e.now()
 		for _, h := range held {
 			h.sure()
 		}
-		if !e.follows(waiter, <-got, released, 3*waiter.client.Timeout) {
-			return
-		}
+		waiter.follows(got, released, 3*waiter.client.Timeout, "for which a semaphore's waiter gave up")
 	}
 }
 
@@ -120,23 +83,12 @@ func (e *env) silentReleases() {
 	fenced := e.want(kinds.Mutex)
 	fenced.Fencing = true // so that it is not handed over with its lease
 	other, first, next := e.worker(0), e.worker(1), e.worker(1)
-	end := e.keepBusy(first, e.worker(0))
-	if end == nil {
-		return
-	}
-	defer end()
-	if h := first.must(fenced, 2*time.Second, "it is free"); h != nil { // the masters then have its scripts
-		h.sure()
-	}
+	defer e.keepBusy(first, e.worker(0))()
+	first.free(fenced).sure() // the masters then have its scripts
 	const way = 20 * time.Millisecond
-	for _, m := range e.world.Masters() {
-		m.Delay(way, 0)
-	}
+	each(e.world.Masters(), func(m *simnet.Master) { m.Delay(way, 0) })
 	for range 4 {
-		h := first.must(fenced, 2*time.Second, "it is free")
-		if h == nil {
-			break
-		}
+		h := first.free(fenced)
 		// It may be passed on for 8 ways, and the other client waits after 5.
 		hold := 6*way + within(e.rng, way)
 		got, quit := make(chan *holding, 1), make(chan *holding, 1)
@@ -149,9 +101,7 @@ func (e *env) silentReleases() {
 			h.sure()
 		}
 		released := e.now()
-		if !e.follows(other, <-got, released, other.client.RetryMin/2) {
-			break
-		}
+		other.follows(got, released, other.client.RetryMin/2, "which was silent at first")
 		time.Sleep(300 * time.Millisecond)
 	}
 }

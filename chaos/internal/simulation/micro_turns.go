@@ -35,51 +35,29 @@ func (e *env) namesInTurn() {
 		}
 		return w
 	}
-	wait := func(w *worker, want locker.Request) <-chan *holding {
-		got := make(chan *holding, 1)
-		go func() { got <- w.take(want, patient{most: 30 * time.Second}) }()
-		return got
-	}
 	// release ends a hold and checks how soon the waiter gets the name.
-	release := func(h *holding, w *worker, got <-chan *holding, what string) bool {
+	release := func(h *holding, w *worker, got chan *holding, when string) {
 		released := e.now()
 		h.sure()
-		next := <-got
 		// One attempt, and a probe of the blocker if that attempt crosses the release.
-		if bound := 3 * w.client.Timeout; next == nil || next.from-released > bound {
-			e.problem(check.ByLiveness, w.who, "did not get %q within %v of its release, %s", h.want.Names, bound, what)
-		}
-		if next != nil {
-			next.sure()
-		}
-		return next != nil
+		w.follows(got, released, 3*w.client.Timeout, when)
 	}
 
 	for range 4 {
 		other := 1 - kept
-		long := holders.must(wanted(kept, "owner1"), 2*time.Second, "it is free")
-		if long == nil {
-			return
-		}
-		longWait := wait(waiters[0], wanted(kept, "owner2"))
+		long := holders.free(wanted(kept, "owner1"))
+		longWait := waiters[0].await(wanted(kept, "owner2"), 30*time.Second)
 		for range 3 {
-			h := holders.must(wanted(other, "owner1"), 2*time.Second, "it is free")
-			if h == nil {
-				return
-			}
-			got := wait(waiters[1], wanted(other, "owner2"))
+			h := holders.free(wanted(other, "owner1"))
+			got := waiters[1].await(wanted(other, "owner2"), 30*time.Second)
 			holders.pause(context.Background(), 200*time.Millisecond+within(e.rng, 300*time.Millisecond))
-			if !release(h, waiters[1], got, "while its client waits for another name") {
-				return
-			}
+			release(h, waiters[1], got, "while its client waits for another name")
 			holders.pause(context.Background(), 100*time.Millisecond) // meanwhile, the waiter is not subscribed to it
 			if long.lock.Context().Err() != nil {
 				e.problem(check.ByLiveness, long.who, "lost %q, though all masters answer", long.want.Names)
 			}
 		}
-		if !release(long, waiters[0], longWait, "for which its client waited while others came and went") {
-			return
-		}
+		release(long, waiters[0], longWait, "while others came and went")
 		kept = other
 	}
 }
@@ -104,13 +82,9 @@ func (e *env) deadWriter() {
 	for i := range e.schedule.Masters {
 		e.hosts[1].To(i).Delay(5*time.Millisecond, 0) // the readers are nearer
 	}
-	h := first.must(e.want(kinds.Reader), 2*time.Second, "it is free")
-	if h == nil {
-		return
-	}
-	wrote := make(chan *holding, 1)
+	h := first.free(e.want(kinds.Reader))
 	kind := []string{kinds.Writer, kinds.Writer, kinds.Mutex, kinds.Reentrant, kinds.Several}[e.rng.IntN(5)]
-	go func() { wrote <- writer.take(e.want(kind), patient{most: time.Minute}) }()
+	wrote := writer.await(e.want(kind), time.Minute)
 	time.Sleep(2 * writer.client.Timeout) // its first attempt and its probe
 
 	quitter := e.worker(0) // it withdraws its own intent, and no other
@@ -119,8 +93,7 @@ func (e *env) deadWriter() {
 		w.sure()
 	}
 
-	came := make(chan *holding, 1)
-	go func() { came <- second.take(e.want(kinds.Reader), patient{most: time.Minute}) }()
+	came := second.await(e.want(kinds.Reader), time.Minute)
 	select {
 	case early := <-came:
 		e.problem(check.ByLiveness, second.who, "came in at %v, though a writer waits (a %s)", stamp(e.now()), kind)

@@ -73,9 +73,7 @@ func (cs *cohorts) sorted() []*cohort {
 func (e *env) shares() {
 	way := between(e.rng, [2]time.Duration{time.Millisecond, 3 * time.Millisecond})
 	trip := 2 * way
-	for _, m := range e.world.Masters() {
-		m.Delay(way, 0)
-	}
+	each(e.world.Masters(), func(m *simnet.Master) { m.Delay(way, 0) })
 	seen := &cohorts{byToken: make(map[string]*cohort)}
 	var all []func()
 	for client, c := range e.schedule.Clients {
@@ -126,9 +124,6 @@ func (e *env) owners() []int {
 		all = append(all, func() {
 			for w.now() < until {
 				h := w.must(want, time.Minute, "every hold is short")
-				if h == nil {
-					return
-				}
 				w.pause(context.Background(), within(w.rng, 2*time.Millisecond))
 				h.sure()
 				shares[client]++
@@ -143,9 +138,6 @@ func (e *env) owners() []int {
 func (w *worker) grab(e *env, seen *cohorts, client int) {
 	for w.now() < e.schedule.Storm {
 		h := w.must(e.want(kinds.Mutex), time.Minute, "every hold is short")
-		if h == nil {
-			return
-		}
 		shown := w.rng.IntN(8) == 0
 		if shown {
 			h.lock.Token()
@@ -206,10 +198,9 @@ func (e *env) writerBetween() {
 						return
 					default:
 					}
-					if h := w.must(e.want(kinds.Reader), time.Minute, "no writer holds it for long"); h != nil {
-						w.pause(context.Background(), c.Stay)
-						h.sure()
-					}
+					h := w.must(e.want(kinds.Reader), time.Minute, "no writer holds it for long")
+					w.pause(context.Background(), c.Stay)
+					h.sure()
 				}
 			})
 		}
@@ -222,9 +213,6 @@ func (e *env) writerBetween() {
 		for range 3 {
 			w.pause(context.Background(), 2*most)
 			h := w.must(e.want(kinds.Writer), bound, "it waits for the readers that are in, and keeps others out")
-			if h == nil {
-				return
-			}
 			h.sure()
 		}
 	})
@@ -266,35 +254,19 @@ func (e *env) news() {
 	for _, m := range e.world.Masters() {
 		for _, tr := range trouble {
 			want := e.want(modes[e.rng.IntN(len(modes))])
-			h := holder.must(want, 2*time.Second, "it is free")
-			if h == nil {
-				return
-			}
+			h := holder.free(want)
 			if want.Owner = ""; want.Mode == kinds.Reentrant {
 				want.Owner = "owner2"
 			}
-			got := make(chan *holding)
-			go func() { got <- waiter.take(want, patient{most: 30 * time.Second}) }()
+			got := waiter.await(want, 30*time.Second)
 			time.Sleep(within(e.rng, time.Second) + 100*time.Millisecond)
 			e.note("fault", "%s, master %d", tr.what, m.Index())
 			tr.begin(m, want.Names[0])
 			time.Sleep(within(e.rng, 100*time.Millisecond))
 			released := e.now()
 			h.sure()
-			next := <-got
 			// A silent first node, one probe of a blocker that is a stale key, and the attempt itself.
-			bound := 3 * waiter.client.Timeout
-			switch {
-			case next == nil:
-				e.problem(check.ByLiveness, waiter.who, "did not get %q though it was released, with %s (%d)",
-					want.Names[0], tr.what, m.Index())
-			case next.from-released > bound:
-				e.problem(check.ByLiveness, waiter.who, "got %q %v after it was released, %v at most were expected, with %s (%d)",
-					want.Names[0], next.from-released, bound, tr.what, m.Index())
-			}
-			if next != nil {
-				next.sure()
-			}
+			waiter.follows(got, released, 3*waiter.client.Timeout, "with "+tr.what)
 			tr.end(m, want.Names[0])
 			time.Sleep(e.schedule.Window + 2*time.Second) // a restarted server may vote again
 		}

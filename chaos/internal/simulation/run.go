@@ -85,7 +85,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 
 	fine := true
 	if d := microScenarioOf(s); d != nil {
-		d.play(&env{run: r, rng: s.dice()})
+		together(func() { d.play(&env{run: r, rng: s.dice()}) }) // it may end its goroutine
 	} else {
 		for i := range s.Clients {
 			r.work(i)
