@@ -10,7 +10,8 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// A Clock is a client's clock. It starts with the bubble's time, and runs at the same rate until Rate changes it.
+// A Clock is a client's clock. It starts with the bubble's time, and runs at the same rate until Rate changes it. Outside
+// a bubble it does the same with the machine's time.
 type Clock struct {
 	mu      sync.Mutex
 	stretch               // the present one
@@ -52,12 +53,12 @@ func (c *Clock) now() time.Time {
 	if c.frozen {
 		return c.still
 	}
-	return c.running()
+	return c.running(time.Now())
 }
 
-// running returns the time that the clock would show if it were not frozen.
-func (c *Clock) running() time.Time {
-	past := time.Since(c.base)
+// running returns what the clock shows at a bubble time if it is not frozen.
+func (c *Clock) running(now time.Time) time.Time {
+	past := now.Sub(c.base)
 	if c.rate != 1 {
 		past = time.Duration(float64(past) * c.rate)
 	}
@@ -92,8 +93,9 @@ func (c *Clock) Rate(rate float64) {
 	if rate <= 0 {
 		panic("simnet: a clock's rate must be above 0")
 	}
+	now := time.Now()
 	c.past = append(c.past, c.stretch)
-	c.stretch = stretch{base: time.Now(), shown: c.running(), rate: rate}
+	c.stretch = stretch{base: now, shown: c.running(now), rate: rate}
 	for t := range c.timers {
 		t.arm()
 	}
@@ -155,7 +157,7 @@ func (c *Clock) Freeze() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.frozen {
-		c.still, c.frozen = c.running(), true
+		c.still, c.frozen = c.running(time.Now()), true
 	}
 }
 

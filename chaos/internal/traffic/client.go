@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // client is one client process.
@@ -22,7 +24,8 @@ type client struct {
 	crashPoint
 
 	clock     history.Clock
-	drift     *drift // the clock that its lock goes by
+	lockClock *simnet.Clock // the clock that its lock goes by
+	rate      float64       // at which that began
 	history   *history.Writer
 	registers []*register.Client
 }
@@ -88,11 +91,13 @@ func (c *client) open() error {
 		c.Life.Registers[g.Register] = r
 	}
 	votes := NewVotes(c.URLs)
-	c.Votes, c.drift = votes.Since, newDrift(c.Config)
+	c.Votes, c.lockClock, c.rate = votes.Since, simnet.NewClock(), cmp.Or(c.ClockRate, 1)
+	c.lockClock.Ahead(c.ClockAhead)
+	c.lockClock.Rate(c.rate)
 	var err error
 	c.Locker, err = openLocker(c.Config, locker.Settings{
 		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), Window: c.Window,
-		Clock: c.drift, Between: func() { c.KillAt(Between) },
+		Clock: c.lockClock, Between: func() { c.KillAt(Between) },
 	}, votes)
 	return err
 }
@@ -104,7 +109,7 @@ func (c *client) Write(e history.Event) { c.history.Write(e) }
 func (c *client) Now() time.Duration { return c.clock.Now() }
 
 // Of converts a time of the lock's clock to the machine's clock. For a future time it assumes the present rate.
-func (c *client) Of(t time.Time) time.Duration { return c.clock.Of(c.drift.right(t)) }
+func (c *client) Of(t time.Time) time.Duration { return c.clock.Of(c.lockClock.World(t)) }
 
 // Awake does nothing: a frozen process does not get here.
 func (c *client) Awake() {}
@@ -165,7 +170,11 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 			}
 			c.crashPoint.clear()
 		case Drift:
-			c.drift.gain(cmd.Gain)
+			if cmd.Gain == 0 {
+				c.lockClock.Rate(c.rate)
+			} else {
+				c.lockClock.Rate(1 + cmd.Gain)
+			}
 		case Quit:
 			return true, nil
 		default:

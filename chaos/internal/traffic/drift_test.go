@@ -2,7 +2,6 @@ package traffic_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,51 +13,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
 )
-
-func TestAClockKeepsWhatItGained(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := traffic.NewDrifting(traffic.Config{ClockRate: 1.25, ClockAhead: time.Hour})
-		was := map[time.Time]time.Time{} // by what was shown
-		ahead := time.Hour
-		for _, tt := range []struct {
-			gain float64
-			adds time.Duration // in two seconds
-		}{
-			{0, 500 * time.Millisecond}, {0.5, time.Second}, {-0.5, -time.Second}, {0, 500 * time.Millisecond},
-		} {
-			c.Gain(tt.gain)
-			assert.Equal(t, ahead, time.Until(c.Now()), "its rate changes, and not its time")
-			for range 2 {
-				time.Sleep(time.Second)
-				was[c.Now()] = time.Now()
-			}
-			ahead += tt.adds
-			assert.Equal(t, ahead, time.Until(c.Now()))
-		}
-		for shown, at := range was {
-			assert.Equal(t, at, c.Right(shown), "by the rate that it had then")
-		}
-		assert.Equal(
-			t, 4*time.Second, time.Until(c.Right(c.Now().Add(5*time.Second))), "what is to come, by the rate that it has",
-		)
-	})
-}
-
-func TestATimerKeepsTheRateOfTheClockThatSetIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := traffic.NewDrifting(traffic.Config{})
-		begin, rang := time.Now(), make(chan time.Duration, 1)
-		ring := func() { rang <- time.Since(begin) }
-		c.Gain(1)
-		timer := c.AfterFunc(4*time.Second, ring)
-		c.Gain(0)
-		assert.Equal(t, 2*time.Second, <-rang)
-		timer.Reset(4 * time.Second)
-		assert.Equal(t, 6*time.Second, <-rang)
-	})
-}
 
 // drifters are clients of which one can be seen to drift: a holder believes for as long as the history says, by
 // the machine's clock.
