@@ -1,30 +1,17 @@
 package broken
 
 import (
-	"context"
 	"slices"
-	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// Handle is a lock that was acquired. *redlock.Lock is one; the methods mean what its methods mean.
-type Handle interface {
-	Token() string
-	Fence() uint64
-	Until() time.Time
-	Context() context.Context
-	Err() error
-	Depth() int
-	Extend(ctx context.Context) error
-	Downgrade(ctx context.Context) error
-	Unlock(ctx context.Context) error
-}
-
-var _ Handle = (*redlock.Lock)(nil)
+// Handle is a lock that was acquired.
+type Handle = locker.Handle
 
 // Wrapping is what breaks one Locker.
 type Wrapping struct {

@@ -90,6 +90,35 @@ type Lock interface {
 	Unlock(ctx context.Context) error
 }
 
+// Handle is a lock of this module, such as *[redlock.Lock].
+type Handle interface {
+	Lock
+	Depth() int
+	Extend(ctx context.Context) error
+}
+
+var _ Handle = (*redlock.Lock)(nil)
+
+// Product acquires locks of this module.
+type Product struct {
+	*redlock.Locker
+	// Hold, if not nil, returns what the holder gets in place of a lock that was acquired.
+	Hold func(*redlock.Locker, *redlock.Lock) Handle
+}
+
+// Lock acquires a lock, which is a [Handle].
+func (p Product) Lock(ctx context.Context, r Request) (Lock, error) {
+	l, err := r.Acquire(ctx, p.Locker)
+	switch {
+	case l == nil: // a nil *redlock.Lock would be a Lock that is not nil
+		return nil, err
+	case p.Hold != nil:
+		return p.Hold(p.Locker, l), err
+	default:
+		return l, err
+	}
+}
+
 // Settings are the settings for opening any Locker.
 type Settings struct {
 	// URLs are the addresses of the masters. A lock on a single master uses the first.

@@ -1,12 +1,10 @@
 package simulation
 
 import (
-	"context"
 	"slices"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/broken"
-	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -18,24 +16,11 @@ func Broken(lock broken.Lock) Open {
 		if lock.Clock != nil {
 			opts = append(slices.Clone(opts), redlock.WithClock(lock.Clock(h.Clock())))
 		}
-		inner, err := open(w, h, s, c, opts)
+		p, err := open(w, h, s, c, opts)
 		if err != nil {
 			return nil, err
 		}
-		return brokenProduct{inner, wrapping}, nil
+		p.Hold = wrapping.Hold
+		return p, nil
 	}
-}
-
-// brokenProduct is a product whose locks are broken from outside.
-type brokenProduct struct {
-	*product
-	wrapping *broken.Wrapping
-}
-
-func (p brokenProduct) Lock(ctx context.Context, want locker.Request) (Lock, error) {
-	l, err := want.Acquire(ctx, p.Locker)
-	if l == nil {
-		return nil, err
-	}
-	return p.wrapping.Hold(p.Locker, l), err
 }

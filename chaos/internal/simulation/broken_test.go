@@ -16,12 +16,12 @@ type wrapper struct {
 	lock func(simulation.Lock) simulation.Lock
 }
 
-func (w wrapper) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
+func (w wrapper) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
 	l, err := w.Locker.Lock(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	wrapped := w.lock(l)
+	wrapped := w.lock(l.(simulation.Lock))
 	if wrapped == nil {
 		_ = l.Unlock(context.Background())
 	}
@@ -34,7 +34,7 @@ type changer struct {
 	instead func(*locker.Request)
 }
 
-func (c changer) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
+func (c changer) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
 	c.instead(&want)
 	return c.Locker.Lock(ctx, want)
 }
@@ -94,7 +94,7 @@ func (t tardy) Context() context.Context { return t.ctx }
 // poller retries every 100 µs, up to 3000 times.
 type poller struct{ simulation.Locker }
 
-func (p poller) Lock(ctx context.Context, want locker.Request) (simulation.Lock, error) {
+func (p poller) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
 	want.Try = true
 	for range 3000 {
 		if l, err := p.Locker.Lock(ctx, want); err == nil {

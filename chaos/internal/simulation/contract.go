@@ -18,7 +18,7 @@ type contract struct {
 // errNothing stands in for the error of a call that returned neither a lock nor an error.
 var errNothing = errors.New("no error")
 
-func (c contract) Lock(ctx context.Context, want locker.Request) (Lock, error) {
+func (c contract) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
 	op := "Lock"
 	if want.Try {
 		op = "TryLock"
@@ -39,7 +39,7 @@ func (c contract) Lock(ctx context.Context, want locker.Request) (Lock, error) {
 	if (l.Fence() != 0) != want.Fencing {
 		c.life.problem(ByContract, "fencing was asked for: %v, and the fencing token is %d", want.Fencing, l.Fence())
 	}
-	return contractLock{l, c.life}, nil
+	return contractLock{l.(Lock), c.life}, nil
 }
 
 // contractLock is a lock of such a Locker.
@@ -66,17 +66,6 @@ func (l contractLock) Unlock(ctx context.Context) error {
 		l.life.problem(ByContract, "the context of a lock outlives its Unlock")
 	}
 	return err
-}
-
-// ofTraffic is the same Locker as package traffic needs it.
-type ofTraffic struct{ Locker }
-
-func (o ofTraffic) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
-	l, err := o.Locker.Lock(ctx, want)
-	if err != nil { // a nil Lock would be a locker.Lock that is not nil
-		return nil, err
-	}
-	return l, nil
 }
 
 // timed returns a function that the caller must call when op has ended. It reports a problem if op ended too long after

@@ -57,7 +57,7 @@ func newLife(r *run, c Client, number int, h *simnet.Host, locker Locker) *life 
 	l := &life{run: r, settings: c, number: number, host: h, locker: locker}
 	l.traffic = &traffic.Life{
 		Config: traffic.Config{Client: c.Name, Life: number, Groups: r.schedule.Groups, Seed: r.schedule.Seed},
-		World:  l, Locker: ofTraffic{contract{locker, l}}, Registers: r.registers,
+		World:  l, Locker: contract{locker, l}, Registers: r.registers,
 	}
 	if v, ok := locker.(interface {
 		Votes(lock string, since time.Time) []history.Vote

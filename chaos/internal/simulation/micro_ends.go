@@ -153,7 +153,7 @@ func (e *env) permitsAtOnce(ahead, next *worker) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for range 12 {
-		var locks [2]Lock
+		var locks [2]locker.Lock
 		var errs [2]error
 		together(
 			func() { locks[0], errs[0] = next.locker.Lock(ctx, want) },

@@ -65,7 +65,7 @@ func address(w *simnet.Net, s Schedule, c Client, master int) string {
 }
 
 type product struct {
-	*redlock.Locker
+	locker.Product
 	handed atomic.Int64
 	votes  *traffic.Votes
 }
@@ -85,15 +85,7 @@ func (p *product) Votes(lock string, since time.Time) []history.Vote {
 	return p.votes.Since(lock, since)
 }
 
-// Lock acquires a lock. A nil *redlock.Lock would be a Lock that is not nil.
-func (p *product) Lock(ctx context.Context, want locker.Request) (Lock, error) {
-	l, err := want.Acquire(ctx, p.Locker)
-	if l == nil {
-		return nil, err
-	}
-	return l, err
-}
-
+// Attach returns a handle. A nil *redlock.Lock would be a Lock that is not nil.
 func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) {
 	l, err := p.Locker.Attach(ctx, name, token)
 	if l == nil {
@@ -102,17 +94,12 @@ func (p *product) Attach(ctx context.Context, name, token string) (Lock, error) 
 	return l, err
 }
 
-// Locker is the lock under test, on one host.
+// Locker is the lock under test, on one host. Each lock that it returns is a [Lock].
 type Locker interface {
-	Lock(ctx context.Context, want locker.Request) (Lock, error)
+	locker.Locker
 	// Attach returns a handle on a mutex that was acquired elsewhere.
 	Attach(ctx context.Context, name, token string) (Lock, error)
-	Close() error
 }
 
 // Lock is a lock that a Locker returned.
-type Lock interface {
-	locker.Lock
-	Extend(ctx context.Context) error
-	Depth() int
-}
+type Lock = locker.Handle

@@ -103,7 +103,7 @@ func (w *worker) take(want locker.Request, p patient) *holding {
 		h.attempt.Refused(err)
 		return nil
 	}
-	return h.begin(l)
+	return h.begin(l.(Lock))
 }
 
 func sortBy[T any](s []T, key func(T) time.Duration) {

@@ -45,7 +45,7 @@ func openLocker(c Config, s locker.Settings, v *Votes) (locker.Locker, error) {
 func openBroken(b broken.Lock, s locker.Settings, v *Votes) (locker.Locker, error) {
 	w := b.Wrap()
 	l, err := openQuorum(s, v, w.Options()...)
-	l.wrapping = w
+	l.Hold = w.Hold
 	switch {
 	case err != nil:
 		return nil, err
