@@ -3,8 +3,9 @@
  *
  * CLIENTS clients each try once to acquire one name on N masters, extend the lock at most EXTENSIONS times, and
  * release it. Time advances in ticks. A client may pause at any moment, also between the last reply and its check of
- * the validity: every step of a client may wait for any number of ticks. So may every message. A connection may break, and a request that was on its way then may still arrive, at most LATE ticks later. Masters
- * restart without their data, RESTARTS times in all. Clocks differ: a key may expire DRIFT ticks early.
+ * the validity: every step of a client may wait for any number of ticks. So may every message. A connection may break,
+ * and a request that was on its way then may still arrive, at most LATE ticks later. Masters restart without their
+ * data, RESTARTS times in all. Clocks differ: a key may expire DRIFT ticks early.
  *
  * Checked: at most one client at a time holds the lock within its validity; and once every release of a client is
  * confirmed for good, no master has its key.
