@@ -86,8 +86,12 @@ var incidents = []incident{
 	},
 	{
 		what: "full disk under the AOF",
-		start: func(ctx context.Context, _ *day, m *master) (func(context.Context) error, error) {
-			return nil, m.fillDisk(ctx)
+		start: func(ctx context.Context, d *day, m *master) (func(context.Context) error, error) {
+			lock, err := d.program.locker.Lock(ctx, "orders:43")
+			if err != nil {
+				return nil, err
+			}
+			return nil, errors.Join(m.fillDisk(ctx), lock.Unlock(ctx)) // the master refuses the release
 		},
 		reports: map[string]string{
 			byDoctor: "cannot write its AOF", byLog: "No space left on device", byMetric: "failed",

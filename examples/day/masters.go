@@ -136,13 +136,24 @@ func (m *master) stop() error {
 	return m.Close()
 }
 
-// fillDisk makes every further write to the AOF fail, as on a full disk: the next file of the AOF leads to /dev/full.
+// fillDisk makes every further write to the AOF fail, as on a full disk: the next file of the AOF leads to /dev/full. It
+// returns when the first write has failed, so that the master refuses the next one.
 func (m *master) fillDisk(ctx context.Context) error {
 	file := filepath.Join(m.Dir(), "appendonlydir", "appendonly.aof.2.incr.aof")
 	if err := os.Symlink("/dev/full", file); err != nil {
 		return err
 	}
-	return m.do(ctx, "BGREWRITEAOF")
+	if err := m.do(ctx, "BGREWRITEAOF"); err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		text, err := m.admin.Info(ctx, "persistence").Result()
+		if err != nil || strings.Contains(text, "aof_last_write_status:err") {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return ctx.Err()
 }
 
 // replicate starts a replica of the master and waits until it has connected.
