@@ -17,7 +17,10 @@ import (
 )
 
 // serve is a command that prints its term and runs until it gets a SIGTERM.
-const serve = `echo "term $REDLOCK_FENCE."; trap 'echo TERM; exit 0' TERM; while :; do sleep 0.02; done`
+const (
+	announce = `echo "term $REDLOCK_FENCE."; `
+	serve    = `trap 'echo TERM; exit 0' TERM; ` + announce + `while :; do sleep 0.02; done`
+)
 
 // terms waits until the commands of a process have printed n terms.
 func (p *process) terms(n int) (all []uint64) {
@@ -83,9 +86,8 @@ func TestTheNextProcessLeadsWhenALeaderEnds(t *testing.T) {
 func TestASignalAfterALossEndsLead(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	firstCommand := serve[:strings.Index(serve, ";")+1]
 	p := launch(t, masters, "lead", "--ttl", "5s", "--grace", "1s", "name", "--", "sh", "-c",
-		`trap "" TERM; `+firstCommand+` while :; do sleep 0.02; done`)
+		`trap "" TERM; `+announce+`while :; do sleep 0.02; done`)
 	p.terms(1)
 	for _, m := range masters {
 		m.Hold("name", 6*time.Second) // above the TTL

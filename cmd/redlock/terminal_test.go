@@ -281,7 +281,7 @@ func TestAKilledCommandLeavesTheTerminalAsItWas(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	s := onTerminal(
 		t, masters, "sh", "-c",
-		`redlock run --max-hold 500ms --grace 0 name -- sh -c "stty -echo; stty -a; sleep 100"; stty -a`,
+		`redlock run --max-hold 5s --grace 0 name -- sh -c "stty -echo; stty -a; sleep 100"; stty -a`,
 	)
 	s.expect(`[ ;]-echo[ ;]`)
 	s.expect(`was lost`)
