@@ -7,15 +7,24 @@ import (
 	"time"
 )
 
-// Listen listens on a TCP address. It waits up to a second until the address is free: until it executes its program, a
-// forked process has copies of listeners that are closed here, and they keep their ports.
-func Listen(addr string) (net.Listener, error) {
+// Listen listens on a TCP address. It waits up to a second until the address is free: see [WhenFree].
+func Listen(addr string) (l net.Listener, err error) {
+	err = WhenFree(func() error {
+		l, err = net.Listen("tcp", addr)
+		return err
+	})
+	return l, err
+}
+
+// WhenFree calls listen again, for up to a second, as long as the address of listen is in use. Until it executes its
+// program, a forked process has copies of listeners that are closed here, and they keep their ports.
+func WhenFree(listen func() error) error {
 	const patience, pause = time.Second, time.Millisecond
 	deadline := time.Now().Add(patience)
 	for {
-		l, err := net.Listen("tcp", addr)
+		err := listen()
 		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
-			return l, err
+			return err
 		}
 		time.Sleep(pause)
 	}

@@ -28,7 +28,8 @@ type Proxy struct {
 	server    *toxiproxy.ApiServer
 	proxy     *toxiproxy.Proxy // nil when closed
 	condition Condition
-	stuck     error         // toxiproxy does not come back; nil: all is well
+	broken    error         // the proxy cannot be used; nil: it can
+	stuck     bool          // toxiproxy does not come back
 	patience  time.Duration // for a change
 }
 
@@ -70,8 +71,8 @@ func (p *Proxy) Set(c Condition) error {
 	if p.proxy == nil {
 		return fmt.Errorf("proxy of %s: it is closed", p.upstream)
 	}
-	if c == p.condition || p.stuck != nil {
-		return p.stuck
+	if c == p.condition || p.broken != nil {
+		return p.broken
 	}
 	type changed struct {
 		proxy *toxiproxy.Proxy
@@ -84,13 +85,13 @@ func (p *Proxy) Set(c Condition) error {
 	}(p.proxy, p.condition)
 	select {
 	case now := <-done:
-		p.proxy, p.condition = now.proxy, c
-		return now.err
+		p.proxy, p.condition, p.broken = now.proxy, c, now.err
 	case <-time.After(p.patience):
-		p.stuck = fmt.Errorf("proxy of %s: toxiproxy has not got from %q to %q within %v: play the scenario again",
+		p.stuck = true
+		p.broken = fmt.Errorf("proxy of %s: toxiproxy has not got from %q to %q within %v: play the scenario again",
 			p.upstream, p.condition, c, p.patience)
-		return p.stuck
 	}
+	return p.broken
 }
 
 // change changes the condition of a proxy, and returns the proxy or its replacement.
@@ -121,8 +122,12 @@ func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.P
 
 // begin starts a proxy. If it replaces a stopped one, it takes no toxics over.
 func (p *Proxy) begin() (*toxiproxy.Proxy, error) {
-	next := toxiproxy.NewProxy(p.server, p.Addr(), p.Addr(), p.upstream)
-	if err := next.Start(); err != nil {
+	var next *toxiproxy.Proxy
+	err := freeport.WhenFree(func() error {
+		next = toxiproxy.NewProxy(p.server, p.Addr(), p.Addr(), p.upstream)
+		return next.Start()
+	})
+	if err != nil {
 		return nil, fmt.Errorf("proxy of %s: %w", p.upstream, err)
 	}
 	return next, nil
@@ -135,7 +140,7 @@ func (p *Proxy) Close() error {
 	if p.proxy == nil {
 		return nil
 	}
-	if p.stuck == nil {
+	if !p.stuck {
 		p.proxy.Stop()
 	} else {
 		go p.proxy.Stop() // it closes the listener; the connections end with the process

@@ -202,3 +202,28 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 }
+
+// A forked process has copies of listeners that are closed here, until it executes its program.
+func TestAProxyWaitsForItsPort(t *testing.T) {
+	t.Parallel()
+	p := newEcho(t).proxied(t)
+	require.NoError(t, p.Set(proxy.Cut))
+	l, err := net.Listen("tcp", p.Addr())
+	require.NoError(t, err)
+	time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
+	require.NoError(t, p.Set(proxy.Fine))
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+}
+
+func TestAProxyThatLostItsPortIsNeverFine(t *testing.T) {
+	t.Parallel()
+	p := newEcho(t).proxied(t)
+	require.NoError(t, p.Set(proxy.Cut))
+	l, err := net.Listen("tcp", p.Addr())
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Set(proxy.Fine), "address already in use")
+	require.NoError(t, l.Close())
+	require.Error(t, p.Set(proxy.Fine), "it does not listen")
+}
