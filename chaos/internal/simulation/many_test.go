@@ -29,8 +29,8 @@ func TestManyStopsWithItsContext(t *testing.T) {
 	assert.Zero(t, sum.Schedules)
 }
 
-// TestAViolationIsShrunk checks that Shrink removes faults from a storm of restarts. How many remain is chance, since a
-// violation does not show in every run.
+// TestAViolationIsShrunk checks that Shrink shortens a storm of restarts and removes faults from it. What remains is
+// chance, since a violation does not show in every run: a storm whose last fault must remain is not shortened.
 func TestAViolationIsShrunk(t *testing.T) {
 	t.Parallel()
 	control := controlNamed(t, "restart guard off")
@@ -48,6 +48,9 @@ func TestAViolationIsShrunk(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute) // it takes seconds on an idle machine
 		defer cancel()
 		small := simulation.Shrink(ctx, s, control.Open, control.By, 5)
+		if small.Storm == s.Storm {
+			continue
+		}
 		t.Logf("from %v\nto %v%s", s, small, small.JSON())
 		assert.LessOrEqual(t, len(small.Clients), len(s.Clients))
 		assert.Less(t, len(small.Plan), len(s.Plan))
@@ -63,7 +66,7 @@ func TestAViolationIsShrunk(t *testing.T) {
 		assert.Equal(t, small, pinned)
 		return
 	}
-	t.Fatal("not caught")
+	t.Fatal("no violation was caught in a storm that could be shortened")
 }
 
 func TestWhatIsNoScheduleIsRefused(t *testing.T) {
