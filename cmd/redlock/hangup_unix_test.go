@@ -39,7 +39,7 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 			file := t.TempDir() + "/received"
 			l := &listeners{file: file}
 			s := onTerminal(t, masters, "bash", "--norc", "--noprofile", "-c", "export "+listenerFile+"="+file+" L="+testBinary+
-				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 1s name -- bash -c '"+as(background, "bg")+as(
+				"; cd "+t.TempDir()+"; "+tc.nohup+"redlock run --ttl 5s name -- bash -c '"+as(background, "bg")+as(
 				direct, "direct!",
 			)+"'")
 			require.Eventually(t, func() bool { return len(l.pids()) == 2 }, patience, time.Millisecond)
@@ -52,7 +52,7 @@ func TestARunUnderNohupOutlivesItsTerminal(t *testing.T) {
 				_ = syscall.Kill(l.pids()["direct!"], syscall.SIGTERM)
 				return
 			}
-			time.Sleep(2 * time.Second) // two TTLs
+			time.Sleep(6 * time.Second) // more than the TTL
 			n, _ := votes(t, masters, "name")
 			assert.Equal(t, 3, n, "the lock is extended")
 			assert.Len(t, l.living(), 2)
