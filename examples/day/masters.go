@@ -136,8 +136,8 @@ func (m *master) stop() error {
 	return m.Close()
 }
 
-// fillDisk makes every further write to the AOF fail, as on a full disk: the next file of the AOF leads to /dev/full. It
-// returns when the first write has failed, so that the master refuses the next one.
+// fillDisk makes every further write to the AOF fail, as on a full disk: the next file of the AOF leads to /dev/full.
+// It returns when the first write has failed, so that the master refuses the next one.
 func (m *master) fillDisk(ctx context.Context) error {
 	file := filepath.Join(m.Dir(), "appendonlydir", "appendonly.aof.2.incr.aof")
 	if err := os.Symlink("/dev/full", file); err != nil {

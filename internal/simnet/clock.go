@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// A Clock is a client's clock. It starts with the bubble's time, and runs at the same rate until Rate changes it. Outside
-// a bubble it does the same with the machine's time.
+// A Clock is a client's clock. It starts with the bubble's time, and runs at the same rate until Rate changes it.
+// Outside a bubble it does the same with the machine's time.
 type Clock struct {
 	mu      sync.Mutex
 	stretch               // the present one
