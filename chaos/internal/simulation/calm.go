@@ -64,6 +64,7 @@ func (r *run) residue(when string) {
 				// A key that had expired, and was not released for that reason, exists again when the clock is set
 				// back.
 			case r.schedule.jumps() && left > 0:
+			case r.schedule.ghostsAt(i) && left > 0:
 			default:
 				r.problem(check.ByResidue, m.Addr(), "key %q = %q left on master %d %s, for %v more",
 					key, content(m, key), i, when, left)

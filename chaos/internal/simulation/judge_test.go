@@ -255,3 +255,11 @@ func TestAHoldThatEndedAtOnceLeavesAnIntent(t *testing.T) {
 		})
 	}
 }
+
+// In this schedule a proxy delivers an acquire 25 s late: its repetitions were lost, too, while the master answered on
+// another connection. No release is repeated for so long, and the key expires by its TTL.
+func TestAKeyThatCameThroughALossyProxyMayExpire(t *testing.T) {
+	t.Parallel()
+	r := InBubble(Draw(200001348), Product())
+	assert.Empty(t, r.By())
+}

@@ -112,7 +112,11 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 				}
 				r := InBubble(b.Draw(b.From+i), b.Open)
 				mu.Lock()
+				before := len(sum.Found)
 				sum.add(r, b.excused)
+				if n := len(sum.Found); n > before && n <= enough && !b.Unshrunk {
+					b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
+				}
 				if now := time.Now(); now.Sub(told) > 5*time.Second {
 					told = now
 					b.Say("%d of %d schedules after %v, %d with a violation",

@@ -164,6 +164,15 @@ func (s Schedule) returns() bool {
 		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing)
 }
 
+// ghostsAt reports whether a request may reach a master so late that no release is repeated any more: a proxy repeats it,
+// and its repetitions may be lost for a while after the master has answered on another connection. A key that such a
+// request sets expires by its TTL.
+func (s Schedule) ghostsAt(master int) bool {
+	return s.Proxies && slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
+		return step.Fault == LossyPath && slices.Contains(step.Targets, master)
+	})
+}
+
 func (s Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
