@@ -164,9 +164,9 @@ func (s Schedule) returns() bool {
 		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing)
 }
 
-// ghostsAt reports whether a request may reach a master so late that no release is repeated any more: a proxy repeats it,
-// and its repetitions may be lost for a while after the master has answered on another connection. A key that such a
-// request sets expires by its TTL.
+// ghostsAt reports whether a request may reach a master so late that no release is repeated any more: a proxy sends its
+// segment again and again, but these segments may be lost, too, while the master answers on another connection. A key
+// that such a request sets expires by its TTL.
 func (s Schedule) ghostsAt(master int) bool {
 	return s.Proxies && slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
 		return step.Fault == LossyPath && slices.Contains(step.Targets, master)
