@@ -85,6 +85,6 @@ func (l *Lease) start(ctx context.Context, r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = l.deadline(r.asked)
-	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now()))
+	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now())) // which checkValidity has just taken
 	return nil
 }

@@ -151,11 +151,11 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return asked.Add(validity)
 }
 
-// checkValidity returns an error if no validity is left of a lease that was just granted.
+// checkValidity returns an error if no validity is left of a lease that was just granted. It takes a new reading of the
+// suspensionMeter.
 func (l *Lease) checkValidity() error {
-	now := l.q.cfg.Clock.Now()
-	slept := l.q.suspensions.recent(now) - l.slept
-	if !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
+	slept := l.q.suspensions.fresh() - l.slept
+	if now := l.q.cfg.Clock.Now(); !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
 		return noQuorum(errTooLate)
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/clock"
 )
 
-// suspensionMeter measures for how long the machine has been suspended in total. A reading costs system calls, so
-// operations that happen for every lock reuse a reading that is at most maxAge old. A lease counts every suspension
-// since the reading that its acquire used, even one that ended before the acquire began.
+// suspensionMeter measures for how long the machine has been suspended in total. A reading may cost system calls, so a
+// request takes one that is at most maxAge old. That can only shorten its lease, which counts every suspension since
+// that reading, even one that ended before the acquire began. When the votes have arrived, a new reading is taken.
 type suspensionMeter struct {
 	suspender clock.Suspender // nil: the clock cannot report suspensions, and every reading is 0
 	clock     clock.Clock

@@ -48,8 +48,9 @@ func TestASuspensionDuringTheAcquireShortensTheLease(t *testing.T) {
 	}{
 		{"none", 0, 2 * time.Second, 0, nil},
 		{"three seconds", 3 * time.Second, 2 * time.Second, 3 * time.Second, nil},
-		{"too recent for a new reading", 3 * time.Second, time.Second, 0, nil},
+		{"just after the last reading", 3 * time.Second, time.Millisecond, 3 * time.Second, nil},
 		{"longer than the validity", terms.TTL, 2 * time.Second, 0, quorum.ErrNoQuorum},
+		{"longer, just after the last reading", terms.TTL, time.Millisecond, 0, quorum.ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -178,8 +179,8 @@ func TestExpiresWithinCountsASuspension(t *testing.T) {
 	})
 }
 
-// A reading costs system calls, so it is taken once a second.
-func TestAReadingOfTheSuspensionsIsReusedForASecond(t *testing.T) {
+// A reading may cost system calls, so a request takes one of up to a second ago. Its votes take a new one.
+func TestARequestReusesAReadingOfTheSuspensionsForASecond(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		for _, f := range fakes {
@@ -189,7 +190,7 @@ func TestAReadingOfTheSuspensionsIsReusedForASecond(t *testing.T) {
 		for _, tt := range []struct {
 			pause    time.Duration
 			readings int
-		}{{0, 1}, {0, 0}, {time.Second, 0}, {1, 1}, {time.Second, 0}, {2 * time.Second, 1}} {
+		}{{0, 2}, {0, 1}, {time.Second, 1}, {time.Second + 1, 2}} {
 			time.Sleep(tt.pause)
 			before := s.readings
 			_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))

@@ -70,7 +70,7 @@ func (r *run) residue(when string) {
 					key, content(m, key), i, when, left)
 			}
 		}
-		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 {
+		if channels := m.Redis().PubSubChannels(""); len(channels) > 0 && !r.schedule.ghostsAt(i) {
 			r.problem(check.ByResidue, m.Addr(), "subscriptions %q left on master %d %s", channels, i, when)
 		}
 	}

@@ -166,7 +166,7 @@ func (s Schedule) returns() bool {
 
 // ghostsAt reports whether a request may reach a master so late that no release is repeated any more: a proxy sends its
 // segment again and again, but these segments may be lost, too, while the master answers on another connection. A key
-// that such a request sets expires by its TTL.
+// that such a request sets expires by its TTL. The end of a subscription may be as late.
 func (s Schedule) ghostsAt(master int) bool {
 	return s.Proxies && slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
 		return step.Fault == LossyPath && slices.Contains(step.Targets, master)

@@ -76,7 +76,7 @@ func (x *extraction) read() {
 
 // command reads one command about the name. ok is false if it changed nothing that the model has.
 func (x *extraction) command(e simnet.Event) (c fencedCommand, ok bool) {
-	if len(e.Args) < 6 || e.Args[3] != x.name || e.Args[2] != "2" {
+	if len(e.Args) < 8 || e.Args[3] != x.name || e.Args[2] != "2" {
 		return c, false
 	}
 	reply, ok := strings.CutPrefix(strings.TrimSpace(e.Reply), ":")
