@@ -123,7 +123,7 @@ func TestCheckNamesWhatFallsShort(t *testing.T) {
 		},
 		"held locks: bytes of heap each":                         func(r *Report) { r.Scale.Heap++ },
 		"held locks: goroutines":                                 func(r *Report) { r.Scale.Goroutines++ },
-		"100,000 held locks, TTL 60 s: CPU seconds in 30 idle s": func(r *Report) { r.Scale.CPU *= 1.01 },
+		"100,000 held locks, TTL 60 s: CPU seconds in 60 idle s": func(r *Report) { r.Scale.CPU *= 1.01 },
 		"held locks: lost over two TTLs":                         func(r *Report) { r.Scale.Lost = 1 },
 	}
 	for want, spoil := range spoilers {
@@ -165,7 +165,7 @@ func TestCheckFallsShortOnWhatWasNotMeasured(t *testing.T) {
 	r := onTarget()
 	r.Scale.Locks = 1000
 	assert.Contains(
-		t, describeShort(judge(r, false)), "CPU seconds in 30 idle s is not measured", "of fewer locks says nothing of many",
+		t, describeShort(judge(r, false)), "CPU seconds in 60 idle s is not measured", "of fewer locks says nothing of many",
 	)
 }
 

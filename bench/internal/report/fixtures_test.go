@@ -42,7 +42,7 @@ func onTarget() *Report {
 			{Callers: 64, Contestant: peers.Mutex, Rounds: []load.Figures{{PairMicros: 20, Pairs: 1000}}},
 			{Callers: 64, Contestant: peers.FencedMutex, Rounds: []load.Figures{{PairMicros: 30, Pairs: 1000}}},
 		},
-		Scale: &Scale{Locks: FullLocks, TTL: ScaleTTL, Idle: ScaleIdle, Heap: 1024, Goroutines: 99, CPU: 3},
+		Scale: &Scale{Locks: FullLocks, TTL: ScaleTTL, Idle: ScaleTTL, Heap: 1024, Goroutines: 99, CPU: 9},
 	}
 	for i := range RowOf(r.Latency, 64, peers.Redlock).Rounds {
 		RowOf(r.Latency, 64, peers.Redlock).Rounds[i].Allocs = 30

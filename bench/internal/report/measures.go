@@ -187,7 +187,7 @@ func scaleOf(of func(*Scale) float64) func(*Report) (spread, bool) {
 // idleCPU is measured only as the target has it: it grows with the locks and shrinks with the TTL.
 func idleCPU(r *Report) (spread, bool) {
 	s := r.Scale
-	if s == nil || s.Locks != FullLocks || s.TTL != ScaleTTL || s.Idle != ScaleIdle || s.CPU < 0 {
+	if s == nil || s.Locks != FullLocks || s.TTL != ScaleTTL || s.Idle != ScaleTTL || s.CPU < 0 {
 		return spread{}, false
 	}
 	return single(s.CPU), true

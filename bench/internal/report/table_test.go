@@ -31,7 +31,7 @@ func TestTablesShowMediansSpreadsAndRatios(t *testing.T) {
 		"frozen for 5s redlock 0 1000 0 2500 250 0 2",
 		"frozen for 5s, redlock: left, among others: fault:a, fault:b",
 		"redlock-nohandover 0 80 0 0 0 1500 0.50 0.30",
-		"1024 99 3 0 0 0s",
+		"1024 99 9 0 0 0s",
 		"one of five frozen for 5 s: keys left on it 2 s after it thawed ≤ 0 2 SHORT",
 		"1 caller: time, × redsync's ≤ 0.75 0.75 ok",
 	} {

@@ -26,11 +26,10 @@ type target struct {
 
 const smokeSlack = 3.0 // a smoke run is short, and its machine busy
 
-// The targets of the scale part hold for this many locks, TTL and idle time.
+// The targets of the scale part hold for this many locks and this TTL, which is also the idle time.
 const (
 	FullLocks = 100_000
 	ScaleTTL  = 60 * time.Second
-	ScaleIdle = 30 * time.Second
 )
 
 const (
@@ -172,7 +171,7 @@ func allTargets() []target {
 			measure: scaleOf(func(s *Scale) float64 { return float64(s.Goroutines) }), exact: true,
 		},
 		target{
-			part: "scale", name: "100,000 held locks, TTL 60 s: CPU seconds in 30 idle s", atMost: true, limit: 3,
+			part: "scale", name: "100,000 held locks, TTL 60 s: CPU seconds in 60 idle s", atMost: true, limit: 9,
 			measure: idleCPU, absolute: true,
 		},
 		target{

@@ -16,23 +16,19 @@ import (
 )
 
 const (
-	scaleSmokeTTL  = 4 * time.Second
-	scaleSmokeIdle = 2 * time.Second
-	scaleCallers   = 64
-	scaleLives     = 2 // number of TTLs for which no lock may be lost
-	scaleWarm      = 256
+	scaleSmokeTTL = 4 * time.Second
+	scaleCallers  = 64
+	scaleLives    = 2 // number of TTLs for which no lock may be lost; the last one is the idle time that is measured
+	scaleWarm     = 256
 )
 
 // scalePart acquires many locks in one Locker and leaves them to its keepalive. The restart guard is off. It plays no
 // part in keeping locks, the masters were empty when this run started, and the run should not wait a minute for the
 // restart window to pass.
 func scalePart(ctx context.Context, s *session) (err error) {
-	r := &report.Scale{
-		Locks: s.locks,
-		TTL:   s.rampOf(report.ScaleTTL, scaleSmokeTTL),
-		Idle:  s.rampOf(report.ScaleIdle, scaleSmokeIdle),
-	}
-	s.progress.stage("scale: %d locks, TTL %v, about %v", r.Locks, r.TTL, (scaleLives*r.TTL + r.Idle/2).Round(time.Second))
+	r := &report.Scale{Locks: s.locks, TTL: s.rampOf(report.ScaleTTL, scaleSmokeTTL)}
+	r.Idle = r.TTL
+	s.progress.stage("scale: %d locks, TTL %v, about %v", r.Locks, r.TTL, (scaleLives * r.TTL).Round(time.Second))
 	if err := s.masters.Flush(ctx); err != nil {
 		return err
 	}
@@ -57,11 +53,11 @@ func scalePart(ctx context.Context, s *session) (err error) {
 	}
 	r.TakenIn = time.Since(begun)
 	r.Heap = float64(heap()-before) / float64(r.Locks)
-	if err := measureIdle(ctx, r, s, running); err != nil {
+	s.progress.live("scale: until extensions are spread evenly")
+	if err := load.Sleep(ctx, (scaleLives-1)*r.TTL); err != nil {
 		return err
 	}
-	s.progress.live("scale: until two TTLs are over")
-	if err := load.Sleep(ctx, scaleLives*r.TTL-time.Since(begun.Add(r.TakenIn))); err != nil {
+	if err := measureIdle(ctx, r, s, running); err != nil {
 		return err
 	}
 	s.progress.clear()
@@ -70,8 +66,9 @@ func scalePart(ctx context.Context, s *session) (err error) {
 	return nil
 }
 
-// measureIdle measures what the held locks cost while no caller does anything. running is the number of goroutines
-// before the Locker was opened.
+// measureIdle measures what the held locks cost while no caller does anything. It must not begin in their first TTL: in
+// the first third of it no lock is extended, and then all are extended within a short time. running is the number of
+// goroutines before the Locker was opened.
 func measureIdle(ctx context.Context, r *report.Scale, s *session, running int) error {
 	extended, err := s.masters.ScriptCalls(ctx)
 	if err != nil {
