@@ -36,9 +36,22 @@ func (y *yes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
+// serve reads all the time, as Redis does, whether the client reads replies or not. A net.Pipe has no buffer: if serve
+// wrote the replies itself, client and master would wait for each other during a large batch.
 func (y *yes) serve(c net.Conn) {
 	defer func() { _ = c.Close() }()
-	in, out := bufio.NewReader(c), bufio.NewWriter(c)
+	replies := make(chan string, 1<<16)
+	defer close(replies)
+	y.serves.Go(func() {
+		out := bufio.NewWriter(c)
+		for r := range replies {
+			_, _ = out.WriteString(r)
+			if len(replies) == 0 {
+				_ = out.Flush() // an error ends the reader, too
+			}
+		}
+	})
+	in := bufio.NewReader(c)
 	for {
 		args, err := readArgs(in)
 		if err != nil {
@@ -47,18 +60,15 @@ func (y *yes) serve(c net.Conn) {
 		switch strings.ToUpper(args[0]) {
 		case "INFO":
 			info := "run_id:" + y.runID + "\r\nuptime_in_seconds:100000\r\n"
-			_, _ = fmt.Fprintf(out, "$%d\r\n%s\r\n", len(info), info)
+			replies <- fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 		case "HELLO":
-			_, _ = out.WriteString("-ERR unknown command 'HELLO'\r\n")
+			replies <- "-ERR unknown command 'HELLO'\r\n"
 		case "EVALSHA":
 			y.asked.Add(1)
-			_, _ = out.WriteString(":1\r\n")
+			replies <- ":1\r\n"
 		default:
 			y.asked.Add(1)
-			_, _ = out.WriteString("+OK\r\n")
-		}
-		if in.Buffered() == 0 && out.Flush() != nil {
-			return
+			replies <- "+OK\r\n"
 		}
 	}
 }

@@ -82,7 +82,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		m.Hold("migrate:orders", time.Minute)
 	}
 	p := machine(t, filepath.Join(t.TempDir(), "orders.db"), masters, func(context.Context) error { panic("not locked") })
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	_, err := p.Up(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
