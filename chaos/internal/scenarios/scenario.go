@@ -130,7 +130,7 @@ const (
 	// backoff is the longest pause between two attempts of a waiting Lock.
 	backoff = time.Second
 	// busy is what a busy machine may add. Only a lock that is stuck exceeds it; virtual time shows smaller delays.
-	busy = 15 * time.Second
+	busy = 30 * time.Second
 	// Grace is the time after which no key may be left on a master.
 	Grace = 2 * time.Second
 )
