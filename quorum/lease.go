@@ -154,8 +154,9 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // checkValidity returns an error if no validity is left of a lease that was just granted. It takes a new reading of the
 // suspensionMeter.
 func (l *Lease) checkValidity() error {
+	now := l.q.cfg.Clock.Now() // before the reading, so that a suspension in between counts
 	slept := l.q.suspensions.fresh() - l.slept
-	if now := l.q.cfg.Clock.Now(); !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
+	if !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
 		return noQuorum(errTooLate)
 	}
 	return nil

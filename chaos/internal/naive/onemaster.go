@@ -53,7 +53,7 @@ func (l single) Lock(ctx context.Context, r locker.Request) (locker.Lock, error)
 	return &hold{c.token, c.begin.Add(c.TTL), func(ctx context.Context) error { return l.give(ctx, c) }}, nil
 }
 
-// del releases with DEL, whoever has the key.
+// del releases with DEL, no matter who has the key.
 func del(ctx context.Context, c *claim) error { return c.master.Del(ctx, c.Name()).Err() }
 
 // existsSet checks with EXISTS that the key is free, takes it with SET, and releases it with DEL.

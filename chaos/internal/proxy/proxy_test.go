@@ -203,13 +203,20 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// A forked process has copies of listeners that are closed here, until it executes its program.
-func TestAProxyWaitsForItsPort(t *testing.T) {
-	t.Parallel()
+// withoutPort returns a proxy that is cut, and a listener that has its port.
+func withoutPort(t *testing.T) (*proxy.Proxy, net.Listener) {
+	t.Helper()
 	p := newEcho(t).proxied(t)
 	require.NoError(t, p.Set(proxy.Cut))
 	l, err := net.Listen("tcp", p.Addr())
 	require.NoError(t, err)
+	return p, l
+}
+
+// A forked process has copies of listeners that are closed here, until it executes its program.
+func TestAProxyWaitsForItsPort(t *testing.T) {
+	t.Parallel()
+	p, l := withoutPort(t)
 	time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
 	require.NoError(t, p.Set(proxy.Fine))
 	c, err := net.Dial("tcp", p.Addr())
@@ -219,10 +226,7 @@ func TestAProxyWaitsForItsPort(t *testing.T) {
 
 func TestAProxyThatLostItsPortIsNeverFine(t *testing.T) {
 	t.Parallel()
-	p := newEcho(t).proxied(t)
-	require.NoError(t, p.Set(proxy.Cut))
-	l, err := net.Listen("tcp", p.Addr())
-	require.NoError(t, err)
+	p, l := withoutPort(t)
 	require.ErrorContains(t, p.Set(proxy.Fine), "address already in use")
 	require.NoError(t, l.Close())
 	require.Error(t, p.Set(proxy.Fine), "it does not listen")

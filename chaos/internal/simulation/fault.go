@@ -11,7 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// The faults that only virtual time has. Profiles draw them beside those of package faults, scenarios do not.
+// The faults that only virtual time has. Profiles draw them in addition to those of package faults, scenarios do not.
 const (
 	RestartMaster     = "restart-master"
 	RefuseConnections = "refuse-connections"

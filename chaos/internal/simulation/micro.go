@@ -91,7 +91,7 @@ func (e *env) want(kind string) locker.Request {
 }
 
 // must acquires a lock. If that takes longer than bound, it reports a problem and ends its goroutine: the
-// micro-scenario, or what runs beside it.
+// micro-scenario, or what runs at the same time.
 func (w *worker) must(want locker.Request, bound time.Duration, why string) *holding {
 	h := w.take(want, patient{most: bound})
 	if h == nil {
