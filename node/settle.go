@@ -137,7 +137,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if c.flight.repeated && v.Verdict == Denied && c.Delivery.OpAt == nil {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
-	s.vote(c, s.server.guard(v, c.Window, s.now))
+	s.vote(c, s.server.guard(v, c.Window, c.flight.sent))
 	if !c.Delivery.Durable {
 		return
 	}

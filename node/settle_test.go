@@ -39,7 +39,11 @@ func TestSettlementOfOneReply(t *testing.T) {
 		"a denial": {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
 		"a grant that is guarded": {
 			call: anyCall(func(c *Call) { c.Window = time.Minute }), reply: reply{value: "OK"},
-			want: &Vote{Verdict: Unknown, Err: &RestartError{Left: 50 * time.Second}},
+			want: &Vote{Verdict: Unknown, Guarded: true, Err: &RestartError{Left: 51 * time.Second}},
+		},
+		"a grant that was sent within the window": { // which has passed when the reply arrives
+			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: reply{value: "OK"},
+			want: &Vote{Verdict: Unknown, Guarded: true, Err: &RestartError{Left: time.Millisecond}},
 		},
 		"an error":           {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
 		"a call with a vote": {call: anyCall(voted), reply: reply{value: "OK"}},

@@ -50,6 +50,9 @@ type Vote struct {
 	Healed bool
 	// Unsent reports that the operation was never written to the master. The verdict is Failed.
 	Unsent bool
+	// Guarded reports that the master granted, and that the grant does not count, because the server was not trusted
+	// (see [Server.Trusted]) when the request was sent. The verdict is Unknown.
+	Guarded bool
 	// Number is the number that the operation's script returned with a grant; 0 if it returns none.
 	Number int64
 	// Wait is how long the current holder's key lives on if the verdict is Denied; 0 if the operation does not return

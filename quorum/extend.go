@@ -8,7 +8,9 @@ package quorum
 //   - ErrEnded: the lease was released meanwhile, or its deadline has passed.
 //
 // A node that lost the key restores it, but its vote counts only from the next extension on: another client may have
-// held the lock there in the meantime.
+// held the lock there in the meantime. The grant of a server within its restart window counts only while the node is
+// reserved for the lease (see keyState): otherwise the key may be on a node that granted the lock to another client
+// before it restarted.
 func (l *Lease) Extend(done func(error)) {
 	if l.released.Load() {
 		done(ErrEnded)
@@ -33,8 +35,9 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	op := l.ops.Extend(l.fence)
 	l.mu.Unlock()
 	r := l.q.prepare(question{
-		op: op, timeout: l.terms.Timeout, canceled: &l.released, first: NoFirst, enough: (*tally).majorityAgrees,
-		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
+		op: op, timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
+		enough: (*tally).majorityAgrees,
+		lease:  l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
 		onDecided: func(r *round) { done(l.extended(r)) },
 	})
 	r.gate()

@@ -9,12 +9,17 @@ import (
 
 // keyState is what a lease knows of its keys on one node. Lease.mu guards it, except written. A process may hold many
 // locks, so it is small. Times are counted from Quorum.origin.
+//
+// The node is reserved for the lease until reservedUntil, a validity after its last vote that counted was asked. Until
+// then no vote of the node counts for another client: the keys of the lease keep others out, and if the server restarts
+// and forgets the keys, its grants do not count for the restart window, which is longer than a TTL.
 type keyState struct {
-	setAt    time.Duration // present: when the operation that set the keys was asked
-	written  atomic.Bool   // an operation that sets keys may have been written to the node
-	inFlight uint16        // extensions without a vote
-	keys     presence
-	extended bool // keys is from an extension; the vote on the acquire, if it arrives later, does not count
+	setAt         time.Duration // present: when the operation that set the keys was asked
+	reservedUntil time.Duration // counts suspensions, too; 0: no vote has counted
+	written       atomic.Bool   // an operation that sets keys may have been written to the node
+	inFlight      uint16        // extensions without a vote
+	keys          presence
+	extended      bool // keys is from an extension; the vote on the acquire, if it arrives later, does not count
 }
 
 // presence is whether a node has the keys of a lease.

@@ -189,13 +189,30 @@ func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 	change(s)
 }
 
-// recordVote records the vote on such a call. asked is when the node was asked.
-func (l *Lease) recordVote(index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Duration)) {
+// recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked, and
+// slept a reading of the suspensionMeter from before.
+func (l *Lease) recordVote(
+	index int, v node.Vote, asked time.Time, slept time.Duration, change func(*keyState, node.Vote, time.Duration),
+) node.Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
+	if v.Guarded && l.reserved(s) {
+		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
+	}
 	change(s, v, l.q.since(asked))
+	if v.Verdict == node.Granted {
+		validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
+		s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
+	}
 	if v.Unsent && l.released.Load() {
 		s.dropped()
 	}
+	return v
+}
+
+// reserved reports whether a node is reserved for the lease. It must be called with l.mu held.
+func (l *Lease) reserved(s *keyState) bool {
+	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
+	return now+l.q.suspensions.fresh() < s.reservedUntil
 }

@@ -137,7 +137,7 @@ func (r *round) submit(index int, now time.Time) {
 // Vote records and counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v node.Vote) {
 	if r.lease != nil {
-		r.lease.recordVote(index, v, r.calls[index].Asked, r.onVote)
+		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.slept, r.onVote)
 	}
 	r.receive(index, v)
 }

@@ -1,0 +1,119 @@
+package quorum_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
+)
+
+// guarded returns the vote of a server that granted within its restart window.
+func guarded() *node.Vote {
+	return &node.Vote{Verdict: node.Unknown, Guarded: true, Err: &node.RestartError{Left: time.Second}}
+}
+
+// TestAGuardedGrantCountsOnAReservedNode has node A answer within its restart window while node C is down, so that its
+// vote decides whether an extension has a majority.
+func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	type extension struct {
+		at   time.Duration // since the acquire, plus the suspensions before
+		a, c *node.Vote
+		want error
+	}
+	for _, tt := range []struct {
+		name    string
+		acquire *node.Vote // of A
+		asleep  time.Duration
+		then    []extension
+	}{
+		{"granted the acquire", granted(), 0, []extension{{5 * time.Second, guarded(), failed(), nil}}},
+		{"denied the acquire", denied(), 0, []extension{{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum}}},
+		{"granted the acquire in its window", guarded(), 0, []extension{
+			{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+		{"granted an extension", denied(), 0, []extension{
+			{4 * time.Second, granted(), failed(), nil},
+			{13 * time.Second, guarded(), failed(), nil},
+		}},
+		{"reserved a guarded grant again", granted(), 0, []extension{
+			{5 * time.Second, guarded(), failed(), nil},
+			{14 * time.Second, guarded(), failed(), nil},
+		}},
+		{"restored the key of a lease that it had", granted(), 0, []extension{
+			{4 * time.Second, healed(), granted(), nil},
+			{5 * time.Second, guarded(), failed(), nil},
+		}},
+		{"restored the key of a lease that it never had", denied(), 0, []extension{
+			{4 * time.Second, healed(), granted(), nil},
+			{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+		{"just before the reservation ends", granted(), 0, []extension{
+			{4 * time.Second, failed(), granted(), nil},
+			{validity - ms, guarded(), failed(), nil},
+		}},
+		{"the reservation has ended", granted(), 0, []extension{
+			{4 * time.Second, failed(), granted(), nil},
+			{validity, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+		{"the machine slept until it ended", granted(), 3 * time.Second, []extension{
+			{4 * time.Second, failed(), granted(), nil},
+			{validity - 3*time.Second, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+				start := time.Now()
+				fakes[0].answers(tt.acquire)
+				fakes[1].answers(granted())
+				fakes[2].answers(granted())
+				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+				require.NoError(t, err)
+				for _, x := range tt.then {
+					time.Sleep(time.Until(start.Add(x.at)))
+					fakes[0].answers(x.a)
+					fakes[2].answers(x.c)
+					done, result := newDone(t)
+					lease.Extend(done)
+					if x.want == nil {
+						require.NoError(t, result(), "at %v", x.at)
+					} else {
+						require.ErrorIs(t, result(), x.want, "at %v", x.at)
+						assert.ErrorContains(t, result(), "restarted")
+					}
+					s.suspended += tt.asleep
+					tt.asleep = 0
+				}
+			})
+		})
+	}
+}
+
+// TestAGuardedGrantDoesNotCountForAnImportedLease: nobody knows since when the node has the key.
+func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
+	t.Parallel()
+	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(validity), 0)
+		fakes[0].answers(guarded())
+		fakes[1].answers(granted())
+		fakes[2].answers(failed())
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
+
+		fakes[0].answers(granted())
+		done, result = newDone(t)
+		lease.Extend(done)
+		require.NoError(t, result())
+		fakes[0].answers(guarded())
+		done, result = newDone(t)
+		lease.Extend(done)
+		require.NoError(t, result(), "and after a vote that counts it is reserved")
+	})
+}
