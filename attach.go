@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/names"
+	"github.com/redlock-go/redlock/node"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // Attach returns a Lock on a mutex that was acquired elsewhere, given its token. It is for a process that passes its
@@ -18,6 +21,9 @@ import (
 // it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up. The token of
 // a reader, a writer, a reentrant lock or a permit cannot be attached: the result is [ErrHeld], and [HeldError] has the
 // kind.
+//
+// A master within its restart window does not count, because its token may have been restored by an extension that did
+// not count either. If the token has a majority only with such masters, Attach returns [ErrNoQuorum]; try again.
 //
 // [WithMinHold] counts from the call of Attach: the masters do not store when the lock was acquired.
 //
@@ -76,6 +82,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	if err != nil {
 		return nil, err
 	}
+	restarted := l.discountRestarted(answers, asked)
 	need := l.quorum.Majority()
 	census := kind.NewCensus(answers).Mutex(token, cfg.ttl)
 	left, ok := census.Left(need)
@@ -83,7 +90,11 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		if others, ok := census.OthersLeft(need); ok {
 			return nil, &HeldError{Name: name, Kind: census.Kind, Retry: max(0, others)}
 		}
-		return nil, fmt.Errorf("%w: only %d of %d masters hold the token", ErrLost, len(census.TTLs), len(answers))
+		hold := fmt.Sprintf("only %d of %d masters hold the token", len(census.TTLs), len(answers))
+		if len(restarted) > 0 && len(census.TTLs)+len(restarted) >= need {
+			return nil, fmt.Errorf("%w: %s: %w", ErrNoQuorum, hold, quorum.JoinNodeErrors(restarted))
+		}
+		return nil, fmt.Errorf("%w: %s", ErrLost, hold)
 	}
 	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Suspended() - slept))
 	if !until.After(l.cfg.clock.Now()) {
@@ -97,4 +108,24 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil
+}
+
+// discountRestarted makes the answers of masters that were not trusted when they were asked count for nothing, and
+// returns an error for each.
+func (l *Locker) discountRestarted(answers []quorum.Answer, asked time.Time) (restarted []*NodeError) {
+	window := l.cfg.window()
+	if window <= 0 {
+		return nil
+	}
+	for i := range answers {
+		an := &answers[i]
+		if !an.Vote.Verdict.Answered() || an.Vote.Server == nil {
+			continue
+		}
+		if err := an.Vote.Server.Trusted(window, asked); err != nil {
+			an.Vote.Verdict, an.Vote.Err = node.Unknown, err
+			restarted = append(restarted, &NodeError{Node: an.Node, Op: "attach", Err: err})
+		}
+	}
+	return restarted
 }
