@@ -283,7 +283,6 @@ func hash(name string) uint64 {
 
 func (l *Locker) claim(t kind.Target, token, intent string, cfg *config) *kind.Claim {
 	return &kind.Claim{
-		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing,
-		Hint: l.cfg.clock.Now().UnixMicro(), Scripts: l.cfg.scripts,
+		Target: t, Token: token, Intent: intent, TTL: cfg.ttl, Fencing: cfg.fencing, Scripts: l.cfg.scripts,
 	}
 }

@@ -36,10 +36,10 @@ func traced(ops quorum.Ops, origin *node.Origin) quorum.Ops {
 	return tracedOps{ops, origin}
 }
 
-func (t tracedOps) Acquire() *node.Op              { return mark(t.Ops.Acquire(), t.origin) }
-func (t tracedOps) Raise(fence int64) *node.Op     { return mark(t.Ops.Raise(fence), t.origin) }
-func (t tracedOps) Extend(fence int64) *node.Op    { return mark(t.Ops.Extend(fence), t.origin) }
-func (t tracedOps) Release(announce bool) *node.Op { return mark(t.Ops.Release(announce), t.origin) }
+func (t tracedOps) Acquire(asked time.Time) *node.Op { return mark(t.Ops.Acquire(asked), t.origin) }
+func (t tracedOps) Raise(fence int64) *node.Op       { return mark(t.Ops.Raise(fence), t.origin) }
+func (t tracedOps) Extend(fence int64) *node.Op      { return mark(t.Ops.Extend(fence), t.origin) }
+func (t tracedOps) Release(announce bool) *node.Op   { return mark(t.Ops.Release(announce), t.origin) }
 
 func (t tracedOps) Keep(rest, beyond time.Duration) *node.Op {
 	return mark(t.Ops.Keep(rest, beyond), t.origin)

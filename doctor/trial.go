@@ -82,11 +82,10 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 			claim := &kind.Claim{
 				Target: kind.Target{Kind: k, Names: []string{name}, Owner: "doctor"},
 				TTL:    ttl, Fencing: fencing,
-				Token: kind.NewToken("doctor"), Intent: kind.NewToken("doctor"),
-				Hint: 1, Scripts: kind.DefaultScripts,
+				Token: kind.NewToken("doctor"), Intent: kind.NewToken("doctor"), Scripts: kind.DefaultScripts,
 			}
 			life := claim.Ops()
-			ops = append(ops, claim.Probe(ttl), life.Acquire(), life.Extend(0))
+			ops = append(ops, claim.Probe(ttl), life.Acquire(time.UnixMicro(1)), life.Extend(0))
 			if fencing {
 				ops = append(ops, life.Raise(2))
 			}

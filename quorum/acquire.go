@@ -23,11 +23,11 @@ func (q *Quorum) Acquire(
 		enough = (*tally).fenceDecided
 	}
 	r := q.prepare(question{
-		op: ops.Acquire(), timeout: terms.Timeout, window: terms.Window, canceled: &l.released, first: first,
+		timeout: terms.Timeout, window: terms.Window, canceled: &l.released, first: first,
 		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
 		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})
-	l.asked = q.since(r.asked)
+	r.op, l.asked = ops.Acquire(r.asked), q.since(r.asked)
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics
@@ -78,6 +78,9 @@ func (l *Lease) start(ctx context.Context, r *round) error {
 		return err
 	}
 	if l.terms.Fencing {
+		if l.elapsed() > maxAsking*l.terms.Timeout {
+			return noQuorum(errOldHint)
+		}
 		if err := l.settleFence(ctx, r); err != nil {
 			return err
 		}

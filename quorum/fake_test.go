@@ -115,7 +115,7 @@ func (f *fake) vote(t testing.TB, op string, v *node.Vote) {
 // ops are operations without arguments: the fakes look only at their names.
 type ops struct{}
 
-func (ops) Acquire() *node.Op                          { return node.Command("acquire", nil) }
+func (ops) Acquire(asked time.Time) *node.Op           { return node.Command("acquire", nil, asked.UnixMicro()) }
 func (ops) Extend(int64) *node.Op                      { return node.Command("extend", nil) }
 func (ops) Raise(f int64) *node.Op                     { return node.Command("raise", nil, f) }
 func (ops) Release(bool) *node.Op                      { return node.Command("release", nil) }

@@ -154,12 +154,17 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 // checkValidity returns an error if no validity is left of a lease that was just granted. It takes a new reading of the
 // suspensionMeter.
 func (l *Lease) checkValidity() error {
-	now := l.q.cfg.Clock.Now() // before the reading, so that a suspension in between counts
-	slept := l.q.suspensions.fresh() - l.slept
-	if !now.Before(l.deadline(l.q.origin.Add(l.asked)).Add(-slept)) {
+	asked := l.q.origin.Add(l.asked)
+	if l.elapsed() >= l.deadline(asked).Sub(asked) {
 		return noQuorum(errTooLate)
 	}
 	return nil
+}
+
+// elapsed returns the time since the acquire began, the suspensions of the machine included.
+func (l *Lease) elapsed() time.Duration {
+	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
+	return now - l.asked + l.q.suspensions.fresh() - l.slept
 }
 
 var errTooLate = errors.New("the votes arrived when the validity was used up")

@@ -13,7 +13,6 @@ type Claim struct {
 	Fencing bool   // the masters count a fencing token
 	Slot    int    // the slot of a semaphore to take, from 1; 0 for every other kind
 	Intent  string // the token of a waiter's intent; "": it left none
-	Hint    int64  // the smallest fencing token to give
 	Scripts *Scripts
 }
 
@@ -35,10 +34,10 @@ func (c *Claim) intentKeys() []string {
 // fenceTTL returns the TTL of the claim's counters of fencing tokens, in milliseconds.
 func (c *Claim) fenceTTL() int64 { return (c.TTL + fenceLife).Milliseconds() }
 
-// hintArg returns the hint as a script's argument: "" without fencing.
-func (c *Claim) hintArg() any {
+// hintArg returns the hint, the smallest fencing token to give, as a script's argument; "" without fencing.
+func (c *Claim) hintArg(asked time.Time) any {
 	if c.Fencing {
-		return c.Hint
+		return asked.UnixMicro()
 	}
 	return ""
 }

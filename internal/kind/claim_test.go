@@ -29,7 +29,7 @@ func (c claim) made() *kind.Claim {
 	return &kind.Claim{
 		Target: kind.Target{Kind: kind.Named(c.Kind), Names: c.Names, Slots: c.Slots}, Token: c.Token, Slot: c.Slot,
 		Intent: c.Intent,
-		TTL:    c.TTL, Fencing: c.Fencing, Hint: c.Hint, Scripts: kind.DefaultScripts,
+		TTL:    c.TTL, Fencing: c.Fencing, Scripts: kind.DefaultScripts,
 	}
 }
 
@@ -39,13 +39,21 @@ func (c claim) whole() claim {
 	return c
 }
 
-func (c claim) Ops() quorum.Ops                   { return c.made().Ops() }
+func (c claim) Ops() hintedOps                    { return hintedOps{c.made().Ops(), c.Hint} }
 func (c claim) Probe(life time.Duration) *node.Op { return c.made().Probe(life) }
 func (c claim) Withdraw() *node.Op                { return c.made().Withdraw(true) }
 func (c claim) WithdrawSilently() *node.Op        { return c.made().Withdraw(false) }
 
+// hintedOps are operations whose acquire has the hint.
+type hintedOps struct {
+	quorum.Ops
+	hint int64
+}
+
+func (o hintedOps) Acquire() *node.Op { return o.Ops.Acquire(time.UnixMicro(o.hint)) }
+
 // mutexOps are the operations of a mutex.
-func mutexOps(name, token string, ttl time.Duration) quorum.Ops {
+func mutexOps(name, token string, ttl time.Duration) hintedOps {
 	return claim{Kind: kind.Mutex.Name, Names: []string{name}, Token: token, TTL: ttl}.Ops()
 }
 

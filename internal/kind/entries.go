@@ -11,8 +11,8 @@ import (
 // entries, a dead hold would live on another's renewals. A count in place of entries would drift between the masters.
 type entries struct{ *Claim }
 
-func (e entries) Acquire() *node.Op {
-	args := []any{e.TTL.Milliseconds(), e.hintArg(), e.fenceTTL(), e.Intent}
+func (e entries) Acquire(asked time.Time) *node.Op {
+	args := []any{e.TTL.Milliseconds(), e.hintArg(asked), e.fenceTTL(), e.Intent}
 	return e.script(e.Scripts.entry.acquire, "acquire", claimReader(len(e.Target.Names)), args...).
 		UndoneBy(e.Scripts.entry.release)
 }

@@ -14,8 +14,8 @@ import (
 // each be among the first two on a majority.)
 type permits struct{ *Claim }
 
-func (p permits) Acquire() *node.Op {
-	args := []any{p.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()}
+func (p permits) Acquire(asked time.Time) *node.Op {
+	args := []any{p.TTL.Milliseconds(), p.hintArg(asked), p.fenceTTL()}
 	return p.script(p.Scripts.permit.acquire, "acquire", p.readPermit, args...).UndoneBy(p.Scripts.permit.release)
 }
 

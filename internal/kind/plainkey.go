@@ -11,7 +11,7 @@ import (
 // Every client that uses SET NX PX and compare-and-delete excludes a mutex and is excluded by it.
 type plainKey struct{ *Claim }
 
-func (p plainKey) Acquire() *node.Op {
+func (p plainKey) Acquire(asked time.Time) *node.Op {
 	names := p.Target.Names
 	if len(names) == 1 && !p.Fencing {
 		return node.Command("acquire", nil, "set", names[0], p.Token, "nx", "px", p.TTL.Milliseconds()).
@@ -22,7 +22,7 @@ func (p plainKey) Acquire() *node.Op {
 		script = p.Scripts.mutex.fenced
 	}
 	return script.Op("acquire", claimReader(len(names)), p.keys(),
-		p.Token, p.TTL.Milliseconds(), p.hintArg(), p.fenceTTL()).
+		p.Token, p.TTL.Milliseconds(), p.hintArg(asked), p.fenceTTL()).
 		About(p.Target.Title()).UndoneBy(p.Scripts.mutex.release)
 }
 
