@@ -23,6 +23,9 @@
 #ifndef EXTENSIONS
 #define EXTENSIONS 1
 #endif
+#ifndef EXTENDERS
+#define EXTENDERS CLIENTS /* how many of the clients extend their locks: the first to ask */
+#endif
 #ifndef RESTARTS
 #define RESTARTS 1
 #endif
@@ -64,6 +67,7 @@ byte restarts, breaks
 mtype = { idle, asking, holding, done };
 mtype phase[CLIENTS] = idle
 byte validity[CLIENTS]   /* the ticks left of the validity */
+byte acquired[CLIENTS]   /* the ticks left of the validity that the acquire gave */
 byte extended[CLIENTS]   /* the ticks left of the validity that the present extension will give */
 bit  extending[CLIENTS]
 bit  interrupted[CLIENTS] /* another client has held the lock since this one acquired it */
@@ -73,8 +77,25 @@ byte extensions[CLIENTS]
 mtype = { none, acquire, extend, twice };
 mtype request[CLIENTS * N] = none /* what is on its way on the connection; twice: two extensions */
 bit  vote[CLIENTS * N]            /* the master granted the acquire or the extension, and the vote counts */
+byte reserved[CLIENTS * N]        /* how long the votes of the master are reserved for the client */
 byte late[CLIENTS * N]            /* how long a request of a broken connection may still arrive */
 bit  releasing[CLIENTS * N]       /* the release is not confirmed for good */
+
+/*
+ * A vote that counts reserves the master for the client, for the validity of its request. A reserved master's vote on
+ * an extension counts even within its restart window.
+ */
+#ifdef NO_GUARD
+#define EXTENDS(c) extending[c]
+#else
+#define EXTENDS(c) (extending[c] && (window[m] == 0 || reserved[AT(c, m)] > 0))
+#endif
+inline reserve(c, ticks) {
+  if
+  :: EXTENSIONS > 0 && c < EXTENDERS && ticks > reserved[AT(c, m)] -> reserved[AT(c, m)] = ticks
+  :: else
+  fi
+}
 
 /* No ghost: after a master has confirmed a client's release for good, it sets no key of that client. */
 inline place(c) {
@@ -95,6 +116,10 @@ inline executeAcquire(c) {
 #endif
        place(c)
        vote[AT(c, m)] = (window[m] == 0 && phase[c] == asking)
+       if
+       :: window[m] == 0 -> reserve(c, acquired[c])
+       :: else
+       fi
        printf("master %d grants client %d the lock\n", m, c)
 #ifndef NO_NX
     :: else ->
@@ -112,12 +137,16 @@ inline executeExtend(c) {
     if
     :: key[m] == c + 1 ->
        place(c)
-       vote[AT(c, m)] = (window[m] == 0 && extending[c])
+       vote[AT(c, m)] = EXTENDS(c)
+       if
+       :: vote[AT(c, m)] -> reserve(c, extended[c])
+       :: else
+       fi
        printf("master %d extends the lock of client %d\n", m, c)
     :: key[m] == 0 ->
        place(c)
 #ifdef NO_CONTINUITY
-       vote[AT(c, m)] = (window[m] == 0 && extending[c])
+       vote[AT(c, m)] = EXTENDS(c)
 #endif
        printf("master %d restores the key of client %d\n", m, c)
     :: else
@@ -229,7 +258,11 @@ proctype Clock() {
        for (i : 0 .. CLIENTS - 1) {
          validity[i] = LESS(validity[i])
          extended[i] = LESS(extended[i])
-         for (j : 0 .. N - 1) { late[AT(i, j)] = LESS(late[AT(i, j)]) }
+         acquired[i] = LESS(acquired[i])
+         for (j : 0 .. N - 1) {
+           late[AT(i, j)] = LESS(late[AT(i, j)])
+           reserved[AT(i, j)] = LESS(reserved[AT(i, j)])
+         }
        }
        i = 0; j = 0
        printf("tick\n")
@@ -273,8 +306,9 @@ inline alone() {
 /* The client gives up the lock or the attempt: it releases on every master. */
 inline release() {
   phase[c] = done
-  validity[c] = 0; extended[c] = 0; extending[c] = 0; extensions[c] = 0; interrupted[c] = 0
+  validity[c] = 0; acquired[c] = 0; extended[c] = 0; extending[c] = 0; extensions[c] = 0; interrupted[c] = 0
   for (m : 0 .. N - 1) {
+    reserved[AT(c, m)] = 0
 #ifdef NO_CLEANUP
     releasing[AT(c, m)] = held
 #else
@@ -293,6 +327,7 @@ proctype Client(byte c) {
     (c == 0 || phase[c - 1] != idle) -> /* the clients are alike, so they may begin in order */
     phase[c] = asking
     validity[c] = VALIDITY
+    acquired[c] = (EXTENSIONS > 0 && c < EXTENDERS -> VALIDITY : 0)
     for (m : 0 .. N - 1) { request[AT(c, m)] = acquire }
     m = 0
     printf("client %d asks all masters\n", c)
@@ -319,7 +354,7 @@ proctype Client(byte c) {
        fi
      }
   :: atomic {
-       phase[c] == holding && extensions[c] < EXTENSIONS && BEFORE_DEADLINE(c) ->
+       phase[c] == holding && extensions[c] < EXTENSIONS && c < EXTENDERS && BEFORE_DEADLINE(c) ->
        forget() /* what answered an extension before this one */
        extensions[c]++
        extending[c] = 1

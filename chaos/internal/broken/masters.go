@@ -40,6 +40,15 @@ func separateTwins(w *Wrapping) {
 	}
 }
 
+// countGuarded counts the votes of restarted masters on extensions.
+func countGuarded(w *Wrapping) {
+	w.vote = func(_ int, c *node.Call, v *node.Vote) {
+		if v.Guarded && c.Op.Name == "extend" {
+			v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
+		}
+	}
+}
+
 // countHealed turns the vote of a master that got a missing key back into a grant.
 func countHealed(w *Wrapping) {
 	w.vote = func(_ int, _ *node.Call, v *node.Vote) {

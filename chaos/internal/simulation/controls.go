@@ -41,6 +41,7 @@ func Controls() []Control {
 		{"restart guard off", check.ByExclusion, "", "rolling restarts", 50},
 		{"duplicate servers allowed", check.ByExclusion, "", "twins", 50},
 		{"healing counted at once", check.ByLossNotified, "all masters forgot", "all forgotten", 30},
+		{"restored key counted in the window", check.ByExclusion, "", "restored key", 5},
 		{"fencing without write-back", check.ByFencing, "", "split counters", 20},
 		{"keepalive that ignores votes", check.ByExclusion, "", "islands", 30},
 		{"lock handed over and released", check.ByExclusion, "", "calm", 60},

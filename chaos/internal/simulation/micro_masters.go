@@ -19,6 +19,7 @@ var microScenariosOfMasters = []microScenario{
 	{name: "counters lost under a lock", draw: aheadOfTime, play: (*env).countersLost},
 	{name: "young masters", draw: shortLived, play: (*env).youngMasters},
 	{name: "refused releases", draw: nothing, play: (*env).refusedReleases},
+	{name: "restored key", draw: threeMasters, play: (*env).restoredKey},
 }
 
 func nothing(*rand.Rand, *Schedule) {}
@@ -200,4 +201,50 @@ func (e *env) refusedReleases() {
 				"a master refused the release of a %v for a while, and a second later there is still %s", kind, key)
 		}
 	}
+}
+
+// threeMasters leaves three masters. The first client extends its locks itself.
+func threeMasters(_ *rand.Rand, s *Schedule) {
+	s.Masters, s.Rates = 3, s.Rates[:3]
+	for i := range s.Clients {
+		s.Clients[i].Timeout = 500 * time.Millisecond
+	}
+}
+
+// restoredKey checks that an extension does not use the vote of a master that restarted if the lock was not there
+// before. A holder has its lock on two masters, and loses one of them. The third one grants the lock to a waiter and
+// restarts at once, so that an extension of the holder sets its key there. The waiter's request is slow on its way to
+// the lost master, and arrives when the holder's key has expired there.
+func (e *env) restoredKey() {
+	holder, waiter := e.worker(0), e.worker(1)
+	order := e.rng.Perm(3)
+	restarts, lost := order[0], order[1]
+	waiter.free(locker.Request{Mode: kinds.Mutex, Names: []string{"connect"}}).sure()
+
+	want := e.want(kinds.Mutex)
+	ttl := holder.client.TTL
+	e.world.Master(restarts).Set(want.Names[0], "foreign", ttl/2)
+	h := holder.free(want)
+	time.Sleep(holder.client.Timeout)
+	holder.host.To(lost).BlackHole()
+	const delay = 400 * time.Millisecond
+	waiter.host.To(lost).DelayWay(simnet.ToMaster, delay, 0)
+
+	expired := h.asked + ttl + ttl/200 // by any master's clock
+	time.Sleep(expired + 10*time.Millisecond - delay - e.now())
+	want.Try = true
+	got := waiter.await(want, delay+time.Second)
+	time.Sleep(5 * time.Millisecond)
+	e.world.Master(restarts).Restart()
+	for range 3 {
+		time.Sleep(5 * time.Millisecond)
+		go h.extend()
+	}
+	if next := <-got; next != nil {
+		waiter.pause(context.Background(), holder.client.Timeout) // for the checker to see an overlap
+		next.sure()
+	}
+	holder.host.To(lost).Heal()
+	waiter.host.To(lost).Heal()
+	h.end()
 }

@@ -19,15 +19,15 @@ type profile struct {
 	name     string
 	ttl      [2]time.Duration
 	storm    [2]time.Duration
-	kinds    []string // of masters
-	links    []string // of the path from one client to one master
+	faults   []string // of masters, and of the paths of all clients to them
+	links    []string // faults of the path from one client to one master
 	minority bool     // at most a minority of the masters has faults
 	freezes  bool     // clients freeze
 	calm     bool     // paths are only slightly slow
 	// The remaining fields are optional.
 	masters int                                          // number of masters; 0 for any
 	move    time.Duration                                // period after which the workers move to other names
-	locks   []string                                     // kinds that are drawn more often
+	locks   []string                                     // kinds of locks that are drawn more often
 	steps   bool                                         // the clients' time of day is set
 	proxies bool                                         // half of its schedules put proxies before the masters
 	fencing float64                                      // least share of locks with a fencing token
@@ -36,31 +36,31 @@ type profile struct {
 }
 
 var (
-	masterKinds = []string{
+	masterFaults = []string{
 		faults.PauseMaster, faults.KillMaster, faults.KillMaster, RestartMaster, RefuseConnections, RefuseWrites,
 		faults.FlushScripts, ResetConnections, faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers, SlowPath,
 		LossyPath,
 	}
-	blackHoles = []string{faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers}
-	slowOrLost = []string{SlowPath, LossyPath}
-	pathKinds  = slices.Concat(blackHoles, slowOrLost)
-	evictKinds = append(
-		[]string{EvictCounters, EvictCounters, EvictCounters, faults.PauseMaster, RefuseConnections}, pathKinds...,
+	blackHoles  = []string{faults.BlackHole, faults.BlackHoleCommands, faults.BlackHoleAnswers}
+	slowOrLossy = []string{SlowPath, LossyPath}
+	pathFaults  = slices.Concat(blackHoles, slowOrLossy)
+	evictFaults = append(
+		[]string{EvictCounters, EvictCounters, EvictCounters, faults.PauseMaster, RefuseConnections}, pathFaults...,
 	)
 	short = [2]time.Duration{500 * time.Millisecond, 3 * time.Second}
 )
 
 var profiles = []profile{
-	{name: "calm", ttl: short, storm: span(3, 5), kinds: []string{SlowPath, faults.FlushScripts}, calm: true},
-	{name: "minority", ttl: short, storm: span(4, 8), kinds: masterKinds, minority: true, steps: true},
-	{name: "storm", ttl: short, storm: span(4, 8), kinds: masterKinds, links: pathKinds, freezes: true, steps: true},
+	{name: "calm", ttl: short, storm: span(3, 5), faults: []string{SlowPath, faults.FlushScripts}, calm: true},
+	{name: "minority", ttl: short, storm: span(4, 8), faults: masterFaults, minority: true, steps: true},
+	{name: "storm", ttl: short, storm: span(4, 8), faults: masterFaults, links: pathFaults, freezes: true, steps: true},
 	{
 		name: "rolling restarts", ttl: short, storm: span(4, 8), storms: waves,
-		kinds: []string{SlowPath, LossyPath, faults.BlackHoleAnswers},
+		faults: []string{SlowPath, LossyPath, faults.BlackHoleAnswers},
 	},
 	{
-		name: "paused clients", ttl: short, storm: span(4, 8), kinds: []string{faults.PauseMaster, SlowPath, RestartMaster},
-		links: slowOrLost, freezes: true, steps: true,
+		name: "paused clients", ttl: short, storm: span(4, 8), faults: []string{faults.PauseMaster, SlowPath, RestartMaster},
+		links: slowOrLossy, freezes: true, steps: true,
 	},
 	{
 		name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy,
@@ -68,9 +68,9 @@ var profiles = []profile{
 	},
 	{
 		name: "ghosts", ttl: span(10, 30), storm: span(5, 10),
-		kinds: append(
+		faults: append(
 			[]string{faults.PauseMaster, faults.PauseMaster, ResetConnections, SlowPath}, blackHoles...,
-		), links: pathKinds, steps: true,
+		), links: pathFaults, steps: true,
 		proxies: true,
 	},
 	{
@@ -78,10 +78,10 @@ var profiles = []profile{
 		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer},
 	},
 	{
-		name: "evicted counters", ttl: short, storm: span(4, 8), kinds: evictKinds, links: slowOrLost,
+		name: "evicted counters", ttl: short, storm: span(4, 8), faults: evictFaults, links: slowOrLossy,
 		minority: true, fencing: 0.7,
 	},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: slowOrLost, storms: losses, fencing: 0.7},
+	{name: "total loss", ttl: short, storm: span(6, 10), links: slowOrLossy, storms: losses, fencing: 0.7},
 	{
 		name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
 		client: loyal, storms: islands,
@@ -95,8 +95,8 @@ var profiles = []profile{
 		client: settled, storms: wipes,
 	},
 	{
-		name: "clock jumps", ttl: short, storm: span(4, 6), kinds: []string{SetClock, SetClock, SlowPath},
-		links: slowOrLost, steps: true, fencing: 0.7,
+		name: "clock jumps", ttl: short, storm: span(4, 6), faults: []string{SetClock, SetClock, SlowPath},
+		links: slowOrLossy, steps: true, fencing: 0.7,
 	},
 	{
 		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan,
@@ -154,7 +154,7 @@ func Draw(seed uint64) Schedule {
 	return s
 }
 
-// crowd makes several workers of a client wait for plain locks that are held only briefly, so that one hands them to
+// crowd makes several workers of each client wait for plain locks that are held only briefly, so that one hands them to
 // the next.
 func (s *Schedule) crowd() {
 	s.Fencing = 0
@@ -165,7 +165,7 @@ func (s *Schedule) crowd() {
 	}
 }
 
-// turns makes the workers of a client ask for two names in turn, so that the client waits for each name repeatedly
+// turns makes the workers of each client ask for two names in turn, so that the client waits for each name repeatedly
 // while it waits for the other. Its retry bounds are long, so that it depends on release messages.
 func (s *Schedule) turns() {
 	s.Names = []string{"a", "b"}
@@ -195,8 +195,8 @@ func (p profile) mix(r *rand.Rand) []string {
 }
 
 // semaphores adds semaphores to the kinds of a third of the schedules. In half of these, if crowded, several workers of
-// each client want hardly anything else. The dice are their own, so all other schedules are what they were without
-// semaphores.
+// each client want hardly anything else. It uses a random generator of its own, so adding semaphores changed no other
+// schedule.
 func (s *Schedule) semaphores(crowded bool) {
 	r := rand.New(rand.NewPCG(s.Seed, 0x510))
 	if r.IntN(3) > 0 {
@@ -213,15 +213,16 @@ func (s *Schedule) semaphores(crowded bool) {
 	s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Semaphore}, 1+share)...)
 }
 
-// elections adds leaders to the kinds of a quarter of the schedules. It has dice of its own, as semaphores has.
+// elections adds leaders to the kinds of a quarter of the schedules. It uses a random generator of its own, as
+// semaphores does.
 func (s *Schedule) elections() {
 	if r := rand.New(rand.NewPCG(s.Seed, 0xe1ec)); r.IntN(4) == 0 {
 		s.Kinds = append(s.Kinds, slices.Repeat([]string{kinds.Leader}, 1+r.IntN(len(s.Kinds)))...)
 	}
 }
 
-// jobs gives some locks of a quarter of the schedules a minimum hold, within the restart window. It has dice of its
-// own, as semaphores has.
+// jobs gives some locks of a quarter of the schedules a minimum hold, within the restart window. It uses a random
+// generator of its own, as semaphores does.
 func (s *Schedule) jobs() {
 	if r := rand.New(rand.NewPCG(s.Seed, 0x10b)); r.IntN(4) == 0 {
 		s.MinHold = within(r, min(s.MaxTTL(), 1500*time.Millisecond)).Round(time.Millisecond)
@@ -245,17 +246,17 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 	return c
 }
 
-// skew sets the clients' clocks apart, as far as the order of fencing tokens allows if masters lose their counters. The
-// limit is half of what remains of the restart window after one attempt and the clocks' gain on each other. Where the
-// loss of counters goes unnoticed, no window applies, and the clocks must agree.
+// skew sets the clients' clocks apart. If restarted masters lose their counters, tokens stay in order only if two clocks
+// differ by less than the restart window, less two node timeouts and the clocks' gain on each other. If counters are
+// lost without a restart, no window applies, and the clocks must agree.
 //
-// With steps, the clocks are also set to new values within that limit during the storm. Where no master loses its
+// With steps, the clocks are also set to new values within that limit during the storm. If no master loses its
 // counters, the values may differ by more.
 func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	const gain = 300 * time.Millisecond
 	most := s.Window
 	for _, c := range s.Clients {
-		most = max(0, min(most, (s.Window-gain-c.Timeout)/2))
+		most = max(0, min(most, (s.Window-gain-2*c.Timeout)/2))
 	}
 	for i := range s.Clients {
 		switch c := &s.Clients[i]; {
@@ -287,38 +288,38 @@ func (s *Schedule) step(r *rand.Rand, client int, most time.Duration) {
 	}
 }
 
-// plan draws one sequence of faults for each thing that can be hurt. Faults of one sequence do not overlap.
+// plan draws one sequence of faults for each master, path and client. Faults of one sequence do not overlap.
 func (p profile) plan(r *rand.Rand, s Schedule) (all []faults.Step) {
 	ttl := s.MaxTTL()
-	lane := func(step faults.Step, kinds []string, gap time.Duration) {
-		if len(kinds) == 0 {
+	sequence := func(step faults.Step, names []string, gap time.Duration) {
+		if len(names) == 0 {
 			return
 		}
 		for at := within(r, gap); at < s.Storm; at += within(r, gap) {
-			step.Fault, step.At = kinds[r.IntN(len(kinds))], at
+			step.Fault, step.At = names[r.IntN(len(names))], at
 			f := drawn(step, r, ttl, p.calm)
 			all = append(all, f)
 			at = f.Until()
 		}
 	}
-	hurt := s.Masters
+	masters := s.Masters
 	if p.minority {
-		hurt = s.Masters / 2
+		masters /= 2
 	}
-	server := slices.DeleteFunc(slices.Clone(p.kinds), ofPath)
-	path := slices.DeleteFunc(slices.Clone(p.kinds), func(k string) bool { return !ofPath(k) })
-	for _, m := range r.Perm(s.Masters)[:hurt] {
-		lane(faults.Step{On: faults.Masters, Targets: []int{m}}, server, 2*ttl)
-		lane(faults.Step{On: faults.Masters, Targets: []int{m}}, path, 4*ttl)
+	ofServer := slices.DeleteFunc(slices.Clone(p.faults), ofPath)
+	ofPaths := slices.DeleteFunc(slices.Clone(p.faults), func(fault string) bool { return !ofPath(fault) })
+	for _, m := range r.Perm(s.Masters)[:masters] {
+		sequence(faults.Step{On: faults.Masters, Targets: []int{m}}, ofServer, 2*ttl)
+		sequence(faults.Step{On: faults.Masters, Targets: []int{m}}, ofPaths, 4*ttl)
 	}
 	for c := range s.Clients {
 		for m := range s.Masters {
 			if r.IntN(3) == 0 {
-				lane(faults.Step{On: faults.Masters, Targets: []int{m}, Paths: []int{c}}, p.links, 5*ttl)
+				sequence(faults.Step{On: faults.Masters, Targets: []int{m}, Paths: []int{c}}, p.links, 5*ttl)
 			}
 		}
 		if p.freezes && r.IntN(2) == 0 {
-			lane(faults.Step{On: faults.Clients, Targets: []int{c}}, []string{faults.FreezeClient}, 3*ttl)
+			sequence(faults.Step{On: faults.Clients, Targets: []int{c}}, []string{faults.FreezeClient}, 3*ttl)
 		}
 	}
 	if p.storms != nil {
