@@ -28,7 +28,7 @@ func (h *hold) clean() bool { return h.returned != nil && h.returned.Err == "" }
 // An Interval is a time in which a holder believed that it held its lock. [Exclusion] judges these intervals.
 type Interval struct {
 	Who history.ID
-	// Mode is the mode in which it believed to hold.
+	// Mode is the mode in which the holder believed that it held the lock.
 	Mode string
 	// Begin and End bound the belief. Expired says that its deadline ended it.
 	Begin, End time.Duration
@@ -78,8 +78,8 @@ func groupOf(mode string, h *hold) group {
 // called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
 //
 // A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder
-// may rely on its deadline. No fault of the harness excuses a lock that another client got before its holder's
-// deadline.
+// may rely on its deadline. So if another client gets the lock before that deadline, it is a violation, whatever faults
+// were injected.
 //
 // The belief of a killed holder lasts until the last deadline that it wrote, because it may have started work that only
 // the deadline bounds. An extension that it did not write is not counted. The belief of a frozen holder ends at its
@@ -170,8 +170,8 @@ func (o *holding) downgrade(e history.Event) {
 	o.Begin, o.Mode, o.from, o.to = e.T, kinds.Reader, e, to
 }
 
-// fencedWith identifies holds whose fencing tokens need not grow from one to the next: those that may hold at once,
-// except the holders of a semaphore, of which each has a token of its own.
+// fencedWith returns the group of holds whose fencing tokens need not grow from one to the next. It is groupOf, except
+// that every permit of a semaphore is a group of its own, because each has its own token.
 func fencedWith(h *hold) group {
 	if kinds.Of(h.acquired.Mode).Slotted() {
 		return group{alone: h.who}
@@ -207,17 +207,17 @@ func (n named) beliefs() (all []Interval) {
 	return all
 }
 
-// inOrder goes through the holds in the order of the times that comes returns. It judges each, after it has added those
-// that count by then.
-func inOrder(all []*hold, comes, counts func(*hold) time.Duration, add, judge func(*hold)) {
+// judgeInOrder calls judge for every hold, in the order of judgeAt. Before that it calls add for every hold whose addAt
+// is not later.
+func judgeInOrder(all []*hold, judgeAt, addAt func(*hold) time.Duration, add, judge func(*hold)) {
 	by := func(key func(*hold) time.Duration) []*hold {
 		return slices.SortedStableFunc(slices.Values(all), func(a, b *hold) int { return cmp.Compare(key(a), key(b)) })
 	}
-	counting := by(counts)
-	for _, h := range by(comes) {
-		for len(counting) > 0 && counts(counting[0]) <= comes(h) {
-			add(counting[0])
-			counting = counting[1:]
+	toAdd := by(addAt)
+	for _, h := range by(judgeAt) {
+		for len(toAdd) > 0 && addAt(toAdd[0]) <= judgeAt(h) {
+			add(toAdd[0])
+			toAdd = toAdd[1:]
 		}
 		judge(h)
 	}

@@ -10,8 +10,9 @@ import (
 )
 
 // Exclusion checks that no two holders believed that they held one name at the same time, unless they may share it:
-// readers share, and so do the holds of one owner of a reentrant lock. A lock of several names is held in each of them.
-// One interval may end in the nanosecond in which the next begins.
+// readers share, and so do the holds of one owner of a reentrant lock, and the holders of a semaphore with one number
+// of slots ([Slots] counts those). A lock of several names is held in each of them. One interval may end in the
+// nanosecond in which the next begins.
 func Exclusion(events []history.Event) Verdict {
 	v := on(events, ByExclusion)
 	all := holds(events)

@@ -9,20 +9,22 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
-// Fencing checks that each hold that asked for a fencing token has one, and compares the tokens of each name. If A had
-// returned when B was asked for:
-//   - and B is exclusive, its token must be larger than A's;
-//   - and B is a reader and A was exclusive, B's token must not be smaller than A's. [ReadersInOrder] compares readers.
+// Fencing checks that each hold that asked for a fencing token has one, and compares the tokens of the holds of each
+// name. If hold A was acquired before hold B was asked for, then:
+//   - B's token must be larger than A's if B is exclusive;
+//   - B's token must not be smaller than A's if B is a reader and A is exclusive. [ReadersInOrder] compares readers.
 //
-// A permit of a semaphore counts as exclusive here. No two exclusive holds may share a token, in whatever order they
-// came, except holds of one owner of a reentrant lock.
+// A permit of a semaphore counts as exclusive here. No two exclusive holds may have the same token, in whatever order
+// they came, except holds of one owner of a reentrant lock.
+//
 // An inner hold, asked for and acquired while its owner believed in an outer hold, must have the token of the outer
 // hold. This is required only if no other acquisition of the owner overlapped that of the outer hold, and if no fault
 // kept a majority of the masters from knowing the token. A later hold of the owner must not have a smaller token,
 // unless a lasting fault made masters forget. It may have the same one: the residue of a refused or unconfirmed call
 // may have kept the ownership alive between the two.
 //
-// lasting are the faults after whose healing a master may not know its tokens for the time lingers.
+// lasting are the faults after which a master may, for the time lingers after the heal, not vote or lack tokens that it
+// granted.
 func Fencing(events []history.Event, masters int, lasting []string, lingers time.Duration) Verdict {
 	v := on(events, ByFencing)
 	var fenced []*hold
@@ -36,17 +38,17 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 		}
 		fenced = append(fenced, h)
 	}
-	lonely, doubts := alone(events), troublesOf(events, masters, lasting, lingers)
+	unoverlapped, faults := alone(events), troublesOf(events, masters, lasting, lingers)
 	names := byName(fenced)
 	for _, n := range names {
-		rising(&v, n, doubts)
+		rising(&v, n, faults)
 		unique(&v, n)
-		owned(&v, n, lonely, doubts)
+		owned(&v, n, unoverlapped, faults)
 	}
 	v.Looked = fmt.Sprintf("%d holds with a token, of %d names", len(fenced), len(names))
-	if pairs := doubts.judged + doubts.excused; pairs > 0 {
-		v.Looked += fmt.Sprintf("; %d of %d times an owner's token was held to the one it had, faults excuse the rest",
-			doubts.judged, pairs)
+	if pairs := faults.judged + faults.excused; pairs > 0 {
+		v.Looked += fmt.Sprintf("; in %d of %d cases an owner's token was compared with its earlier one; "+
+			"faults excuse the rest", faults.judged, pairs)
 	}
 	return v
 }
@@ -54,7 +56,7 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // rising compares the token of each hold with the largest token that was returned before the hold was asked for.
-func rising(v *Verdict, n named, doubts *troubles) {
+func rising(v *Verdict, n named, faults *troubles) {
 	compare(n.holds, func(h *hold, largest *best[*hold]) {
 		g, fence := fencedWith(h), h.acquired.Fence
 		last, ok := largest.outside(g) // for a reader: of those that exclude readers
@@ -64,7 +66,7 @@ func rising(v *Verdict, n named, doubts *troubles) {
 		case ok && !reads(h) && fence <= last.acquired.Fence:
 			stale(v, n.name, last, h, "not larger than")
 		}
-		if last, ok := largest.of(g); ok && !reads(h) && doubts.judgeOrder(last, h) && fence < last.acquired.Fence {
+		if last, ok := largest.of(g); ok && !reads(h) && faults.judgeOrder(last, h) && fence < last.acquired.Fence {
 			stale(v, n.name, last, h, "smaller than")
 		}
 	})
@@ -91,7 +93,7 @@ func ReadersInOrder(events []history.Event) Verdict {
 // token that was returned in that very moment is one of them: the masters had decided on it before.
 func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
 	var largest best[*hold]
-	inOrder(all, askedAt, acquiredAt,
+	judgeInOrder(all, askedAt, acquiredAt,
 		func(h *hold) { largest.add(fencedWith(h), int64(h.acquired.Fence), h) },
 		func(h *hold) { judge(h, &largest) })
 }

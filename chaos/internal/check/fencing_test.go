@@ -299,10 +299,10 @@ func TestFencingSaysHowOftenItHeldAnOwnerToItsToken(t *testing.T) {
 	}{
 		"no owner":       {new(builder).held(0, 10, 20, "a", 1, fence(5)), "1 holds with a token, of 1 names"},
 		"one hold alone": {new(builder).held(0, 10, 20, "a", 1, owner("o"), fence(5)), "1 holds with a token, of 1 names"},
-		"one in another, and the same owner's after it was had": {nested(), "; 2 of 2 times"},
-		"the same while a fault excuses another token":          {nested().down(0, 50, "pause", 0), "; 1 of 2 times"},
-		"the same while a master loses its tokens":              {nested().down(0, 50, "kill", 0), "; 0 of 2 times"},
-		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; 2 of 2 times"},
+		"one in another, and the same owner's after it was had": {nested(), "; in 2 of 2 cases"},
+		"the same while a fault excuses another token":          {nested().down(0, 50, "pause", 0), "; in 1 of 2 cases"},
+		"the same while a master loses its tokens":              {nested().down(0, 50, "kill", 0), "; in 0 of 2 cases"},
+		"the same while a fault hits a master that has no say":  {nested().down(0, 50, "pause", 4), "; in 2 of 2 cases"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

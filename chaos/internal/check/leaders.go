@@ -60,7 +60,7 @@ func unequal(v *Verdict, n named) {
 // growing finds leaders whose term is not larger than that of a leader that counts when they come.
 func growing(v *Verdict, n named, comes, counts func(*hold) time.Duration) {
 	var largest *hold
-	inOrder(n.holds, comes, counts,
+	judgeInOrder(n.holds, comes, counts,
 		func(h *hold) {
 			if largest == nil || term(h) > term(largest) {
 				largest = h

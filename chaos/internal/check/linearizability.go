@@ -16,12 +16,13 @@ import (
 
 // window is how many holds of a name are judged at once. Leaving out whole holds keeps a legal history legal, so a
 // window has no findings that the whole history would not have. A window cannot show a violation between holds that are
-// farther apart. Windows overlap by half, so that this concerns only the order of tokens, which [Fencing] judges too.
+// farther apart. Since windows overlap by half, it misses only violations of the order of tokens, and [Fencing] finds
+// those.
 const window = 400
 
-// Linearizability checks that a single lock, which hands out its tokens in order, explains the history of each name,
-// with every acquisition and every end of a hold at one moment. limit bounds the search for each name; a name that is
-// not decided in time leaves the verdict undecided.
+// Linearizability checks that the history of each name is linearizable: a single lock whose tokens grow could have
+// produced it, with every acquisition and every end of a hold taking effect at one instant. limit bounds the search for
+// each name; a name that is not decided in time leaves the verdict undecided.
 func Linearizability(events []history.Event, limit time.Duration) Verdict {
 	v := on(events, ByLinearizability)
 	all := holds(events)

@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// Liveness checks that each client acquired each name within bound after every fault was healed, and every kind of lock
-// that it asked for in the phase Calm. A client may be in any of its lives.
+// Liveness checks that, within bound after the calm began, each client acquired each name, and each combination of
+// name, kind and fencing that it asked for in the calm. A client may be in any of its lives.
 //
 // On a machine that others use, bound must be so long that only a lock that is stuck exceeds it. How soon a waiter gets
 // a lock is judged in virtual time.
@@ -25,7 +25,7 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 	}
 	var wants []want
 	asked := map[want]bool{}
-	named := map[want]bool{} // alone or with other names
+	askedName := map[want]bool{} // alone or with other names
 	fencing := map[history.ID]bool{}
 	first, refused := map[want]history.Event{}, map[want]history.Event{}
 	for _, e := range events {
@@ -50,13 +50,13 @@ func Liveness(events []history.Event, clients, names []string, bound time.Durati
 		if !asked[w] {
 			asked[w], wants = true, append(wants, w)
 			for _, n := range append([]string{e.Name}, e.Names...) {
-				named[want{client: e.Client, name: n}] = true
+				askedName[want{client: e.Client, name: n}] = true
 			}
 		}
 	}
 	for _, c := range clients {
 		for _, n := range names {
-			if w := (want{client: c, name: n}); !named[w] {
+			if w := (want{client: c, name: n}); !askedName[w] {
 				wants = append(wants, w)
 			}
 		}

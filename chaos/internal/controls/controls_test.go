@@ -139,7 +139,7 @@ func TestALockUnderTestThatDidNotComeToItsEndIsTriedOnceMore(t *testing.T) {
 	o := options(t)
 	_, err := controls.Stumbling(t.Context(), o)
 	require.ErrorContains(t, err, "no harm could be done")
-	require.NotContains(t, err.Error(), "and yet it was found")
+	require.NotContains(t, err.Error(), "findings nevertheless")
 	assert.DirExists(t, filepath.Join(o.Dir, "nothing-closed-"+traffic.Quorum+"-again"))
 }
 
@@ -205,7 +205,7 @@ func TestAClientOfTheLockUnderTestThatFailsIsNoReasonToTryAgain(t *testing.T) {
 	o := options(t)
 	o.Runner = killer{o.Runner}
 	_, err := controls.Only(t.Context(), o, "reentrant-count")
-	require.ErrorContains(t, err, "and yet it was found: client c1.0 ended by itself")
+	require.ErrorContains(t, err, "findings nevertheless: client c1.0 ended by itself")
 	assert.NoDirExists(t, filepath.Join(o.Dir, "reentrant-count-"+traffic.Quorum+"-again"))
 }
 

@@ -18,11 +18,11 @@ import (
 type Nemesis struct {
 	// Faults are the ones that the plan's steps name.
 	Faults []Fault
-	// Find returns the fault of a step that is of its own, with a severity or on some paths, and nil for others. It may
-	// be nil.
+	// Find returns the fault of a step with a severity or paths, and nil for every other step. The nemesis then takes
+	// the step's fault from Faults. Find may be nil.
 	Find func(Step) Fault
-	// Healthy returns nil if the target works: asked before a fault is injected and, until it does or HealthTimeout
-	// has passed, after it was healed.
+	// Healthy returns nil if the target works. It must before a fault is injected. After a heal the nemesis calls
+	// Healthy until it returns nil, for at most HealthTimeout.
 	Healthy func(ctx context.Context, on Side, target int) error
 	// HealthTimeout is how long a healed target may take to work again.
 	HealthTimeout time.Duration
@@ -40,10 +40,10 @@ type action struct {
 
 const healthPoll = 20 * time.Millisecond
 
-// Run carries out the steps, and returns when the last one is healed. When ctx ends, or something fails that is not a
-// fault (a target that was not healthy to begin with, or cannot be healed), it heals what is injected, and returns why.
+// Run carries out the steps, and returns when the last one is healed. If ctx ends, a target is not healthy before a
+// fault, or a fault cannot be injected or healed, Run heals all injected faults and returns the error.
 //
-// Actions keep their order and their distances: what takes longer than planned moves all that follows. So a slow
+// Actions keep their order and their distances: if one takes longer than planned, all later ones move. So a slow
 // machine cannot put more masters out of action at once than the plan has.
 func (n *Nemesis) Run(ctx context.Context, steps []Step) error {
 	actions := timeline(steps)
@@ -97,10 +97,11 @@ func timeline(steps []Step) []action {
 }
 
 func same(a, b Step) bool {
-	return a.At == b.At && a.Fault == b.Fault && slices.Equal(a.Targets, b.Targets)
+	return a.At == b.At && a.Fault == b.Fault && a.On == b.On && slices.Equal(a.Targets, b.Targets) &&
+		slices.Equal(a.Paths, b.Paths)
 }
 
-// ready returns nil if the action can begin: its fault exists, and what it shall be injected into works.
+// ready returns nil if the action can begin: its fault exists, and the targets of an injection work.
 func (n *Nemesis) ready(ctx context.Context, a action) error {
 	if _, err := n.of(a.step); err != nil || a.heal {
 		return err
@@ -113,7 +114,7 @@ func (n *Nemesis) ready(ctx context.Context, a action) error {
 	return nil
 }
 
-// Inject begins one step at all its targets at once. Of a fault that is over at once it returns when they work again.
+// Inject begins one step at all its targets at once. For an [Traits.Instant] fault it returns when they work again.
 func (n *Nemesis) Inject(ctx context.Context, s Step) error {
 	f, err := n.of(s)
 	if err != nil {

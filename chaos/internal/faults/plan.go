@@ -19,7 +19,7 @@ type Step struct {
 	// Paths are the clients whose paths to the targets have the fault; nil: it is one of the targets, or of all paths to
 	// them. Only virtual time has paths.
 	Paths []int `json:",omitempty"`
-	// Severity is how severe the fault is, if it is drawn with that. Only faults of virtual time are.
+	// Severity is how severe the fault is. Only faults of the simulation have one.
 	Severity Severity `json:",omitzero"`
 }
 
@@ -69,12 +69,12 @@ func (s Step) String() string {
 type Mode string
 
 const (
-	// Minority leaves no more masters without a vote at a time than a quorum can spare, except in an outage, which hits
-	// a majority or all of them; one comes 8 to 24 s after the other. It is the default.
+	// Minority keeps a majority voting, except during outages. An outage hits a majority of the masters or all of them;
+	// outages are 8 to 24 s apart. Minority is the default.
 	Minority Mode = "minority"
-	// Majority makes every fault of masters hit a majority or all of them, and the next one comes when all may vote again.
+	// Majority makes every fault of masters hit a majority of them or all. The next one comes when all may vote again.
 	Majority Mode = "majority"
-	// Rolling restarts one master after the other, and the next one when all may vote again.
+	// Rolling restarts one master after the other, each when all may vote again.
 	Rolling Mode = "rolling"
 	// Everything harms any number of masters, by any number of faults at once.
 	Everything Mode = "everything"
@@ -91,10 +91,10 @@ type Terms struct {
 	Duration time.Duration
 	// Masters and Clients are how many there are.
 	Masters, Clients int
-	// Window is how long a master that was killed may not vote after its return, and how long it matters that one has
-	// forgotten something.
+	// Window is for how long after its heal a master counts as without a vote if it restarted, forgot something or had a
+	// wrong clock.
 	Window time.Duration
-	// TTL is what a fault lasts longer than that shall outlast a TTL.
+	// TTL is added to the length of every fault that must outlast a TTL ([Traits.Outlasts]).
 	TTL time.Duration
 	// Faults are the names of those available.
 	Faults []string
@@ -109,7 +109,7 @@ const (
 	mostGap     = 1500 * time.Millisecond
 	leastMaster = 150 * time.Millisecond // how long a master stays dead or frozen
 	mostMaster  = 3 * time.Second
-	mostClient  = 2 * time.Second // how long a client stays dead, and how much longer than a TTL frozen
+	mostClient  = 2 * time.Second // how long a client stays dead; a frozen one stays frozen for up to a TTL more
 	leastCalm   = 8 * time.Second // from one outage to the next
 	mostCalm    = 24 * time.Second
 	settling    = 250 * time.Millisecond // after a heal, before the target is hit again
@@ -118,11 +118,11 @@ const (
 
 // Plan draws a schedule. It depends on nothing but the seed and the terms.
 //
-// A master counts as without a vote while a fault lasts and, if it restarted, until its restart window has passed; and
-// for as long after it forgot something, or its clock went wrong: what it granted before may be granted again. No
-// target has two faults at once. Except by [Rolling], the storm ends with an outage, by a kill if there is one: what
-// follows begins without a quorum. An outage breaks no assumption of the lock unless the mode is Majority or
-// Everything. Of the clients, one is always left alone. Every fault that suits the mode occurs, if the duration allows.
+// A master counts as without a vote during a fault, and for Window after a fault that restarted it, made it forget
+// something, or disturbed its clock. No target has two faults at once. Plan always spares one client. Except in
+// [Rolling], the storm ends with an outage, by a kill if there is one, so that the calm begins without a quorum. An
+// outage breaks no assumption of the lock unless the mode is Majority or Everything. Every fault that suits the mode
+// occurs if the duration allows.
 func Plan(seed uint64, t Terms) []Step {
 	if t.Mode == "" {
 		t.Mode = Minority
@@ -177,28 +177,28 @@ func (p *planner) plan() []Step {
 
 // end adds the outage that ends the storm. All masters are up then.
 func (p *planner) end() {
-	kinds := p.outages()
-	if len(kinds) == 0 {
+	outages := p.outages()
+	if len(outages) == 0 {
 		return
 	}
 	all := idle(p.master, p.Duration-finale)
 	length := p.between(leastMaster, finale)
 	targets := p.pick(all, p.number(p.spare()+1, p.Masters))
 	p.steps = append(p.steps, Step{
-		At: p.Duration - length, For: length, Fault: kinds[0].Name, On: Masters, Targets: targets, Outage: true,
+		At: p.Duration - length, For: length, Fault: outages[0].Name, On: Masters, Targets: targets, Outage: true,
 	})
 }
 
-// outages returns the faults that an outage can be made of: those that silence a master and break no assumption. A
-// kill, which is worst, comes first.
+// outages returns the faults that can make an outage. They silence a master and break no assumption. A kill, which is
+// worst, comes first.
 func (p *planner) outages() []Traits {
-	var kinds []Traits
+	var outages []Traits
 	for _, t := range Catalog() {
 		if slices.Contains(p.Faults, t.Name) && t.On == Masters && t.Mute && t.Breaks == "" {
-			kinds = append(kinds, t)
+			outages = append(outages, t)
 		}
 	}
-	return kinds
+	return outages
 }
 
 // deck returns the faults that suit the mode, shuffled.
@@ -265,12 +265,12 @@ func (p *planner) step(at time.Duration, t Traits) bool {
 
 // outage hits a majority of the masters with one fault, and reports whether enough of them were up.
 func (p *planner) outage(at time.Duration) bool {
-	kinds := p.outages()
+	outages := p.outages()
 	up := idle(p.master, at)
-	if len(kinds) == 0 || len(up) <= p.spare() {
+	if len(outages) == 0 || len(up) <= p.spare() {
 		return false
 	}
-	t := kinds[p.rng.IntN(len(kinds))]
+	t := outages[p.rng.IntN(len(outages))]
 	return p.hitMasters(at, t, p.pick(up, p.number(p.spare()+1, len(up))))
 }
 

@@ -13,7 +13,7 @@ func (s Scenario) CoverageOf(sum simulation.Summary) check.Verdict { return s.co
 
 // Playing is the suite with another Play.
 func (s Suite) Playing(one func(context.Context, Scenario, Options) (Outcome, error)) Suite {
-	s.one = one
+	s.playOne = one
 	return s
 }
 

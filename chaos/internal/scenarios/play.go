@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	stopTimeout = 15 * time.Second
-	firstLock   = 20 * time.Second
-	sayEvery    = 5 * time.Second
+	stopTimeout      = 15 * time.Second
+	firstLockTimeout = 20 * time.Second
+	sayEvery         = 5 * time.Second
 	// aftermath is how long the traffic continues after the storm. Masters that have just come back empty are then asked
 	// at once for locks that they had granted.
 	aftermath = 2 * time.Second
@@ -77,7 +77,7 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) (
 	if ctx.Err() != nil || len(events) == 0 {
 		return nil, errors.Join(ctx.Err(), closing, err)
 	}
-	out.Verdicts = p.judge(events) // also of a history that could not be kept: what it shows was so
+	out.Verdicts = p.judge(events) // they stand even if the history cannot be saved
 	err = errors.Join(closing, err, history.Save(filepath.Join(o.Dir, "history.jsonl"), events),
 		edn.Save(filepath.Join(o.Dir, "history.edn"), events))
 	if err != nil {
@@ -204,9 +204,9 @@ func (p *player) waitForVotes(ctx context.Context) error {
 	}
 }
 
-// lateness is the longest delay between the sending and the arrival of a command: TCP repeats lost segments at
-// intervals that double, and a proxy may hold data that a client has long given up. A key that is set so late is
-// removed as late, or expires with its TTL (see package node).
+// lateness returns how long after the storm a command may still arrive: TCP repeats lost segments at intervals that
+// double, and a proxy may hold data of a connection that its client has given up. A key that is set that late is removed
+// after at most as long again, or expires with its TTL (see package node).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
 		if t, _ := faults.Lookup(fault); t.Late {
@@ -217,9 +217,9 @@ func (p *player) lateness() time.Duration {
 }
 
 func (p *player) firstLock(ctx context.Context) error {
-	for end := time.Now().Add(firstLock); p.Fleet.Held() == 0; {
+	for end := time.Now().Add(firstLockTimeout); p.Fleet.Held() == 0; {
 		if time.Now().After(end) {
-			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLock)
+			return fmt.Errorf("no client got a single lock from healthy masters within %v; see logs/", firstLockTimeout)
 		}
 		if err := clock.Sleep(ctx, clock.System, 50*time.Millisecond); err != nil {
 			return err

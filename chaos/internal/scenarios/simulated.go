@@ -28,8 +28,8 @@ const (
 	groupsAtOnce = 2
 )
 
-// pauses are those between two locks of a worker whose group has none: a command in virtual time costs nothing but
-// ours.
+// pauses is the Rest of groups that set none. Without it workers would lock continuously, and a schedule would take
+// much of our time and hardly any virtual time.
 var pauses = traffic.Span{Least: 10 * time.Millisecond, Below: 60 * time.Millisecond}
 
 // withoutInVirtualTime says what the simulation leaves out of the scenario, and why.
@@ -42,13 +42,13 @@ func (s Scenario) withoutInVirtualTime() []string {
 	return without(skipped)
 }
 
-// inVirtualTime reports whether something of the scenario can be played there, and else why not.
+// inVirtualTime returns nil if the simulation can play the scenario, or why it cannot.
 func (s Scenario) inVirtualTime() error {
 	switch {
 	case s.Lock != "" && s.Lock != traffic.Quorum:
 		return fmt.Errorf("the lock %q needs real masters", s.Lock)
 	case s.Clients < LeastClients:
-		return fmt.Errorf("of the clients only %d can be simulated, and it takes %d to contend", s.Clients, LeastClients)
+		return fmt.Errorf("only %d of its clients can be simulated, and contention takes %d", s.Clients, LeastClients)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	return out
 }
 
-// part is the traffic of one schedule: each group has its turn, together with one that is drawn.
+// part returns the groups of one schedule: the seed selects one group in rotation, and the others are drawn.
 func (s Scenario) part(seed uint64) []traffic.Group {
 	all := s.Groups
 	if len(all) <= groupsAtOnce {
@@ -113,8 +113,8 @@ type Virtual struct {
 	Summary simulation.Summary
 }
 
-// PlayVirtually plays schedules of the scenario, of the seed and those that follow. What a checker found that may find
-// something is not looked at further. An error means that there is no verdict.
+// PlayVirtually plays schedules of the scenario, of the seed and those that follow. Findings that the scenario excuses
+// are counted, but their schedules are neither run again nor shrunk. An error means that there is no verdict.
 func PlayVirtually(ctx context.Context, s Scenario, o Options, open simulation.Open) (v Virtual, err error) {
 	v.Outcome = o.outcome(s)
 	v.Backend, v.Index = Simulation, ""
@@ -159,8 +159,8 @@ func verdicts(sum simulation.Summary) (all []check.Verdict) {
 	return all
 }
 
-// coverage: each fault that a schedule has was injected; every name of the schedules was had, in one of them; and every
-// name and every fault of the scenario was in one. Few schedules show nothing of that.
+// coverage checks that every planned fault was injected, and that every fault of the scenario occurred and every name
+// was held at least once. See someNames and everything: few schedules need not have all of them.
 func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 	v := check.Verdict{Checker: check.ByCoverage, Looked: fmt.Sprintf("%d schedules", sum.Schedules)}
 	find := func(name, format string, args ...any) {
@@ -184,11 +184,11 @@ func (s Scenario) coverage(sum simulation.Summary) check.Verdict {
 }
 
 const (
-	// someNames is in how many schedules a name must be held that more than one of them has. In a storm of a few seconds,
-	// a name may have no holder.
+	// someNames is the number of schedules from which on every name that more than one of them has must be held. In a
+	// single storm of a few seconds, a name may have no holder.
 	someNames = 10
-	// everything is in how many every name and every fault of the scenario must occur. They are drawn: of 20 schedules of
-	// the largest storms, one fault or another is often in none.
+	// everything is the number of schedules from which on every name must be held and every fault must occur. They are
+	// drawn at random: 20 schedules of the largest storms often lack one fault.
 	everything = 100
 )
 

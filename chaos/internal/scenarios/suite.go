@@ -44,13 +44,14 @@ type Suite struct {
 	// Done is called for every job that has ended, with or without a verdict, one at a time.
 	Done func(Job, Outcome)
 
-	one func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
+	playOne func(context.Context, Scenario, Options) (Outcome, error) // nil: [Play]
 }
 
-// Play plays all jobs, each in a folder of its own and with a seed of its own that it derives from the suite's. It goes
-// on after a scenario that was not as promised. A scenario without a verdict is tried once more, because the harness
-// may have failed by chance; a second failure is an error. Findings of the first attempt still count, and the outcome
-// says why that attempt had no verdict. A failed client (see [check.Clients]) is a verdict.
+// Play plays all jobs, each in a folder of its own. A job on real masters has a seed of its own, derived from the
+// suite's; a job of the simulation starts at the suite's seed. Play goes on after a scenario that was not as promised.
+// It tries a scenario without a verdict once more, because the harness may have failed by chance; a second failure is an
+// error. Findings of the first attempt still count, and the outcome says why that attempt had no verdict. A failed
+// client (see [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))
 	var all errgroup.Group
@@ -73,7 +74,7 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 			}
 			if err != nil {
 				out.Before = append(before, out.despite()...)
-				err = errors.Join(err, found(out.Before))
+				err = errors.Join(err, findingsError(out.Before))
 				out.NoVerdict = err.Error()
 				err = fmt.Errorf("%s: no verdict: %w", j.Name(), err)
 			}
@@ -88,12 +89,12 @@ func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	return outcomes, errors.Join(err, ctx.Err())
 }
 
-// found returns an error with the findings, or nil if there are none.
-func found(lines []string) error {
+// findingsError returns an error with the findings, or nil if there are none.
+func findingsError(lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return errors.New("and yet it was found: " + strings.Join(lines, "; "))
+	return errors.New("findings nevertheless: " + strings.Join(lines, "; "))
 }
 
 func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
@@ -114,24 +115,24 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 	}
 	if j.Backend == Simulation {
 		o.Schedules = j.Schedules
-		o.Seed = s.Seed // one schedule after the other, so that each can be named by its own
+		o.Seed = s.Seed // schedules have consecutive seeds, so that a finding names the seed that repeats it
 		v, err := PlayVirtually(ctx, j.Scenario, o, simulation.Product())
 		return v.Outcome, err
 	}
 	if s.RunnerOn != nil {
 		runner, err := s.RunnerOn(ctx, j.Backend)
 		if err != nil {
-			return notPlayed, fmt.Errorf("where the clients run: %w", err)
+			return notPlayed, fmt.Errorf("runner of the clients: %w", err)
 		}
 		o.Runner = runner
 	}
-	play := s.one
+	play := s.playOne
 	if play == nil {
 		play = Play
 	}
 	out, err := play(ctx, j.Scenario, o)
 	if broke, is := out.found(check.ByHarness); is && err == nil {
-		if _, failed := out.found(check.ByClients); !failed { // else that is the verdict: the lock in them is to blame
+		if _, failed := out.found(check.ByClients); !failed { // a failed client is a verdict on the lock
 			err = fmt.Errorf("the harness itself failed: %s", broke)
 		}
 	}
@@ -156,8 +157,8 @@ func seedOf(seed uint64, name string) uint64 {
 }
 
 // Soak plays rounds of Parallelism different random scenarios until the time is over or one is not as promised. It
-// keeps the folder of the last round, and removes the others. On an error (ctx ended, or a scenario had no verdict) it
-// returns what it had played.
+// removes the folder of every round that was as promised, so only that of a round that was not, or that ended with an
+// error, remains. On an error (ctx ended, or a scenario had no verdict) it returns what it had played.
 func (s Suite) Soak(ctx context.Context, pick func() Job, d time.Duration) (all Soaked, err error) {
 	begin := time.Now()
 	defer func() { all.Took = time.Since(begin) }()

@@ -338,7 +338,7 @@ func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
 
 	s.RunnerOn = func(context.Context, string) (traffic.Runner, error) { return nil, errors.New("no docker command") }
 	outcomes, err := s.Play(t.Context(), all[1:])
-	require.ErrorContains(t, err, "no verdict: where the clients run: no docker command")
+	require.ErrorContains(t, err, "no verdict: runner of the clients: no docker command")
 	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index still lists it")
 }
 

@@ -19,13 +19,14 @@ import (
 const (
 	slow   = 300 * time.Millisecond // as in package proxy
 	jitter = 150 * time.Millisecond
-	// tail is how much of its latest history a crashed master loses that syncs its file every second. The file is
-	// synced syncs times in that time.
+	// tail is how much of its latest writes a crashed master with appendfsync everysec loses. The simulation keeps images
+	// of each master, syncs of them per tail.
 	tail  = time.Second
 	syncs = 4
-	// evicts is how often a master that is full of junk evicts its locks, follows how often a replica copies its master.
-	evicts  = 100 * time.Millisecond
-	follows = 50 * time.Millisecond
+	// evictEvery is how often a master that is full of junk evicts its locks, copyEvery how often a replica copies its
+	// master.
+	evictEvery = 100 * time.Millisecond
+	copyEvery  = 50 * time.Millisecond
 )
 
 // A trickling path passes on pieces of so many bytes, with a gap after each, as in package proxy.
@@ -34,11 +35,10 @@ const (
 	piecesDown, gapDown = 4, 5 * time.Millisecond
 )
 
-// takeMemory are the scripts' commands that a master refuses when it is out of memory, change those that a replica
-// refuses.
+// The commands, as scripts call them, that a master refuses when it is out of memory, and as a replica.
 var (
-	takeMemory = []string{"SET", "ZADD"}
-	change     = []string{"SET", "DEL", "PEXPIRE", "PEXPIREAT", "ZADD", "ZREM", "ZREMRANGEBYSCORE"}
+	oomRefuses     = []string{"SET", "ZADD"}
+	replicaRefuses = []string{"SET", "DEL", "PEXPIRE", "PEXPIREAT", "ZADD", "ZREM", "ZREMRANGEBYSCORE"}
 )
 
 // masters are the simulated masters as package faults needs them. They execute the commands of its faults, and no
@@ -46,7 +46,7 @@ var (
 type masters struct {
 	world *simnet.Net
 	rates []float64
-	paths []*simnet.Host // whose packets are lost; nil: those of all
+	paths []*simnet.Host // hosts whose packets Packets holds back; nil: all hosts
 
 	mu      sync.Mutex
 	breaks  map[int]bool           // a path that loses what it holds back, with its connections
@@ -143,11 +143,11 @@ func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
 	case command == "INFO memory":
 		return "used_memory:0", nil
 	case strings.HasPrefix(command, "SET "+history.JunkPrefix):
-		if last, evicting := m.evicted[i]; evicting && time.Since(last) >= evicts {
+		if last, evicting := m.evicted[i]; evicting && time.Since(last) >= evictEvery {
 			m.evicted[i] = time.Now()
 			master.Wipe()
 		}
-	case strings.HasPrefix(command, "DEL "+history.JunkPrefix): // a wipe had it, too
+	case strings.HasPrefix(command, "DEL "+history.JunkPrefix): // nothing to delete: junk is not stored
 	case command == "REPLICAOF NO":
 		m.promote(i)
 	case words[0] == "REPLICAOF":
@@ -163,7 +163,7 @@ func (m *masters) Do(_ context.Context, i int, args ...any) (any, error) {
 	return "OK", nil
 }
 
-// configure sets how much memory a master has, and what it does without.
+// configure handles CONFIG SET: a full master with allkeys-lru evicts its locks, and any other one refuses oomRefuses.
 func (m *masters) configure(i int, setting, value string) {
 	switch {
 	case setting == "maxmemory-policy" && value == "allkeys-lru":
@@ -175,7 +175,7 @@ func (m *masters) configure(i int, setting, value string) {
 		m.world.Master(i).Recover()
 	default:
 		if _, evicting := m.evicted[i]; !evicting {
-			m.world.Master(i).Reply(replies[2], takeMemory...)
+			m.world.Master(i).Reply(replyOOM, oomRefuses...)
 		}
 	}
 }
@@ -190,9 +190,9 @@ func (m *masters) replicate(i int, addr string) error {
 	r := &replica{of: all[of], stop: make(chan struct{})}
 	m.follow[i] = r
 	all[i].Load(r.of.Image())
-	all[i].Reply(replies[1], change...)
+	all[i].Reply(replyReadOnly, replicaRefuses...)
 	go func() {
-		tick := time.NewTicker(follows)
+		tick := time.NewTicker(copyEvery)
 		defer tick.Stop()
 		for {
 			select {
@@ -226,7 +226,7 @@ func (m *masters) Peer(i int) (host, port string, err error) {
 	return net.SplitHostPort(m.world.Master(i).Addr())
 }
 
-// Network is like a proxy: what it holds back is lost, with the connections, when they are healed.
+// Network acts like a proxy: when a silent path is healed, its connections break, and the data held back is lost.
 func (m *masters) Network(_ context.Context, i int, c proxy.Condition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -258,7 +258,8 @@ func (m *masters) Network(_ context.Context, i int, c proxy.Condition) error {
 	return nil
 }
 
-// cuts are the directions in which nothing passes. A host that is off its network gets no error.
+// cuts are the directions that each condition blocks. Network handles Cut by itself: a proxy refuses connections, while
+// a host off its network gets no answer.
 var cuts = map[proxy.Condition][]simnet.Direction{
 	proxy.Silent: {simnet.ToMaster, simnet.FromMaster}, proxy.Cut: {simnet.ToMaster, simnet.FromMaster},
 	proxy.NoCommands: {simnet.ToMaster}, proxy.NoAnswers: {simnet.FromMaster},
@@ -290,8 +291,8 @@ func (m *masters) JumpClock(_ context.Context, i int, d time.Duration) error {
 	return nil
 }
 
-func (m *masters) RunClock(_ context.Context, i int, rate float64) error {
-	m.world.Master(i).Rate(m.rates[i] + rate)
+func (m *masters) RunClock(_ context.Context, i int, gain float64) error {
+	m.world.Master(i).Rate(m.rates[i] + gain)
 	return nil
 }
 

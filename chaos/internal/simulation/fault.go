@@ -209,10 +209,15 @@ func ofPath(fault string) bool {
 	}, fault)
 }
 
+const (
+	replyReadOnly = "READONLY You can't write against a read only replica."
+	replyOOM      = "OOM command not allowed when used memory > 'maxmemory'."
+)
+
 var replies = []string{
 	"LOADING Redis is loading the dataset in memory",
-	"READONLY You can't write against a read only replica.",
-	"OOM command not allowed when used memory > 'maxmemory'.",
+	replyReadOnly,
+	replyOOM,
 	"MISCONF Errors writing to the AOF file: No space left on device",
 	"NOPERM this user has no permissions to run the command",
 }

@@ -48,20 +48,20 @@ func (r *Result) judge() {
 	}
 	intervals := check.Intervals(r.Events)
 	r.count()
-	r.kept(intervals)
+	r.checkWipes(intervals)
 	if microScenarioOf(s) != nil {
 		return // a micro-scenario injects faults that its schedule does not list, and judges liveness itself
 	}
 	if s.quiet() {
-		r.idle(intervals)
+		r.checkWaits(intervals)
 	}
 	if s.fair() {
-		r.alive(intervals)
+		r.checkNoLoss(intervals)
 	}
 }
 
-// judgedBy reports whether a checker judges the history of the schedule. The run itself looks for leaks and, without
-// ghosts, for residue. It has no processes.
+// judgedBy reports whether a checker judges the history of the schedule. The run itself checks leaks and, without
+// ghosts, residue. Coverage and clients are judged on real masters only: a simulated client has no process.
 func (s Schedule) judgedBy(checker string) bool {
 	switch checker {
 	case check.ByLinearizability:
@@ -83,8 +83,8 @@ func (s Schedule) inOrder() bool { return s.excludes() && !s.forgets() }
 // byKeys are the checkers that find something if masters lose keys.
 var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}
 
-// find adds the findings of a verdict. Too many holders at once are none where the faults break exclusion, nor are
-// tokens that an earlier hold passed on.
+// find records the findings of a verdict. If the faults break exclusion, the findings of byKeys count only as Overlaps.
+// A finding about a token that passedOn explains does not count. All others are Violations.
 func (r *Result) find(v check.Verdict) {
 	if v.Undecided != "" {
 		r.Problems = append(r.Problems, problemOf(v.Checker, r.Took, v.Checker, v.Undecided))
@@ -101,11 +101,12 @@ func (r *Result) find(v check.Verdict) {
 	}
 }
 
-// passedOn reports whether the second of two holds has its token from another hold with which it may share the name:
-//   - Where masters forget counters, a token is only as recent as the call that asked for it. So the other hold must
-//     have been asked for before the first hold began.
-//   - Where locks do not exclude each other, a reader may have the token of an owner's hold, and the owner may get the
-//     same token again. So the other hold must have begun before the first.
+// passedOn reports whether the finding is about a hold that took over its token from a third hold, a donor with which
+// it may share the name:
+//   - If masters forget counters, a token is only as recent as the call that asked for it. So the donor must have been
+//     asked for before the first of the two holds began.
+//   - If locks do not exclude each other, a reader may have the token of an owner's hold, and the owner may get the
+//     same token again. So the donor must have begun no later than the first.
 func (r *Result) passedOn(f check.Finding) bool {
 	if len(f.Events) < 2 {
 		return false
@@ -153,9 +154,9 @@ func (r *Result) report(by string, at time.Duration, who history.ID, format stri
 	r.Problems = append(r.Problems, problemOf(by, at, where, fmt.Sprintf(format, args...)))
 }
 
-// alive reports every lock with keepalive that a living client lost, though no fault could cause a loss: its deadline
-// passed, or the client was notified of a loss before it unlocked.
-func (r *Result) alive(intervals []check.Interval) {
+// checkNoLoss reports every lock with keepalive that a living client lost, though no fault could cause a loss: its
+// deadline passed, or the client was notified of a loss before it unlocked.
+func (r *Result) checkNoLoss(intervals []check.Interval) {
 	lost, unlocked := make(map[history.ID]bool), make(map[history.ID]bool)
 	for _, e := range r.Events {
 		switch e.Kind {
@@ -179,9 +180,9 @@ func (r *Result) alive(intervals []check.Interval) {
 	}
 }
 
-// kept reports locks that outlived a wipe of all masters. Such a lock is lost at its next extension, even if later
-// requests of the holder restore its keys. An extension that was in flight gives it one more TTL.
-func (r *Result) kept(intervals []check.Interval) {
+// checkWipes reports locks that outlived a wipe of all masters. Such a lock is lost at its next extension, even if
+// later requests of the holder restore its keys. An extension that was in flight gives it one more TTL.
+func (r *Result) checkWipes(intervals []check.Interval) {
 	wiped := make(map[time.Duration]int)
 	for _, step := range r.Schedule.Plan {
 		if step.Fault == faults.FlushAll || step.Fault == faults.EvictLocks {
@@ -199,11 +200,11 @@ func (r *Result) kept(intervals []check.Interval) {
 	}
 }
 
-// idle reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies keeps
-// others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
+// checkWaits reports a client that waits for a free lock for too long, where no fault excuses it. A client that dies
+// keeps others out for at most its own TTL, however often others renew their locks, and a dead writer that waited keeps
 // readers out for as long as its intent lives. A release that leaves the name taken for a minimum hold sends no
 // message, so a waiter that asked just before may sleep for its whole back-off.
-func (r *Result) idle(intervals []check.Interval) {
+func (r *Result) checkWaits(intervals []check.Interval) {
 	s := r.Schedule
 	messages := s.fair() && s.MinHold == 0 && !slices.ContainsFunc(s.Plan, s.death)
 	var most time.Duration
@@ -214,18 +215,18 @@ func (r *Result) idle(intervals []check.Interval) {
 		}
 		most = max(most, retry+500*time.Millisecond)
 	}
-	var held, read []check.Held // read are those of readers
+	var held, blocksWriters []check.Held // blocksWriters are the holds of readers, minimum holds, and dead clients
 	for _, e := range r.Events {
 		if e.Kind == history.Acquired { // also of a hold that ended at once
 			for _, name := range e.Locked() {
 				h := check.Held{Name: name, From: e.T, To: e.T, Slots: e.Slots}
 				held = append(held, h)
 				if kinds.Of(e.Mode).Reads() {
-					read = append(read, h)
+					blocksWriters = append(blocksWriters, h)
 				}
 				if d := e.MinHold; d > 0 {
 					h := check.Held{Name: name, From: e.T, To: e.T + d + d/100}
-					held, read = append(held, h), append(read, h)
+					held, blocksWriters = append(held, h), append(blocksWriters, h)
 				}
 			}
 		}
@@ -235,7 +236,7 @@ func (r *Result) idle(intervals []check.Interval) {
 			h := check.Held{Name: name, From: i.Begin, To: i.End, Slots: i.Acquired.Slots}
 			held = append(held, h)
 			if kinds.Of(i.Mode).Reads() {
-				read = append(read, h)
+				blocksWriters = append(blocksWriters, h)
 			}
 		}
 	}
@@ -248,15 +249,15 @@ func (r *Result) idle(intervals []check.Interval) {
 		died[dead.Name] = step.At
 		for _, name := range s.Names {
 			h := check.Held{Name: name, From: step.At, To: step.At + max(dead.TTL+dead.TTL/100, s.intentLife())}
-			held, read = append(held, h), append(read, h)
+			held, blocksWriters = append(held, h), append(blocksWriters, h)
 		}
 	}
-	r.find(check.Free(r.Events, append(held, r.intents(read)...), died, most))
+	r.find(check.Free(r.Events, append(held, r.intents(blocksWriters)...), died, most))
 }
 
-// intents returns how long waiters for several names keep readers out of a name after its last reader, because of
-// another name that is held. Such a waiter renews its intent only while readers hold the name.
-func (r *Result) intents(read []check.Held) []check.Held {
+// intents returns the times in which no reader holds a name, and the intent of a waiter for several names, which waits
+// for another one of them, still keeps readers out. Such a waiter renews its intent only while readers hold the name.
+func (r *Result) intents(blocksWriters []check.Held) []check.Held {
 	var all []check.Held
 	asked := make(map[history.ID]time.Duration)
 	for _, e := range r.Events {
@@ -271,7 +272,7 @@ func (r *Result) intents(read []check.Held) []check.Held {
 				continue
 			}
 			life := r.Schedule.Clients[r.Schedule.clientOf(e.Client)].intentLife()
-			for _, h := range read {
+			for _, h := range blocksWriters {
 				if slices.Contains(e.Locked(), h.Name) && at < h.To && h.To < e.T {
 					to := min(e.T, h.To+life+life/100)
 					all = append(all, check.Held{Name: h.Name, From: h.To, To: to, Readers: true})

@@ -161,7 +161,7 @@ func TestAliveFindsLossesOfLivingClients(t *testing.T) {
 			got[1].Keepalive, got[1].Until = tt.keepalive, 10*second
 			s := Schedule{Clients: []Client{{Name: "client1"}}, Storm: 60 * second, Plan: tt.plan}
 			r := judged(s, got, tt.then)
-			r.alive(check.Intervals(r.Events))
+			r.checkNoLoss(check.Intervals(r.Events))
 			assert.Equal(t, tt.found, !r.OK(), "%v", r.Problems)
 		})
 	}
@@ -182,7 +182,7 @@ func TestAMinimumHoldKeepsOthersOut(t *testing.T) {
 			unlocked := history.Event{T: 1 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a"}
 			s := Schedule{Clients: []Client{{Name: "client1", RetryMax: second}}, Storm: 60 * second}
 			r := judged(s, append(job, unlocked), taken(kinds.Mutex, "", 0, 2, 1, 8))
-			r.idle(check.Intervals(r.Events))
+			r.checkWaits(check.Intervals(r.Events))
 			assert.Equal(t, tt.found, !r.OK(), "%v", r.Violations)
 		})
 	}
@@ -250,7 +250,7 @@ func TestAHoldThatEndedAtOnceLeavesAnIntent(t *testing.T) {
 			ended := taken(mode, "", 0, 3, 1, 2)
 			unlocked := history.Event{T: 2 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 3, Name: "a"}
 			r := judged(s, several, other, append(ended, unlocked), taken(kinds.Reader, "", 0, 4, 2, 5))
-			r.idle(check.Intervals(r.Events))
+			r.checkWaits(check.Intervals(r.Events))
 			assert.Equal(t, found, !r.OK(), "%v", r.Violations)
 		})
 	}

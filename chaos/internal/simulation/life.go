@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// A life is one process of a client, from its start until it is killed. It is the world of its traffic.
+// A life is one process of a client, from its start until it is killed. It implements traffic.World.
 type life struct {
 	run      *run
 	settings Client
@@ -115,7 +115,8 @@ func (l *life) reached(point string) bool {
 	return true
 }
 
-// Write adds an event to the history. A killed client writes none, but the deadline that it last knew is known.
+// Write adds an event to the history. Events of a killed client are dropped, except Extended: the last deadline that it
+// learned still counts.
 func (l *life) Write(e history.Event) {
 	if e.Kind != history.Extended {
 		l.Awake()

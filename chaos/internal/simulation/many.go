@@ -47,9 +47,9 @@ type Finding struct {
 	By   []string
 	// Report describes the run in which it was found.
 	Report string
-	// Again is the number of the Runs further runs of the same schedule that showed it too.
+	// Runs is the number of further runs of the same schedule. The finding showed again in Again of them.
 	Again, Runs int
-	// Minimal is the smallest schedule that still showed it. Shrunk is the number of the Runs runs of Minimal that did.
+	// Minimal is the smallest schedule that still showed it, in Shrunk of Runs runs.
 	Minimal Schedule
 	Shrunk  int
 }
@@ -102,7 +102,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	var next atomic.Uint64
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	told := start
+	lastSaid := start
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -117,8 +117,8 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 				if n := len(sum.Found); n > before && n <= enough && !b.Unshrunk {
 					b.Say("seed %d: found by %s", r.Schedule.Seed, strings.Join(r.By(), ", "))
 				}
-				if now := time.Now(); now.Sub(told) > 5*time.Second {
-					told = now
+				if now := time.Now(); now.Sub(lastSaid) > 5*time.Second {
+					lastSaid = now
 					b.Say("%d of %d schedules after %v, %d with a violation",
 						sum.Schedules, b.N, now.Sub(start).Round(time.Second), len(sum.Found))
 				}
@@ -130,7 +130,7 @@ func (b Batch) Run(ctx context.Context) (Summary, error) {
 	for i := range sum.Found {
 		if i < enough && !b.Unshrunk && ctx.Err() == nil {
 			b.Say("seed %d: once more, and smaller", sum.Found[i].Seed)
-			sum.Found[i].look(ctx, b.Draw(sum.Found[i].Seed), b.Open)
+			sum.Found[i].rerunAndShrink(ctx, b.Draw(sum.Found[i].Seed), b.Open)
 		}
 	}
 	sum.Wall = time.Since(start)
@@ -180,16 +180,16 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 		s.Injected[name] += n
 	}
 	first := make(map[string]string)
-	see := func(c string, text string) {
+	note := func(c string, text string) {
 		if _, ok := first[c]; !ok {
 			first[c] = text
 		}
 	}
 	for _, v := range slices.Concat(r.Violations, r.Overlaps) {
-		see(v.By, v.String())
+		note(v.By, v.String())
 	}
 	for _, p := range r.Problems {
-		see(p.By, p.String())
+		note(p.By, p.String())
 	}
 	for c, text := range first {
 		seen := s.ByChecker[c]
@@ -203,8 +203,8 @@ func (s *Summary) add(r *Result, excused func(string) bool) {
 	}
 }
 
-// look runs a finding again and shrinks its schedule.
-func (f *Finding) look(ctx context.Context, s Schedule, open Open) {
+// rerunAndShrink runs a finding again and shrinks its schedule.
+func (f *Finding) rerunAndShrink(ctx context.Context, s Schedule, open Open) {
 	f.Runs = again
 	f.Again, _ = Shows(ctx, s, open, f.By[0], again)
 	bounded, cancel := context.WithTimeout(ctx, shrinking)

@@ -69,7 +69,7 @@ func (h *recorder) note(where, format string, args ...any) {
 	h.entries = append(h.entries, Entry{At: h.now(), Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
-// problem records a finding other than two holders.
+// problem records a finding of the run itself, not of a checker of the history.
 func (h *recorder) problem(by string, where, format string, args ...any) {
 	h.note(where, "PROBLEM: "+format, args...)
 	h.mu.Lock()
@@ -103,7 +103,7 @@ func (r *run) thaw(l *life) {
 	l.host.Thaw()
 }
 
-// thawed returns when the client last thawed, or 0 if it never froze.
+// thawed returns when the client last thawed, or 0 if it never has.
 func (h *recorder) thawed(client string) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -144,14 +144,14 @@ func (s Schedule) plans(is func(faults.Traits) bool) bool {
 	return slices.ContainsFunc(s.Plan, func(step faults.Step) bool { return is(traitsOf(step.Fault)) })
 }
 
-// excludes reports whether no fault breaks exclusion without fencing. The README lists those that do: the clock by
-// which keys expire jumps or runs too fast, or keys are lost without a restart. Faults of a client's clock never break
-// it.
+// excludes reports whether locks exclude each other even without fencing: no fault of the plan breaks an assumption
+// (Traits.Breaks). The README lists those that do: the clock that expires keys jumps or runs too fast, or keys are lost
+// without a restart. Faults of a client's clock break none.
 func (s Schedule) excludes() bool {
 	return !s.plans(func(t faults.Traits) bool { return t.Breaks != "" })
 }
 
-// jumps reports whether a clock jumps by which keys expire.
+// jumps reports whether a clock that expires keys jumps.
 func (s Schedule) jumps() bool { return !s.plansNone(SetClock, faults.ClockForward, faults.ClockBack) }
 
 // forgets reports whether fence counters are lost unnoticed.
@@ -164,9 +164,9 @@ func (s Schedule) returns() bool {
 		faults.KillClient, faults.KillClientHolding, faults.KillClientAcquiring, faults.KillClientReleasing)
 }
 
-// ghostsAt reports whether a request may reach a master so late that no release is repeated any more: a proxy sends its
-// segment again and again, but these segments may be lost, too, while the master answers on another connection. A key
-// that such a request sets expires by its TTL. The end of a subscription may be as late.
+// ghostsAt reports whether a request may reach the master after its release is no longer repeated. That takes a proxy
+// and a lossy path: the proxy keeps retransmitting while the master answers on another connection. A key that such a
+// request sets expires by its TTL. The end of a subscription may be just as late.
 func (s Schedule) ghostsAt(master int) bool {
 	return s.Proxies && slices.ContainsFunc(s.Plan, func(step faults.Step) bool {
 		return step.Fault == LossyPath && slices.Contains(step.Targets, master)

@@ -31,7 +31,7 @@ type Attempt struct {
 	mode string // what it is by now: a writer may have become a reader
 }
 
-// Ask begins an acquisition, of which nobody asks for the token.
+// Ask begins an acquisition whose token is not read, so that the lock may be handed over.
 func (w *Worker) Ask(r locker.Request) *Attempt { return w.ask(try{Request: r, anonymous: true}) }
 
 func (w *Worker) ask(t try) *Attempt {
@@ -64,7 +64,7 @@ func (a *Attempt) Acquired(l locker.Lock) {
 	a.heeds = context.AfterFunc(l.Context(), a.onLoss)
 }
 
-// Over ends the belief in the hold, which the history has before anything that follows.
+// Over writes the end of the belief to the history. Call it before Unlock.
 func (a *Attempt) Over() {
 	if !a.heeds() {
 		<-a.lost // it is being written down
@@ -167,7 +167,7 @@ func (a *Attempt) stay(ctx context.Context, d time.Duration, nested <-chan struc
 	}
 }
 
-// Downgrade makes a writer a reader. Whatever the lock returns, it is no more than that from the call on.
+// Downgrade makes a writer a reader. From the call on the holder counts as a reader, whatever Downgrade returns.
 func (a *Attempt) Downgrade(ctx context.Context) {
 	a.learn()
 	a.mu.Lock()

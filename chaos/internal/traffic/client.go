@@ -25,7 +25,7 @@ type client struct {
 
 	clock     history.Clock
 	lockClock *simnet.Clock // the clock that its lock goes by
-	rate      float64       // at which that began
+	rate      float64       // initial rate of lockClock
 	history   *history.Writer
 	registers []*register.Client
 }
@@ -114,7 +114,7 @@ func (c *client) Of(t time.Time) time.Duration { return c.clock.Of(c.lockClock.W
 // Awake does nothing: a frozen process does not get here.
 func (c *client) Awake() {}
 
-// hangUp leaves the registers.
+// hangUp closes the connections to the registers.
 func (c *client) hangUp() error {
 	var errs []error
 	for _, r := range c.registers {
@@ -134,8 +134,8 @@ func (a *answers) send(x Answer) {
 	_ = a.enc.Encode(x) // the harness is gone: the input will end
 }
 
-// serve starts the traffic and obeys until the command to quit, or the input ends. It returns when nothing of it runs
-// any more.
+// serve starts the traffic and executes commands until Quit, or the end of the input. It returns when all traffic has
+// ended.
 func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err error) {
 	defer stalls.Detect(c.history, c.Client, c.Config.Life)() // before anybody waits for a lock
 	ctx, stop := context.WithCancel(context.Background())
@@ -185,7 +185,7 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 	return false, lines.Err()
 }
 
-// tell reports twice a second how much was held, until over is closed.
+// tell reports twice a second how many locks were held so far, until over is closed.
 func (c *client) tell(out *answers, over <-chan struct{}) {
 	tick := time.NewTicker(time.Second / 2)
 	defer tick.Stop()
