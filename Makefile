@@ -58,7 +58,7 @@ integration: image ## the tests against five real masters in containers, alone
 	@$(call RUNTESTS,./integration/... ./internal/redisbox/...)
 
 sim: ## the real stack in virtual time, under random faults (SCHEDULES=5000)
-	go test ./chaos/internal/simulation -count=1 -run TestSchedules -v -schedules $(SCHEDULES)
+	go test ./chaos/internal/simulation -count=1 -timeout 0 -run TestSchedules -v -schedules $(SCHEDULES)
 
 # A failing input is written to testdata/fuzz of its package, where go test runs it from then on.
 fuzz: ## every fuzz target, each for FUZZTIME=10s

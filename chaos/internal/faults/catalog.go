@@ -47,7 +47,7 @@ type Traits struct {
 
 // The assumptions that faults break.
 const (
-	assumesClocks = "within a TTL, the clock of a master gains and loses no more than the drift budget"
+	assumesClocks = "within a TTL, no clock gains more than the drift budget on another"
 	assumesMemory = "a master forgets nothing unless it restarts"
 	assumesAlone  = "a master forgets nothing unless it restarts, and has no other master's votes"
 )
