@@ -87,8 +87,8 @@ func (l *Lock) claimed() *kind.Claim {
 	return l.claim
 }
 
-// Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name it is larger than the token of every
-// earlier exclusive holder. A reader's token is not smaller than that of the last writer before it, and smaller than
+// Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name, an exclusive holder's token is larger
+// than that of every earlier holder. A reader's token is at least that of the last writer before it, and smaller than
 // that of the next writer. Readers between two writers may share a token.
 //
 // Nested holds of one reentrant owner share one token, and so does a hold that the owner acquires during its minimum

@@ -50,7 +50,7 @@ type Locker struct {
 	masters  []*node.Node
 	activity activity
 	opened   time.Time
-	cluster  string // a master that is a Redis Cluster, where the keys of one operation must share a slot; "": none is
+	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation must share a slot; "": none
 
 	mu     sync.Mutex
 	closed bool
@@ -160,14 +160,14 @@ func (l *Locker) reportHealth(master string, err error) {
 	}
 }
 
-// logRefusal logs that a master answers but refuses releases, or that it no longer refuses them.
+// logRefusal logs that a master answers but refuses releases, or lets the user run no scripts, or that this is over.
 func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 	var right *node.RightError
-	barred := errors.As(r.Err, &right)
+	lacksRight := errors.As(r.Err, &right)
 	switch {
-	case barred && r.Over:
+	case lacksRight && r.Over:
 		l.cfg.logger.Info("redlock: a master allows scripts again, and is asked for locks", "master", master)
-	case barred:
+	case lacksRight:
 		l.cfg.logger.Warn("redlock: a master is not asked for locks", "master", master, "error", r.Err)
 	case r.Over:
 		l.cfg.logger.Info("redlock: a master executes releases again", "master", master)

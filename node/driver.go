@@ -26,7 +26,7 @@ const (
 	doConnect                   // make a connection
 	doVerify                    // send a PING over link
 	doFlush                     // write the batch that was put into link
-	doNothing                   // this time: ask next again
+	doNothing                   // nothing now; the driver calls next again
 )
 
 // startDriver wakes the driver if it rests and calls wait. If the master is suspect, it makes tick do so when the next
@@ -211,7 +211,8 @@ func (p *pipe) written(l link) (fx effects) {
 	return fx
 }
 
-// receive waits for replies and delivers the votes that they make. Only the driver takes calls off the written ones.
+// receive waits for replies and delivers the resulting votes. Only the driver calls it, so only the driver removes calls
+// from the written ones.
 func (p *pipe) receive(l link) {
 	replies, err := l.receive()
 	fx := p.settle(l, replies, err, p.clock.Now())

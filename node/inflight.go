@@ -40,7 +40,7 @@ func (f *inflight) retry(calls []*Call) {
 
 // load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for
 // missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. Until load returns
-// a call, the master has certainly not executed it; from then on it may have.
+// a call for the first time, the master has certainly not executed it; from then on it may have.
 func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
 	first, taken := len(f.written), 0
 	for _, c := range f.queue {

@@ -26,9 +26,10 @@ const (
 // How late it can arrive: TCP retransmits at doubling intervals, counted from the first sending. If the path was closed
 // for a time s, the next retransmission comes at most s plus the first interval after the path opened.
 //
-// What the node does: once the master answers again, the node repeats releases for as long as the master was silent. It
-// repeats each one half a second after it was confirmed, then at doubling intervals, and a last time when nothing can
-// arrive any more. So a late acquire is undone within half a second, or within the time by which it was late.
+// What the node does: once the master answers again, the node repeats releases for as long as the master was silent.
+// Before each repetition it waits half a second, or for as long as the master has been answering again if that is
+// longer, so the intervals double. It repeats a last time when nothing can arrive any more. So a late acquire is undone
+// within half a second, or within the time by which it was late.
 //
 // Which releases: those that undo an operation that was asked before the master answered again (see
 // [Delivery.FirstAsked]). Later operations went over the new connection, in order. A release is repeated for at most
@@ -122,8 +123,8 @@ func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
 	return l.state != lateNone && firstAsked.Before(l.answeredAt)
 }
 
-// repeatAt returns when to send a release again that was answered at now, and for the first time at confirmed. ok is
-// false if it need not be sent again.
+// repeatAt returns when to repeat a release that was answered at now and first confirmed at confirmed. ok is false if it
+// need not be repeated.
 func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
 	last := confirmed.Add(keyTTL + initialRTO)
 	if l.until.Before(last) {

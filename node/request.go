@@ -35,8 +35,9 @@ type Delivery struct {
 	// Durable keeps the request in the node until the master has answered it, past its deadline and over any number of
 	// connections. It is for releases, which may be repeated.
 	Durable bool
-	// KeyTTL is how long a key that the request removes can live after the master last answered. The node gives a durable
-	// request up after that time if the master answered with an error, and repeats a confirmed one for no longer.
+	// KeyTTL is how long a key that the request removes can live. Once the master has answered with an error, the node
+	// repeats the request for at most that time, since every key has expired by then. It repeats a confirmed request for
+	// about as long.
 	KeyTTL time.Duration
 	// FirstAsked is when the first operation that a durable request undoes was asked; the zero time if that is unknown.
 	// If such an operation may have been unanswered when a connection ended, it may arrive late. The node then repeats
@@ -47,8 +48,8 @@ type Delivery struct {
 	ExpiresAt time.Time
 	// OpAt, if not nil, makes the operation that the node sends at now, in place of Op. It may differ from Op only in a
 	// duration that ends at a fixed time. A master that executes the operation late counts the duration from then, so the
-	// node sends a durable request again if its answer took longer than from Asked to Deadline. A denial counts as one,
-	// also of a request that was sent again.
+	// node sends a durable request again if its answer took longer than from Asked to Deadline. With OpAt, a denial of a
+	// repeated request stays a denial. Without it, it counts as a grant: an earlier sending removed the key.
 	OpAt func(now time.Time) *Op
 	// OnlyIfWritten, if not nil and false, means that what the request undoes was never written. The node then drops
 	// the request if it cannot send it at once, and does not count it as unconfirmed.

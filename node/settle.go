@@ -99,15 +99,15 @@ func (s *settlement) settle(c *Call, r reply) {
 
 // probed settles c if it is a probe for a missing right, and reports whether it is.
 func (s *settlement) probed(c *Call, r reply) bool {
-	isProbe, over := s.state.rights.probed(c, r, s.now)
-	s.restored(over)
+	isProbe, regained := s.state.rights.probed(c, r, s.now)
+	s.restored(regained)
 	return isProbe
 }
 
-// restored reports that the user has the right again whose lack was the error over, unless that is nil.
-func (s *settlement) restored(over *RightError) {
-	if over != nil {
-		s.reports = append(s.reports, &RefusalError{Err: over, Over: true})
+// restored reports that the user has a right again. regained is the error that had reported it missing; nil: none.
+func (s *settlement) restored(regained *RightError) {
+	if regained != nil {
+		s.reports = append(s.reports, &RefusalError{Err: regained, Over: true})
 	}
 }
 

@@ -8,7 +8,7 @@ import "time"
 // outstanding. All go over one connection, in order.
 
 const (
-	// maxInFlight is how many batches share a round trip. The last caller of a batch waits for one such part of it.
+	// maxInFlight is how many batches share a round trip. So a call waits at most for that part of it before it is sent.
 	maxInFlight = 8
 	// minGap is the shortest time between batches. Where the gap would be shorter, one batch is sent at a time.
 	minGap = time.Millisecond

@@ -8,7 +8,8 @@ import "context"
 // The lease keeps terms, which must not change.
 //
 // After a failure, the releases for every node that was asked have been submitted when Acquire returns. The error is a
-// *DeniedError if another holder has the lock. Otherwise it is a *PermanentError if retrying cannot succeed,
+// *DeniedError if a node denied and either a majority answered or no other node was asked: another client has the lock,
+// or contends for it. Otherwise it is a *PermanentError if retrying cannot succeed,
 // ErrNoQuorum wrapped with a *NodeError for each node that failed, ErrClosing, or the context's error.
 func (q *Quorum) Acquire(
 	ctx context.Context, ops Ops, terms *Terms, first int, failures *PermanentFailures,

@@ -6,11 +6,12 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// DeniedError reports that another holder has the lock.
+// DeniedError reports that a node denied the acquire: a majority answered and at least one node denied, or the first
+// node denied and no other was asked. Another client has the lock, or contends for it.
 type DeniedError struct {
-	// Wait is the time until the keys of the present holder expire; 0 if no node reported it.
+	// Wait is the longest time that a node reported until the keys in the way expire; 0 if no node reported one.
 	Wait time.Duration
-	// By is the Data of a node that denied; nil if there is none.
+	// By is the Data of that denial; nil if it has none.
 	By any
 	// Alone reports whether only the first node was asked: it denied.
 	Alone bool

@@ -26,8 +26,8 @@ var errOldHint = errors.New("the votes arrived too late for a fencing token: the
 // majority, settleFence repeats the write with the largest number seen. Readers that share the lock may cause denials,
 // too.
 //
-// If leases overlap, a node whose counter is larger grants, too. It must have granted the lease with at most the
-// token, so only nodes whose grant is known are asked.
+// If leases overlap, a node whose counter is larger grants the write, too. That is safe only if the node granted the
+// lease with at most the token, so only nodes whose grant has arrived are asked.
 func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 	known := l.readGrants(acquire)
 	for !known.agree {
@@ -46,7 +46,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 			clear(known.granted) // they carry a smaller number
 		case !l.terms.Overlaps:
 			return noQuorum(r.errors())
-		default: // a node that is now known may take the place of one that did not answer
+		default: // a grant that has arrived meanwhile may take the place of a node that did not answer
 			before := known.count
 			if known = l.readGrants(acquire); known.count == before {
 				return noQuorum(r.errors())

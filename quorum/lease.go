@@ -51,7 +51,7 @@ type Lease struct {
 	states   []keyState    // by node
 }
 
-// Import makes a lease of a lock that was acquired elsewhere and lasts at least until until. mayHave reports, by node,
+// Import makes a lease of a lock that was acquired elsewhere and whose validity ends at until. mayHave reports, by node,
 // whether the node may have its token. fence is its fencing token, or 0. The lease keeps terms, which must not change.
 func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
@@ -176,8 +176,8 @@ func (l *Lease) keysOn(index int) presence {
 	return l.states[index].current()
 }
 
-// keysExpire returns the earliest time at which the keys on a node expire. known is false if the node may have other
-// keys, which expire later.
+// keysExpire returns when the keys on a node expire at the earliest: a TTL after the operation that set them was asked.
+// known is false unless the node is known to have exactly these keys.
 func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -37,9 +37,9 @@ func (l *Listener) Stop() {
 // Wait returns a channel that is closed when the waiter must try again: when a majority of the nodes have sent a
 // release message. The start of a node's subscription counts as a message, since the node may have sent one before.
 //
-// A message counts until its node does not grant a later [Quorum.Probe] with this Listener. So a waiter that probes
-// after each denied attempt misses no release that a majority publishes. Messages of earlier releases may wake it too
-// early.
+// A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
+// the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority
+// publishes. Messages of earlier releases may wake it too early.
 //
 // The caller must call stop when it no longer waits.
 func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {

@@ -4,11 +4,12 @@
 // ([Ops]). Every kind of lock follows the Redlock page
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/):
 //
-//   - A round asks all nodes, counts each server once, and ends as soon as it is decided. It waits for no straggler.
+//   - A round asks all nodes, or one node first and the others unless that one denies. It counts each server once, and
+//     ends as soon as it is decided. It waits for no straggler.
 //   - The validity is the TTL minus the elapsed time and the drift. If none is left, the round has failed.
 //   - A failed acquire is released on every node.
 //   - An extension needs a majority before the present deadline. It also restores the token on nodes that lost it,
-//     whose votes count from the next extension on.
+//     whose votes count from the next extension on; within the restart window only if the node is reserved (keyState).
 //
 // The page does not say what to do about nodes that answer late or not at all. Here each node repeats a release until
 // its master has answered it.

@@ -79,7 +79,7 @@ func (q *Quorum) Probe(
 
 // FirstNode returns the index of the node that contenders for a name ask first. It depends on the name's hash and the
 // nodes' names, not on the order of the nodes, so that all processes pick the same node. If that node is suspect,
-// FirstNode returns the next one.
+// FirstNode returns the next one that is not suspect, or NoFirst if all are.
 func (q *Quorum) FirstNode(hash uint64) int {
 	n := len(q.nodes)
 	first := int(hash % uint64(n))

@@ -25,8 +25,8 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 // token does not count.
 //
 // A node that executes Keep late keeps the names only until the same time, if the lease knows when the node set its
-// keys. Otherwise the node keeps the names for too long at first. When it has answered, it is asked to shorten the
-// time.
+// keys. Otherwise the node may keep the names for too long at first. After it has answered, it is asked again, with the
+// time that is then left.
 func (l *Lease) Keep(rest time.Duration, done func(subscribers int64, err error)) {
 	until := l.q.cfg.Clock.Now().Add(rest)
 	l.end(l.terms.TTL+rest, done, func(*tally) bool { return false }, func(ops Ops) (*node.Op, opMaker) {
@@ -53,8 +53,7 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return whole
 }
 
-// opMaker returns, for each node, the function that makes the operation that the node sends at now; see
-// [node.Delivery].
+// opMaker returns the [node.Delivery.OpAt] of the node at index.
 type opMaker func(index int) func(now time.Time) *node.Op
 
 // end ends the lease with an operation on every node. life is the longest time for which its keys can live. suffices

@@ -88,9 +88,9 @@ func (res *Residue) Left() bool {
 // node repeats op until its master answers: a frozen master executes the probe late, and op after it. life is the TTL
 // of the intent. The caller must not probe with res again.
 //
-// If the waiter acquired a lease whose operations remove the intent, pass it; otherwise pass nil. Withdraw then skips
-// the nodes that granted the lease. It also skips those that have answered every probe but have not yet answered the
-// acquire.
+// lease is the lease that the waiter acquired, if its operations remove the intent; otherwise nil. With a lease,
+// Withdraw skips the nodes that granted it, and those that have answered every probe but have not yet answered the
+// acquire: the operations of the lease remove the intent there.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.canceled.Store(true)
 	if res.empty() {

@@ -103,8 +103,8 @@ func (r *round) start() {
 	r.submitFrom(0, r.asked)
 }
 
-// submitFrom asks the node at index and all later nodes, except r.first. It asks them even if one panics: a node that
-// refuses a call votes at once, and the OnVote callback may panic.
+// submitFrom asks the node at index and all later nodes, except r.first. It asks them even if submitting to one panics:
+// a node that refuses a call votes at once, and the OnVote callback may panic.
 func (r *round) submitFrom(index int, now time.Time) {
 	if index == len(r.calls) {
 		return

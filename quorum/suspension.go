@@ -8,8 +8,8 @@ import (
 )
 
 // suspensionMeter measures for how long the machine has been suspended in total. A reading may cost system calls, so a
-// request takes one that is at most maxAge old. That can only shorten its lease, which counts every suspension since
-// that reading, even one that ended before the acquire began. When the votes have arrived, a new reading is taken.
+// request reuses one of at most maxAge. An old reading can only shorten the lease: every suspension since then is
+// subtracted, even one that ended before the acquire began. When the votes have arrived, a new reading is taken.
 type suspensionMeter struct {
 	suspender clock.Suspender // nil: the clock cannot report suspensions, and every reading is 0
 	clock     clock.Clock

@@ -39,7 +39,7 @@ type Entry struct {
 }
 
 // renewDue reports whether the next extension may be requested at now. It may be requested a thousandth of the TTL
-// early. Among 100,000 locks this makes batches of what would be 5,000 separate requests a second.
+// early. With 100,000 locks and a TTL of a minute, 5,000 extensions are due each second; this makes batches of them.
 func (e *Entry) renewDue(now time.Duration) bool {
 	return e.renewAt > 0 && e.renewAt <= now+e.lock.TTL()/1000
 }

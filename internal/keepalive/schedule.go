@@ -158,8 +158,9 @@ func (s *Schedule) takeDue() (expired, residual, renew []Lock) {
 	return expired, residual, renew
 }
 
-// plan schedules the next extension of a lock after about delay, but no later than half of the time that the lock has
-// left. Without an extension the lock is due when it expires. plan returns the present time.
+// plan schedules the next extension of a lock after delay, or after half of the time that the lock has left if that is
+// sooner, each give or take a tenth. Without an extension the lock is due lead before its Until. plan returns the
+// present time.
 func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
 	now, until := s.now(), s.until(e)
 	e.renewAt = 0
@@ -174,8 +175,8 @@ func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
 	return now
 }
 
-// replan moves the due times of all locks earlier after a suspension of the machine. The deadlines of the locks count
-// that time; the alarm does not.
+// replan computes the due times of all locks anew after a suspension of the machine, except those of lingering locks.
+// The deadlines of the locks count the suspension; the alarm does not.
 func (s *Schedule) replan(now time.Duration) {
 	for _, e := range s.entries {
 		if e.lingering {

@@ -50,8 +50,8 @@ func (h *Host) Clock() *Clock { return h.clock }
 // To returns the link between this host and the i-th master.
 func (h *Host) To(i int) *Link { return h.links[i] }
 
-// Freeze stops the host as SIGSTOP does: its clock stands still, its timers do not fire, it reads nothing, and what it
-// writes is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
+// Freeze stops the host as SIGSTOP does: its clock stands still until Thaw, its timers do not fire, it reads nothing,
+// and what it writes is sent when it thaws. Goroutines that use neither the clock nor the network keep running.
 func (h *Host) Freeze() { h.net.change(h.clock.Freeze) }
 
 // Thaw ends Freeze. The clock jumps to the time that it would show without Freeze, and timers that were due fire. A
@@ -62,7 +62,8 @@ func (h *Host) Thaw() {
 	}
 }
 
-// Suspend stops the host like Freeze, but its clock stops too, as on a laptop that sleeps. Resume ends it.
+// Suspend stops the host as sleep stops a laptop. It is like Freeze, except that the clock continues after Resume from
+// where it stopped, while Thaw lets it jump ahead.
 func (h *Host) Suspend() { h.net.change(h.clock.Suspend) }
 
 // Resume ends Suspend.
@@ -125,8 +126,8 @@ func (h *Host) AwaitThaw() {
 	}
 }
 
-// Dial connects to the master at addr. It takes a round trip. While the path is cut or the host is frozen, it waits
-// until ctx ends.
+// Dial connects to the master at addr. It takes a round trip. While the path is cut or the host is frozen, it waits:
+// until that is over, ctx ends, or the kernel gives up after synTimeout.
 func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: address(addr), Err: err}

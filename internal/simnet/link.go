@@ -92,8 +92,8 @@ func (l *Link) Loss(p float64) {
 	})
 }
 
-// BlackHole stops all traffic in both directions: bytes wait, and a dial waits until its context ends. After Heal the
-// waiting bytes arrive.
+// BlackHole stops all traffic in both directions: bytes wait, and so do dials (see [Host.Dial]). After Heal the waiting
+// bytes arrive.
 func (l *Link) BlackHole() { l.Cut(ToMaster, FromMaster) }
 
 // Cut stops all traffic in the given directions.

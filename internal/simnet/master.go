@@ -28,7 +28,7 @@ type Master struct {
 	lives    int
 	runID    string
 	booted   time.Time // by the master's own clock
-	began    time.Time // the same in bubble time
+	began    time.Time // bubble time at which this life began; of the first life, when the Net was made
 	base     time.Time // bubble time …
 	shown    time.Time // … at which the master's clock showed this
 	rate     float64

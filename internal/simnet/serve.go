@@ -77,8 +77,8 @@ func (m *Master) serve(c *conn, life int) {
 	m.net.drop(c)
 }
 
-// execute runs one command once the master is not frozen. alive is false if the server has restarted since it accepted
-// the connection.
+// execute runs one command once the master is not frozen. alive is false if the server must end the connection: it is
+// down, it has restarted since it accepted the connection, the connection is dead, or hangUp matches the command.
 func (m *Master) execute(
 	c *conn,
 	life int,

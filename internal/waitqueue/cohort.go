@@ -2,8 +2,8 @@ package waitqueue
 
 import "time"
 
-// A process that holds a mutex may pass it among its own callers for some time before other processes can have it. This
-// is a cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways to pass the lock:
+// A process that holds a mutex may pass it among its own callers for some time before it lets other processes have it.
+// This is a cohort lock (Dice, Marathe, Shavit: "Lock Cohorting", PPoPP 2012). There are two ways to pass the lock:
 //
 //   - With its lease. The masters are not asked: to them it remains one lock with one token.
 //   - With a silent release, followed at once by the next acquire. A release message would wake every contender, and
@@ -27,7 +27,7 @@ type Policy struct {
 	TTL        time.Duration
 }
 
-// cohort is a sequence of holders of this process, between which no other process can have the lock.
+// cohort is a sequence of holders of this process that pass the lock on without a release message.
 type cohort struct {
 	since  time.Duration // when the masters granted the lock to the first holder, counted from epoch
 	round  time.Duration // the shortest round of requests, an estimate of what a round takes another process
@@ -63,8 +63,8 @@ func (c cohort) budget(ttl, least time.Duration) time.Duration {
 	return min(ttl/8, max(least, 4*c.round))
 }
 
-// cooldown returns how long this process does not ask for the lock after the cohort, if so many other processes wait
-// for it. They receive the release message, ask one master and then the others, which takes two rounds. On a busy
+// cooldown returns how long this process does not ask for the lock after the cohort, if others other processes wait for
+// it. They receive the release message, ask one master and then the others, which takes two rounds. On a busy
 // machine they may need longer than this process did, and would lose every race. So the cooldown also gives each of
 // them the time that the cohort had, within bounds. Otherwise chance decides who is next, and some processes get far
 // fewer turns than others.

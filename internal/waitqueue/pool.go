@@ -66,7 +66,8 @@ func (qs *Queues) forgetPools() {
 	qs.sweepPoolsAt = 2 * len(qs.pools)
 }
 
-// idle reports whether the pool has no permits and no callers. Callers without the turn wait for one of the two.
+// idle reports whether the pool has no permits and no callers. A caller without the turn exists only while there is a
+// permit or a caller with the turn.
 func (p *pool) idle() bool { return p.holds == 0 && p.turns == 0 }
 
 // join adds a waiter, unless the state of the pool answers a TryLock.
@@ -104,8 +105,8 @@ func (p *pool) giveTurns() {
 	}
 }
 
-// inShare reports whether so many permits are within this process's share of the slots. All processes that wait for
-// permits have equal shares. A process that does not wait is not counted by the others, and so has no share.
+// inShare reports whether this number of permits is within this process's share of the slots. All processes that wait
+// for permits have equal shares. A process that does not wait is not counted by the others, and so has no share.
 func (p *pool) inShare(permits int) bool {
 	return p.others == 0 || p.subscription != nil && permits*(1+p.others) <= p.key.slots
 }
@@ -119,8 +120,9 @@ func (p *pool) removeWaiter(w *Waiter) {
 	}
 }
 
-// passLease gives the lease of a permit to the next waiter if the policies allow it. The next is the first waiter that
-// has the turn and yields, or pauses between two attempts; if there is none, the first waiter without the turn.
+// passLease gives the lease of a permit to the next waiter if the policies allow it. The next is the first waiter with
+// the turn, other than a TryLock, that yields or pauses between two attempts; if there is none, the first waiter
+// without the turn.
 func (p *pool) passLease(h *Hold, from Lock, now time.Time) bool {
 	w := p.asking.first
 	for w != nil && (!w.pausing && !w.yielding || w.Try) {
@@ -216,7 +218,7 @@ func (p *pool) released(h *Hold, now time.Time) effects {
 	return p.clean()
 }
 
-// endYielding makes the callers ask that yield although their permits are within the share by now.
+// endYielding ends the yielding of callers whose permits are now within the share.
 func (p *pool) endYielding() {
 	permits := p.holds
 	for w := p.asking.first; w != nil; w = p.asking.next(w) {
@@ -228,8 +230,8 @@ func (p *pool) endYielding() {
 	}
 }
 
-// nudgeAsking makes the first caller that was denied, or may yet be, ask for the permit that was released, without
-// waiting for the message of the masters. Beyond this process's share, the message decides who is first.
+// nudgeAsking makes the first caller that has begun to ask try again for the released permit at once, without waiting
+// for the release message. Beyond this process's share, the message decides who is first.
 func (p *pool) nudgeAsking() {
 	for w := p.asking.first; w != nil; w = p.asking.next(w) {
 		if w.asked && !w.Try && w.nudge() {

@@ -101,8 +101,8 @@ func (e effects) run() {
 	}
 }
 
-// Join adds a caller to the end of its queue. If the state of the queue answers a TryLock, Join returns that error
-// instead.
+// Join adds a caller to the end of its queue. If the state of the queue answers a TryLock, Join returns that error, and
+// the Waiter is of no use.
 func (qs *Queues) Join(r Request) (*Waiter, error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()

@@ -205,8 +205,8 @@ func (p *player) waitForVotes(ctx context.Context) error {
 }
 
 // lateness returns how long after the storm a command may still arrive: TCP repeats lost segments at intervals that
-// double, and a proxy may hold data of a connection that its client has given up. A key that is set that late is removed
-// after at most as long again, or expires with its TTL (see package node).
+// double, and a proxy may hold data of a connection that its client has given up. A key that is set that late is
+// removed after at most as long again, or expires with its TTL (see package node).
 func (p *player) lateness() time.Duration {
 	for _, fault := range p.planned() {
 		if t, _ := faults.Lookup(fault); t.Late {

@@ -49,8 +49,8 @@ type Suite struct {
 
 // Play plays all jobs, each in a folder of its own. A job on real masters has a seed of its own, derived from the
 // suite's; a job of the simulation starts at the suite's seed. Play goes on after a scenario that was not as promised.
-// It tries a scenario without a verdict once more, because the harness may have failed by chance; a second failure is an
-// error. Findings of the first attempt still count, and the outcome says why that attempt had no verdict. A failed
+// It tries a scenario without a verdict once more, because the harness may have failed by chance; a second failure is
+// an error. Findings of the first attempt still count, and the outcome says why that attempt had no verdict. A failed
 // client (see [check.Clients]) is a verdict.
 func (s Suite) Play(ctx context.Context, jobs []Job) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(jobs))

@@ -246,9 +246,9 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 	return c
 }
 
-// skew sets the clients' clocks apart. If restarted masters lose their counters, tokens stay in order only if two clocks
-// differ by less than the restart window, less two node timeouts and the clocks' gain on each other. If counters are
-// lost without a restart, no window applies, and the clocks must agree.
+// skew sets the clients' clocks apart. If restarted masters lose their counters, tokens stay in order only if two
+// clocks differ by less than the restart window, less two node timeouts and the clocks' gain on each other. If counters
+// are lost without a restart, no window applies, and the clocks must agree.
 //
 // With steps, the clocks are also set to new values within that limit during the storm. If no master loses its
 // counters, the values may differ by more.
