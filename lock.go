@@ -87,9 +87,9 @@ func (l *Lock) claimed() *kind.Claim {
 	return l.claim
 }
 
-// Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name, an exclusive holder's token is larger
-// than that of every earlier holder. A reader's token is at least that of the last writer before it, and smaller than
-// that of the next writer. Readers between two writers may share a token.
+// Fence returns the lock's fencing token, or 0 without [WithFencing]. For one name, an exclusive holder's token is
+// larger than that of every earlier holder. A reader's token is at least that of the last writer before it, and smaller
+// than that of the next writer. Readers between two writers may share a token.
 //
 // Nested holds of one reentrant owner share one token, and so does a hold that the owner acquires during its minimum
 // hold ([WithMinHold]). In two cases a later hold may get a larger one, which makes the first token stale: other calls

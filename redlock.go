@@ -50,7 +50,7 @@ type Locker struct {
 	masters  []*node.Node
 	activity activity
 	opened   time.Time
-	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation must share a slot; "": none
+	cluster  string // name of a master that is a Redis Cluster, where the keys of one operation share a slot; "": none
 
 	mu     sync.Mutex
 	closed bool

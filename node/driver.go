@@ -211,8 +211,8 @@ func (p *pipe) written(l link) (fx effects) {
 	return fx
 }
 
-// receive waits for replies and delivers the resulting votes. Only the driver calls it, so only the driver removes calls
-// from the written ones.
+// receive waits for replies and delivers the resulting votes. Only the driver calls it, so only the driver removes
+// calls from the written ones.
 func (p *pipe) receive(l link) {
 	replies, err := l.receive()
 	fx := p.settle(l, replies, err, p.clock.Now())

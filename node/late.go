@@ -123,8 +123,8 @@ func (l *lateDelivery) mayOvertake(firstAsked time.Time) bool {
 	return l.state != lateNone && firstAsked.Before(l.answeredAt)
 }
 
-// repeatAt returns when to repeat a release that was answered at now and first confirmed at confirmed. ok is false if it
-// need not be repeated.
+// repeatAt returns when to repeat a release that was answered at now and first confirmed at confirmed. ok is false if
+// it need not be repeated.
 func (l *lateDelivery) repeatAt(confirmed time.Time, keyTTL time.Duration, now time.Time) (at time.Time, ok bool) {
 	last := confirmed.Add(keyTTL + initialRTO)
 	if l.until.Before(last) {

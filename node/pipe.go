@@ -36,7 +36,7 @@ type connection struct {
 	link        link          // nil: there is none
 	server      *Server       // that answered last; nil: none has
 	verified    bool          // link has carried an answer
-	silentSince time.Time     // the last reply, or the driver's next write or connect with no reply due, whichever is later
+	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
 	writer      link          // the link that a goroutine writes to; nil: none
 	written     chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
 	probing     bool          // a goroutine tries a new connection, see probe

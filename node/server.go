@@ -43,8 +43,9 @@ func (s Server) restarted(window time.Duration, now time.Time) error {
 	return nil
 }
 
-// guard turns a grant that does not count into Unknown: the operation was executed, so it must be released. sent is when
-// the request was sent. The window must have passed by then, not only when the reply is read, which may be much later.
+// guard turns a grant that does not count into Unknown: the operation was executed, so it must be released. sent is
+// when the request was sent. The window must have passed by then, not only when the reply is read, which may be much
+// later.
 func (s Server) guard(v Vote, window time.Duration, sent time.Time) Vote {
 	if window <= 0 || v.Verdict != Granted {
 		return v
