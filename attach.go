@@ -22,8 +22,8 @@ import (
 // a reader, a writer, a reentrant lock or a permit cannot be attached: the result is [ErrHeld], and [HeldError] has the
 // kind.
 //
-// A master within its restart window does not count, because its token may have been restored by an extension that did
-// not count either. If the token has a majority only with such masters, Attach returns [ErrNoQuorum]; try again.
+// A master within its restart window does not count, because an extension that did not count either may have restored
+// the token there. If the token has a majority only with such masters, Attach returns [ErrNoQuorum].
 //
 // [WithMinHold] counts from the call of Attach: the masters do not store when the lock was acquired.
 //
@@ -82,7 +82,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	if err != nil {
 		return nil, err
 	}
-	restarted := l.discountRestarted(answers, asked)
+	restarted := l.discountRestarted(answers, token, asked)
 	need := l.quorum.Majority()
 	census := kind.NewCensus(answers).Mutex(token, cfg.ttl)
 	left, ok := census.Left(need)
@@ -110,9 +110,11 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	return lock, nil
 }
 
-// discountRestarted makes the answers of masters that were not trusted when they were asked count for nothing, and
-// returns an error for each.
-func (l *Locker) discountRestarted(answers []quorum.Answer, asked time.Time) (restarted []*NodeError) {
+// discountRestarted makes the answers of masters that were not trusted when they were asked count for nothing. It
+// returns an error for each of them that has the token.
+func (l *Locker) discountRestarted(
+	answers []quorum.Answer, token string, asked time.Time,
+) (restarted []*NodeError) {
 	window := l.cfg.window()
 	if window <= 0 {
 		return nil
@@ -122,10 +124,15 @@ func (l *Locker) discountRestarted(answers []quorum.Answer, asked time.Time) (re
 		if !an.Vote.Verdict.Answered() || an.Vote.Server == nil {
 			continue
 		}
-		if err := an.Vote.Server.Trusted(window, asked); err != nil {
-			an.Vote.Verdict, an.Vote.Err = node.Unknown, err
+		err := an.Vote.Server.Trusted(window, asked)
+		if err == nil {
+			continue
+		}
+		s, _ := kind.StateOf(*an)
+		if _, has := s.Holder(token); has {
 			restarted = append(restarted, &NodeError{Node: an.Node, Op: "attach", Err: err})
 		}
+		an.Vote.Verdict, an.Vote.Err = node.Unknown, err
 	}
 	return restarted
 }

@@ -107,12 +107,42 @@ func TestAttachDoesNotCountARestoredKey(t *testing.T) {
 	}
 }
 
-// TestAttachIsLostEvenWithTheRestartedMaster has a token that too few masters have, whatever restarted ones count.
-func TestAttachIsLostEvenWithTheRestartedMaster(t *testing.T) {
+// TestAttachIsLostEvenWithTheRestartedMasters has a token that too few masters have, even if restarted ones counted.
+func TestAttachIsLostEvenWithTheRestartedMasters(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		w.Master(0).Restart()
+		w.Master(1).Restart()
+		w.Master(2).Set("x", "a:token", time.Minute)
 		_, err := w.locker(t, "a").Attach(t.Context(), "x", "a:token")
 		require.ErrorIs(t, err, redlock.ErrLost)
 	})
+}
+
+// TestARestoredKeyCountsAgainWhereTheLockWas has one master restart without its data, for longer than an extension
+// takes. Another master fails a while later, within the restart window of the first.
+func TestARestoredKeyCountsAgainWhereTheLockWas(t *testing.T) {
+	t.Parallel()
+	for _, down := range []time.Duration{100 * time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second} {
+		t.Run(down.String(), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				const window = time.Minute
+				l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithRestartWindow(window))
+				time.Sleep(window)
+				held := lock(t, l, "x")
+				synctest.Wait()
+				time.Sleep(100 * time.Millisecond)
+				w.Master(0).Crash()
+				time.Sleep(down)
+				w.Master(0).Start()
+				time.Sleep(window / 4)
+				require.Equal(t, 3, w.holders("x", held.Token()))
+				w.Master(1).Crash()
+				time.Sleep(window / 4)
+				require.NoError(t, held.Err())
+				unlock(t, held)
+			})
+		})
+	}
 }

@@ -82,8 +82,9 @@ byte late[CLIENTS * N]            /* how long a request of a broken connection m
 bit  releasing[CLIENTS * N]       /* the release is not confirmed for good */
 
 /*
- * A vote that counts reserves the master for the client, for the validity of its request. A reserved master's vote on
- * an extension counts even within its restart window.
+ * A vote that counts reserves the master for the client, for the validity of its request. So does an extension that
+ * restores the key on a reserved master. A reserved master's vote on an extension counts even within its restart
+ * window.
  */
 #ifdef NO_GUARD
 #define EXTENDS(c) extending[c]
@@ -147,6 +148,14 @@ inline executeExtend(c) {
        place(c)
 #ifdef NO_CONTINUITY
        vote[AT(c, m)] = EXTENDS(c)
+#endif
+#ifdef NO_RESERVATION
+       reserve(c, extended[c])
+#else
+       if
+       :: extending[c] && reserved[AT(c, m)] > 0 -> reserve(c, extended[c])
+       :: else
+       fi
 #endif
        printf("master %d restores the key of client %d\n", m, c)
     :: else

@@ -12,13 +12,14 @@ import (
 // writes it back: a node that still has the lease's key raises its count to the token. The majority of the next lock
 // shares a node with this one, finds the token there, and gets a larger one. docs/fencing.md has the argument.
 
-// maxAsking is for how many node timeouts an acquire with fencing may ask: one for the first node, and one for the
-// others. If it takes longer, this process was paused, and the hint may be older than the token of a lock that was
-// acquired and released meanwhile. The order of tokens rests on the hint if masters have restarted without their
-// counters; docs/fencing.md has the bound.
-const maxAsking = 2
+// maxAsking is for how many node timeouts an acquire with fencing may ask: one for the first node, one for the others,
+// and one for delays of this process. If it takes longer, the process was paused, and the hint may be older than the
+// token of a lock that was acquired and released meanwhile. The order of tokens rests on the hint if masters have
+// restarted without their counters; docs/fencing.md has the bound.
+const maxAsking = 3
 
-var errOldHint = errors.New("the votes arrived too late for a fencing token: the process was paused meanwhile")
+var errOldHint = errors.New("the votes arrived too late for a fencing token: " +
+	"more than three node timeouts after the acquire began")
 
 // settleFence decides the fencing token of a lease that a majority has granted. If a majority returned the same number,
 // that is the token. Otherwise the token is the largest number returned, and is written back to the other nodes. A node

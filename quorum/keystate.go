@@ -12,7 +12,8 @@ import (
 //
 // The node is reserved for the lease until reservedUntil, a validity after its last vote that counted was asked. Until
 // then no vote of the node counts for another client: the keys of the lease keep others out, and if the server restarts
-// and forgets the keys, its grants do not count for the restart window, which is longer than a TTL.
+// and forgets the keys, its grants do not count for the restart window, which is longer than a TTL. An extension that
+// restores the keys on a reserved node reserves it anew, although its vote does not count.
 type keyState struct {
 	setAt         time.Duration // present: when the operation that set the keys was asked
 	reservedUntil time.Duration // counts suspensions, too; 0: no vote has counted
@@ -47,7 +48,7 @@ func (s *keyState) acquiring() { s.keys = unclear }
 func (s *keyState) acquired(v node.Vote, asked time.Duration) {
 	switch {
 	case s.extended:
-	case v.Verdict == node.Granted:
+	case v.Verdict == node.Granted || v.Guarded:
 		s.keys, s.setAt = present, asked
 	case v.Verdict == node.Unknown:
 		s.keys = unclear
@@ -66,7 +67,7 @@ func (s *keyState) extending() { s.inFlight++ }
 func (s *keyState) extension(v node.Vote, asked time.Duration) {
 	s.inFlight--
 	switch {
-	case v.Verdict == node.Granted || v.Healed:
+	case v.Verdict == node.Granted || v.Healed || v.Guarded:
 		s.keys, s.extended, s.setAt = present, true, asked
 	case v.Verdict == node.Denied:
 		s.keys, s.extended = absent, true

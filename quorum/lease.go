@@ -206,7 +206,7 @@ func (l *Lease) recordVote(
 		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
 	}
 	change(s, v, l.q.since(asked))
-	if v.Verdict == node.Granted {
+	if v.Verdict == node.Granted || v.Healed && l.reserved(s) {
 		validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
 		s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
 	}

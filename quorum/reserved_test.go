@@ -2,6 +2,7 @@ package quorum_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -52,6 +53,16 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 		{"restored the key of a lease that it never had", denied(), 0, []extension{
 			{4 * time.Second, healed(), granted(), nil},
 			{5 * time.Second, guarded(), failed(), quorum.ErrNoQuorum},
+		}},
+		{"restored the key while it was reserved", granted(), 0, []extension{
+			{3 * time.Second, failed(), granted(), nil},
+			{6 * time.Second, healed(), granted(), nil},
+			{10 * time.Second, guarded(), failed(), nil},
+		}},
+		{"restored the key when the reservation had ended", granted(), 0, []extension{
+			{4 * time.Second, failed(), granted(), nil},
+			{validity, healed(), granted(), nil},
+			{validity + time.Second, guarded(), failed(), quorum.ErrNoQuorum},
 		}},
 		{"just before the reservation ends", granted(), 0, []extension{
 			{4 * time.Second, failed(), granted(), nil},
@@ -115,5 +126,28 @@ func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 		done, result = newDone(t)
 		lease.Extend(done)
 		require.NoError(t, result(), "and after a vote that counts it is reserved")
+	})
+}
+
+// TestTheVoteThatCountsIsReported has the OnVote callback get a guarded grant of a reserved node as a grant.
+func TestTheVoteThatCountsIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var votes []node.Vote
+		q, fakes := council(t, 1, func(c *quorum.Config) {
+			c.OnVote = func(_ string, op *node.Op, v node.Vote) {
+				if op.Name == "extend" {
+					votes = append(votes, v)
+				}
+			}
+		})
+		fakes[0].answers(granted())
+		lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+		require.NoError(t, err)
+		fakes[0].answers(guarded())
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.NoError(t, result())
+		assert.Equal(t, []node.Vote{*granted()}, votes)
 	})
 }

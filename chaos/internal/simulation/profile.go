@@ -247,8 +247,8 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 }
 
 // skew sets the clients' clocks apart. If restarted masters lose their counters, tokens stay in order only if two
-// clocks differ by less than the restart window, less two node timeouts and the clocks' gain on each other. If counters
-// are lost without a restart, no window applies, and the clocks must agree.
+// clocks differ by less than the restart window, less three node timeouts and the clocks' gain on each other. If
+// counters are lost without a restart, no window applies, and the clocks must agree.
 //
 // With steps, the clocks are also set to new values within that limit during the storm. If no master loses its
 // counters, the values may differ by more.
@@ -256,7 +256,7 @@ func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	const gain = 300 * time.Millisecond
 	most := s.Window
 	for _, c := range s.Clients {
-		most = max(0, min(most, (s.Window-gain-2*c.Timeout)/2))
+		most = max(0, min(most, (s.Window-gain-3*c.Timeout)/2))
 	}
 	for i := range s.Clients {
 		switch c := &s.Clients[i]; {
