@@ -9,8 +9,8 @@ package quorum
 //
 // A node that lost the key restores it, but its vote counts only from the next extension on: another client may have
 // held the lock there in the meantime. The grant of a server that is not trusted, as within its restart window, counts
-// only while the node is reserved for the lease (see keyState). Otherwise the key may be on a node that granted the lock
-// to another client before it restarted.
+// only while the node is reserved for the lease (see keyState). Otherwise the key may be on a node that granted the
+// lock to another client before it restarted.
 func (l *Lease) Extend(done func(error)) {
 	if l.released.Load() {
 		done(ErrEnded)

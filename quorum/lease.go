@@ -52,7 +52,8 @@ type Lease struct {
 }
 
 // Import makes a lease of a lock that was acquired elsewhere and whose validity ends at until. mayHave reports, by
-// node, whether the node may have its token. fence is its fencing token, or 0. The lease keeps terms, which must not change.
+// node, whether the node may have its token. fence is its fencing token, or 0. The lease keeps terms, which must not
+// change.
 func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, fence int64) *Lease {
 	l := &Lease{
 		q: q, ops: ops, terms: terms, imported: true, until: until, slept: q.suspensions.fresh(), fence: fence,
