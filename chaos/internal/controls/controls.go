@@ -107,7 +107,7 @@ func (o Options) try(ctx context.Context, c Control) (*check.Verdict, error) {
 	switch {
 	case err != nil:
 		if len(v.Findings) > 0 {
-			err = fmt.Errorf("%w; and yet it was found: %s", err, v.Findings[0].Text)
+			err = fmt.Errorf("%w; findings nevertheless: %s", err, v.Findings[0].Text)
 		}
 		return nil, fmt.Errorf("the control %s did not run properly on the lock %s, see %s: %w",
 			c.Lock, c.uses(), c.dir(o), err)

@@ -240,7 +240,7 @@ func TestWhatVirtualTimeCannotPlayIsSaid(t *testing.T) {
 	assert.Empty(t, out.Skipped)
 
 	out = play(func(s *scenarios.Scenario) { s.Clients, s.Foreign = 1, 3 })
-	assert.Contains(t, out.Skipped, "only 1 can be simulated")
+	assert.Contains(t, out.Skipped, "only 1 of its clients can be simulated")
 	assert.Zero(t, out.Schedules)
 	out = play(func(s *scenarios.Scenario) { s.Lock = "setnx" })
 	assert.Contains(t, out.Skipped, "needs real masters")
