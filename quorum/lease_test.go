@@ -354,6 +354,8 @@ func TestVotesOnAnExtensionDecideWhetherTheReleaseIsDurable(t *testing.T) {
 	}{
 		{"extended", granted(), granted(), true, true},
 		{"healed", denied(), healed(), true, true},
+		{"extended within the restart window", denied(), guarded(), true, true},
+		{"acquired within the restart window", guarded(), failed(), true, true},
 		{"held by another", granted(), denied(), false, false},
 		{"never executed", granted(), failed(), true, true},
 		{"neither operation was executed", unsent(), unsent(), false, false},
