@@ -55,7 +55,7 @@ func Intervals(events []history.Event) (all []Interval) {
 type group struct {
 	shared, owner string
 	slots         int // how many may hold at once; 0: any number
-	alone         history.ID
+	sole          history.ID
 }
 
 func groupOf(mode string, h *hold) group {
@@ -67,7 +67,7 @@ func groupOf(mode string, h *hold) group {
 	case kind.Slotted():
 		return group{shared: kind.Name, slots: h.acquired.Slots}
 	default:
-		return group{alone: h.who}
+		return group{sole: h.who}
 	}
 }
 
@@ -90,7 +90,7 @@ func groupOf(mode string, h *hold) group {
 func holds(events []history.Event) []*hold {
 	var all []*hold
 	asked := map[history.ID]*history.Event{}
-	open := map[history.ID]*holding{}
+	open := map[history.ID]*openBelief{}
 	for i := range events {
 		e := &events[i]
 		id := e.ID()
@@ -104,7 +104,7 @@ func holds(events []history.Event) []*hold {
 				h.asked = *call
 			}
 			all = append(all, h)
-			open[id] = &holding{until: e.Until, Interval: Interval{
+			open[id] = &openBelief{until: e.Until, Interval: Interval{
 				Who: id, Mode: e.Mode, Begin: e.T, Acquired: *e, hold: h, from: *e, to: *e,
 			}}
 		case o == nil: // not held
@@ -128,14 +128,14 @@ func holds(events []history.Event) []*hold {
 	return all
 }
 
-// A holding is a belief that has not ended yet while the history is read.
-type holding struct {
+// An openBelief is a belief that has not ended yet while the history is read.
+type openBelief struct {
 	Interval
 	until time.Duration
 }
 
 // finish ends the belief at its deadline or at end, whichever comes first.
-func (o *holding) finish(end time.Duration, by history.Event) {
+func (o *openBelief) finish(end time.Duration, by history.Event) {
 	if o.until <= end {
 		end = o.until
 	} else {
@@ -148,7 +148,7 @@ func (o *holding) finish(end time.Duration, by history.Event) {
 	}
 }
 
-func (o *holding) extend(e history.Event) {
+func (o *openBelief) extend(e history.Event) {
 	if o.hold.called != nil {
 		return // an extension that returns during the unlock changes no belief
 	}
@@ -160,7 +160,7 @@ func (o *holding) extend(e history.Event) {
 	o.until, o.to = max(e.Until, e.T), e
 }
 
-func (o *holding) downgrade(e history.Event) {
+func (o *openBelief) downgrade(e history.Event) {
 	if o.hold.called != nil {
 		return
 	}
@@ -170,37 +170,37 @@ func (o *holding) downgrade(e history.Event) {
 	o.Begin, o.Mode, o.from, o.to = e.T, kinds.Reader, e, to
 }
 
-// fencedWith returns the group of holds whose fencing tokens need not grow from one to the next. It is groupOf, except
+// fenceGroup returns the group of holds whose fencing tokens need not grow from one to the next. It is groupOf, except
 // that every permit of a semaphore is a group of its own, because each has its own token.
-func fencedWith(h *hold) group {
+func fenceGroup(h *hold) group {
 	if kinds.Of(h.acquired.Mode).Slotted() {
-		return group{alone: h.who}
+		return group{sole: h.who}
 	}
 	return groupOf(h.acquired.Mode, h)
 }
 
-// named has the holds of one name, in the order of the acquisitions.
-type named struct {
+// nameHolds has the holds of one name, in the order of the acquisitions.
+type nameHolds struct {
 	name  string
 	holds []*hold
 }
 
 // byName returns the holds of each name, in the order of the names. A lock of several names is held in each of them.
-func byName(all []*hold) []named {
+func byName(all []*hold) []nameHolds {
 	of := map[string][]*hold{}
 	for _, h := range all {
 		for _, name := range h.acquired.Locked() {
 			of[name] = append(of[name], h)
 		}
 	}
-	var names []named
+	var names []nameHolds
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		names = append(names, named{name, of[name]})
+		names = append(names, nameHolds{name, of[name]})
 	}
 	return names
 }
 
-func (n named) beliefs() (all []Interval) {
+func (n nameHolds) beliefs() (all []Interval) {
 	for _, h := range n.holds {
 		all = append(all, h.beliefs...)
 	}

@@ -34,7 +34,7 @@ func overlaps(v *Verdict, name string, all []Interval) {
 		if last, ok := latest.outside(g); ok && b.Begin < last.End {
 			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
 				"%q was held by two for %v: %s from %s to %s, %s from %s to %s", name, min(b.End, last.End)-b.Begin,
-				as(last), moment(last.Begin), moment(last.End), as(b), moment(b.Begin), moment(b.End))
+				holderText(last), moment(last.Begin), moment(last.End), holderText(b), moment(b.Begin), moment(b.End))
 		}
 		latest.add(g, int64(b.End), b)
 	}
@@ -46,7 +46,7 @@ func sortByBegin(all []Interval) {
 	})
 }
 
-func as(b Interval) string {
+func holderText(b Interval) string {
 	if b.Mode == "" || b.Mode == kinds.Mutex {
 		return who(b.hold.who)
 	}
@@ -60,7 +60,7 @@ type best[T any] struct {
 }
 
 type ranked[T any] struct {
-	is    bool
+	set   bool
 	group group
 	value int64
 	item  T
@@ -69,29 +69,29 @@ type ranked[T any] struct {
 func (b *best[T]) add(g group, value int64, item T) {
 	r := ranked[T]{true, g, value, item}
 	switch {
-	case b.first.is && b.first.group == g:
+	case b.first.set && b.first.group == g:
 		if value > b.first.value {
 			b.first = r
 		}
-	case !b.first.is || value > b.first.value:
+	case !b.first.set || value > b.first.value:
 		b.first, b.second = r, b.first
-	case !b.second.is || value > b.second.value:
+	case !b.second.set || value > b.second.value:
 		b.second = r
 	}
 }
 
 // outside returns the item with the largest value that is not of the group g.
 func (b *best[T]) outside(g group) (T, bool) {
-	if b.first.is && b.first.group != g {
+	if b.first.set && b.first.group != g {
 		return b.first.item, true
 	}
-	return b.second.item, b.second.is
+	return b.second.item, b.second.set
 }
 
 // of returns the item of the group g with the largest value, if it is one of the two.
 func (b *best[T]) of(g group) (T, bool) {
-	if b.first.is && b.first.group == g {
+	if b.first.set && b.first.group == g {
 		return b.first.item, true
 	}
-	return b.second.item, b.second.is && b.second.group == g
+	return b.second.item, b.second.set && b.second.group == g
 }

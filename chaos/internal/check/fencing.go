@@ -56,9 +56,9 @@ func Fencing(events []history.Event, masters int, lasting []string, lingers time
 func reads(h *hold) bool { return kinds.Of(h.acquired.Mode).Reads() }
 
 // rising compares the token of each hold with the largest token that was returned before the hold was asked for.
-func rising(v *Verdict, n named, faults *troubles) {
+func rising(v *Verdict, n nameHolds, faults *troubles) {
 	compare(n.holds, func(h *hold, largest *best[*hold]) {
-		g, fence := fencedWith(h), h.acquired.Fence
+		g, fence := fenceGroup(h), h.acquired.Fence
 		last, ok := largest.outside(g) // for a reader: of those that exclude readers
 		switch {
 		case ok && reads(h) && fence < last.acquired.Fence:
@@ -80,7 +80,7 @@ func ReadersInOrder(events []history.Event) Verdict {
 	names := byName(readers)
 	for _, n := range names {
 		compare(n.holds, func(h *hold, largest *best[*hold]) {
-			if last, ok := largest.of(fencedWith(h)); ok && h.acquired.Fence < last.acquired.Fence {
+			if last, ok := largest.of(fenceGroup(h)); ok && h.acquired.Fence < last.acquired.Fence {
 				stale(&v, n.name, last, h, "smaller than")
 			}
 		})
@@ -94,7 +94,7 @@ func ReadersInOrder(events []history.Event) Verdict {
 func compare(all []*hold, judge func(h *hold, largest *best[*hold])) {
 	var largest best[*hold]
 	judgeInOrder(all, askedAt, acquiredAt,
-		func(h *hold) { largest.add(fencedWith(h), int64(h.acquired.Fence), h) },
+		func(h *hold) { largest.add(fenceGroup(h), int64(h.acquired.Fence), h) },
 		func(h *hold) { judge(h, &largest) })
 }
 
@@ -105,7 +105,7 @@ func stale(v *Verdict, name string, before, after *hold, than string) {
 }
 
 // unique finds holds that exclude each other and share a token.
-func unique(v *Verdict, n named) {
+func unique(v *Verdict, n nameHolds) {
 	first := map[uint64]*hold{}
 	for _, h := range n.holds {
 		if reads(h) {
@@ -114,7 +114,7 @@ func unique(v *Verdict, n named) {
 		switch o := first[h.acquired.Fence]; {
 		case o == nil:
 			first[h.acquired.Fence] = h
-		case fencedWith(o) != fencedWith(h):
+		case fenceGroup(o) != fenceGroup(h):
 			v.find(n.name, []history.Event{o.acquired, h.acquired}, "%q: %s and %s both got the token %d",
 				n.name, who(o.who), who(h.who), h.acquired.Fence)
 		}

@@ -42,7 +42,7 @@ func Leaders(events []history.Event, forgetful []string) Verdict {
 func term(h *hold) uint64 { return h.acquired.Fence }
 
 // unequal finds leaders without a term, or with the term of another.
-func unequal(v *Verdict, n named) {
+func unequal(v *Verdict, n nameHolds) {
 	first := map[uint64]*hold{}
 	for _, h := range n.holds {
 		switch o := first[term(h)]; {
@@ -58,7 +58,7 @@ func unequal(v *Verdict, n named) {
 }
 
 // growing finds leaders whose term is not larger than that of a leader that counts when they come.
-func growing(v *Verdict, n named, comes, counts func(*hold) time.Duration) {
+func growing(v *Verdict, n nameHolds, comes, counts func(*hold) time.Duration) {
 	var largest *hold
 	judgeInOrder(n.holds, comes, counts,
 		func(h *hold) {

@@ -181,7 +181,7 @@ const pictured = 120
 // with the most holds, of which it shows the first ones. It returns the name. If nothing was ever held, it writes
 // nothing and returns "".
 func Picture(w io.Writer, events []history.Event, limit time.Duration) (string, error) {
-	var largest named
+	var largest nameHolds
 	var shown []*hold
 	for _, n := range byName(holds(events)) {
 		if bad, result := illegal(n.holds, time.Now().Add(limit)); result == porcupine.Illegal {

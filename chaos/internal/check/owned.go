@@ -13,7 +13,7 @@ import (
 
 // owned checks the tokens of each owner's nested holds. It compares a hold with the outer hold that the owner believed
 // in while it asked: of those acquired alone, the one believed in longest.
-func owned(v *Verdict, n named, lonely map[history.ID]bool, doubts *troubles) {
+func owned(v *Verdict, n nameHolds, unoverlapped map[history.ID]bool, faults *troubles) {
 	owners := map[string][]Interval{}
 	for _, h := range n.holds {
 		if kinds.Of(h.acquired.Mode).Owned() && h.acquired.Owner != "" {
@@ -34,12 +34,12 @@ func owned(v *Verdict, n named, lonely map[history.ID]bool, doubts *troubles) {
 		i := 0
 		for _, h := range inner {
 			for ; i < len(begun) && begun[i].Begin <= h.asked.T; i++ {
-				if lonely[begun[i].hold.who] && begun[i].End > longest.End {
+				if unoverlapped[begun[i].hold.who] && begun[i].End > longest.End {
 					longest = begun[i]
 				}
 			}
 			o := longest.hold
-			if o == nil || o == h || longest.End <= h.acquired.T || !doubts.judge(o, h) {
+			if o == nil || o == h || longest.End <= h.acquired.T || !faults.judge(o, h) {
 				continue
 			}
 			if o.acquired.Fence != h.acquired.Fence {

@@ -41,7 +41,7 @@ func (r *run) playPlan() bool {
 	select {
 	case <-time.After(r.schedule.Storm - r.now()):
 		return true
-	case <-r.hectic:
+	case <-r.overloaded:
 		return false
 	}
 }

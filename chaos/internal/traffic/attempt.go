@@ -18,14 +18,14 @@ import (
 type Attempt struct {
 	*Worker
 	try
-	op    int
-	begin time.Time
-	lock  locker.Lock
-	from  time.Duration // when the hold began, or its downgrade
-	until time.Duration // the last deadline that is in the history
-	heeds func() bool   // ends the wait for a loss
-	lost  chan struct{} // closed when a loss is in the history
-	token string        // "" if the worker does not ask for it
+	op            int
+	begin         time.Time
+	lock          locker.Lock
+	from          time.Duration // when the hold began, or its downgrade
+	until         time.Duration // the last deadline that is in the history
+	stopLossWatch func() bool   // ends the wait for a loss
+	lost          chan struct{} // closed when a loss is in the history
+	token         string        // "" if the worker does not ask for it
 
 	mu   sync.Mutex
 	mode string // what it is by now: a writer may have become a reader
@@ -61,12 +61,12 @@ func (a *Attempt) Acquired(l locker.Lock) {
 		Fence: l.Fence(), Until: a.until, Votes: a.votes(),
 	})
 	a.life.held.Add(1)
-	a.heeds = context.AfterFunc(l.Context(), a.onLoss)
+	a.stopLossWatch = context.AfterFunc(l.Context(), a.onLoss)
 }
 
 // Over writes the end of the belief to the history. Call it before Unlock.
 func (a *Attempt) Over() {
-	if !a.heeds() {
+	if !a.stopLossWatch() {
 		<-a.lost // it is being written down
 	}
 	a.learn()
