@@ -75,11 +75,12 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 func (l *Lease) start(ctx context.Context, r *round) error {
 	l.maxUntil = l.asked + l.terms.MaxHold
 	l.slept = r.slept
-	if err := l.checkValidity(); err != nil {
+	elapsed, err := l.checkValidity()
+	if err != nil {
 		return err
 	}
 	if l.terms.Fencing {
-		if l.elapsed() > maxAsking*l.terms.Timeout {
+		if elapsed > maxAsking*l.terms.Timeout {
 			return noQuorum(errOldHint)
 		}
 		if err := l.settleFence(ctx, r); err != nil {

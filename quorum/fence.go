@@ -41,7 +41,8 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
 		switch {
 		case s == won:
-			return l.checkValidity()
+			_, err := l.checkValidity()
+			return err
 		case maxSeen > l.fence:
 			l.fence = maxSeen
 			clear(known.granted) // they carry a smaller number
@@ -53,7 +54,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 				return noQuorum(r.errors())
 			}
 		}
-		if err := l.checkValidity(); err != nil {
+		if _, err := l.checkValidity(); err != nil {
 			return err
 		}
 	}

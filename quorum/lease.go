@@ -152,20 +152,16 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return asked.Add(validity)
 }
 
-// checkValidity returns an error if no validity is left of a lease that was just granted. It takes a new reading of the
-// suspensionMeter.
-func (l *Lease) checkValidity() error {
-	asked := l.q.origin.Add(l.asked)
-	if l.elapsed() >= l.deadline(asked).Sub(asked) {
-		return noQuorum(errTooLate)
-	}
-	return nil
-}
-
-// elapsed returns the time since the acquire began, the suspensions of the machine included.
-func (l *Lease) elapsed() time.Duration {
+// checkValidity returns an error if no validity is left of a lease that was just granted, and the time since the
+// acquire began, the suspensions of the machine included. It takes a new reading of the suspensionMeter.
+func (l *Lease) checkValidity() (elapsed time.Duration, err error) {
 	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
-	return now - l.asked + l.q.suspensions.fresh() - l.slept
+	elapsed = now - l.asked + l.q.suspensions.fresh() - l.slept
+	asked := l.q.origin.Add(l.asked)
+	if elapsed >= l.deadline(asked).Sub(asked) {
+		return elapsed, noQuorum(errTooLate)
+	}
+	return elapsed, nil
 }
 
 var errTooLate = errors.New("the votes arrived when the validity was used up")

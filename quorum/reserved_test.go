@@ -106,7 +106,7 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 	}
 }
 
-// TestAGuardedGrantDoesNotCountForAnImportedLease: nobody knows since when the node has the key.
+// TestAGuardedGrantDoesNotCountForAnImportedLease has a lease that does not know since when the node has its key.
 func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {

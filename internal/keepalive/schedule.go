@@ -175,7 +175,7 @@ func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
 	return now
 }
 
-// replan computes the due times of all locks anew after a suspension of the machine, except those of lingering locks.
+// replan recomputes the due times of all locks after a suspension of the machine, except those of lingering locks.
 // The deadlines of the locks count the suspension; the alarm does not.
 func (s *Schedule) replan(now time.Duration) {
 	for _, e := range s.entries {
