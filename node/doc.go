@@ -20,8 +20,8 @@
 //     caller gave up before it was written is dropped. When a deadline passes, the caller gets [Unknown], but the
 //     connection remains open: the late reply is read, and the release follows at once.
 //   - Health. A master that misses a deadline, refuses, or cannot be reached is suspect. Requests to it then fail at
-//     once, and one of them probes the master from time to time. Releases are exempt. They wait until the master has
-//     answered, and are repeated while a late delivery of what they undo is possible.
+//     once, except that one is sent from time to time to try the master. Releases wait until the master has answered,
+//     and are repeated while a late delivery of what they undo is possible.
 //   - The restart guard. A master that restarted empty would grant a lock twice. A grant counts only if the server
 //     process has been up for longer than the request's window. The node identifies the process once per connection,
 //     because no connection outlives it.

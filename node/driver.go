@@ -12,9 +12,9 @@ type driver struct {
 
 // task is what the driver must do next, without the mutex.
 type task struct {
-	do      action
-	link    link
-	written chan struct{} // to wait for
+	do         action
+	link       link
+	writerDone chan struct{} // to wait for
 }
 
 type action uint8
@@ -66,7 +66,7 @@ func (p *pipe) driveOnce() bool {
 	case doReceive:
 		p.receive(t.link)
 	case doAwaitWriter:
-		<-t.written
+		<-t.writerDone
 	case doConnect:
 		return p.connect()
 	case doVerify:
@@ -89,10 +89,10 @@ func (p *pipe) next() (t task, fx effects) {
 		p.rest()
 		return task{do: doRest}, fx
 	case conn.link != nil && conn.writer == conn.link: // the replies arrived before the writer returned from writing
-		if conn.written == nil {
-			conn.written = make(chan struct{})
+		if conn.writerDone == nil {
+			conn.writerDone = make(chan struct{})
 		}
-		return task{do: doAwaitWriter, written: conn.written}, fx
+		return task{do: doAwaitWriter, writerDone: conn.writerDone}, fx
 	}
 	now := p.clock.Now()
 	fx.now, conn.silentSince = now, now
@@ -173,7 +173,7 @@ func (p *pipe) send(now time.Time, fx *effects) task {
 	l := p.conn.link
 	batch, dropped := p.state.calls.load(l.server(), p.state.rights, now)
 	fx.deliveries = append(fx.deliveries, dropped...)
-	if len(batch) == 0 { // settle schedules the next one if calls wait for the probe of a right
+	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
 		return task{do: doNothing}
 	}
 	for _, c := range batch {
@@ -194,17 +194,17 @@ func (p *pipe) finishWrite(l link, err error) {
 	if err != nil {
 		l.close() // the receiver settles what was written
 	}
-	p.apply(p.written(l))
+	p.apply(p.wrote(l))
 }
 
-func (p *pipe) written(l link) (fx effects) {
+func (p *pipe) wrote(l link) (fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.conn.writer == l {
 		p.conn.writer = nil
-		if p.conn.written != nil {
-			close(p.conn.written)
-			p.conn.written = nil
+		if p.conn.writerDone != nil {
+			close(p.conn.writerDone)
+			p.conn.writerDone = nil
 		}
 	}
 	p.scheduleNext(&fx)

@@ -38,7 +38,7 @@ func (f *inflight) retry(calls []*Call) {
 	f.retried += len(calls)
 }
 
-// load moves the next batch from the queue to the written calls and returns it. The batch may contain probes for
+// load moves the next batch from the queue to the written calls and returns it. The batch may contain rechecks of
 // missing rights. load drops the calls that are canceled, late, or refused, and returns their votes. Until load returns
 // a call for the first time, the master has certainly not executed it; from then on it may have.
 func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []*Call, dropped []delivery) {
@@ -49,12 +49,12 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 		}
 		err := c.staleReason(server, now)
 		if err == nil && !c.flight.voted {
-			probe, wait, refused := missing.check(c.Op, now)
-			if probe != nil {
-				f.written = append(f.written, probe)
+			recheck, wait, refused := missing.check(c.Op, now)
+			if recheck != nil {
+				f.written = append(f.written, recheck)
 			}
 			if wait {
-				break // until the master has answered the probe
+				break // until the master has answered the recheck
 			}
 			err = refused
 		}

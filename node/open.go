@@ -68,7 +68,7 @@ type dialer struct {
 	dial    Dialer
 	clock   clock.Clock
 
-	mu             sync.Mutex    // the driver, a probe and the recovery may connect at the same time
+	mu             sync.Mutex    // the driver, tryStandby and the recovery may connect at the same time
 	known          identities    // the server that answered last
 	dialTimeout    time.Duration // of the next attempt, if it is longer than connectTimeout
 	skipRightCheck bool          // do not check the right to run scripts: the check ended a connection

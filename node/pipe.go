@@ -33,14 +33,14 @@ type pipe struct {
 
 // connection is what a pipe knows of its connection to the master.
 type connection struct {
-	link        link          // nil: there is none
-	server      *Server       // that answered last; nil: none has
-	verified    bool          // link has carried an answer
-	silentSince time.Time     // the last reply, or a later write or connect of the driver with no reply due
-	writer      link          // the link that a goroutine writes to; nil: none
-	written     chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
-	probing     bool          // a goroutine tries a new connection, see probe
-	standby     link          // a new connection that works while link stays silent; nil: none
+	link          link          // nil: there is none
+	server        *Server       // that answered last; nil: none has
+	verified      bool          // link has carried an answer
+	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
+	writer        link          // the link that a goroutine writes to; nil: none
+	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it
+	standby       link          // a new connection that works while link stays silent; nil: none
+	tryingStandby bool          // a goroutine tries a new connection, see tryStandby
 }
 
 // closing is how far the end of a pipe is.
@@ -203,7 +203,7 @@ func (p *pipe) wakeForRepetitions(fx *effects) {
 }
 
 // judge judges the master by the calls that have just expired. While the driver waits for a suspect master, judge
-// starts probes over other connections from time to time.
+// tries standby connections from time to time.
 func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
 	if !p.driver.running {
 		return
@@ -213,11 +213,11 @@ func (p *pipe) judge(expired []delivery, now time.Time, fx *effects) {
 		fx.suspect(h.expire(&d.call.Request, p.conn.silentSince, now), ErrTimeout)
 	}
 	switch {
-	case h.suspect == nil, p.conn.link == nil, p.conn.standby != nil, p.conn.probing:
+	case h.suspect == nil, p.conn.link == nil, p.conn.standby != nil, p.conn.tryingStandby:
 	case !h.due(now):
 		fx.wake(h.retryAt)
 	default:
-		p.conn.probing = true
-		p.spawn(p.probe)
+		p.conn.tryingStandby = true
+		p.spawn(p.tryStandby)
 	}
 }

@@ -100,7 +100,7 @@ func TestAFailedProbeOfASuspectMasterBacksOff(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()
 	p.state.health.fail(errBroken, at(9))
-	fx := p.probed(nil, time.Time{}, nil, errBroken, at(10))
+	fx := p.standbyTried(nil, time.Time{}, nil, errBroken, at(10))
 	assert.Equal(t, at(10).Add(2*retryMin), p.state.health.retryAt)
 	assert.Equal(t, p.state.health.retryAt, fx.tickBy)
 }
@@ -316,7 +316,7 @@ func TestWhenTheNextBatchIsScheduled(t *testing.T) {
 	t.Parallel()
 	l := fakeLink{stream: true}
 	for name, f := range map[string]func(p *pipe) effects{
-		"a write has ended":   func(p *pipe) effects { return p.written(l) },
+		"a write has ended":   func(p *pipe) effects { return p.wrote(l) },
 		"a reply has arrived": func(p *pipe) effects { return p.settle(l, []reply{{value: int64(1)}}, nil, at(9.01)) },
 	} {
 		p, _ := idlePipe()
@@ -356,11 +356,11 @@ func TestAnAnswerOverARecoveryConnection(t *testing.T) {
 		p.conn.link = shared
 		p.state.health.fail(errBroken, at(8))
 		p.state.recovery.size, p.state.recovery.backoff = 1, retryMax
-		probe, waiting := anyCall(durable), anyCall(durable)
-		p.state.refusals.refuse(probe, errBroken, at(8))
+		retried, waiting := anyCall(durable), anyCall(durable)
+		p.state.refusals.refuse(retried, errBroken, at(8))
 		p.state.refusals.refuse(waiting, errBroken, at(8))
 		p.state.refusals.due(at(9))
-		p.state.recovery.sent = []*Call{probe}
+		p.state.recovery.sent = []*Call{retried}
 		fx, _ := p.settleRecovery(fakeLink{}, 1, []reply{{value: int64(1)}}, nil, at(9))
 		assert.Equal(t, shared == nil, p.state.health.suspect == nil, "%s: the shared connection decides", name)
 		assert.Equal(t, shared == nil, fx.health)
@@ -386,11 +386,11 @@ func TestWhichConnectionAProbeKeeps(t *testing.T) {
 		"the pipe has been closed": {func(p *pipe) { p.closing.closed = true }, false},
 	} {
 		p, _ := idlePipe()
-		p.conn.link, p.conn.silentSince, p.conn.probing = older, at(8), true
+		p.conn.link, p.conn.silentSince, p.conn.tryingStandby = older, at(8), true
 		p.state.calls.written = releases(1)
 		c.change(p)
-		fx := p.probed(older, at(8), newer, nil, at(9))
-		assert.False(t, p.conn.probing, name)
+		fx := p.standbyTried(older, at(8), newer, nil, at(9))
+		assert.False(t, p.conn.tryingStandby, name)
 		require.Len(t, fx.close, 1, name)
 		if c.replaced {
 			assert.Same(t, older, fx.close[0], name)

@@ -24,12 +24,12 @@ func (p *pipe) startRecovery(now time.Time, fx *effects) {
 		fx.wake(due)
 	default:
 		p.recovery.running = true
-		p.spawn(p.recover)
+		p.spawn(p.runRecovery)
 	}
 }
 
-// recover is the recovery's goroutine.
-func (p *pipe) recover() error {
+// runRecovery is the recovery's goroutine.
+func (p *pipe) runRecovery() error {
 	for p.recoverOnce() {
 	}
 	return nil

@@ -14,18 +14,18 @@ const (
 	maxReasons = 16
 )
 
-// refusals are the durable calls that the master answered with an error, grouped by the reason. From each group one
-// call at a time, the probe, is sent again, with backoff. Once the master executes it, the rest of the group is sent,
-// too. So an idle client sends a master only a few commands per second, however many releases the master refuses.
+// refusals are the durable calls that the master answered with an error, grouped by the reason. One call of each group
+// at a time is retried, with backoff. Once the master executes it, the rest of the group is sent, too. So an idle
+// client sends a master only a few commands per second, however many releases the master refuses.
 type refusals map[string]*refusal
 
 // refusal is one reason for which the master refuses releases.
 type refusal struct {
-	err     error         // the first error reply with this reason
-	waiting []*Call       // the refused calls, apart from the probe
-	probe   *Call         // the call that is being sent again; nil: none
-	retryAt time.Time     // when the next probe is due
-	backoff time.Duration // between two probes
+	err      error         // the first error reply with this reason
+	waiting  []*Call       // the refused calls, apart from retrying
+	retrying *Call         // the call that is being sent again; nil: none
+	retryAt  time.Time     // when the next retry is due
+	backoff  time.Duration // between two retries
 }
 
 // RefusalError reports that a master answers but refuses releases, or that it no longer does. If the master is not
@@ -59,8 +59,8 @@ func reasonOf(err error) string {
 // refuse records that the master refused a durable call. It reports whether the reason is new.
 func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 	for _, r := range *rs {
-		if r.probe == c {
-			r.probe, r.backoff = nil, min(2*r.backoff, refusalMax)
+		if r.retrying == c {
+			r.retrying, r.backoff = nil, min(2*r.backoff, refusalMax)
 			r.retryAt = now.Add(r.backoff)
 		}
 	}
@@ -85,7 +85,7 @@ func (rs *refusals) refuse(c *Call, err error, now time.Time) (isNew bool) {
 func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) {
 	for reason, r := range rs {
 		r.dropNeedless(now)
-		if r.probe == c || r.probe == nil && len(r.waiting) == 0 {
+		if r.retrying == c || r.retrying == nil && len(r.waiting) == 0 {
 			again, over = append(again, r.waiting...), append(over, r.err)
 			delete(rs, reason)
 		}
@@ -93,14 +93,14 @@ func (rs refusals) accept(c *Call, now time.Time) (again []*Call, over []error) 
 	return again, over
 }
 
-// due picks a probe for each reason whose retry time has come. It returns these probes.
+// due picks a call to retry for each reason whose retry time has come. It returns these calls.
 func (rs refusals) due(now time.Time) (calls []*Call) {
 	for _, r := range rs {
 		r.dropNeedless(now)
-		if r.probe == nil && len(r.waiting) > 0 && !now.Before(r.retryAt) {
-			r.probe = r.waiting[0]
+		if r.retrying == nil && len(r.waiting) > 0 && !now.Before(r.retryAt) {
+			r.retrying = r.waiting[0]
 			r.waiting = slices.Delete(r.waiting, 0, 1)
-			calls = append(calls, r.probe)
+			calls = append(calls, r.retrying)
 		}
 	}
 	return calls
@@ -108,28 +108,28 @@ func (rs refusals) due(now time.Time) (calls []*Call) {
 
 // dropNeedless drops the calls whose keys have certainly expired, and those that wait and whose keys were never set.
 func (r *refusal) dropNeedless(now time.Time) {
-	if r.probe != nil && r.probe.expired(now) {
-		r.probe = nil
+	if r.retrying != nil && r.retrying.expired(now) {
+		r.retrying = nil
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(c *Call) bool { return c.expired(now) || c.needless() })
 }
 
-// next returns when the next probe is due, or the zero time if none is. If calls wait behind a probe, the next one is
-// due when the keys of that probe expire: it gets no reply if it is still in the queue then.
+// next returns when the next retry is due, or the zero time if none is. If calls wait behind a retry, the next one is
+// due when the keys of that retry expire: it gets no reply if it is still in the queue then.
 func (rs refusals) next() (next time.Time) {
 	for _, r := range rs {
 		switch {
 		case len(r.waiting) == 0:
-		case r.probe == nil:
+		case r.retrying == nil:
 			next = earliest(next, r.retryAt)
 		default:
-			next = earliest(next, r.probe.expiresAt())
+			next = earliest(next, r.retrying.expiresAt())
 		}
 	}
 	return next
 }
 
-// count returns how many refused calls wait, without the probes.
+// count returns how many refused calls wait, without those that are being retried.
 func (rs refusals) count() (n int) {
 	for _, r := range rs {
 		n += len(r.waiting)

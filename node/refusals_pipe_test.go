@@ -74,7 +74,7 @@ func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
 	}
 }
 
-// Each reason has its own probes, so a release that is refused permanently does not delay one that is refused
+// Each reason has its own retries, so a release that is refused permanently does not delay one that is refused
 // temporarily.
 func TestReleasesRefusedForDifferentReasonsDoNotDelayEachOther(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 	}
 }
 
-// The first acquire at least a second after the last probe finds that the right is back, and is sent.
+// The first acquire at least a second after the last recheck finds that the right is back, and is sent.
 func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -169,7 +169,7 @@ func TestAMasterThatAllowsScriptsAgainIsAskedAgain(t *testing.T) {
 			time.Sleep(time.Second)
 			v := r.ask(undoable("a")).result()
 			assertBarred(t, v, "evalsha")
-			assert.Equal(t, trip, v.Took, "the node probes whether the master still refuses")
+			assert.Equal(t, trip, v.Took, "the node checks again whether the master still refuses")
 			assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
 		}
 		time.Sleep(time.Second)
@@ -287,7 +287,7 @@ func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
 	})
 }
 
-// A probe whose connection breaks shows nothing, and no call waits for it.
+// A recheck whose connection breaks shows nothing, and no call waits for it.
 func TestALostProbeOfARightIsRepeated(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -390,8 +390,8 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 	}
 }
 
-// A probe that expires while the master cannot be reached is dropped, and the release behind it is sent.
-func TestARefusedReleaseFollowsAProbeThatExpired(t *testing.T) {
+// A retried release that expires while the master cannot be reached is dropped, and the release behind it is sent.
+func TestARefusedReleaseFollowsARetryThatExpired(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.warm()

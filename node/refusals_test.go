@@ -41,8 +41,8 @@ func TestOneRefusedCallOfAGroupProbes(t *testing.T) {
 	assert.Empty(t, rs.due(epoch.Add(repeatAfter-1)))
 	now := epoch.Add(repeatAfter)
 	assert.Equal(t, calls[:1], rs.due(now))
-	assert.Equal(t, 2, rs.count(), "the probe does not wait")
-	assert.Empty(t, rs.due(now.Add(repeatAfter)), "its group has a probe")
+	assert.Equal(t, 2, rs.count(), "the retry does not wait")
+	assert.Empty(t, rs.due(now.Add(repeatAfter)), "its group has a retry")
 	assert.Equal(t, epoch.Add(time.Second+repeatAfter), rs.next(), "of the other group")
 
 	backoff := repeatAfter
@@ -51,11 +51,11 @@ func TestOneRefusedCallOfAGroupProbes(t *testing.T) {
 		backoff = min(2*backoff, refusalMax)
 		assert.Empty(t, rs.due(now.Add(backoff-1)))
 		now = now.Add(backoff)
-		probes := rs.due(now)
-		require.NotEmpty(t, probes)
-		for _, probe := range probes { // the groups are not in order
-			if probe != calls[2] {
-				calls[0] = probe
+		retries := rs.due(now)
+		require.NotEmpty(t, retries)
+		for _, retry := range retries { // the groups are not in order
+			if retry != calls[2] {
+				calls[0] = retry
 			}
 		}
 	}
@@ -89,12 +89,12 @@ func TestAnExpiredGroupEnds(t *testing.T) {
 	t.Parallel()
 	rs := make(refusals)
 	oom := errors.New("OOM a")
-	probe, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(6)), voted)
-	rs.refuse(probe, oom, at(0))
+	retry, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(6)), voted)
+	rs.refuse(retry, oom, at(0))
 	rs.refuse(waiting, oom, at(0))
-	require.Equal(t, []*Call{probe}, rs.due(at(4)))
+	require.Equal(t, []*Call{retry}, rs.due(at(4)))
 	_, over := rs.accept(anyCall(durable), at(5))
-	assert.Empty(t, over, "the probe has expired, and another call waits")
+	assert.Empty(t, over, "the retry has expired, and another call waits")
 	require.Equal(t, []*Call{waiting}, rs.due(at(5)))
 	_, over = rs.accept(anyCall(durable), at(6))
 	assert.Equal(t, []error{oom}, over)
@@ -105,15 +105,15 @@ func TestAnExpiredGroupEnds(t *testing.T) {
 	assert.True(t, rs.next().IsZero(), "nothing waits")
 }
 
-// A probe may be dropped without a reply once its key has expired. Then the next one is due.
+// A retry may be dropped without a reply once its key has expired. Then the next one is due.
 func TestAProbeThatExpiresIsFollowed(t *testing.T) {
 	t.Parallel()
 	rs := make(refusals)
 	oom := errors.New("OOM a")
-	probe, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(60)), voted)
-	rs.refuse(probe, oom, at(0))
+	retry, waiting := anyCall(expiringAt(at(5)), voted), anyCall(expiringAt(at(60)), voted)
+	rs.refuse(retry, oom, at(0))
 	rs.refuse(waiting, oom, at(0))
-	require.Equal(t, []*Call{probe}, rs.due(at(4)))
+	require.Equal(t, []*Call{retry}, rs.due(at(4)))
 	assert.Equal(t, at(5), rs.next())
 	assert.Equal(t, []*Call{waiting}, rs.due(at(5)))
 	assert.True(t, rs.next().IsZero(), "nothing waits behind it")

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// rightsInterval is how often a master that refuses scripts is probed for the missing right, while locks are asked for.
+// rightsInterval is how often a master that refuses scripts is asked for the missing right, while locks are asked for.
 const rightsInterval = time.Second
 
 // rights are the rights that the user lacks on the master, by the script that the master refuses. The key nil stands
@@ -18,10 +18,10 @@ type rights map[*Script]*missingRight
 // missingRight is a script that the master refuses, or all scripts.
 type missingRight struct {
 	err      *RightError
-	probe    *Op       // the operation that shows whether the master still refuses
-	text     bool      // the probe is sent with the text of its script
-	retryAt  time.Time // when the probe may be sent
-	inFlight *Call     // the probe that has no reply yet; nil: none
+	recheck  *Op       // the operation that shows whether the master still refuses
+	text     bool      // the recheck is sent with the text of its script
+	retryAt  time.Time // when the recheck may be sent
+	inFlight *Call     // the recheck that has no reply yet; nil: none
 }
 
 // anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
@@ -41,8 +41,8 @@ func (rs rights) missing(op *Op) *missingRight {
 	return rs[op.undo]
 }
 
-// refused returns why op must not be sent to the master; nil if it may be. While a probe is due or has no reply yet,
-// refused returns nil, because the user may have the right by now.
+// refused returns why op must not be sent to the master; nil if it may be. While a recheck is due or has no reply
+// yet, refused returns nil, because the user may have the right by now.
 func (rs rights) refused(op *Op, now time.Time) error {
 	if m := rs.missing(op); m != nil && m.inFlight == nil && now.Before(m.retryAt) {
 		return m.err
@@ -50,22 +50,22 @@ func (rs rights) refused(op *Op, now time.Time) error {
 	return nil
 }
 
-// check decides whether op may be sent now. If wait is true, the reply to a probe decides, and the caller must send
-// probe first unless it is nil. Otherwise op may be sent if err is nil, and err is why it may not.
-func (rs rights) check(op *Op, now time.Time) (probe *Call, wait bool, err error) {
+// check decides whether op may be sent now. If wait is true, the reply to a recheck decides, and the caller must send
+// recheck first unless it is nil. Otherwise op may be sent if err is nil, and err is why it may not.
+func (rs rights) check(op *Op, now time.Time) (recheck *Call, wait bool, err error) {
 	m := rs.missing(op)
 	if m == nil {
 		return nil, false, nil
 	}
 	if m.inFlight == nil && !now.Before(m.retryAt) {
 		m.inFlight = &Call{
-			Request: Request{Op: m.probe, Asked: now, Deadline: now},
+			Request: Request{Op: m.recheck, Asked: now, Deadline: now},
 			flight:  flight{voted: true, asText: m.text, sent: now},
 		}
-		probe = m.inFlight
+		recheck = m.inFlight
 	}
 	if m.inFlight != nil {
-		return probe, true, nil
+		return recheck, true, nil
 	}
 	return nil, false, m.err
 }
@@ -90,12 +90,12 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	m := &missingRight{err: &RightError{Err: err}, probe: c.Op, text: c.flight.asText, retryAt: now.Add(rightsInterval)}
+	m := &missingRight{err: &RightError{Err: err}, recheck: c.Op, text: c.flight.asText, retryAt: now.Add(rightsInterval)}
 	scope := c.Op.script
 	if !inScript {
 		scope = nil
 		if !c.flight.asText {
-			m.probe, m.text = anyScript, false
+			m.recheck, m.text = anyScript, false
 		}
 	}
 	if !rs.set(scope, m) {
@@ -105,7 +105,7 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 }
 
 // executed records that the master executed the script of c, which undid something: the user has that right again. It
-// returns the error that was recorded for the script; nil if there was none, or if the reply to a probe will decide.
+// returns the error that was recorded for the script; nil if there was none, or if the reply to a recheck will decide.
 func (rs rights) executed(c *Call) (over *RightError) {
 	if len(rs) == 0 || c.Op.script == nil {
 		return nil
@@ -124,20 +124,20 @@ func (rs *rights) handshake(r scriptRight, now time.Time) *RefusalError {
 	old := (*rs)[nil]
 	switch {
 	case r.err != nil:
-		m := &missingRight{err: &RightError{Err: r.err}, probe: anyScript, retryAt: now.Add(rightsInterval)}
+		m := &missingRight{err: &RightError{Err: r.err}, recheck: anyScript, retryAt: now.Add(rightsInterval)}
 		if rs.set(nil, m) {
 			return &RefusalError{Err: m.err}
 		}
-	case r.allowed && old != nil && old.probe == anyScript:
+	case r.allowed && old != nil && old.recheck == anyScript:
 		delete(*rs, nil)
 		return &RefusalError{Err: old.err, Over: true}
 	}
 	return nil
 }
 
-// probed handles the reply r to c if c is a probe, and reports whether it is. If the user has the right again, over is
-// the error that the master no longer returns.
-func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *RightError) {
+// rechecked handles the reply r to c if c is a recheck, and reports whether it is. If the user has the right again,
+// over is the error that the master no longer returns.
+func (rs rights) rechecked(c *Call, r reply, now time.Time) (isRecheck bool, over *RightError) {
 	for scope, m := range rs {
 		if m.inFlight != c {
 			continue
@@ -147,7 +147,7 @@ func (rs rights) probed(c *Call, r reply, now time.Time) (isProbe bool, over *Ri
 		switch {
 		case r.result != answered:
 			m.retryAt = now
-		case r.err == nil, noScript && m.probe == anyScript:
+		case r.err == nil, noScript && m.recheck == anyScript:
 			delete(rs, scope)
 			return true, m.err
 		case noScript:

@@ -39,9 +39,9 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		assert.Equal(t, c.another, rs.refused(other, at(9.9)) != nil, name)
 		assert.Equal(t, c.nothing, rs.refused(free, at(9.9)) != nil, name)
 		assert.Nil(t, rs.learn(c.call, c.err, at(9)), "%s: it is known", name)
-		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a probe is due", name)
+		assert.NoError(t, rs.refused(anAcquire, at(10)), "%s: a recheck is due", name)
 		if m := rs[nil]; m != nil {
-			assert.Equal(t, name != "EVAL", m.probe == anyScript, name)
+			assert.Equal(t, name != "EVAL", m.recheck == anyScript, name)
 			assert.Equal(t, name == "EVAL", m.text, name)
 		}
 	}
@@ -50,7 +50,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 func TestRightsAreProbed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		byHandshake bool // the probe is EVALSHA of no script, otherwise the release
+		byHandshake bool // the recheck is EVALSHA of no script, otherwise the release
 		reply       reply
 		allowed     bool
 		retry       float64
@@ -70,23 +70,23 @@ func TestRightsAreProbed(t *testing.T) {
 			} else {
 				require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 			}
-			probe, wait, err := rs.check(anAcquire, at(9.9))
-			assert.Nil(t, probe)
+			recheck, wait, err := rs.check(anAcquire, at(9.9))
+			assert.Nil(t, recheck)
 			assert.False(t, wait)
 			require.Error(t, err)
 
-			probe, wait, err = rs.check(anAcquire, at(10))
-			require.NotNil(t, probe)
+			recheck, wait, err = rs.check(anAcquire, at(10))
+			require.NotNil(t, recheck)
 			assert.True(t, wait)
 			require.NoError(t, err)
 			second, wait, _ := rs.check(anAcquire, at(10))
 			assert.Nil(t, second, "one at a time")
 			assert.True(t, wait)
 
-			isProbe, _ := rs.probed(anyCall(), c.reply, at(10))
-			assert.False(t, isProbe)
-			isProbe, over := rs.probed(probe, c.reply, at(10))
-			assert.True(t, isProbe)
+			isRecheck, _ := rs.rechecked(anyCall(), c.reply, at(10))
+			assert.False(t, isRecheck)
+			isRecheck, over := rs.rechecked(recheck, c.reply, at(10))
+			assert.True(t, isRecheck)
 			assert.Equal(t, c.allowed, over != nil)
 			m := rs.missing(anAcquire)
 			assert.Equal(t, c.allowed, m == nil)
@@ -98,7 +98,7 @@ func TestRightsAreProbed(t *testing.T) {
 	}
 }
 
-// A release that the master executes shows that the user has the right again, unless a probe is on its way.
+// A release that the master executes shows that the user has the right again, unless a recheck is on its way.
 func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 	t.Parallel()
 	var rs rights
@@ -112,10 +112,10 @@ func TestAnExecutedReleaseRestoresTheRight(t *testing.T) {
 
 	require.NotNil(t, rs.learn(anyCall(durable), noInScript, at(9)))
 	delete(rs, nil)
-	probe, _, _ := rs.check(anAcquire, at(10))
-	require.NotNil(t, probe)
+	recheck, _, _ := rs.check(anAcquire, at(10))
+	require.NotNil(t, recheck)
 	assert.Nil(t, rs.executed(anyCall(durable)))
-	_, over := rs.probed(probe, reply{err: noInScript}, at(10))
+	_, over := rs.rechecked(recheck, reply{err: noInScript}, at(10))
 	assert.Nil(t, over)
 	assert.Error(t, rs.refused(anAcquire, at(10)))
 }
@@ -137,15 +137,15 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 	assert.Equal(t, []any{"evalsha", noScript, "0"}, anyScript.Arguments())
 }
 
-// A probe that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
+// A recheck that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
 func TestALostProbeOfARightIsRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	var rs rights
 	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))
-	probe, _, _ := rs.check(anAcquire, at(10))
+	recheck, _, _ := rs.check(anAcquire, at(10))
 	require.Nil(t, rs.handshake(scriptRight{err: noCommand}, at(10.5)))
-	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the probe decides")
-	rs.probed(probe, reply{result: inDoubt, err: errBroken}, at(10.6))
+	require.NoError(t, rs.refused(anAcquire, at(10.6)), "the recheck decides")
+	rs.rechecked(recheck, reply{result: inDoubt, err: errBroken}, at(10.6))
 	again, wait, _ := rs.check(anAcquire, at(10.6))
 	assert.NotNil(t, again)
 	assert.True(t, wait)

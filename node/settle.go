@@ -70,7 +70,7 @@ func (s *settlement) settle(c *Call, r reply) {
 			s.answered = true
 			s.state.late.answered(s.server.RunID, s.state.health.suspect != nil, s.now)
 		}
-		if !s.probed(c, r) {
+		if !s.rechecked(c, r) {
 			s.reply(c, r)
 		}
 		return
@@ -84,7 +84,7 @@ func (s *settlement) settle(c *Call, r reply) {
 		s.lost, s.lostSince = true, c.flight.sent
 	}
 	switch {
-	case s.probed(c, r):
+	case s.rechecked(c, r):
 	case c.Delivery.Durable && r.result == inDoubt:
 		c.flight.repeated = true
 		s.unanswered = append(s.unanswered, c)
@@ -97,11 +97,11 @@ func (s *settlement) settle(c *Call, r reply) {
 	}
 }
 
-// probed settles c if it is a probe for a missing right, and reports whether it is.
-func (s *settlement) probed(c *Call, r reply) bool {
-	isProbe, regained := s.state.rights.probed(c, r, s.now)
+// rechecked settles c if it is a recheck of a missing right, and reports whether it is.
+func (s *settlement) rechecked(c *Call, r reply) bool {
+	isRecheck, regained := s.state.rights.rechecked(c, r, s.now)
 	s.restored(regained)
-	return isProbe
+	return isRecheck
 }
 
 // restored reports that the user has a right again. regained is the error that had reported it missing; nil: none.

@@ -198,9 +198,9 @@ func TestARefusedReleaseShowsWhenItsKeysExpire(t *testing.T) {
 	assert.Equal(t, at(10.5), s.refusals.next())
 	assert.Equal(t, 2, s.refusals.count())
 
-	probe := s.refusals.due(at(10.5))
-	require.Equal(t, []*Call{release}, probe, "one is tried")
-	out, _ = settled(&s, probe, nil, reply{value: int64(1)})
+	retry := s.refusals.due(at(10.5))
+	require.Equal(t, []*Call{release}, retry, "one is tried")
+	out, _ = settled(&s, retry, nil, reply{value: int64(1)})
 	assert.Equal(t, []*Call{known}, s.calls.queue, "the others follow")
 	require.Len(t, out.reports, 1)
 	assert.True(t, out.reports[0].(*RefusalError).Over) //nolint:errorlint // it is not wrapped

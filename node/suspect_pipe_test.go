@@ -37,7 +37,7 @@ func TestAMasterThatMissedADeadlineIsNotAskedAgain(t *testing.T) {
 			assertNotAsked(t, r.ask(acquire(token(i), "me")).result(), node.ErrTimeout)
 			time.Sleep(100 * time.Millisecond)
 		}
-		assert.Equal(t, []string{"suspect"}, r.healthReports(), "once, not at every probe")
+		assert.Equal(t, []string{"suspect"}, r.healthReports(), "once, not at every try")
 		r.m.Thaw()
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"first"}, r.m.Keys(), "the others were never sent")
@@ -102,11 +102,11 @@ func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
 		v := r.ask(acquire("second", "me")).result()
 		assert.Equal(t, node.Granted, v.Verdict, "%v", v.Err)
 		assert.False(t, r.node.Suspect())
-		assert.Equal(t, 2, r.m.ConnsEver(), "the connection of the probe serves")
+		assert.Equal(t, 2, r.m.ConnsEver(), "the connection of the standby serves")
 	}, node.WithDialer(n.Dial))
 }
 
-// A steady stream of expiring releases must not postpone the probe.
+// A steady stream of expiring releases must not postpone the standby.
 func TestExpiringReleasesDoNotPostponeTheProbe(t *testing.T) {
 	t.Parallel()
 	var n holes
@@ -207,7 +207,7 @@ func TestACrashedMasterIsAskedAgainSoonAfterItsRestart(t *testing.T) {
 	}
 }
 
-// If releases are the only requests, they must probe the master.
+// If releases are the only requests, they must try the master.
 func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {

@@ -6,10 +6,10 @@ import "time"
 // answered.
 const thawGrace = 100 * time.Millisecond
 
-// probe tries a new connection while the pipe's own is silent. A frozen master answers on neither connection, and on
-// both once it has thawed. A master whose network was cut off answers on the new connection long before TCP retransmits
-// over the old one.
-func (p *pipe) probe() error {
+// tryStandby tries a new connection while the pipe's own is silent. A frozen master answers on neither connection, and
+// on both once it has thawed. A master whose network was cut off answers on the new connection long before TCP
+// retransmits over the old one.
+func (p *pipe) tryStandby() error {
 	old, silentSince := p.silent()
 	l, err := p.open()
 	if err == nil {
@@ -17,7 +17,7 @@ func (p *pipe) probe() error {
 		p.clock.AfterFunc(thawGrace, func() { close(over) })
 		<-over
 	}
-	p.apply(p.probed(old, silentSince, l, err, p.clock.Now()))
+	p.apply(p.standbyTried(old, silentSince, l, err, p.clock.Now()))
 	return nil
 }
 
@@ -28,12 +28,12 @@ func (p *pipe) silent() (link, time.Time) {
 	return p.conn.link, p.conn.silentSince
 }
 
-// probed decides between the old connection and the new one, l. If the old one is still silent, it is closed, which
-// ends the driver's receive, and the driver continues with l.
-func (p *pipe) probed(old link, silentSince time.Time, l link, err error, now time.Time) (fx effects) {
+// standbyTried decides between the old connection and the new one, l. If the old one is still silent, it is closed,
+// which ends the driver's receive, and the driver continues with l.
+func (p *pipe) standbyTried(old link, silentSince time.Time, l link, err error, now time.Time) (fx effects) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conn.probing = false
+	p.conn.tryingStandby = false
 	h := &p.state.health
 	silent := p.conn.link == old && p.conn.silentSince.Equal(silentSince) && len(p.state.calls.written) > 0
 	switch {
