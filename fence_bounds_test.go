@@ -32,7 +32,7 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 				before := fenced(t, sound, "x")
 				unlock(t, before)
 				synctest.Wait() // the third master has answered, too
-				w.Host("a").Clock().Ahead(at.ahead)
+				w.Host("a").Clock().SetAhead(at.ahead)
 				w.forget()
 				for what, f := range map[string]func() (*redlock.Lock, error){
 					"Lock":       func() (*redlock.Lock, error) { return l.Lock(within(t, time.Minute), "x") },
@@ -57,7 +57,7 @@ func TestAClockThatIsWrongByCenturiesGivesNoFencingToken(t *testing.T) {
 		t.Parallel()
 		inWorld(t, 3, func(t *testing.T, w *world) {
 			l := w.locker(t, "a")
-			w.Host("a").Clock().Ahead(290 * 365 * 24 * time.Hour)
+			w.Host("a").Clock().SetAhead(290 * 365 * 24 * time.Hour)
 			unlock(t, lock(t, l, "x"))
 		})
 	})

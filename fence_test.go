@@ -175,7 +175,7 @@ func TestAnAttemptWithinTheRestartWindowDoesNotCount(t *testing.T) {
 	inWorld(t, 3, func(t *testing.T, w *world) {
 		ahead := w.locker(t, "ahead", redlock.WithFencing(), redlock.WithoutKeepalive())
 		slow := w.locker(t, "slow", redlock.WithFencing())
-		w.Host("ahead").Clock().Ahead(4 * time.Second) // less than half the window
+		w.Host("ahead").Clock().SetAhead(4 * time.Second) // less than half the window
 		before, err := ahead.RW("x").TryLock(t.Context())
 		require.NoError(t, err)
 		for _, m := range w.Masters() {

@@ -101,8 +101,8 @@ func (c *Clock) Rate(rate float64) {
 	}
 }
 
-// Ahead sets the time of day ahead by d, or back if d is negative. It does not change when timers fire.
-func (c *Clock) Ahead(d time.Duration) {
+// SetAhead sets the time of day ahead by d, or back if d is negative. It does not change when timers fire.
+func (c *Clock) SetAhead(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.shown, c.still = c.shown.Add(d), c.still.Add(d)

@@ -60,7 +60,7 @@ func TestWorldKnowsTheRatesThatTheClockHad(t *testing.T) {
 		for shown, at := range was {
 			assert.WithinDuration(t, at, c.World(shown), time.Microsecond)
 		}
-		c.Ahead(time.Hour)
+		c.SetAhead(time.Hour)
 		for shown, at := range was {
 			assert.WithinDuration(t, at, c.World(shown.Add(time.Hour)), time.Microsecond)
 		}
@@ -75,13 +75,13 @@ func TestClockIsAheadAndNoTimerNoticesIt(t *testing.T) {
 		c, start := simnet.NewClock(), time.Now()
 		fired := make(chan struct{})
 		c.AfterFunc(10*time.Second, func() { close(fired) })
-		c.Ahead(time.Minute)
+		c.SetAhead(time.Minute)
 		assert.Equal(t, time.Minute, c.Now().Sub(start))
 		assert.Equal(t, start, c.World(start.Add(time.Minute)))
 		<-fired
 		assert.Equal(t, 10*time.Second, time.Since(start))
 		c.Freeze()
-		c.Ahead(-2 * time.Minute)
+		c.SetAhead(-2 * time.Minute)
 		assert.Equal(t, -50*time.Second, c.Now().Sub(start))
 		c.Thaw()
 		assert.Equal(t, -50*time.Second, c.Now().Sub(start))

@@ -37,7 +37,7 @@ func (r *run) begin(client int) error {
 	h := r.world.Host(name)
 	h.Clock().Monotonic()
 	h.Clock().Rate(c.Rate)
-	h.Clock().Ahead(c.Skew)
+	h.Clock().SetAhead(c.Skew)
 	for i := range r.schedule.Masters {
 		if r.schedule.Proxies {
 			h.To(i).Proxy()

@@ -92,7 +92,7 @@ func (c *client) open() error {
 	}
 	votes := NewVotes(c.URLs)
 	c.Votes, c.lockClock, c.rate = votes.Since, simnet.NewClock(), cmp.Or(c.ClockRate, 1)
-	c.lockClock.Ahead(c.ClockAhead)
+	c.lockClock.SetAhead(c.ClockAhead)
 	c.lockClock.Rate(c.rate)
 	var err error
 	c.Locker, err = openLocker(c.Config, locker.Settings{
