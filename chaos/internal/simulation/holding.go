@@ -33,7 +33,7 @@ func (h *holding) begin(lock Lock) *holding {
 }
 
 // until returns when the lock's validity ends, in true time.
-func (h *holding) until() time.Duration { return h.life.Of(h.lock.Until()) }
+func (h *holding) until() time.Duration { return h.life.TrueTime(h.lock.Until()) }
 
 func (h *holding) extend() {
 	ctx, cancel := context.WithTimeout(context.Background(), h.client.TTL)

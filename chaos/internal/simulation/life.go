@@ -130,8 +130,8 @@ func (l *life) Write(e history.Event) {
 // Now returns the time since the start of the run.
 func (l *life) Now() time.Duration { return l.run.now() }
 
-// Of returns a time of the host's clock in true time.
-func (l *life) Of(t time.Time) time.Duration { return l.host.Clock().World(t).Sub(l.run.start) }
+// TrueTime returns when the host's clock shows t.
+func (l *life) TrueTime(t time.Time) time.Duration { return l.host.Clock().World(t).Sub(l.run.start) }
 
 // Awake returns when the host is not frozen. A killed host is frozen until the end of the run.
 func (l *life) Awake() { l.host.AwaitThaw() }

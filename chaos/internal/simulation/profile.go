@@ -20,14 +20,14 @@ type profile struct {
 	ttl      [2]time.Duration
 	storm    [2]time.Duration
 	faults   []string // of masters, and of the paths of all clients to them
-	links    []string // faults of the path from one client to one master
+	pathwise []string // faults of the path from one client to one master
 	minority bool     // at most a minority of the masters has faults
 	freezes  bool     // clients freeze
 	calm     bool     // paths are only slightly slow
 	// The remaining fields are optional.
 	masters int                                          // number of masters; 0 for any
 	move    time.Duration                                // period after which the workers move to other names
-	locks   []string                                     // kinds of locks that are drawn more often
+	favored []string                                     // kinds of locks that are drawn more often
 	steps   bool                                         // the clients' time of day is set
 	proxies bool                                         // half of its schedules put proxies before the masters
 	fencing float64                                      // least share of locks with a fencing token
@@ -53,14 +53,14 @@ var (
 var profiles = []profile{
 	{name: "calm", ttl: short, storm: span(3, 5), faults: []string{SlowPath, faults.FlushScripts}, calm: true},
 	{name: "minority", ttl: short, storm: span(4, 8), faults: masterFaults, minority: true, steps: true},
-	{name: "storm", ttl: short, storm: span(4, 8), faults: masterFaults, links: pathFaults, freezes: true, steps: true},
+	{name: "storm", ttl: short, storm: span(4, 8), faults: masterFaults, pathwise: pathFaults, freezes: true, steps: true},
 	{
 		name: "rolling restarts", ttl: short, storm: span(4, 8), storms: waves,
 		faults: []string{SlowPath, LossyPath, faults.BlackHoleAnswers},
 	},
 	{
 		name: "paused clients", ttl: short, storm: span(4, 8), faults: []string{faults.PauseMaster, SlowPath, RestartMaster},
-		links: slowOrLossy, freezes: true, steps: true,
+		pathwise: slowOrLossy, freezes: true, steps: true,
 	},
 	{
 		name: "far away", ttl: [2]time.Duration{500 * time.Millisecond, time.Second}, storm: span(3, 5), client: greedy,
@@ -70,25 +70,25 @@ var profiles = []profile{
 		name: "ghosts", ttl: span(10, 30), storm: span(5, 10),
 		faults: append(
 			[]string{faults.PauseMaster, faults.PauseMaster, ResetConnections, SlowPath}, blackHoles...,
-		), links: pathFaults, steps: true,
+		), pathwise: pathFaults, steps: true,
 		proxies: true,
 	},
 	{
 		name: "dead holders", ttl: span(4, 8), storm: span(8, 12), client: mortal, storms: death,
-		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer},
+		favored: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer},
 	},
 	{
-		name: "evicted counters", ttl: short, storm: span(4, 8), faults: evictFaults, links: slowOrLossy,
+		name: "evicted counters", ttl: short, storm: span(4, 8), faults: evictFaults, pathwise: slowOrLossy,
 		minority: true, fencing: 0.7,
 	},
-	{name: "total loss", ttl: short, storm: span(6, 10), links: slowOrLossy, storms: losses, fencing: 0.7},
+	{name: "total loss", ttl: short, storm: span(6, 10), pathwise: slowOrLossy, storms: losses, fencing: 0.7},
 	{
 		name: "islands", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
 		client: loyal, storms: islands,
 	},
 	{
 		name: "twins", ttl: short, storm: span(4, 6), masters: 3, client: twin, storms: farTwin,
-		locks: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer, kinds.Writer},
+		favored: []string{kinds.Reader, kinds.Reader, kinds.Reader, kinds.Writer, kinds.Writer},
 	},
 	{
 		name: "all forgotten", ttl: [2]time.Duration{500 * time.Millisecond, 1500 * time.Millisecond}, storm: span(4, 6),
@@ -96,12 +96,12 @@ var profiles = []profile{
 	},
 	{
 		name: "clock jumps", ttl: short, storm: span(4, 6), faults: []string{SetClock, SetClock, SlowPath},
-		links: slowOrLossy, steps: true, fencing: 0.7,
+		pathwise: slowOrLossy, steps: true, fencing: 0.7,
 	},
 	{
 		name: "split counters", ttl: span(6, 10), storm: span(8, 10), masters: 3, move: time.Second, client: partisan,
-		storms: parties,
-		locks:  []string{kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Writer}, fencing: 1,
+		storms:  parties,
+		favored: []string{kinds.Mutex, kinds.Mutex, kinds.Mutex, kinds.Writer}, fencing: 1,
 	},
 }
 
@@ -179,7 +179,7 @@ func (s *Schedule) turns() {
 
 // mix draws the kinds of locks. A kind that occurs repeatedly is chosen more often.
 func (p profile) mix(r *rand.Rand) []string {
-	all := slices.Clone(p.locks)
+	all := slices.Clone(p.favored)
 	for _, k := range kinds.Names() {
 		if k == kinds.Semaphore || k == kinds.Leader {
 			continue // see semaphores and elections
@@ -315,7 +315,7 @@ func (p profile) plan(r *rand.Rand, s Schedule) (all []faults.Step) {
 	for c := range s.Clients {
 		for m := range s.Masters {
 			if r.IntN(3) == 0 {
-				sequence(faults.Step{On: faults.Masters, Targets: []int{m}, Paths: []int{c}}, p.links, 5*ttl)
+				sequence(faults.Step{On: faults.Masters, Targets: []int{m}, Paths: []int{c}}, p.pathwise, 5*ttl)
 			}
 		}
 		if p.freezes && r.IntN(2) == 0 {

@@ -52,7 +52,7 @@ func (a *Attempt) Refused(err error) {
 func (a *Attempt) Acquired(l locker.Lock) {
 	a.life.Awake()
 	now := a.life.Now() // before anything else takes time
-	a.lock, a.from, a.until = l, now, a.life.Of(l.Until())
+	a.lock, a.from, a.until = l, now, a.life.TrueTime(l.Until())
 	if !a.anonymous {
 		a.token = l.Token()
 	}
@@ -183,7 +183,7 @@ func (a *Attempt) Downgrade(ctx context.Context) {
 
 // learn writes a new deadline to the history.
 func (a *Attempt) learn() {
-	if a.life.Of(a.lock.Until()) == a.until {
+	if a.life.TrueTime(a.lock.Until()) == a.until {
 		return
 	}
 	at := time.Duration(0)
@@ -194,14 +194,14 @@ func (a *Attempt) learn() {
 }
 
 func (a *Attempt) extended(at time.Duration, err error) {
-	a.until = a.life.Of(a.lock.Until())
+	a.until = a.life.TrueTime(a.lock.Until())
 	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until, Err: text(err)})
 }
 
 // question returns the acquisition as a register needs it.
 func (a *Attempt) question() register.Question {
 	return register.Question{
-		Name: a.Name(), Mode: a.Is(), Fence: a.lock.Fence(),
+		Name: a.Name(), Mode: a.currentMode(), Fence: a.lock.Fence(),
 		Client: a.life.Client, Life: a.life.Config.Life, Worker: a.id, Op: a.op,
 	}
 }
@@ -239,14 +239,14 @@ func (a *Attempt) votes() []history.Vote {
 	if a.life.Votes == nil {
 		return nil
 	}
-	return a.life.Votes(a.locks(), a.begin)
+	return a.life.Votes(a.lockName(), a.begin)
 }
 
-// locks returns the name of the lock: all its names joined.
-func (a *Attempt) locks() string { return strings.Join(a.Names, ",") }
+// lockName returns the name of the lock: all its names joined.
+func (a *Attempt) lockName() string { return strings.Join(a.Names, ",") }
 
-// Is returns the kind of the lock by now.
-func (a *Attempt) Is() string {
+// currentMode returns the kind of the lock by now.
+func (a *Attempt) currentMode() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mode
@@ -254,7 +254,7 @@ func (a *Attempt) Is() string {
 
 func (a *Attempt) log(e history.Event) {
 	e.Client, e.Life, e.Worker, e.Op = a.life.Client, a.life.Config.Life, a.id, a.op
-	e.Name, e.Mode, e.Owner, e.Slots, e.Phase = a.locks(), a.Is(), a.Owner, a.Slots, a.phase
+	e.Name, e.Mode, e.Owner, e.Slots, e.Phase = a.lockName(), a.currentMode(), a.Owner, a.Slots, a.phase
 	if len(a.Names) > 1 {
 		e.Names = a.Names
 	}

@@ -109,7 +109,7 @@ func (c *client) Write(e history.Event) { c.history.Write(e) }
 func (c *client) Now() time.Duration { return c.clock.Now() }
 
 // Of converts a time of the lock's clock to the machine's clock. For a future time it assumes the present rate.
-func (c *client) Of(t time.Time) time.Duration { return c.clock.Of(c.lockClock.World(t)) }
+func (c *client) TrueTime(t time.Time) time.Duration { return c.clock.Of(c.lockClock.World(t)) }
 
 // Awake does nothing: a frozen process does not get here.
 func (c *client) Awake() {}

@@ -38,9 +38,10 @@ type Life struct {
 type World interface {
 	// Write adds an event to the history. Its time is the present unless it has one.
 	Write(e history.Event)
-	// Now returns the present on the clock of the history, and Of the time t of the lock's clock on it.
+	// Now returns the present on the clock of the history. TrueTime returns the time on that clock at which the lock's
+	// clock shows t.
 	Now() time.Duration
-	Of(t time.Time) time.Duration
+	TrueTime(t time.Time) time.Duration
 	// Awake returns when the process is not frozen. A process does not notice that it was.
 	Awake()
 	// KillAt kills the process if point is its crash point, KillDuring does so during the caller's next step, and
