@@ -81,10 +81,13 @@ func (s lateState) transition(e lateEvent) lateState {
 }
 
 // connLost records that a connection to a server ended. sent is when the oldest unanswered call was sent. If an earlier
-// connection may still deliver something, its time remains.
+// connection to the same process may still deliver something, its time remains.
 func (l *lateDelivery) connLost(runID string, sent time.Time) {
-	if l.state == lateNone {
+	switch {
+	case l.state == lateNone, l.isReplaced(runID):
 		l.silentSince, l.runID = sent, runID
+	case runID == "":
+		l.runID = "" // what is lost may be from any process
 	}
 	l.state = l.state.transition(eventConnLost)
 }
@@ -106,7 +109,7 @@ func (l *lateDelivery) answered(runID string, wasSuspect bool, now time.Time) {
 // classify returns the event that an answer of a server stands for.
 func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) lateEvent {
 	switch {
-	case l.runID != "" && runID != "" && runID != l.runID:
+	case l.isReplaced(runID):
 		return eventReplaced
 	case wasSuspect:
 		return eventRecovered
@@ -115,6 +118,12 @@ func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) la
 	default:
 		return eventAnswered
 	}
+}
+
+// isReplaced reports whether another process than the one with runID was asked before. That process has ended, and its
+// connections with it.
+func (l *lateDelivery) isReplaced(runID string) bool {
+	return l.runID != "" && runID != "" && runID != l.runID
 }
 
 // mayOvertake reports whether a release that was just answered may have reached the master before an operation that it

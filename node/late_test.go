@@ -46,6 +46,33 @@ func lost() lateDelivery {
 	return l
 }
 
+// A connection to another process is lost before that process has answered. What it may deliver is later undone.
+func TestLateDeliveryOfAProcessThatReplacedAnother(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		second string
+		want   lateState
+		since  time.Time
+	}{
+		"the same":   {"A", lateDraining, at(0)},
+		"another":    {"B", lateDraining, at(5)},
+		"an unknown": {"", lateDraining, at(0)},
+		"only A's":   {"A only", lateNone, at(0)},
+	} {
+		l := lost()
+		if tt.second != "A only" {
+			l.connLost(tt.second, at(5))
+		}
+		answers := "B"
+		if tt.second == "A" {
+			answers = "A"
+		}
+		l.answered(answers, false, at(6))
+		assert.Equal(t, tt.want, l.state, name)
+		assert.Equal(t, tt.since, l.silentSince, name)
+	}
+}
+
 // drainingFrom returns a lateDelivery whose master was silent from 0 on and answered again at that second.
 func drainingFrom(seconds float64) lateDelivery {
 	l := lost()
