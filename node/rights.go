@@ -27,6 +27,10 @@ type missingRight struct {
 // anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
 var anyScript = Command("rights", nil, "evalsha", noScript, 0)
 
+// anyText calls a script by its text, which changes nothing. A refused operation itself must not be sent again later: its
+// caller was told that it was not executed.
+var anyText = Command("rights", nil, "eval", "return 1", 0)
+
 // noScript has the form of a script's digest, but is the digest of no script.
 const noScript = "0000000000000000000000000000000000000000"
 
@@ -90,13 +94,15 @@ func (rs *rights) learn(c *Call, err error, now time.Time) (found *RightError) {
 	if !command || inScript && !c.Op.script.undoes.Load() {
 		return nil // the right to a key is missing, or the script is not one that undoes an operation
 	}
-	m := &missingRight{err: &RightError{Err: err}, recheck: c.Op, text: c.flight.asText, retryAt: now.Add(rightsInterval)}
+	m := &missingRight{err: &RightError{Err: err}, retryAt: now.Add(rightsInterval)}
 	scope := c.Op.script
-	if !inScript {
-		scope = nil
-		if !c.flight.asText {
-			m.recheck, m.text = anyScript, false
-		}
+	switch {
+	case inScript:
+		m.recheck, m.text = c.Op, c.flight.asText // a release, which may be executed again
+	case c.flight.asText:
+		scope, m.recheck = nil, anyText
+	default:
+		scope, m.recheck = nil, anyScript
 	}
 	if !rs.set(scope, m) {
 		return nil
