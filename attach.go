@@ -16,8 +16,8 @@ import (
 // lock to a process that it starts, or to its own next run. The token has at most 4,096 bytes. opts apply as in
 // [Locker.Lock]; with keepalive, the default, Attach's Lock is extended.
 //
-// A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report. It
-// returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise
+// A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report, and takes
+// off the drift of a whole TTL. It returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise
 // it returns [ErrLost] if no majority holds the token, as when the name is free, or if its TTL is used up. The token of
 // a reader, a writer, a reentrant lock or a permit cannot be attached: the result is [ErrHeld], and [HeldError] has the
 // kind.
@@ -96,7 +96,8 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		}
 		return nil, fmt.Errorf("%w: %s", ErrLost, hold)
 	}
-	until := asked.Add(left - cfg.drift.Of(left) - (l.quorum.Suspended() - slept))
+	now := l.quorum.Suspended()
+	until := asked.Add(left - cfg.drift.Of(max(left, cfg.ttl)) - (now - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
@@ -104,7 +105,8 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		return nil, ErrClosed
 	}
 	c := l.claim(q.target, token, "", cfg)
-	lock := q.newLock(c, l.quorum.Import(traced(c.Ops(), origin), cfg.termsOf(c.Target.Kind), census.MayHold, until, 0))
+	ops := traced(c.Ops(), origin)
+	lock := q.newLock(c, l.quorum.Import(ops, cfg.termsOf(c.Target.Kind), census.MayHold, until, now))
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil

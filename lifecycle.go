@@ -153,15 +153,15 @@ func (l *Lock) followUp(before, after phase, c change) {
 		l.linger()
 	case before == phaseLingering:
 		l.hold.Lost()
-		l.release(0, false, nil)
+		l.release(time.Time{}, false, nil)
 	case before == phaseCleared:
 		l.hold.Lost() // its release may not have been submitted yet
 	case after == phaseClosed:
-		l.release(l.minHoldLeft(), false, nil)
+		l.release(l.minHoldEnd(), false, nil)
 	case c.unused:
-		l.release(0, false, nil)
+		l.release(time.Time{}, false, nil)
 	case before == phaseUnlocked && after == phaseReleased:
-		l.release(l.minHoldLeft(), c.silent, c.done)
+		l.release(l.minHoldEnd(), c.silent, c.done)
 	}
 }
 
@@ -178,33 +178,34 @@ func (l *Lock) linger() {
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
 // reach the masters after the release. The release in turn follows every extension, so no late extension restores the
-// lock. If keep is not 0, the name stays taken for so long.
-func (l *Lock) release(keep time.Duration, silently bool, done func(error)) {
+// lock. If keepUntil is not zero, the name stays taken until then.
+func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, silently) // also if a callback panics
 	decided := func(subscribers int64, err error) {
-		if !silently && keep == 0 {
+		if !silently && keepUntil.IsZero() {
 			l.hold.Published(int(subscribers), now)
 		}
 		if done != nil {
 			done(err)
 		}
 	}
-	if keep > 0 {
-		l.lease.Keep(keep, decided)
+	if !keepUntil.IsZero() {
+		l.lease.Keep(keepUntil, decided)
 		return
 	}
 	l.lease.Release(silently, decided)
 }
 
-// minHoldLeft returns for how long the name must stay taken from now on, in whole milliseconds, rounded up; 0 without a
-// minimum hold, after it, or if the caller does not have the lock yet.
-func (l *Lock) minHoldLeft() time.Duration {
-	if l.cfg.minHold == 0 || l.heldSince == 0 {
-		return 0 // heldFor may be negative by a nanosecond
+// minHoldEnd returns until when the name must stay taken: the end of the minimum hold, and the drift, since the masters'
+// clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not have the
+// lock yet.
+func (l *Lock) minHoldEnd() time.Time {
+	d := l.cfg.minHold
+	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // heldFor may be negative by a nanosecond
+		return time.Time{}
 	}
-	left := l.cfg.minHold - l.heldFor()
-	return max(0, left+time.Millisecond-1).Truncate(time.Millisecond)
+	return l.locker.opened.Add(l.heldSince + d + l.cfg.drift.Of(d))
 }
 
 // giveBack releases the lease of an unlocked lock that no successor takes over.

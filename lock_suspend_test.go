@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // suspend suspends a host for d: its clock stands still, and time passes for the other hosts.
@@ -249,4 +250,95 @@ func TestALockThatEndedDuringASuspensionIsNotHandedOver(t *testing.T) {
 		require.NoError(t, got.err)
 		unlock(t, got.lock)
 	})
+}
+
+// TestAnExtensionIsNotSentAfterASuspension has an extension wait behind another request when the machine is suspended.
+// Its deadline is on a clock that stands still meanwhile. Sent after that, it would restore an old fencing token, which
+// the next holder that may share it would get.
+func TestAnExtensionIsNotSentAfterASuspension(t *testing.T) {
+	t.Parallel()
+	for name, acquire := range map[string]func(*redlock.Locker) (*redlock.Lock, error){
+		"reader": func(l *redlock.Locker) (*redlock.Lock, error) { return l.RW("x").TryRLock(context.Background()) },
+		"owner": func(l *redlock.Locker) (*redlock.Lock, error) {
+			return l.Reentrant("x", "me").TryLock(context.Background())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w *world) {
+				old, other := w.locker(t, "old", redlock.WithFencing()), w.locker(t, "other", redlock.WithFencing())
+				for i := range w.Masters() {
+					w.Host("old").To(i).Delay(3*time.Millisecond, 0)
+				}
+				first, err := acquire(old)
+				require.NoError(t, err)
+				time.Sleep(500 * time.Millisecond)
+				go func() { _, _ = old.Inspect(t.Context(), "y") }()
+				time.Sleep(time.Millisecond)
+				go func() { _ = first.Extend(t.Context()) }()
+				time.Sleep(time.Millisecond)
+				for i := range w.Masters() {
+					w.Host("old").To(i).Cut(simnet.FromMaster)
+				}
+				w.Host("old").Suspend()
+				time.Sleep(ttl)
+				writer, err := other.RW("x").TryLock(t.Context())
+				require.NoError(t, err)
+				unlock(t, writer)
+				synctest.Wait()
+				for i, m := range w.Masters() {
+					m.Reset()
+					m.Restart()
+					w.Host("old").To(i).Heal()
+				}
+				time.Sleep(8 * time.Second)
+				w.Host("old").Resume()
+				time.Sleep(time.Second)
+				require.ErrorIs(t, first.Err(), redlock.ErrLost)
+				assert.Zero(t, w.keys(), "nothing is restored")
+				time.Sleep(ttl)
+				second, err := acquire(w.locker(t, "next", redlock.WithFencing()))
+				require.NoError(t, err)
+				assert.Greater(t, second.Fence(), writer.Fence())
+				unlock(t, second)
+			})
+		})
+	}
+}
+
+// napper is the clock of a host. It calls onReading after the given reading of the suspensions, before it is returned.
+type napper struct {
+	*simnet.Clock
+	at, readings int
+	onReading    func()
+}
+
+func (n *napper) Suspended() time.Duration {
+	total := n.Clock.Suspended()
+	if n.readings++; n.readings == n.at {
+		n.onReading()
+	}
+	return total
+}
+
+// TestASuspensionBetweenTwoReadingsOfAttachCounts suspends the machine right after each of the readings that Attach takes.
+func TestASuspensionBetweenTwoReadingsOfAttachCounts(t *testing.T) {
+	t.Parallel()
+	for reading := 1; reading <= 2; reading++ {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			parent, other := w.locker(t, "parent", redlock.WithoutKeepalive()), w.locker(t, "other")
+			held := lock(t, parent, "x")
+			n := &napper{Clock: w.Host("child").Clock(), onReading: func() { w.suspend("child", ttl+time.Second) }}
+			child := w.over(t, "child", w.nodes(t, "child"), redlock.WithClock(n), redlock.WithoutKeepalive())
+			n.readings, n.at = 0, reading
+			attached, err := child.Attach(t.Context(), "x", held.Token())
+			got := lock(t, other, "x")
+			if err == nil {
+				require.ErrorIs(t, attached.Err(), redlock.ErrLost, "two holders: reading %d", reading)
+			} else {
+				require.ErrorIs(t, err, redlock.ErrLost, "reading %d", reading)
+			}
+			unlock(t, got)
+		})
+	}
 }

@@ -64,6 +64,16 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 			"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)),
 			[]string{"1m0s", "30s", "the largest TTL that any client uses", "WithRestartWindow"},
 		},
+		{
+			"TTL and drift above the restart window", three,
+			with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute+601*time.Millisecond)),
+			[]string{"TTL 1m0s and its drift of 602ms", "1m0.601s"},
+		},
+		{
+			"min hold and drift above the restart window", three,
+			with(redlock.WithMinHold(time.Minute), redlock.WithRestartWindow(time.Minute)),
+			[]string{"min hold 1m0s and its drift of 602ms", "WithRestartWindow"},
+		},
 		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
 		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
 		{"node timeout negative", three, with(redlock.WithNodeTimeout(-1)), []string{"node timeout -1ns"}},
@@ -117,9 +127,9 @@ func TestGoodInputIsTaken(t *testing.T) {
 		{"nothing but a trace of nil", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTrace(nil)}},
 		{"TTL just long enough", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(53 * time.Millisecond)}},
 		{
-			"TTL equal to the window",
+			"TTL and its drift equal to the window",
 			[]string{"redis://10.0.0.1"},
-			[]redlock.Option{redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute)},
+			[]redlock.Option{redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute + 602*time.Millisecond)},
 		},
 		{"TTL above the window of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
 			redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Second), redlock.WithoutRestartGuard(),

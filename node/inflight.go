@@ -81,6 +81,8 @@ func (c *Call) staleReason(server *Server, now time.Time) error {
 	switch {
 	case c.Canceled != nil && c.Canceled.Load(), !c.Delivery.Durable && !c.Deadline.After(now):
 		return ErrDropped
+	case c.Ended != nil && c.Ended():
+		return ErrDropped
 	case c.RequireTrusted:
 		return server.restarted(c.Window, now)
 	}

@@ -12,22 +12,17 @@ package quorum
 // only while the node is reserved for the lease (see keyState). Otherwise the key may be on a node that granted the
 // lock to another client before it restarted.
 func (l *Lease) Extend(done func(error)) {
-	if l.released.Load() {
+	if l.released.Load() || l.ended() {
 		done(ErrEnded)
 		return
 	}
-	// An imported lease may have more than a TTL left. The extension shortens it, even if its answer is lost.
-	l.mu.Lock()
-	if soonest := l.deadline(l.q.cfg.Clock.Now()); soonest.Before(l.until) {
-		l.until = soonest
-	}
-	l.mu.Unlock()
 	l.submitExtension(done).open()
 }
 
 // submitExtension submits an extension to every node and returns its round, which is gated. The mutex order keeps
 // extensions in the order of the calls: after a change of kind, an extension of the old kind must not follow one of the
-// new kind.
+// new kind. A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
+// token, after other holders.
 func (l *Lease) submitExtension(done func(error)) *round {
 	l.order.Lock()
 	defer l.order.Unlock()
@@ -36,8 +31,8 @@ func (l *Lease) submitExtension(done func(error)) *round {
 	l.mu.Unlock()
 	r := l.q.prepare(question{
 		op: op, timeout: l.terms.Timeout, window: l.terms.Window, canceled: &l.released, first: NoFirst,
-		enough: (*tally).majorityAgrees,
-		lease:  l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
+		ended: l.ended, enough: (*tally).majorityAgrees,
+		lease: l, onAsk: (*keyState).extending, onVote: (*keyState).extension,
 		onDecided: func(r *round) { done(l.extended(r)) },
 	})
 	r.gate()
@@ -69,7 +64,7 @@ func (l *Lease) prolong(r *round) error {
 	if l.released.Load() || l.frozen || !l.q.cfg.Clock.Now().Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}
-	if until := l.deadline(r.asked).Add(r.slept - slept); until.After(l.until) {
+	if until := l.deadline(r.asked).Add(r.slept - l.slept); until.After(l.until) { // l.slept may be newer than slept
 		l.until = until
 	}
 	return nil

@@ -52,11 +52,11 @@ type Lease struct {
 }
 
 // Import makes a lease of a lock that was acquired elsewhere and whose validity ends at until. mayHave reports, by
-// node, whether the node may have its token. fence is its fencing token, or 0. The lease keeps terms, which must not
-// change.
-func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, fence int64) *Lease {
+// node, whether the node may have its token. slept is the reading of Suspended on which until is based. The lease keeps
+// terms, which must not change.
+func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, slept time.Duration) *Lease {
 	l := &Lease{
-		q: q, ops: ops, terms: terms, imported: true, until: until, slept: q.suspensions.fresh(), fence: fence,
+		q: q, ops: ops, terms: terms, imported: true, until: until, slept: slept,
 		states: make([]keyState, len(q.nodes)),
 	}
 	for i := range l.states {
@@ -131,6 +131,16 @@ func (l *Lease) CountSuspension() {
 	l.subtractSuspension(slept)
 }
 
+// ended reports whether Until has passed. It takes a new reading of the suspensionMeter.
+func (l *Lease) ended() bool {
+	now := l.q.cfg.Clock.Now() // before the reading, so that a suspension in between counts
+	slept := l.q.suspensions.fresh()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subtractSuspension(slept)
+	return !now.Before(l.until)
+}
+
 // subtractSuspension moves the deadline and the cap earlier by the time for which the machine was suspended since the
 // reading on which they are based. It must be called with l.mu held.
 func (l *Lease) subtractSuspension(slept time.Duration) {
@@ -199,18 +209,55 @@ func (l *Lease) recordVote(
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	if v.Guarded && l.reserved(s) {
-		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
-	}
+	v = l.countReserved(s, v)
 	change(s, v, l.q.since(asked))
-	if v.Verdict == node.Granted || v.Healed && l.reserved(s) {
-		validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
-		s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
+	if v.Healed && l.reserved(s) {
+		l.extendReservation(s, asked, slept)
 	}
 	if v.Unsent && l.released.Load() {
 		s.dropped()
 	}
 	return v
+}
+
+// guardedVote returns the vote that counts, given a guarded one on the operation that ends the lease.
+func (l *Lease) guardedVote(index int, v node.Vote) node.Vote {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.countReserved(&l.states[index], v)
+}
+
+// countReserved makes the vote of a restarted server count if the node is reserved for the lease. The vote of a server
+// that does not identify itself never counts, since it may be the same server as another. It must be called with l.mu
+// held.
+func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
+	if _, restarted := v.Err.(*node.RestartError); v.Guarded && restarted && l.reserved(s) { //nolint:errorlint // not wrapped
+		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
+	}
+	return v
+}
+
+// reserve reserves a node for the lease after a vote that counted. For asked and slept, see recordVote.
+func (l *Lease) reserve(index int, asked time.Time, slept time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.extendReservation(&l.states[index], asked, slept)
+}
+
+// extendReservation reserves a node for a validity. It must be called with l.mu held.
+func (l *Lease) extendReservation(s *keyState, asked time.Time, slept time.Duration) {
+	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
+	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
+}
+
+// cancelReservations ends the reservations of two nodes that are one server: when an address is corrected, another
+// server answers there, on which the lease never had its keys.
+func (l *Lease) cancelReservations(pair [2]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, i := range pair {
+		l.states[i].reservedUntil = 0
+	}
 }
 
 // reserved reports whether a node is reserved for the lease. It must be called with l.mu held.

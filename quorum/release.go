@@ -15,25 +15,26 @@ import (
 //   - ErrNoQuorum, wrapped: too few nodes answered. Each node repeats the release until it is answered.
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
-	l.end(l.terms.TTL, done, (*tally).answered, func(ops Ops) (*node.Op, opMaker) {
+	l.end(l.terms.TTL, 0, done, (*tally).answered, func(ops Ops) (*node.Op, opMaker) {
 		return ops.Release(!silent && !l.until.IsZero()), nil
 	})
 }
 
-// Keep ends the lease at once, like a silent Release, but its names stay taken for rest, under a token that no lease
-// has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not have the
-// token does not count.
+// Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
+// no lease has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not
+// have the token does not count. The grant of a server that is not trusted counts as that of an extension does.
 //
 // A node that executes Keep late keeps the names only until the same time, if the lease knows when the node set its
 // keys. Otherwise the node may keep the names for too long at first. After it has answered, it is asked again, with the
 // time that is then left.
-func (l *Lease) Keep(rest time.Duration, done func(subscribers int64, err error)) {
-	until := l.q.cfg.Clock.Now().Add(rest)
-	l.end(l.terms.TTL+rest, done, func(*tally) bool { return false }, func(ops Ops) (*node.Op, opMaker) {
+func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
+	restAt := func(now time.Time) time.Duration { return max(time.Millisecond, wholeMilliseconds(until.Sub(now))) }
+	rest, none := restAt(l.q.cfg.Clock.Now()), func(*tally) bool { return false }
+	l.end(l.terms.TTL+rest, l.terms.Window, done, none, func(ops Ops) (*node.Op, opMaker) {
 		keep := func(index int) func(now time.Time) *node.Op {
 			expiry, known := l.keysExpire(index)
 			return func(now time.Time) *node.Op {
-				rest := max(time.Millisecond, wholeMilliseconds(until.Sub(now)))
+				rest := restAt(now)
 				if !known {
 					return ops.Keep(rest, rest)
 				}
@@ -56,11 +57,11 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 // opMaker returns the [node.Delivery.OpAt] of the node at index.
 type opMaker func(index int) func(now time.Time) *node.Op
 
-// end ends the lease with an operation on every node. life is the longest time for which its keys can live. suffices
-// reports whether the votes confirm the operation although no majority granted or denied. makeOp is called with l.mu
-// held.
+// end ends the lease with an operation on every node. life is the longest time for which its keys can live, and window
+// how long a server must have been up for its grant to count. suffices reports whether the votes confirm the operation
+// although no majority granted or denied. makeOp is called with l.mu held.
 func (l *Lease) end(
-	life time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool,
+	life, window time.Duration, done func(subscribers int64, err error), suffices func(*tally) bool,
 	makeOp func(Ops) (*node.Op, opMaker),
 ) {
 	if done == nil {
@@ -75,7 +76,7 @@ func (l *Lease) end(
 	op, opAt := makeOp(l.ops)
 	l.mu.Unlock()
 	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, first: NoFirst, enough: (*tally).majorityAgrees,
+		op: op, timeout: l.terms.Timeout, window: window, ends: l, first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = life + l.terms.Drift
 			if !l.imported {

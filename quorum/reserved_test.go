@@ -110,7 +110,7 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(validity), 0)
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(validity), q.Suspended())
 		fakes[0].answers(guarded())
 		fakes[1].answers(granted())
 		fakes[2].answers(failed())
@@ -126,6 +126,82 @@ func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 		done, result = newDone(t)
 		lease.Extend(done)
 		require.NoError(t, result(), "and after a vote that counts it is reserved")
+	})
+}
+
+// TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode has a minimum hold end a lease on nodes that restarted.
+func TestAGuardedGrantConfirmsAKeepOnlyOfAReservedNode(t *testing.T) {
+	t.Parallel()
+	for name, x := range map[string]struct {
+		acquire *node.Vote // of the node whose server restarts
+		pass    time.Duration
+		want    error
+	}{
+		"its acquire counted":         {granted(), 0, nil},
+		"a validity ago":              {granted(), validity, quorum.ErrNoQuorum},
+		"its acquire did not count":   {guarded(), 0, quorum.ErrNoQuorum},
+		"its acquire was not granted": {denied(), 0, quorum.ErrNoQuorum},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+				fakes[0].answers(x.acquire)
+				fakes[1].answers(granted())
+				fakes[2].answers(granted())
+				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+				require.NoError(t, err)
+				time.Sleep(x.pass)
+				fakes[0].answers(guarded())
+				fakes[2].answers(failed())
+				done, result := newDone(t)
+				lease.Keep(time.Now().Add(time.Minute), ignoringSubscribers(done))
+				require.ErrorIs(t, result(), x.want)
+				assert.Equal(t, terms.Window, fakes[1].asked("release")[0].Window, "the node guards its votes")
+			})
+		})
+	}
+}
+
+// TestTwoAddressesOfOneServerReserveNothing has an address that led to another node's server be corrected. The vote on
+// the acquire did not count, so a grant of the server that answers now, within its restart window, does not count.
+func TestTwoAddressesOfOneServerReserveNothing(t *testing.T) {
+	t.Parallel()
+	for name, corrected := range map[string]int{"the first": 0, "the second": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+				fakes[0].answers(from("s1", granted()))
+				fakes[1].answers(from("s1", granted()))
+				fakes[2].answers(from("s3", granted()))
+				lease, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
+				require.NoError(t, err)
+				fakes[1-corrected].answers(failed())
+				for _, v := range []*node.Vote{healed(), guarded()} {
+					fakes[corrected].answers(from("s2", v))
+					done, result := newDone(t)
+					lease.Extend(done)
+					require.ErrorIs(t, result(), quorum.ErrNoQuorum)
+				}
+			})
+		})
+	}
+}
+
+// TestAServerWithoutIdentityDoesNotCountOnAReservedNode has servers stop to report their run ids, so that two addresses
+// of one server could not be noticed.
+func TestAServerWithoutIdentityDoesNotCountOnAReservedNode(t *testing.T) {
+	t.Parallel()
+	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		for _, f := range fakes[:2] {
+			v := guarded()
+			v.Err = &node.IdentityError{}
+			f.answers(v)
+		}
+		fakes[2].answers(failed())
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
 	})
 }
 

@@ -29,6 +29,7 @@ type question struct {
 	window         time.Duration
 	canceled       *atomic.Bool
 	requireTrusted bool
+	ended          func() bool
 	// first is the node that is asked before the others. They are asked unless it denies. With NoFirst, all nodes are
 	// asked at once.
 	first int
@@ -48,6 +49,8 @@ type question struct {
 	lease  *Lease
 	onAsk  func(*keyState)
 	onVote func(s *keyState, v node.Vote, asked time.Duration)
+	// ends, if set, is the lease that the operation ends.
+	ends *Lease
 }
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
@@ -120,7 +123,7 @@ func (r *round) submit(index int, now time.Time) {
 	c := &r.calls[index]
 	*c = node.Call{Request: node.Request{
 		Op: r.op, Voter: r, Index: index, Asked: now, Deadline: now.Add(r.timeout), Window: r.window, Canceled: r.canceled,
-		RequireTrusted: r.requireTrusted,
+		RequireTrusted: r.requireTrusted, Ended: r.ended,
 	}}
 	if r.lease != nil {
 		r.lease.beginCall(index, c, r.onAsk)
@@ -136,8 +139,11 @@ func (r *round) submit(index int, now time.Time) {
 
 // Vote records and counts a node's vote. The nodes call it once for each call.
 func (r *round) Vote(index int, v node.Vote) {
-	if r.lease != nil {
+	switch {
+	case r.lease != nil:
 		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.slept, r.onVote)
+	case r.ends != nil && v.Guarded:
+		v = r.ends.guardedVote(index, v)
 	}
 	r.receive(index, v)
 }
@@ -158,13 +164,19 @@ func (r *round) count(index int, v node.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
 	decided, askRest := r.decider.add(index, v)
-	duplicates := r.decider.tally.duplicates[known:]
+	granted, duplicates := r.decider.tally.votes[index].Verdict == node.Granted, r.decider.tally.duplicates[known:]
 	if r.failures != nil {
 		r.failures.record(&r.decider.tally, index)
 	}
 	r.mu.Unlock()
 
+	if r.lease != nil && granted {
+		r.lease.reserve(index, r.calls[index].Asked, r.slept)
+	}
 	for _, pair := range duplicates {
+		if r.lease != nil {
+			r.lease.cancelReservations(pair)
+		}
 		r.q.reportDuplicate(pair)
 	}
 	if askRest {

@@ -69,17 +69,17 @@ func TestKeepEndsAtTheSameTimeHoweverLateItIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lease, fakes := spelledLease(t, granted(), granted(), unknown())
 		time.Sleep(3 * time.Second)
-		lease.Keep(20*time.Second+500*time.Microsecond, nil)
+		lease.Keep(time.Now().Add(20*time.Second+500*time.Microsecond), nil)
 		sent := func(i int) string {
 			calls := fakes[i].asked("release")
 			require.Len(t, calls, 1)
 			return calls[0].Delivery.OpAt(time.Now()).Lock
 		}
-		assert.Equal(t, "keep 20.0005s beyond 20.0005s", fakes[0].asked("release")[0].Op.Lock)
+		assert.Equal(t, "keep 20.001s beyond 20.001s", fakes[0].asked("release")[0].Op.Lock)
 		assert.Equal(t, "keep 20.001s beyond 13.001s", sent(0), "its keys expire 7 s from now")
 		assert.Equal(t, "keep 20.001s beyond 20.001s", sent(2), "it is unknown whether it has keys")
 		delivery := fakes[0].asked("release")[0].Delivery
-		assert.Equal(t, terms.TTL+20*time.Second+500*time.Microsecond+terms.Drift, delivery.KeyTTL)
+		assert.Equal(t, terms.TTL+20*time.Second+time.Millisecond+terms.Drift, delivery.KeyTTL)
 
 		time.Sleep(time.Second + 500*time.Microsecond)
 		assert.Equal(t, "keep 19s beyond 13.001s", sent(0), "a second later")

@@ -17,11 +17,17 @@ type sleeper struct {
 	clock.Clock
 	suspended time.Duration
 	readings  int
+	onReading func() // called after a reading, before it is returned
 }
 
 func (s *sleeper) Suspended() time.Duration {
 	s.readings++
-	return s.suspended
+	reading := s.suspended
+	if f := s.onReading; f != nil {
+		s.onReading = nil
+		f()
+	}
+	return reading
 }
 
 // onSleeper runs f in a bubble, with a quorum on a machine that was suspended for an hour before.
@@ -87,6 +93,27 @@ func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
 		fakes[1].vote(t, "extend", granted())
 		require.NoError(t, result())
 		assert.Equal(t, asked.Add(validity-3*time.Second), lease.Until(), "the suspension before the request does not count")
+	})
+}
+
+// A suspension right after the reading that an extension takes counts if another goroutine notices it.
+func TestASuspensionThatAnotherGoroutineNoticesShortensTheExtension(t *testing.T) {
+	t.Parallel()
+	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		time.Sleep(time.Second)
+		asked := time.Now()
+		done, result := newDone(t)
+		lease.Extend(done)
+		fakes[0].vote(t, "extend", granted())
+		s.onReading = func() {
+			s.suspended += 3 * time.Second
+			lease.CountSuspension()
+		}
+		fakes[1].vote(t, "extend", granted())
+		require.NoError(t, result())
+		lease.CountSuspension()
+		assert.Equal(t, asked.Add(validity-3*time.Second), lease.Until())
 	})
 }
 

@@ -1,4 +1,5 @@
--- Extends a mutex on one name or several, and restores the keys that are missing.
+-- Extends a mutex on one name or several, and restores the keys that are missing. A TTL is never shortened: after
+-- Attach another process may have extended the key for longer.
 --   KEYS     the names, and with fencing their fences after them
 --   ARGV[1]  the token    ARGV[2]  the TTL in milliseconds
 --   With fencing: ARGV[3]  the fencing token, or '' for none    ARGV[4]  the fences' TTL in milliseconds
@@ -26,7 +27,7 @@ end
 for i = 1, n do
 	if missing[i] then
 		redis.call('SET', KEYS[i], ARGV[1], 'NX', 'PX', ARGV[2])
-	else
+	elseif redis.call('PTTL', KEYS[i]) < tonumber(ARGV[2]) then
 		redis.call('PEXPIRE', KEYS[i], ARGV[2])
 	end
 end
