@@ -125,8 +125,8 @@ func WithRestartWindow(d time.Duration) Option {
 }
 
 // WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients
-// can then hold one lock. The option is for masters that persist every write before they answer (AOF, fsync always),
-// and for those that refuse the INFO command.
+// can then hold one lock. The option is for masters that sync every write to disk before they answer (AOF with
+// appendfsync always and no-appendfsync-on-rewrite no), and for those that refuse the INFO command.
 func WithoutRestartGuard() Option {
 	return option(func(c *config) { c.guard = false })
 }

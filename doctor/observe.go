@@ -61,8 +61,8 @@ func (o *observer) askInfo() {
 
 // parameters are those that the observer reads with CONFIG GET. Most servers report the first two in INFO, too.
 var parameters = []string{
-	"maxmemory", "maxmemory-policy", "appendfsync", "timeout", "tcp-keepalive", "client-output-buffer-limit",
-	"disable-thp",
+	"maxmemory", "maxmemory-policy", "appendfsync", "no-appendfsync-on-rewrite", "timeout", "tcp-keepalive",
+	"client-output-buffer-limit", "disable-thp",
 }
 
 func (o *observer) askConfig() {

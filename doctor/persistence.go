@@ -1,25 +1,21 @@
 package doctor
 
+// syncedWrites are the settings with which a master syncs every write of its AOF before it replies. With
+// no-appendfsync-on-rewrite yes, it syncs nothing while a child saves a snapshot or rewrites the AOF, whatever
+// appendfsync is.
+var syncedWrites = []struct{ parameter, value string }{{"appendfsync", "always"}, {"no-appendfsync-on-rewrite", "no"}}
+
 var persistenceRules = []rule{
 	{
 		title: "forgets locks in a restart", severity: Danger,
-		when: "`WithoutRestartGuard`, and not both `aof_enabled` 1 and `appendfsync always`",
-		why:  "Without the restart guard a restarted master votes at once. It must then have every lock that it granted.",
-		fix: "leave out WithoutRestartGuard (--without-restart-guard); or CONFIG SET appendonly yes; " +
-			"CONFIG SET appendfsync always; CONFIG REWRITE",
+		when: "`WithoutRestartGuard`, and not all of `aof_enabled` 1, `appendfsync always` and " +
+			"`no-appendfsync-on-rewrite no`",
+		why: "Without the restart guard a restarted master votes at once. It must then have every lock that it granted.",
+		fix: "leave out WithoutRestartGuard (--without-restart-guard); or CONFIG SET no-appendfsync-on-rewrite no; " +
+			"CONFIG SET appendfsync always; CONFIG SET appendonly yes; CONFIG REWRITE",
 		check: each(func(e *exam, m *master) string {
-			fsync, known := m.config["appendfsync"]
-			aof := m.info["aof_enabled"] == "1"
-			switch {
-			case e.deployment.Guard || aof && fsync == "always":
-				return ""
-			case !aof:
-				return "the restart guard is off, and aof_enabled is not 1"
-			case !known:
-				return "the restart guard is off, and appendfsync is unknown"
-			default:
-				return "the restart guard is off, and appendfsync is " + fsync
-			}
+			unsynced := m.unsynced()
+			return ifSo(!e.deployment.Guard && unsynced != "", "the restart guard is off, and "+unsynced)
 		}),
 	},
 	{
@@ -33,7 +29,7 @@ var persistenceRules = []rule{
 		title: "waits for its disk", severity: Warning,
 		when:  "`aof_delayed_fsync` is above 0",
 		why:   "A sync of the AOF took so long that the server waited for it, and answered no request meanwhile.",
-		fix:   "use a faster disk, or CONFIG SET no-appendfsync-on-rewrite yes; or no AOF, with the restart guard",
+		fix:   "use a faster disk; or no AOF, with the restart guard",
 		check: counted("aof_delayed_fsync"),
 	},
 	{
@@ -50,4 +46,20 @@ var persistenceRules = []rule{
 		fix:   "wait",
 		check: each(func(_ *exam, m *master) string { return ifSo(m.info["loading"] == "1", "loading is 1") }),
 	},
+}
+
+// unsynced returns why the master may reply before a write is on its disk; "" if it does not.
+func (m *master) unsynced() string {
+	if m.info["aof_enabled"] != "1" {
+		return "aof_enabled is not 1"
+	}
+	for _, s := range syncedWrites {
+		switch value, known := m.config[s.parameter]; {
+		case !known:
+			return s.parameter + " is unknown"
+		case value != s.value:
+			return s.parameter + " is " + value
+		}
+	}
+	return ""
 }
