@@ -110,8 +110,9 @@ func WithNodeTimeout(d time.Duration) Option {
 }
 
 // WithDrift sets the drift budget, factor × TTL + least, which is subtracted from every validity. It bounds how far the
-// clocks of this client and of the masters may diverge during one TTL. Default 0.01 and 2 ms. factor is at
-// least 0 and below 1; least is at least 0 and at most an hour.
+// clocks of this client and of the masters may diverge during one TTL. least also covers that masters expire keys to
+// the millisecond: a hold of any kind but the mutex may end up to 1 ms early by the master's clock. So least should be
+// at least 1 ms. Default 0.01 and 2 ms. factor is at least 0 and below 1; least is at least 0 and at most an hour.
 func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }

@@ -136,3 +136,30 @@ func TestAProbeReportsTheFirstOfEqualHolds(t *testing.T) {
 	assert.True(t, ok)
 	assert.Zero(t, b.Name)
 }
+
+// Of the holds, all but those of a mutex may end up to a millisecond early by the master's clock, since the time of an
+// entry is in whole milliseconds. The drift budget covers that.
+func TestAHoldWithEntriesEndsUpToAMillisecondEarly(t *testing.T) {
+	t.Parallel()
+	s := newSubject(t)
+	for _, k := range kind.All {
+		mine := claim{Kind: k.Name, Names: []string{first}, Token: tokenOf("one", "1"), TTL: lockTTL, Slots: 1}
+		other := mine
+		if other.Token = tokenOf("other", "2"); k == kind.Reader {
+			other.Kind = kind.Writer.Name
+		}
+		begun := 999 * time.Microsecond // after the beginning of a millisecond
+		for early, taken := range map[time.Duration]bool{
+			1001 * time.Microsecond: false, 1000 * time.Microsecond: false,
+			999 * time.Microsecond: k != kind.Mutex, time.Microsecond: k != kind.Mutex,
+		} {
+			s.begin()
+			s.redis.SetTime(s.epoch.Add(begun))
+			require.Equal(t, node.Granted, s.ask(mine.Ops().Acquire()).Verdict)
+			s.redis.SetTime(s.epoch.Add(begun + lockTTL - early))
+			v := s.ask(other.Ops().Acquire())
+			require.NoError(t, v.Err)
+			assert.Equal(t, taken, v.Verdict == node.Granted, "a %s, %v before its TTL ends", k.Name, early)
+		}
+	}
+}
