@@ -32,6 +32,8 @@ var (
 	ErrNoLeader = errors.New("election: there is no leader")
 	// ErrNotLeader means that this process does not lead.
 	ErrNotLeader = errors.New("election: this process does not lead")
+	// ErrUnknownTerm means that a majority of the masters reports a leader, but no majority reports one term.
+	ErrUnknownTerm = errors.New("election: the leader's term is unknown")
 )
 
 // Election is one process's view of an election. It is safe for concurrent use.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/quorum"
 )
 
 // pollInterval is the time between two requests of Observe, which polls because no message announces a new leader.
@@ -32,8 +33,16 @@ type Leader struct {
 // even if the name is held by a lock of another kind or without fencing, or for the rest of a minimum hold
 // ([redlock.WithMinHold]). If no majority answers within the node timeout, the error matches [redlock.ErrNoQuorum].
 //
-// The masters do not record which mutex has a fencing token, and keep the last term for a day. So a mutex that was
-// acquired on the name without fencing, soon after an election, is reported as a leader with the last term.
+// The term is the number that a majority reports. If there is none, the error matches [ErrUnknownTerm], and the result
+// has the leader's owner and TTL, but no term. This may happen while a master does not answer, if another one reports a
+// different number. A master reports a smaller one if it gave a smaller one to the leader, or lost the end of its file
+// in a restart; the leader's next extension raises it. A master reports a larger one, until the next election, if it
+// also granted a candidate that lost the vote.
+//
+// Some wrong terms cannot be told from right ones. If masters lost the end of their files (appendfsync everysec), a
+// majority may report a smaller number until the leader extends its mutex. A candidate that got its votes too late is
+// reported until it has released them. A mutex that was acquired on the name without fencing, within a day of an
+// election, is reported with the last term.
 //
 // The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
@@ -44,16 +53,15 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 			return Leader{}, err
 		}
 		r := read(h)
-		switch {
-		case strings.HasPrefix(r.token, minHoldPrefix):
-			return Leader{}, fmt.Errorf("%w of %q: the last one resigned, and its minimum hold goes on", ErrNoLeader, e.name)
-		case r.term == 0 && h.Kind == "":
-			return Leader{}, fmt.Errorf("%w of %q", ErrNoLeader, e.name)
-		case r.term == 0:
-			return Leader{}, fmt.Errorf("%w of %q: the name is held by a lock that no election acquired", ErrNoLeader, e.name)
+		if err := e.noLeader(h, r); err != nil {
+			return Leader{}, err
 		}
-		if r.agreed || r.token == unsettled {
-			return Leader{Owner: r.owner(), Term: r.term, TTL: r.left}, nil
+		leader := Leader{Owner: r.owner(), Term: r.term, TTL: r.left}
+		switch {
+		case r.term != 0:
+			return leader, nil
+		case r.token == unsettled:
+			return leader, e.unknownTerm(h, r)
 		}
 		// The holder may be a candidate that is still agreeing with the masters on its term.
 		unsettled = r.token
@@ -63,10 +71,42 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	}
 }
 
+// noLeader returns the error for a name that no leader holds; nil if one does.
+func (e *Election) noLeader(h redlock.Holding, r reading) error {
+	switch {
+	case strings.HasPrefix(r.token, minHoldPrefix):
+		return fmt.Errorf("%w of %q: the last one resigned, and its minimum hold goes on", ErrNoLeader, e.name)
+	case len(r.counters) > 0:
+		return nil
+	case h.Kind == "":
+		return fmt.Errorf("%w of %q", ErrNoLeader, e.name)
+	default:
+		return fmt.Errorf("%w of %q: the name is held by a lock that no election acquired", ErrNoLeader, e.name)
+	}
+}
+
+// unknownTerm returns the error for a leader whose term no majority of the masters reports. It wraps the failures of
+// masters that did not answer.
+func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
+	err := fmt.Errorf("%w: the masters with the mutex of %q report the terms %d", ErrUnknownTerm, e.name, r.counters)
+	var failed []*redlock.NodeError
+	for _, n := range h.Nodes {
+		var why *redlock.NodeError
+		if errors.As(n.Err, &why) {
+			failed = append(failed, why)
+		}
+	}
+	if why := quorum.JoinNodeErrors(failed); why != nil {
+		return fmt.Errorf("%w; %w", err, why)
+	}
+	return err
+}
+
 // Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. Each leader is yielded
 // once, in the order of terms. Observe asks the masters four times a second, so it may miss a leader that leads for a
-// shorter time. While no majority answers, Observe continues to ask. The sequence ends early if the Locker is closed or
-// the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded Leader is that of the first reading.
+// shorter time. While no majority answers, or none reports one term, Observe continues to ask. The sequence ends early
+// if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded Leader is
+// that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
 		var term uint64
@@ -77,7 +117,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 				if term = leader.Term; !yield(leader) {
 					return
 				}
-			case err != nil && !errors.Is(err, ErrNoLeader) && !errors.Is(err, redlock.ErrNoQuorum):
+			case err != nil && !passes(err):
 				return
 			}
 			_ = clock.Sleep(ctx, clock.System, pollInterval)
@@ -85,18 +125,23 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	}
 }
 
-// reading is what the masters report about the name.
-type reading struct {
-	token  string
-	term   uint64 // 0: there is no leader
-	agreed bool   // a majority of the masters reports the term
-	left   time.Duration
+// passes reports whether an error of Leader may pass without a change of the Locker or the name.
+func passes(err error) bool {
+	return errors.Is(err, ErrNoLeader) || errors.Is(err, ErrUnknownTerm) || errors.Is(err, redlock.ErrNoQuorum)
 }
 
-// read finds the leader and its term. When the leader was elected, the fence counter of a majority was exactly the
-// term. On other masters with the leader's token it may be larger, if they also granted a candidate that lost the vote.
-// So the term is the counter of a majority, or the smallest counter if too few of that majority answer. A counter can
-// be too small only while a candidate is being elected.
+// reading is what the masters report about the name.
+type reading struct {
+	token    string
+	counters []uint64 // of the masters with the token, those above 0; empty: there is no leader
+	term     uint64   // 0: no majority reports one
+	left     time.Duration
+}
+
+// read finds the leader and its term. When the leader was elected, the fence counters of a majority were exactly the
+// term. That majority and one that reports the same number now share a master. So the number is the term, unless the
+// shared masters have changed their counters since. The number of a minority proves nothing: it may be smaller than the
+// term, or larger, as the comment of [Election.Leader] says.
 func read(h redlock.Holding) reading {
 	if h.Kind != "mutex" {
 		return reading{}
@@ -107,14 +152,9 @@ func read(h redlock.Holding) reading {
 		if n.Token != r.token || n.Fence == 0 { // it does not answer, has another holder, or lost its counter
 			continue
 		}
-		votes[n.Fence]++
-		if r.term == 0 || n.Fence < r.term {
+		r.counters = append(r.counters, n.Fence)
+		if votes[n.Fence]++; votes[n.Fence] > len(h.Nodes)/2 {
 			r.term = n.Fence
-		}
-	}
-	for term, n := range votes {
-		if n > len(h.Nodes)/2 {
-			r.term, r.agreed = term, true
 		}
 	}
 	return r

@@ -71,29 +71,101 @@ func TestALeaderThatResignedLeadsNoMoreDuringItsMinHold(t *testing.T) {
 	})
 }
 
-// A master that granted a candidate which lost the vote has a larger count than the leader's term. When one of the
-// other masters is down, no majority reports the term.
-func TestTheTermIsKnownWhenTheMastersDisagree(t *testing.T) {
+const fence = "redlock:fence:{" + name + "}"
+
+// disagree returns a leader of which no majority reports the term: the last master has another count, and the first one
+// is frozen. The last master keeps the count with which it granted the mutex if count is "".
+func disagree(t *testing.T, w world, a *election.Election, count string) *election.Leadership {
+	t.Helper()
+	for _, m := range w.Masters()[:2] {
+		m.Set(fence, "3000000000000000", time.Hour)
+	}
+	w.Masters()[2].Delay(5*delay, 0) // the others decide
+	l := campaign(t, a)
+	time.Sleep(pace)
+	require.EqualValues(t, 3000000000000001, l.Term())
+	if count != "" {
+		w.Masters()[2].Set(fence, count, time.Hour)
+	}
+	w.Masters()[0].Freeze()
+	return l
+}
+
+func TestLeaderReportsNoTermThatNoMajorityReports(t *testing.T) {
+	t.Parallel()
+	for why, count := range map[string]string{
+		"it granted with less":                      "",
+		"it lost the end of its file":               "2000000000000000",
+		"it granted a candidate that lost the vote": "3000000000000007",
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w world) {
+				observer := w.candidate(t, "observer")
+				l := disagree(t, w, w.candidate(t, "a", redlock.WithoutKeepalive()), count)
+				got, err := observer.Leader(t.Context())
+				require.ErrorIs(t, err, election.ErrUnknownTerm)
+				assert.ErrorContains(t, err, "report the terms [3000000000000001 "+count)
+				assert.Len(t, redlock.NodeErrors(err), 1, "the frozen one")
+				assert.Equal(t, "a", got.Owner, "who leads is known")
+				assert.Positive(t, got.TTL)
+				assert.Zero(t, got.Term)
+
+				w.Masters()[0].Thaw()
+				got, err = observer.Leader(t.Context())
+				require.NoError(t, err)
+				assert.Equal(t, l.Term(), got.Term, "two of three")
+			})
+		})
+	}
+}
+
+// All masters answer, and each has another count.
+func TestTheTermIsUnknownWhileAllMastersDisagree(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w world) {
-		observer, a := w.candidate(t, "observer"), w.candidate(t, "a")
-		m := w.Masters()[2]
-		m.Set(name, "the loser's", time.Second)
-		l := campaign(t, a)
-		m.Set("redlock:fence:{"+name+"}", "9007199254740000", time.Hour)
-		time.Sleep(ttl) // an extension has restored the leader's token on this master
-		w.Masters()[0].Freeze()
-		h, err := w.locker(t, "c").Inspect(t.Context(), name)
-		require.NoError(t, err)
-		require.Len(t, h.Holders, 1)
-		require.Equal(t, 2, h.Holders[0].Votes)
-		require.Zero(t, h.Fence, "no majority reports the same one")
+		for i, m := range w.Masters() {
+			m.Set(name, "a:1", time.Hour)
+			m.Set(fence, []string{"5", "7", "6"}[i], time.Hour)
+		}
+		_, err := w.candidate(t, "observer").Leader(t.Context())
+		require.ErrorIs(t, err, election.ErrUnknownTerm)
+		assert.ErrorContains(t, err, "[5 7 6]")
+		assert.Empty(t, redlock.NodeErrors(err))
+	})
+}
 
+// The leader's extension restores a counter that a master has lost.
+func TestTheTermIsKnownAfterAnExtension(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		observer := w.candidate(t, "observer")
+		l := disagree(t, w, w.candidate(t, "a"), "2000000000000000")
+		_, err := observer.Leader(t.Context())
+		require.ErrorIs(t, err, election.ErrUnknownTerm)
+		time.Sleep(ttl / 2)
 		got, err := observer.Leader(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, l.Term(), got.Term)
 		w.Masters()[0].Thaw()
-		require.NoError(t, l.Resign(t.Context()))
+	})
+}
+
+func TestObserveContinuesWhileTheTermIsUnknown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		observer := w.candidate(t, "observer")
+		l := disagree(t, w, w.candidate(t, "a"), "9007199254740000")
+		thawed := false
+		time.AfterFunc(time.Minute, func() {
+			thawed = true
+			w.Masters()[0].Thaw()
+		})
+		for leader := range observer.Observe(t.Context()) {
+			assert.True(t, thawed)
+			assert.Equal(t, l.Term(), leader.Term)
+			break
+		}
 	})
 }
 
@@ -105,11 +177,11 @@ func TestATermThatIsNotAgreedIsReadTwice(t *testing.T) {
 		terms := []string{"5", "7", "6"}
 		for i, m := range w.Masters() {
 			m.Set(name, "a:1", time.Hour)
-			m.Set("redlock:fence:{"+name+"}", terms[i], time.Hour)
+			m.Set(fence, terms[i], time.Hour)
 		}
 		time.AfterFunc(pace/2, func() {
 			for _, m := range w.Masters() {
-				m.Set("redlock:fence:{"+name+"}", "7", time.Hour)
+				m.Set(fence, "7", time.Hour)
 			}
 		})
 		got, err := e.Leader(t.Context())
