@@ -150,6 +150,14 @@ func TestAWrapperIsWhatBreaksTheRule(t *testing.T) {
 			time.Sleep(time.Second)
 			return other.try() != nil
 		},
+		"deadline moved to the loss": func(t *testing.T, lock broken.Lock, masters []*redlocktest.Master) bool {
+			h := open(t, lock, redlocktest.URLs(masters)).must(t)
+			believed := h.Until()
+			<-h.Context().Done()
+			lost := time.Now()
+			time.Sleep(100 * time.Microsecond)
+			return h.Until().Before(believed) && !h.Until().Before(lost)
+		},
 		"loss notified 100 ms late": notifiedLate,
 		"loss notified 4 s late":    notifiedLate,
 		"loss never notified":       notifiedLate,

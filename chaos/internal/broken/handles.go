@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/seam"
 )
 
 // countFromAnswer has the holder count its validity from the answer of the masters, not from the request.
@@ -65,13 +66,50 @@ func (h *laterHandle) Unlock(ctx context.Context) error {
 func releaseLost(w *Wrapping) {
 	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle {
 		h := &releasedOnce{Lock: l}
-		context.AfterFunc(l.Context(), func() {
-			if errors.Is(context.Cause(l.Context()), redlock.ErrLost) {
-				_ = h.Unlock(context.Background())
-			}
+		onLoss(l, func() { _ = h.Unlock(context.Background()) })
+		return h
+	}
+}
+
+// moveUntil does as releaseLost, and moves the Until of a lost lock back to the moment of the loss. So the lock looks as
+// if nobody could have relied on it any longer.
+func moveUntil(w *Wrapping) {
+	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
+		deployment, err := seam.DeploymentOf(locker)
+		if err != nil {
+			return l // the Locker is closed
+		}
+		h := &movedUntil{releasedOnce: &releasedOnce{Lock: l}}
+		onLoss(l, func() {
+			now := deployment.Clock.Now()
+			h.lostAt.Store(&now)
+			_ = h.Unlock(context.Background())
 		})
 		return h
 	}
+}
+
+// movedUntil is a handle whose Until is no later than the loss.
+type movedUntil struct {
+	*releasedOnce
+	lostAt atomic.Pointer[time.Time] // nil: not lost
+}
+
+func (h *movedUntil) Until() time.Time {
+	until := h.Lock.Until()
+	if at := h.lostAt.Load(); at != nil && at.Before(until) {
+		return *at
+	}
+	return until
+}
+
+// onLoss calls f in a goroutine of its own when the lock is lost.
+func onLoss(l *redlock.Lock, f func()) {
+	context.AfterFunc(l.Context(), func() {
+		if errors.Is(context.Cause(l.Context()), redlock.ErrLost) {
+			f()
+		}
+	})
 }
 
 // releasedOnce is a handle whose Unlock returns the same each time.

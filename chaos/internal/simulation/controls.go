@@ -48,6 +48,7 @@ func Controls() []Control {
 		{"keepalive that does not extend", check.ByLiveness, "in spite of its keepalive", "calm", 60},
 		{"release before the deadline", check.ByExclusion, "", "far away", 50},
 		{"lost lock released at once", check.ByExclusion, "nothing is left of it before its Until", "majority lost", 5},
+		{"deadline moved to the loss", check.ByExclusion, "was held by two", "far away", 50},
 		{"loss notified 100 ms late", check.ByLossNotified, "was notified of the loss only at", "far away", 20},
 		{"suspensions not counted", check.ByLossNotified, "its machine slept", "frozen through the deadline", 5},
 

@@ -181,14 +181,16 @@ func (a *Attempt) Downgrade(ctx context.Context) {
 	}
 }
 
-// learn writes a new deadline to the history.
+// learn writes a new deadline to the history. A holder that looks only at the end of its hold believed in a later
+// deadline all the time. Of an earlier one it learns now: until now it relied on the old one.
 func (a *Attempt) learn() {
-	if a.life.TrueTime(a.lock.Until()) == a.until {
+	until := a.life.TrueTime(a.lock.Until())
+	if until == a.until {
 		return
 	}
 	at := time.Duration(0)
-	if a.life.Look == 0 {
-		at = a.from // the lock was valid all the time
+	if a.life.Look == 0 && until > a.until {
+		at = a.from
 	}
 	a.extended(at, nil)
 }

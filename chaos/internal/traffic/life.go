@@ -26,8 +26,8 @@ type Life struct {
 	Registers map[string]Register
 	// Votes returns the masters' answers to an acquisition that began at the given time; nil if they are unknown.
 	Votes func(lock string, begin time.Time) []history.Vote
-	// Look is how often a holder looks whether its lock was extended. With 0 it looks only at the end of the hold, and
-	// the history has the extension at the hold's beginning.
+	// Look is how often a holder looks whether its deadline has changed. With 0 it looks only at the end of the hold, and
+	// the history has a later deadline at the hold's beginning.
 	Look time.Duration
 
 	held    atomic.Int64
