@@ -75,7 +75,8 @@ func groupOf(mode string, h *hold) group {
 //
 // A belief begins when Lock has returned. It ends when Unlock is about to be called or at the last deadline that the
 // holder knew of, whichever comes first. The beginning is stamped after Lock has returned and the end before Unlock is
-// called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed.
+// called, so that a reported overlap is a real one, while an overlap of microseconds may go unnoticed. Without the call
+// in the history, which [WellFormed] finds, the return of Unlock ends the belief.
 //
 // A notification of a loss does not end a belief: the goroutine that would deliver it may not be scheduled, so a holder
 // may rely on its deadline. So if another client gets the lock before that deadline, it is a violation, whatever faults
@@ -116,6 +117,9 @@ func holds(events []history.Event) []*hold {
 			o.hold.called = e
 			o.finish(e.T, *e)
 		case e.Kind == history.Released:
+			if o.hold.called == nil {
+				o.finish(e.T, *e)
+			}
 			o.hold.returned = e
 			delete(open, id)
 		}

@@ -31,6 +31,9 @@ func Controls() []Control {
 		{Name: "unlock without acquisition", Checker: ByWellFormed, with: history.Event{
 			T: 4 * time.Second, Kind: history.ReleaseCalled, Client: "c0", Op: 2, Name: "a",
 		}},
+		{Name: "unlock without its call", Checker: ByWellFormed, without: func(e history.Event) bool {
+			return e.Kind == history.ReleaseCalled && e.Client == "c0"
+		}},
 		{Name: "client that ends by itself", Checker: ByClients, with: history.Event{
 			T: 4 * time.Second, Kind: history.Failed, Client: "c0", Err: "client c0.0 ended by itself",
 		}},
@@ -69,10 +72,15 @@ const calmAt, settledAt = 10 * time.Second, 20 * time.Second
 // sound is the history of a run in which nothing is broken.
 func sound() []history.Event {
 	held := func(at time.Duration, client string, op int) []history.Event {
-		e := history.Event{T: at, Kind: history.Acquired, Client: client, Op: op, Name: "a", Until: at + 3*time.Second}
-		unlock := e
-		unlock.T, unlock.Kind, unlock.Until = at+time.Second, history.ReleaseCalled, 0
-		return []history.Event{e, unlock}
+		event := func(after time.Duration, kind history.Kind) history.Event {
+			return history.Event{T: at + after, Kind: kind, Client: client, Op: op, Name: "a"}
+		}
+		acquired := event(0, history.Acquired)
+		acquired.Until = at + 3*time.Second
+		return []history.Event{
+			event(-time.Millisecond, history.Invoked), acquired,
+			event(time.Second, history.ReleaseCalled), event(time.Second+time.Millisecond, history.Released),
+		}
 	}
 	return slices.Concat(
 		[]history.Event{

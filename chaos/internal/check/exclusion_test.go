@@ -102,6 +102,14 @@ func TestExclusionCatches(t *testing.T) {
 			new(builder).acquired(10, "a", 1, 1000).extended(500, "a", 1, 400).acquired(450, "b", 1, 1400).unlocks(460, "b", 1),
 			"for 10ms",
 		},
+		"an unlock whose call is not in the history": {
+			new(builder).kept(0, 10, 1000, "a", 1).add(900, history.Released, "a", 1, nil).held(20, 30, 800, "b", 1),
+			"for 770ms",
+		},
+		"an unlock whose call is not in the history, until it returned": {
+			new(builder).kept(0, 10, 1000, "a", 1).add(500, history.Released, "a", 1, nil).held(20, 400, 800, "b", 1),
+			"from 0.010 s to 0.500 s",
+		},
 		"another life of the same client": {
 			new(builder).acquired(10, "a", 1, 1000).
 				add(500, history.Acquired, "a", 1, func(e *history.Event) { e.Life, e.Until, e.Token = 1, at(1500), "t" }),
@@ -123,6 +131,8 @@ func TestExclusionCatches(t *testing.T) {
 
 func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 	t.Parallel()
+	asked := func() *builder { return new(builder).add(0.5, history.Invoked, "a", 1, nil) }
+	held := func() *builder { return new(builder).kept(0, 1, 9, "a", 1) }
 	tests := map[string]struct {
 		events []history.Event
 		says   string
@@ -130,10 +140,27 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 		"out of order": {
 			[]history.Event{{T: 2, Kind: history.Invoked}, {T: 1, Kind: history.Invoked}}, "not in the order",
 		},
-		"acquired twice":              {new(builder).acquired(1, "a", 1, 5).acquired(6, "a", 1, 9).events, "acquired twice"},
-		"without a deadline":          {new(builder).acquired(1, "a", 1, 0).events, "without a deadline"},
-		"extended but never acquired": {new(builder).extended(1, "a", 1, 9).events, "never acquired"},
-		"unlocked but never acquired": {new(builder).unlocks(1, "a", 1).events, "never acquired"},
+		"asked for twice":              {asked().add(1, history.Invoked, "a", 1, nil).events, "asked twice"},
+		"acquired but never asked for": {new(builder).acquired(1, "a", 1, 5).events, "which it never asked for"},
+		"acquired before asked for": {
+			new(builder).acquired(1, "a", 1, 5).add(2, history.Invoked, "a", 1, nil).events, "which it never asked for",
+		},
+		"acquired twice":                {held().acquired(6, "a", 1, 9).events, "acquired twice"},
+		"without a deadline":            {asked().acquired(1, "a", 1, 0).events, "without a deadline"},
+		"extended but never acquired":   {asked().extended(1, "a", 1, 9).events, "never acquired"},
+		"downgraded but never acquired": {asked().downgraded(1, "a", 1).events, "never acquired"},
+		"lost but never acquired":       {asked().lost(1, "a", 1).events, "never acquired"},
+		"unlocked but never acquired":   {asked().unlocks(1, "a", 1).events, "never acquired"},
+		"extended before acquired":      {asked().extended(1, "a", 1, 9).acquired(2, "a", 1, 9).events, "never acquired"},
+		"downgraded before acquired":    {asked().downgraded(1, "a", 1).acquired(2, "a", 1, 9).events, "never acquired"},
+		"unlocked, and never called":    {held().add(3, history.Released, "a", 1, nil).events, "never called"},
+		"unlocked before the call": {
+			held().add(3, history.Released, "a", 1, nil).add(4, history.ReleaseCalled, "a", 1, nil).events, "never called",
+		},
+		"unlock called twice": {
+			held().unlocks(3, "a", 1).add(4, history.ReleaseCalled, "a", 1, nil).events, "called its unlock twice",
+		},
+		"unlock returned twice": {held().unlocks(3, "a", 1).add(4, history.Released, "a", 1, nil).events, "returned twice"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +174,15 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 
 func TestSoundAcceptsAWorkingClient(t *testing.T) {
 	t.Parallel()
-	s := new(builder).acquired(10, "a", 1, 1000).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1)
-	assert.True(t, check.WellFormed(s.events).Held())
+	for name, s := range map[string]*builder{
+		"lost":               new(builder).kept(0, 10, 1000, "a", 1).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1),
+		"lost in the unlock": new(builder).held(0, 10, 500, "a", 1).lost(500.2, "a", 1),
+		"downgraded":         new(builder).kept(0, 10, 1000, "a", 1).downgraded(10, "a", 1).extended(10, "a", 1, 1300),
+		"refused":            new(builder).refused(0, 10, "a", 1),
+		"killed, asking":     new(builder).add(1, history.Invoked, "a", 1, nil),
+		"killed, holding":    new(builder).kept(0, 10, 1000, "a", 1),
+		"killed, unlocking":  new(builder).kept(0, 10, 1000, "a", 1).add(500, history.ReleaseCalled, "a", 1, nil),
+	} {
+		assert.Empty(t, check.WellFormed(s.events).Findings, name)
+	}
 }

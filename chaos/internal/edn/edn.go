@@ -137,6 +137,9 @@ func (w *writer) read(e history.Event) {
 		w.lock(h, "acquire", "fail", e.T)
 		delete(w.open, e.ID())
 	case e.Kind == history.Released:
+		if !h.called { // WellFormed finds that
+			w.call(h, e.T)
+		}
 		if h.releasing {
 			w.lock(h, "release", outcome(e), e.T)
 		}
@@ -152,12 +155,17 @@ func (w *writer) read(e history.Event) {
 		h.event.Mode = kinds.Reader
 		w.resume(h, e.T)
 	case e.Kind == history.ReleaseCalled:
-		w.expire(h, e.T)
-		h.called = true
-		if h.held {
-			h.held, h.releasing = false, true
-			w.lock(h, "release", "invoke", e.T)
-		}
+		w.call(h, e.T)
+	}
+}
+
+// call begins the unlock, and with it the release of what is still held.
+func (w *writer) call(h *hold, at time.Duration) {
+	w.expire(h, at)
+	h.called = true
+	if h.held {
+		h.held, h.releasing = false, true
+		w.lock(h, "release", "invoke", at)
 	}
 }
 
