@@ -108,18 +108,20 @@ var rewrittenLocks = []Lock{
 		edit{"permit_release", "redis.call('ZREM', KEYS[1], ARGV[1])", "do return 1 end"}),
 	// Permits get fencing tokens as they come, whichever slot they are for.
 	rewritten("permits with the same fence", edit{"permit_acquire", "if past > 0 then", "if false then"}),
-	// As many holders as there are slots are admitted, also in a slot that is taken.
-	rewritten("slots counted by each master",
-		edit{
-			"permit_acquire", "if taken[slot] then",
-			"if redis.call('ZCOUNT', KEYS[1], '(' .. now, '+inf') >= tonumber(ARGV[1]) then",
-		},
-		edit{
-			"permit_extend", "if not taken or (taken[slot] and taken[slot] ~= permit) then", "if not taken then",
-		}),
+	rewritten("slots counted by each master", countSlots...),
+	rewritten("one slot for two permits", countSlots...),
 	rewritten("number of slots not compared", edit{"", "if slots ~= ARGV[1] then", "if not slots then"}),
 }
 
 var always1 = []edit{
 	noMutexHint, fromOne, {"mutex_fenced mutex_acquire", "f = nextToken(KEYS[i], fence(KEYS[i]), f)", "f = 1"},
+}
+
+// As many holders as there are slots are admitted, also in a slot that is taken.
+var countSlots = []edit{
+	{
+		"permit_acquire", "if taken[slot] then",
+		"if redis.call('ZCOUNT', KEYS[1], '(' .. now, '+inf') >= tonumber(ARGV[1]) then",
+	},
+	{"permit_extend", "if not taken or (taken[slot] and taken[slot] ~= permit) then", "if not taken then"},
 }

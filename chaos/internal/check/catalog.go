@@ -93,7 +93,9 @@ var catalog = []Checker{
 		ByLinearizability, "A single lock that never fails could have given the same answers.", ByExclusion,
 		func(events []history.Event, t Terms) Verdict { return Linearizability(events, t.ModelTime) },
 	},
-	{BySlots, "No semaphore had more holders at once than slots.", BySlots, whole(Slots)},
+	{
+		BySlots, "No semaphore had more holders at once than slots, and no slot had two.", BySlots, whole(Slots),
+	},
 	{
 		ByMinHold, "After an early unlock, no client acquired the name before the minimum hold was over.", ByMinHold,
 		whole(MinHold),

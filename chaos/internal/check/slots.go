@@ -10,9 +10,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
-// Slots checks that a semaphore never had more holders than slots. It sweeps over the beliefs of all holders of a name,
-// which end and begin as for [Exclusion]. Holders that asked for different numbers of slots must not hold at the same
-// time at all; of those, Slots counts all and applies the smallest number. Exclusion judges other locks on the name.
+// Slots checks that a semaphore never had more holders than slots, and no slot two holders. It sweeps over the beliefs
+// of all holders of a name, which end and begin as for [Exclusion]. Holders that asked for different numbers of slots
+// must not hold at the same time at all; of those, Slots counts all and applies the smallest number. Exclusion judges
+// other locks on the name.
+//
+// Only the fencing token shows the slot of a permit: divided by the number of slots, it leaves the slot as the
+// remainder. Slots of permits without a token are not compared.
 func Slots(events []history.Event) Verdict {
 	v := on(events, BySlots)
 	all := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Slotted() })
@@ -23,11 +27,60 @@ func Slots(events []history.Event) Verdict {
 		if most >= slots {
 			full++
 		}
+		shared(&v, n.name, n.beliefs())
 	}
-	v.Looked = fmt.Sprintf(
-		"%d permits of %d semaphores; %d of these had all slots taken at some time", len(all), len(names), full,
-	)
+	v.Looked = fmt.Sprintf("%d permits of %d semaphores, %d with a token; %d semaphores had all slots taken at some time",
+		len(all), len(names), fencedOf(all), full)
 	return v
+}
+
+func fencedOf(all []*hold) (n int) {
+	for _, h := range all {
+		if h.acquired.Fence > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// slot is one slot of a semaphore, with the number of its slots.
+type slot struct{ number, of int }
+
+// slotOf returns the slot that the fencing token shows, and whether there is a token.
+func slotOf(h *hold) (s slot, shown bool) {
+	s.of = h.acquired.Slots
+	if h.acquired.Fence == 0 || s.of <= 0 {
+		return s, false
+	}
+	s.number = int(h.acquired.Fence % uint64(s.of))
+	if s.number == 0 { // the last slot
+		s.number = s.of
+	}
+	return s, true
+}
+
+// shared finds the first time at which a slot has two holders. It compares each permit with the earlier one of its slot
+// that is believed in longest.
+func shared(v *Verdict, name string, all []Interval) {
+	sortByBegin(all)
+	longest := map[slot]Interval{}
+	for _, b := range all {
+		s, shown := slotOf(b.hold)
+		if !shown {
+			continue
+		}
+		last, had := longest[s]
+		if had && b.Begin < last.End {
+			v.find(name, []history.Event{last.from, last.to, b.from, b.to},
+				"%q: %s with the token %d and %s with %d both had slot %d of %d for %v from %s on",
+				name, who(last.hold.who), last.hold.acquired.Fence, who(b.hold.who), b.hold.acquired.Fence,
+				s.number, s.of, min(b.End, last.End)-b.Begin, moment(b.Begin))
+			return
+		}
+		if !had || b.End > last.End {
+			longest[s] = b
+		}
+	}
 }
 
 // sweep finds the first time at which a semaphore has more holders than slots. It returns the largest number of holders

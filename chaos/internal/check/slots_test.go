@@ -88,6 +88,55 @@ func TestSlotsCatches(t *testing.T) {
 	}
 }
 
+// A permit's fencing token shows its slot.
+func TestASlotHasOneHolder(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, second []func(*history.Event)
+		from          float64 // when the second is acquired; the first is held from 10 to 100
+		says          string
+	}{
+		"two slots":        {permit(3, 301), permit(3, 305), 20, ""},
+		"one slot":         {permit(3, 301), permit(3, 304), 20, "both had slot 1 of 3 for 80ms"},
+		"the last slot":    {permit(3, 300), permit(3, 303), 20, "both had slot 3 of 3"},
+		"one token":        {permit(3, 301), permit(3, 301), 20, "both had slot 1 of 3"},
+		"one slot in turn": {permit(3, 301), permit(3, 304), 100, ""},
+		"no tokens":        {permit(3, 0), permit(3, 0), 20, ""},
+		"one token only":   {permit(3, 0), permit(3, 303), 20, ""},
+		"another number":   {permit(3, 301), permit(2, 303), 20, ""}, // Exclusion finds that
+		"another name":     {permit(3, 301), append(permit(3, 304), func(e *history.Event) { e.Name = "invoices" }), 20, ""},
+		"no semaphore":     {[]func(*history.Event){fence(301)}, []func(*history.Event){fence(301)}, 20, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := new(builder).held(0, 10, 100, "a", 1, tt.first...).held(5, tt.from, 120, "b", 1, tt.second...)
+			v := check.Slots(s.events)
+			if tt.says == "" {
+				assert.Empty(t, v.Findings)
+				return
+			}
+			require.Len(t, v.Findings, 1)
+			assert.Contains(t, v.Findings[0].Text, tt.says)
+			assert.NotEmpty(t, v.Findings[0].Events)
+		})
+	}
+}
+
+// A long permit is compared with every later one of its slot.
+func TestASlotHasOneHolderForAsLongAsItIsHeld(t *testing.T) {
+	t.Parallel()
+	s := new(builder).held(0, 10, 100, "a", 1, permit(3, 301)...).held(0, 20, 30, "b", 1, permit(3, 302)...).
+		held(0, 40, 50, "c", 1, permit(3, 305)...).held(0, 99, 110, "d", 1, permit(3, 304)...)
+	v := check.Slots(s.events)
+	require.Len(t, v.Findings, 1)
+	assert.Contains(t, v.Findings[0].Text, "for 1ms")
+}
+
+// permit makes an acquisition one of a permit with a fencing token; 0 for none.
+func permit(n int, token uint64) []func(*history.Event) {
+	return []func(*history.Event){slots(n), fence(token)}
+}
+
 func TestPermitsExcludeOtherLocksAndOtherNumbersOfSlots(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*builder{

@@ -71,7 +71,8 @@ func Controls() []Control {
 		{"job lock deleted at its end", check.ByMinHold, "", "calm", 20},
 		{"minimum hold of mutexes only", check.ByMinHold, "", "calm", 50},
 		{"permits kept until their TTL", check.ByLiveness, "that was free from", "dead holders", 60},
-		{"slots counted by each master", check.BySlots, "", "paused clients", 80},
+		{"slots counted by each master", check.BySlots, "holders of", "paused clients", 80},
+		{"one slot for two permits", check.BySlots, "both had slot", "calm", 50},
 		{"slot without a majority", check.BySlots, "", "paused clients", 60},
 	} {
 		lock, ok := broken.Find(c.name)
