@@ -39,9 +39,10 @@ type Terms struct {
 	Planned []string
 	Extends bool
 	// Lasting are the faults after which a master may not vote, or has lost what it granted, for the time Lingers.
-	// Forgetful are those by which masters forget fence counters unnoticed.
-	Lasting, Forgetful []string
-	Lingers            time.Duration
+	// Reordering are those after which a later holder may have a smaller token than an earlier one: locks may not exclude
+	// each other, or masters forget fence counters unnoticed.
+	Lasting, Reordering []string
+	Lingers             time.Duration
 	// Slack is the running time within which a client must be notified of a loss.
 	Slack time.Duration
 	// Bound is the time after the storm within which each client must acquire each name.
@@ -102,8 +103,9 @@ var catalog = []Checker{
 	},
 	{
 		ByLeaders,
-		"Each term had at most one leader, terms grew, and the register accepted no write of a deposed leader.", ByLeaders,
-		func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Forgetful) },
+		"Each term had at most one leader, terms grew (by campaigns, where faults break exclusion), and the register " +
+			"accepted no write of a deposed leader.", ByLeaders,
+		func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) },
 	},
 	{
 		ByFencing, "Fencing tokens are unique, and only grow.", ByFencing,

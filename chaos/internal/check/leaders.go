@@ -13,24 +13,25 @@ import (
 //   - Every leader has a term.
 //   - There is at most one leader a term.
 //   - Terms grow: a leader that campaigned after another had become one has a larger term. So has a leader that was
-//     elected after the leadership of the other had ended, unless masters forgot their counters unnoticed: then a term
-//     is only as recent as the campaign.
+//     elected after the leadership of the other had ended, whenever it campaigned, unless one of the faults in
+//     reordering was injected: then a term is only as recent as the campaign.
 //   - The fenced register accepts no write of a deposed leader, whose term is smaller than that of a leader that has
 //     read or written before. The term that the write presented does not matter.
 //
-// [Exclusion] checks that there is one leader at a time. forgetful are the faults by which masters forget counters
-// unnoticed.
-func Leaders(events []history.Event, forgetful []string) Verdict {
+// [Exclusion] checks that there is one leader at a time. reordering are the faults after which masters may have
+// forgotten their counters unnoticed, or granted a lock that another client still holds. A master may then grant the
+// older campaign first, and the candidate may win with that grant after another leader has come and gone.
+func Leaders(events []history.Event, reordering []string) Verdict {
 	v := on(events, ByLeaders)
 	led := slices.DeleteFunc(holds(events), func(h *hold) bool { return !kinds.Of(h.acquired.Mode).Elected() })
-	forgot := slices.ContainsFunc(events, func(e history.Event) bool {
-		return e.Kind == history.Inject && slices.Contains(forgetful, e.Fault)
+	reordered := slices.ContainsFunc(events, func(e history.Event) bool {
+		return e.Kind == history.Inject && slices.Contains(reordering, e.Fault)
 	})
 	elections := byName(led)
 	for _, n := range elections {
 		unequal(&v, n)
 		growing(&v, n, askedAt, acquiredAt)
-		if !forgot {
+		if !reordered {
 			growing(&v, n, acquiredAt, endedAt)
 		}
 	}

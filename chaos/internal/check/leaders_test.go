@@ -26,7 +26,7 @@ func (s *builder) uses(ms float64, kind history.Kind, client string, presents ui
 
 func TestLeaders(t *testing.T) {
 	t.Parallel()
-	const forgets = "evict"
+	const forgets, jumps = "evict", "clock-forward"
 	tests := map[string]struct {
 		builder *builder
 		says    string
@@ -56,6 +56,17 @@ func TestLeaders(t *testing.T) {
 		"the same, when counters were lost": {
 			new(builder).fault(1, history.Inject, forgets, 0).held(0, 10, 50, "a", 1, term(7)).held(5, 60, 90, "b", 1, term(6)),
 			"",
+		},
+		"a smaller term of one who campaigned before, when a master's clock jumped": {
+			new(builder).fault(20, history.Inject, jumps, 0).held(0, 300, 500, "a", 1, term(1000)).
+				held(60, 61, 62, "b", 1, term(1060)), "",
+		},
+		"the same, without any fault": {
+			new(builder).held(0, 300, 500, "a", 1, term(1000)).held(60, 61, 62, "b", 1, term(1060)), "leads in term 1000",
+		},
+		"a smaller term, when a master's clock jumped": {
+			new(builder).fault(20, history.Inject, jumps, 0).held(0, 10, 50, "a", 1, term(7)).held(20, 60, 90, "b", 1, term(6)),
+			"leads in term 6",
 		},
 		"a smaller term, when counters were lost": {
 			new(builder).fault(1, history.Inject, forgets, 0).held(0, 10, 50, "a", 1, term(7)).held(20, 60, 90, "b", 1, term(6)),
@@ -91,7 +102,7 @@ func TestLeaders(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := check.Leaders(tt.builder.events, []string{forgets})
+			v := check.Leaders(tt.builder.events, []string{forgets, jumps})
 			if tt.says == "" {
 				assert.Empty(t, v.Findings)
 				return

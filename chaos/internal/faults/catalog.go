@@ -107,8 +107,12 @@ func (t Traits) Unnoticed() bool { return t.Forgets && !t.Restarts }
 // Lasting returns the faults that last after they were healed.
 func Lasting() []string { return Named(Catalog(), Traits.Lasts) }
 
-// Forgetful returns the faults by which masters forget fence counters unnoticed.
-func Forgetful() []string { return Named(Catalog(), Traits.Unnoticed) }
+// Reorders reports whether, after the fault, a later holder may have a smaller fencing token than an earlier one. The
+// fault breaks exclusion, or a master forgets fence counters and nothing shows it.
+func (t Traits) Reorders() bool { return t.Breaks != "" || t.Unnoticed() }
+
+// Reordering returns the faults after which a later holder may have a smaller fencing token than an earlier one.
+func Reordering() []string { return Named(Catalog(), Traits.Reorders) }
 
 // Named returns the names of those faults that are so.
 func Named(all []Traits, are func(Traits) bool) (names []string) {

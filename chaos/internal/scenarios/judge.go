@@ -28,7 +28,7 @@ func (p *player) judge(events []history.Event) []check.Verdict {
 	terms := check.Terms{
 		Masters: p.masters.Masters(), Clients: clients, Foreign: clients[s.Clients:],
 		Names: traffic.Names(p.masters.Prefix(), s.Groups), Planned: p.planned(), Extends: s.extends(),
-		Lasting: faults.Lasting(), Forgetful: faults.Forgetful(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
+		Lasting: faults.Lasting(), Reordering: faults.Reordering(), Lingers: lingers, Slack: Slack, Bound: s.Bound(),
 		Grace: Grace, Ghosts: s.Ghosts, ModelTime: modelTime,
 	}
 	var verdicts []check.Verdict

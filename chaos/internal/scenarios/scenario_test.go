@@ -1,6 +1,7 @@
 package scenarios_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,6 +36,16 @@ func TestWhatMayNotVoteOrForgetsIsFeltAfterItWasHealed(t *testing.T) {
 	)
 	assert.NotContains(t, faults.Lasting(), faults.PauseMaster)
 	assert.NotContains(t, faults.Lasting(), faults.CutLink)
+}
+
+// Where locks may not exclude each other, a leader may have a smaller term than one that led before, if it had
+// campaigned earlier. Everywhere else it may not.
+func TestLeadersAreOrderedByTheirCampaignsIfExclusionBreaks(t *testing.T) {
+	t.Parallel()
+	for _, f := range faults.Catalog() {
+		breaks := f.Breaks != ""
+		assert.Equal(t, breaks, slices.Contains(faults.Reordering(), f.Name), f.Name)
+	}
 }
 
 func TestFindTakesPatterns(t *testing.T) {

@@ -24,14 +24,14 @@ const (
 // lasting are the faults after whose end a server does not vote within the restart window, or has lost what it granted.
 var lasting = append(faults.Lasting(), faults.Named(traitsOfExtras(), faults.Traits.Lasts)...)
 
-// forgetful are the faults by which masters forget counters unnoticed.
-var forgetful = append(faults.Forgetful(), faults.Named(traitsOfExtras(), faults.Traits.Unnoticed)...)
+// reordering are the faults after which a later holder may have a smaller token than an earlier one.
+var reordering = append(faults.Reordering(), faults.Named(traitsOfExtras(), faults.Traits.Reorders)...)
 
 // judge has the checkers of real masters judge the history, and then those that only virtual time allows.
 func (r *Result) judge() {
 	s := r.Schedule
 	terms := check.Terms{
-		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Forgetful: forgetful,
+		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Reordering: reordering,
 		Lingers: s.Window + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy, Ghosts: s.Ghosts,
 		ModelTime: modelTime,
 	}
@@ -78,7 +78,7 @@ func (s Schedule) judgedBy(checker string) bool {
 }
 
 // inOrder reports whether locks exclude each other and no master forgets its counters unnoticed.
-func (s Schedule) inOrder() bool { return s.excludes() && !s.forgets() }
+func (s Schedule) inOrder() bool { return !s.plans(faults.Traits.Reorders) }
 
 // byKeys are the checkers that find something if masters lose keys.
 var byKeys = []string{check.ByExclusion, check.BySlots, check.ByMinHold}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,44 @@ func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 			t.Parallel()
 			r := judged(Schedule{Plan: []faults.Step{{Fault: EvictCounters}}}, tt.third, tt.finding)
 			assert.False(t, r.passedOn(check.Finding{Events: tt.finding}))
+		})
+	}
+}
+
+// TestALeaderThatCampaignedBeforeAnother shows where it may have the smaller term though it is elected later: where a
+// fault breaks exclusion. A leader that campaigned later may not.
+func TestALeaderThatCampaignedBeforeAnother(t *testing.T) {
+	t.Parallel()
+	const second = time.Second
+	first := taken(kinds.Leader, "", 8, 1, 6, 7)
+	first = append(first, history.Event{
+		T: 8 * second, Kind: history.ReleaseCalled, Client: "client1", Op: 1, Name: "a", Mode: kinds.Leader,
+	})
+	for name, tt := range map[string]struct {
+		fault string // "" for none
+		asked time.Duration
+		found bool
+	}{
+		"no fault":                      {"", 5, true},
+		"a fault that breaks nothing":   {faults.PauseMaster, 5, true},
+		"a clock that is set":           {SetClock, 5, false},
+		"a clock that jumps":            {faults.ClockForward, 5, false},
+		"counters lost":                 {EvictCounters, 5, false},
+		"a clock that is set, and then": {SetClock, 8, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := Schedule{Masters: 3, Clients: []Client{{Name: "client1"}}, Storm: 60 * second}
+			injected := []history.Event{}
+			if tt.fault != "" {
+				s.Plan = []faults.Step{{Fault: tt.fault, On: faults.Masters, Targets: []int{0}}}
+				injected = append(injected, history.Event{
+					T: 4 * second, Kind: history.Inject, Fault: tt.fault, On: string(faults.Masters), Targets: []int{0},
+				})
+			}
+			r := judged(s, injected, first, taken(kinds.Leader, "", 7, 2, tt.asked, 9))
+			r.judge()
+			assert.Equal(t, tt.found, slices.Contains(r.By(), check.ByLeaders), "%v", r.Violations)
 		})
 	}
 }
