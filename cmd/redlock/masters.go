@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/clock"
 )
 
 const embeddedCount = 5
@@ -56,10 +57,10 @@ func (m *masters) check(cmd *cobra.Command) error {
 	case window && m.restartWindow <= 0:
 		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off",
 			m.restartWindow)
-	case window && !m.withoutGuard && m.ttl > m.restartWindow:
-		return usage("--ttl %v is above --restart-window %v: "+
+	case window && !m.withoutGuard && m.ttl+clock.DefaultDrift.Of(m.ttl) > m.restartWindow:
+		return usage("--ttl %v and its drift of %v are above --restart-window %v: "+
 			"the window must cover the largest TTL that any client uses on these masters",
-			m.ttl, m.restartWindow)
+			m.ttl, clock.DefaultDrift.Of(m.ttl), m.restartWindow)
 	}
 	return nil
 }

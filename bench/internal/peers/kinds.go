@@ -86,7 +86,7 @@ type kindPairer struct {
 func openKind(urls []string, o Options, take lockFunc, opts ...redlock.Option) (load.Pairer, error) {
 	locker, err := redlock.Open(
 		urls,
-		append(opts, redlock.WithTTL(o.TTL), redlock.WithRestartWindow(o.TTL), redlock.WithNodeTimeout(o.TTL/2))...)
+		append(opts, redlock.WithTTL(o.TTL), redlock.WithNodeTimeout(o.TTL/2))...)
 	if err != nil {
 		return nil, err
 	}

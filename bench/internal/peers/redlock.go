@@ -19,7 +19,7 @@ func openNoHandOver(urls []string, o Options) (load.Pairer, error) {
 }
 
 func openOurs(urls []string, o Options, opts ...redlock.Option) (load.Pairer, error) {
-	opts = append(opts, redlock.WithTTL(o.TTL), redlock.WithRestartWindow(o.TTL))
+	opts = append(opts, redlock.WithTTL(o.TTL))
 	if o.NoGuard {
 		opts = append(opts, redlock.WithoutRestartGuard())
 	}

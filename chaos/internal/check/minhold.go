@@ -15,8 +15,7 @@ import (
 // twice within a period. It judges locks whose unlock was confirmed, also if their process died afterwards. The minimum
 // hold of a permit keeps a slot, not the name: it is not judged.
 //
-// The time counts from the beginning of the acquisition's validity, since the history cannot tell when the
-// acquisition ended, and is shorter by the drift budget: the masters keep the names by their own clocks.
+// The time counts from before the acquisition was asked for, since the history cannot tell when it ended.
 func MinHold(events []history.Event) Verdict {
 	v := on(events, ByMinHold)
 	judged := map[*hold]bool{}
@@ -47,11 +46,8 @@ func (h *hold) keeps() time.Duration {
 	if a.MinHold == 0 || !h.clean() || kinds.Of(a.Mode).Slotted() {
 		return 0
 	}
-	return a.Until - a.TTL + a.MinHold - drift(a.MinHold)
+	return a.Until - a.TTL + a.MinHold
 }
-
-// drift is how far two clocks may diverge within d, by the drift budget of the lock.
-func drift(d time.Duration) time.Duration { return d/100 + 2*time.Millisecond }
 
 // intruder returns the first hold that began while the names of h had to stay taken, and may not share them. all is in
 // the order of the acquisitions.

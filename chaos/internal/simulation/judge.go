@@ -225,7 +225,7 @@ func (r *Result) checkWaits(intervals []check.Interval) {
 					blocksWriters = append(blocksWriters, h)
 				}
 				if d := e.MinHold; d > 0 {
-					h := check.Held{Name: name, From: e.T, To: e.T + d + d/100}
+					h := check.Held{Name: name, From: e.T, To: e.T + d + d/50 + 2*time.Millisecond} // the drift is added
 					held, blocksWriters = append(held, h), append(blocksWriters, h)
 				}
 			}
