@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// sharedClock counts the time for which the machine is suspended, as the deadline of a lock does.
+const sharedClock = unix.CLOCK_BOOTTIME
+
 // dieTogether makes the kernel send SIGTERM to the command when its supervisor dies. It is a last resort, for the case
 // that redlock and its supervisor are killed together.
 func dieTogether(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }

@@ -5,7 +5,12 @@ package main
 import (
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
+
+// sharedClock is a monotonic clock that all processes share.
+const sharedClock = unix.CLOCK_MONOTONIC
 
 // dieTogether does nothing: only Linux ends a child with its parent.
 func dieTogether(*syscall.SysProcAttr) {}

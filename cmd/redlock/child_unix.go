@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/redlock-go/redlock"
 )
 
 // child is a running command, leader of a process group of its own. Between it and this process is a supervisor.
@@ -22,22 +24,24 @@ type child struct {
 	link     *link
 }
 
-// start runs path with argv and env on this process's own stdin, stdout and stderr. When this process dies, the command
-// and everything that it started get SIGTERM, and SIGKILL after grace. mayResume is called from another goroutine
-// before a command that was suspended on a terminal is resumed; if it returns false, the command stays suspended.
-func start(path string, argv, env []string, grace time.Duration, mayResume func() bool) (*child, error) {
+// start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. When this process dies,
+// or does not run until after the end of the lock, the command and everything that it started get SIGTERM, and SIGKILL
+// after grace. It returns errTooLate if the lock had ended before the command was started.
+func start(lock *redlock.Lock, grace time.Duration, path string, argv, env []string) (*child, error) {
 	inheritOrphans() // those of a killed supervisor
 	term := openTerminal()
-	super, l, err := startSupervisor(path, argv, env, grace)
+	super, l, err := startSupervisor(lock, grace, path, argv, env)
 	if err != nil {
 		term.close()
 		return nil, fmt.Errorf("its supervisor cannot be started: %w", err)
 	}
 	switch m, ok := l.receive(); {
 	case ok && m.verb == hasStarted:
-		c := &child{group: m.n, ended: make(chan status, 1), terminal: term, link: l}
-		go c.watch(super, grace, mayResume)
+		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l}
+		go c.watch(super, grace, func() bool { return lock.Err() == nil })
 		return c, nil
+	case ok && m.verb == cameTooLate:
+		err = errTooLate
 	case ok && m.verb == cannotStart:
 		err = &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(m.n)}
 	default:
@@ -45,7 +49,7 @@ func start(path string, argv, env []string, grace time.Duration, mayResume func(
 	}
 	_ = super.Wait()
 	if len(descendants()) > 0 { // it started the command, but could not report that
-		s := &supervisor{changes: reap(0), report: func(string, int) {}}
+		s := &supervisor{changes: reap(0), report: func(string, int64) {}}
 		s.end()
 		s.run()
 	}
@@ -54,7 +58,9 @@ func start(path string, argv, env []string, grace time.Duration, mayResume func(
 	return nil, err
 }
 
-func startSupervisor(path string, argv, env []string, grace time.Duration) (*exec.Cmd, *link, error) {
+func startSupervisor(
+	lock *redlock.Lock, grace time.Duration, path string, argv, env []string,
+) (*exec.Cmd, *link, error) {
 	self, err := ownProgram()
 	if err != nil {
 		return nil, nil, errors.New(err.Error()) // a missing file here says nothing about the command
@@ -71,7 +77,7 @@ func startSupervisor(path string, argv, env []string, grace time.Duration) (*exe
 		return nil, nil, os.NewSyscallError("fcntl", err)
 	}
 	cmd := &exec.Cmd{
-		Path: self, Args: superviseArgs(theirs, grace, path, argv), Env: env,
+		Path: self, Args: superviseArgs(theirs, grace, endOf(lock), path, argv), Env: env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
@@ -82,7 +88,8 @@ func startSupervisor(path string, argv, env []string, grace time.Duration) (*exe
 	return cmd, ours, nil
 }
 
-// watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do.
+// watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do: it resumes
+// the command later, unless mayResume returns false.
 func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() bool) {
 	expired := false
 	for {
@@ -111,7 +118,7 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 func (c *child) takeOver(grace time.Duration) (how status) {
 	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
-	s.report = func(verb string, n int) {
+	s.report = func(verb string, n int64) {
 		if verb != hasStopped {
 			how = ended(message{verb, n})
 		}
@@ -125,22 +132,20 @@ func (c *child) takeOver(grace time.Duration) (how status) {
 // ended returns how the command ended, according to a report of its supervisor.
 func ended(m message) status {
 	if m.verb == wasEndedBy {
-		return status{code: exitSignal + m.n, signal: syscall.Signal(m.n)}
+		return status{code: exitSignal + int(m.n), signal: syscall.Signal(m.n)}
 	}
-	return status{code: m.n}
+	return status{code: int(m.n)}
 }
 
 // send forwards a signal to the whole group.
 func (c *child) send(s os.Signal) {
 	if n, ok := s.(syscall.Signal); ok {
-		c.link.send(sendSignal, int(n))
+		c.link.send(sendSignal, int64(n))
 	}
 }
 
-// holdsFor sends the supervisor how long the lock is held if this process is stopped now.
-func (c *child) holdsFor(left time.Duration) {
-	c.link.send(holdsLock, int(max(left, 0).Milliseconds()))
-}
+// reportDeadline sends the supervisor when the lock ends if this process is stopped now.
+func (c *child) reportDeadline(lock *redlock.Lock) { c.link.send(holdsLock, int64(endOf(lock))) }
 
 // stop ends the command and everything that it started: SIGTERM, the grace period, SIGKILL. The command's status is
 // sent when no process is left.

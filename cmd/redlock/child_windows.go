@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/redlock-go/redlock"
 )
 
 // supervisorName and supervise are for systems without jobs.
@@ -26,7 +28,7 @@ type child struct {
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr.
-func start(path string, argv, env []string, grace time.Duration, _ func() bool) (*child, error) {
+func start(_ *redlock.Lock, grace time.Duration, path string, argv, env []string) (*child, error) {
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	job, err := windows.CreateJobObject(nil, nil)
@@ -73,8 +75,8 @@ func (c *child) watch(cmd *exec.Cmd) {
 	c.ended <- status{code: cmd.ProcessState.ExitCode()}
 }
 
-// holdsFor does nothing: there is no supervisor.
-func (c *child) holdsFor(time.Duration) {}
+// reportDeadline does nothing: there is no supervisor.
+func (c *child) reportDeadline(*redlock.Lock) {}
 
 // stop ends the whole job: Ctrl-Break, and after the grace period the end of every process. It is called once.
 func (c *child) stop() { close(c.stops) }

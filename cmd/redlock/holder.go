@@ -35,6 +35,9 @@ type holder struct {
 	signaledAfterLoss bool // a signal arrived after the loss
 }
 
+// errTooLate means that the supervisor did not start the command, because the lock had ended as far as it knew.
+var errTooLate = errors.New("redlock did not run and could have lost the lock")
+
 // status is how a command ended.
 type status struct {
 	code    int            // its exit status; 128+n for a signal
@@ -51,14 +54,9 @@ func (s status) String() string {
 
 // run runs the command and unlocks. It returns nil if the command ended with 0 and the lock was held to its end.
 func (h *holder) run(path string, argv []string) error {
-	c, err := start(path, argv, h.env(), h.grace, h.held)
+	c, err := start(h.lock, h.grace, path, argv, h.env())
 	if err != nil {
-		_ = h.unlock() // the command did not run
-		code := exitNotExecutable
-		if errors.Is(err, fs.ErrNotExist) {
-			code = exitNotFound
-		}
-		return &exit{code, fmt.Errorf("%s cannot be executed: %w", argv[0], err)}
+		return h.notStarted(argv[0], err)
 	}
 	how := h.wait(c)
 	if h.lost { // it has been reported
@@ -84,9 +82,22 @@ func (h *holder) run(path string, argv []string) error {
 	return nil
 }
 
-// held reports whether the lock is still held. Err reads the clock: after a stop of this process, the lock's context
-// may not have ended yet.
-func (h *holder) held() bool { return h.lock.Err() == nil }
+// notStarted unlocks and returns the error of a command that could not be started.
+func (h *holder) notStarted(command string, err error) error {
+	h.lost = errors.Is(err, errTooLate)
+	if lost := lostError(h.lock); h.lost && lost != nil {
+		err = lost
+	}
+	_ = h.unlock()
+	switch {
+	case h.lost:
+		return &exit{exitLost, fmt.Errorf("%w; %s was not started", err, command)}
+	case errors.Is(err, fs.ErrNotExist):
+		return &exit{exitNotFound, fmt.Errorf("%s cannot be executed: %w", command, err)}
+	default:
+		return &exit{exitNotExecutable, fmt.Errorf("%s cannot be executed: %w", command, err)}
+	}
+}
 
 // wait forwards signals until the command ends. If the lock is lost first, it reports that and ends the command. It
 // returns how the command ended.
@@ -98,9 +109,8 @@ func (h *holder) wait(c *child) status {
 		select {
 		case <-report.C:
 			if !h.lost {
-				left := time.Until(h.lock.Until())
-				c.holdsFor(left)
-				report.Reset(max(left/4, 20*time.Millisecond))
+				c.reportDeadline(h.lock)
+				report.Reset(max(time.Until(h.lock.Until())/4, 20*time.Millisecond))
 			}
 		case s := <-h.signals:
 			h.log.Info("forwarding", "signal", s.String())

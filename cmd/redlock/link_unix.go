@@ -22,20 +22,21 @@ type link struct {
 // message is a line on a link: an order or an event, and its number.
 type message struct {
 	verb string
-	n    int
+	n    int64
 }
 
 // The orders of redlock to its supervisor.
 const (
 	sendSignal = "signal" // n: send this signal to the command's group
 	stopTree   = "stop"   // end the command and all that it started
-	holdsLock  = "holds"  // n: for so many milliseconds more, unless the order is repeated
+	holdsLock  = "holds"  // n: until this instant, unless the order is repeated
 )
 
 // The events that the supervisor reports to redlock.
 const (
 	hasStarted  = "started" // n: the command's pid, which is also its group
 	cannotStart = "failed"  // n: the errno of the exec
+	cameTooLate = "late"    // the lock had ended before the command was started; the supervisor ends
 	hasStopped  = "stopped" // n: the command was suspended by this signal
 	hasExpired  = "expired" // redlock did not extend the lock: the command is being ended
 	hasExited   = "exited"  // n: its exit status; the supervisor ends
@@ -65,7 +66,7 @@ func openLink(fd int) *link {
 }
 
 // send reports whether the other process may have received the message.
-func (l *link) send(verb string, n int) bool {
+func (l *link) send(verb string, n int64) bool {
 	_, err := fmt.Fprintf(l.file, "%s %d\n", verb, n)
 	return err == nil
 }

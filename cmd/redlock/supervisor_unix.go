@@ -28,7 +28,7 @@ type supervisor struct {
 	orders  <-chan message         // closed when redlock has died
 	lease   <-chan time.Time       // receives when the lock has ended, unless redlock reports an extension before
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
-	report  func(verb string, n int)
+	report  func(verb string, n int64)
 
 	termSent bool             // SIGTERM was sent to the group
 	ending   bool             // the tree is being ended
@@ -41,14 +41,15 @@ type supervisor struct {
 // leaseSlack is how late redlock may report an extension. A redlock that runs ends the command of a lost lock earlier.
 const leaseSlack = 100 * time.Millisecond
 
-// superviseArgs returns the arguments of a supervisor.
-func superviseArgs(fd int, grace time.Duration, path string, argv []string) []string {
-	return append([]string{supervisorName, strconv.Itoa(fd), grace.String(), path}, argv...)
+// superviseArgs returns the arguments of a supervisor. It does not start the command after until.
+func superviseArgs(fd int, grace time.Duration, until instant, path string, argv []string) []string {
+	end := strconv.FormatInt(int64(until), 10)
+	return append([]string{supervisorName, strconv.Itoa(fd), grace.String(), end, path}, argv...)
 }
 
 // supervise is main of the supervisor process.
 func supervise(args []string) int {
-	if len(args) < 4 {
+	if len(args) < 5 {
 		return exitUsage
 	}
 	fd, err := strconv.Atoi(args[0])
@@ -59,6 +60,11 @@ func supervise(args []string) int {
 	if err != nil {
 		return exitUsage
 	}
+	end, err := strconv.ParseInt(args[2], 10, 64)
+	if err != nil {
+		return exitUsage
+	}
+	until := instant(end)
 	unix.CloseOnExec(fd)
 	becomeSupervisor()
 	dropSignals()
@@ -77,19 +83,21 @@ func supervise(args []string) int {
 	if l.broken() { // redlock has ended, so the lock is no longer extended
 		return 1
 	}
-	pid, err := launchCommand(args[2], args[3:])
-	if err != nil {
-		n := int(syscall.EINVAL)
-		var errno syscall.Errno
-		if errors.As(err, &errno) {
-			n = int(errno)
-		}
-		l.send(cannotStart, n)
+	if until.left() <= 0 { // redlock or this process did not run
+		l.send(cameTooLate, 0)
 		return 1
 	}
-	l.send(hasStarted, pid)
+	pid, err := launchCommand(args[3], args[4:])
+	if err != nil {
+		errno := syscall.EINVAL
+		_ = errors.As(err, &errno)
+		l.send(cannotStart, int64(errno))
+		return 1
+	}
 	s := &supervisor{group: pid, grace: grace, orders: orders, changes: reap(pid)}
-	s.report = func(verb string, n int) { l.send(verb, n) }
+	s.report = func(verb string, n int64) { l.send(verb, n) }
+	s.holdsUntil(until)
+	s.report(hasStarted, int64(pid))
 	s.run()
 	return 0
 }
@@ -189,6 +197,9 @@ func (s *supervisor) run() {
 	}
 }
 
+// holdsUntil ends the command at the end of the lock, unless it is called again before.
+func (s *supervisor) holdsUntil(end instant) { s.lease = time.After(end.left() + leaseSlack) }
+
 // obey executes an order of redlock; ok is false if redlock has died.
 func (s *supervisor) obey(m message, ok bool) {
 	switch {
@@ -198,7 +209,7 @@ func (s *supervisor) obey(m message, ok bool) {
 	case m.verb == stopTree:
 		s.end()
 	case m.verb == holdsLock:
-		s.lease = time.After(time.Duration(m.n)*time.Millisecond + leaseSlack)
+		s.holdsUntil(instant(m.n))
 	case m.verb == sendSignal:
 		n := syscall.Signal(m.n)
 		if n == unix.SIGTERM {
@@ -214,7 +225,7 @@ func (s *supervisor) obey(m message, ok bool) {
 // observe handles a status change of the command, and reports whether the command has ended.
 func (s *supervisor) observe(ws unix.WaitStatus) bool {
 	if ws.Stopped() {
-		s.report(hasStopped, int(ws.StopSignal()))
+		s.report(hasStopped, int64(ws.StopSignal()))
 		return false
 	}
 	if ws.Exited() || ws.Signaled() {
@@ -228,11 +239,11 @@ func (s *supervisor) observe(ws unix.WaitStatus) bool {
 func (s *supervisor) reportEnd() {
 	switch {
 	case s.how == nil:
-		s.report(wasEndedBy, int(unix.SIGKILL)) // it is not a child of this process, or cannot be reaped
+		s.report(wasEndedBy, int64(unix.SIGKILL)) // it is not a child of this process, or cannot be reaped
 	case s.how.Signaled():
-		s.report(wasEndedBy, int(s.how.Signal()))
+		s.report(wasEndedBy, int64(s.how.Signal()))
 	default:
-		s.report(hasExited, s.how.ExitStatus())
+		s.report(hasExited, int64(s.how.ExitStatus()))
 	}
 }
 

@@ -1,0 +1,76 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+// supervisor returns the pid of the supervisor as soon as it runs. The supervisor needs some milliseconds to start the
+// command, so the caller can usually stop redlock or the supervisor before that.
+func (p *process) supervisor() (pid int) {
+	p.t.Helper()
+	children := fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.cmd.Process.Pid)
+	if _, err := os.Stat(children); err != nil {
+		p.t.Skipf("the kernel lists no children: %v", err)
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+		all, _ := os.ReadFile(children)
+		for _, child := range strings.Fields(string(all)) {
+			line, _ := os.ReadFile("/proc/" + child + "/cmdline")
+			if strings.HasPrefix(string(line), "redlock-supervisor\x00") {
+				return number(p.t, child)
+			}
+		}
+	}
+	p.t.Fatalf("redlock starts no supervisor\nstderr: %s", p.stderr.String())
+	return 0
+}
+
+// The supervisor knows the end of the lock from the start, and not only from the first report of redlock.
+func TestTheCommandEndsIfRedlockIsStoppedAtTheStart(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	for n := range 4 { // a stop may come after the first report
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms", "--slots", "4"},
+				as(direct, "direct"))
+			supervisor := l.supervisor()
+			l.signal(syscall.SIGSTOP)
+			assert.Eventually(t, func() bool { return !alive(supervisor) }, patience, 5*time.Millisecond)
+			assert.Empty(t, l.living())
+			l.signal(syscall.SIGCONT)
+			assert.Equal(t, 70, l.wait())
+			assert.Contains(t, l.stderr.String(), "lost")
+		})
+	}
+}
+
+func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
+	t.Parallel()
+	masters := redlocktest.Start(t, 3)
+	l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms"}, as(direct, "direct"))
+	supervisor := l.supervisor()
+	l.signal(syscall.SIGSTOP)
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
+	require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 20*time.Millisecond)
+	if len(l.pids()) > 0 {
+		t.Skip("the supervisor started the command before it was stopped")
+	}
+	require.NoError(t, syscall.Kill(supervisor, syscall.SIGCONT))
+	assert.Eventually(t, func() bool { return !alive(supervisor) }, patience, 5*time.Millisecond)
+	assert.Empty(t, l.pids(), "the command was started")
+	l.signal(syscall.SIGCONT)
+	assert.Equal(t, 70, l.wait())
+	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*; bash was not started[^\n]*\n$`, l.stderr.String())
+}
