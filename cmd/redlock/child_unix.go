@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,9 @@ type child struct {
 	link     *link
 }
 
+// supervisorSlack is how much longer than the grace period the supervisor may take to end the command of a lost lock.
+const supervisorSlack = 2 * time.Second
+
 // start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. When this process dies,
 // or does not run until after the end of the lock, the command and everything that it started get SIGTERM, and SIGKILL
 // after grace. It returns errTooLate if the lock had ended before the command was started.
@@ -35,6 +39,7 @@ func start(lock *redlock.Lock, grace time.Duration, path string, argv, env []str
 		term.close()
 		return nil, fmt.Errorf("its supervisor cannot be started: %w", err)
 	}
+	limitSupervisor(lock.Context(), super.Process, grace)
 	switch m, ok := l.receive(); {
 	case ok && m.verb == hasStarted:
 		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l}
@@ -86,6 +91,15 @@ func startSupervisor(
 		return nil, nil, errors.New(err.Error())
 	}
 	return cmd, ours, nil
+}
+
+// limitSupervisor resumes a supervisor that is stopped when the lock ends. If the supervisor still does not end the
+// command in time, limitSupervisor kills it, so that this process takes over.
+func limitSupervisor(held context.Context, super *os.Process, grace time.Duration) {
+	context.AfterFunc(held, func() {
+		_ = super.Signal(unix.SIGCONT)
+		time.AfterFunc(grace+supervisorSlack, func() { _ = super.Kill() })
+	})
 }
 
 // watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do: it resumes

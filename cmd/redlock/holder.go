@@ -84,14 +84,15 @@ func (h *holder) run(path string, argv []string) error {
 
 // notStarted unlocks and returns the error of a command that could not be started.
 func (h *holder) notStarted(command string, err error) error {
-	h.lost = errors.Is(err, errTooLate)
-	if lost := lostError(h.lock); h.lost && lost != nil {
-		err = lost
+	lost := lostError(h.lock)
+	if lost == nil && errors.Is(err, errTooLate) {
+		lost = err
 	}
 	_ = h.unlock()
 	switch {
-	case h.lost:
-		return &exit{exitLost, fmt.Errorf("%w; %s was not started", err, command)}
+	case lost != nil:
+		h.lost = true
+		return &exit{exitLost, fmt.Errorf("%w; %s was not started", lost, command)}
 	case errors.Is(err, fs.ErrNotExist):
 		return &exit{exitNotFound, fmt.Errorf("%s cannot be executed: %w", command, err)}
 	default:

@@ -36,6 +36,13 @@ func (p *process) supervisor() (pid int) {
 	return 0
 }
 
+// keepStopped stops a process, and stops it again whenever another process has resumed it.
+func keepStopped(pid int) {
+	for syscall.Kill(pid, syscall.SIGSTOP) == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // The supervisor knows the end of the lock from the start, and not only from the first report of redlock.
 func TestTheCommandEndsIfRedlockIsStoppedAtTheStart(t *testing.T) {
 	t.Parallel()
@@ -73,4 +80,39 @@ func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
 	l.signal(syscall.SIGCONT)
 	assert.Equal(t, 70, l.wait())
 	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*; bash was not started[^\n]*\n$`, l.stderr.String())
+}
+
+// A supervisor that is stopped cannot end the command. redlock resumes it, and kills it if that does not help.
+func TestTheCommandEndsWithTheLockIfItsSupervisorIsStopped(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(l *listeners, supervisor int){
+		"once":            func(_ *listeners, pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) },
+		"again and again": func(_ *listeners, pid int) { go keepStopped(pid) },
+		"while it gets more signals than it can queue": func(l *listeners, pid int) {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			for range 1000 {
+				l.signal(syscall.SIGHUP)
+				time.Sleep(time.Millisecond) // the kernel merges signals that arrive together
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "5s", "--grace", "500ms"},
+				`echo "$PPID"; `+as(background, "bg")+as(daemon, "daemon")+as(direct, "direct"), "bg", "daemon", "direct")
+			stop(l, number(t, l.stdout.String()))
+			assert.Equal(t, 70, l.wait())
+			assert.Empty(t, l.living())
+		})
+	}
+}
+
+func TestRedlockEndsIfItsSupervisorIsStoppedAtTheStart(t *testing.T) {
+	t.Parallel()
+	l := startListeners(t, redlocktest.Start(t, 3), nil, []string{"--max-hold", "2s", "--grace", "300ms"},
+		as(direct, "direct"))
+	go keepStopped(l.supervisor())
+	assert.Equal(t, 70, l.wait())
+	assert.Empty(t, l.living())
+	assert.Contains(t, l.stderr.String(), "lost")
 }
