@@ -29,10 +29,10 @@ The exit status is that of COMMAND (128+n if signal n ended it). COMMAND runs in
 a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the
 group, except a SIGINT or SIGHUP that redlock was started to ignore, as under
 nohup. When the lock is lost, or redlock is killed, COMMAND and what it started
-get SIGTERM, and SIGKILL after --grace. After a loss another holder may have the
-lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
-with --grace 0. The lock does not cover processes that COMMAND leaves in the
-background when it ends.
+get SIGTERM, unless a SIGTERM was forwarded before, and SIGKILL after --grace.
+After a loss another holder may have the lock, so a COMMAND that must not
+overlap should stop at the SIGTERM, or be run with --grace 0. The lock does not
+cover processes that COMMAND leaves in the background when it ends.
 
 Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock
 lost while COMMAND ran, 75 not acquired, 126 and 127 when COMMAND cannot be
