@@ -197,9 +197,9 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	l.lease.Release(silently, decided)
 }
 
-// minHoldEnd returns until when the name must stay taken: the end of the minimum hold, and the drift, since the masters'
-// clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not have the
-// lock yet.
+// minHoldEnd returns until when the name must stay taken: the end of the minimum hold, and the drift, since the
+// masters' clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not
+// have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
 	d := l.cfg.minHold
 	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // heldFor may be negative by a nanosecond

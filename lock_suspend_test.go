@@ -321,7 +321,8 @@ func (n *napper) Suspended() time.Duration {
 	return total
 }
 
-// TestASuspensionBetweenTwoReadingsOfAttachCounts suspends the machine right after each of the readings that Attach takes.
+// TestASuspensionBetweenTwoReadingsOfAttachCounts suspends the machine right after each of the readings that Attach
+// takes.
 func TestASuspensionBetweenTwoReadingsOfAttachCounts(t *testing.T) {
 	t.Parallel()
 	for reading := 1; reading <= 2; reading++ {

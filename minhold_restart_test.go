@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// restoredMinHold is the accident of restoredKey, with a lock that is unlocked during its minimum hold. It returns the
-// result of the Unlock, and what b got.
-func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (unlocked error, got *redlock.Lock) {
+// restoredMinHold is the accident of restoredKey, with a lock that is unlocked during its minimum hold. It returns what b
+// got, and the result of the Unlock.
+func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (got *redlock.Lock, unlocked error) {
 	t.Helper()
 	opts = append(opts, redlock.WithMinHold(3*ttl/2), redlock.WithoutKeepalive())
 	a, b := w.locker(t, "a", opts...), w.locker(t, "b", opts...)
@@ -41,7 +41,7 @@ func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (unlocked e
 	time.Sleep(20 * time.Millisecond)
 	require.NoError(t, job.Err())
 	unlocked = job.Unlock(t.Context())
-	return unlocked, (<-asked).lock
+	return (<-asked).lock, unlocked
 }
 
 // TestAMinHoldIsNotConfirmedByARestoredKey holds the rule that a master which restarted confirms a minimum hold only if
@@ -49,7 +49,7 @@ func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (unlocked e
 func TestAMinHoldIsNotConfirmedByARestoredKey(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		unlocked, got := restoredMinHold(t, w)
+		got, unlocked := restoredMinHold(t, w)
 		require.NotNil(t, got, "b gets the lock when the keys of a end")
 		require.ErrorIs(t, unlocked, redlock.ErrNoQuorum, "the job may run twice")
 	})
@@ -59,7 +59,7 @@ func TestAMinHoldIsNotConfirmedByARestoredKey(t *testing.T) {
 func TestWithoutTheGuardARestoredKeyConfirmsAMinHold(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 3, func(t *testing.T, w *world) {
-		unlocked, got := restoredMinHold(t, w, redlock.WithoutRestartGuard())
+		got, unlocked := restoredMinHold(t, w, redlock.WithoutRestartGuard())
 		require.NotNil(t, got)
 		require.NoError(t, unlocked)
 	})

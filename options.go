@@ -66,8 +66,8 @@ func WithMaxHold(d time.Duration) LockOption {
 // everybody else is kept out.
 //
 // d may be longer than the TTL, but d and its drift must not be longer than the restart window: a master that restarted
-// without the name would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the window
-// long enough. Give all Lockers on the same masters the same window.
+// without the name would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the
+// window long enough. Give all Lockers on the same masters the same window.
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.minHold = d })
 }
@@ -119,8 +119,8 @@ func WithDrift(factor float64, least time.Duration) Option {
 
 // WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant
 // again what it had granted before. The window must be at least the largest TTL, and the largest minimum hold, that any
-// client uses on these masters, with its drift budget. Default: the larger of this Locker's TTL and minimum hold, plus its drift budget. At
-// most 60 days.
+// client uses on these masters, with its drift budget. Default: the larger of this Locker's TTL and minimum hold, plus
+// its drift budget. At most 60 days.
 func WithRestartWindow(d time.Duration) Option {
 	return option(func(c *config) { c.restartWindow = d; c.windowSet = true })
 }

@@ -27,8 +27,8 @@ type missingRight struct {
 // anyScript calls a script that no server has. A server that answers NOSCRIPT allows this user to run scripts.
 var anyScript = Command("rights", nil, "evalsha", noScript, 0)
 
-// anyText calls a script by its text, which changes nothing. A refused operation itself must not be sent again later: its
-// caller was told that it was not executed.
+// anyText calls a script by its text, which changes nothing. A refused operation itself must not be sent again later:
+// its caller was told that it was not executed.
 var anyText = Command("rights", nil, "eval", "return 1", 0)
 
 // noScript has the form of a script's digest, but is the digest of no script.

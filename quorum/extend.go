@@ -21,8 +21,8 @@ func (l *Lease) Extend(done func(error)) {
 
 // submitExtension submits an extension to every node and returns its round, which is gated. The mutex order keeps
 // extensions in the order of the calls: after a change of kind, an extension of the old kind must not follow one of the
-// new kind. A node does not write the extension if the lease has ended by then: it would restore keys, and an old fencing
-// token, after other holders.
+// new kind. A node does not write the extension if the lease has ended by then: it would restore keys, and an old
+// fencing token, after other holders.
 func (l *Lease) submitExtension(done func(error)) *round {
 	l.order.Lock()
 	defer l.order.Unlock()

@@ -231,7 +231,8 @@ func (l *Lease) guardedVote(index int, v node.Vote) node.Vote {
 // that does not identify itself never counts, since it may be the same server as another. It must be called with l.mu
 // held.
 func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
-	if _, restarted := v.Err.(*node.RestartError); v.Guarded && restarted && l.reserved(s) { //nolint:errorlint // not wrapped
+	_, restarted := v.Err.(*node.RestartError) //nolint:errorlint // it is not wrapped
+	if v.Guarded && restarted && l.reserved(s) {
 		v.Verdict, v.Guarded, v.Err = node.Granted, false, nil
 	}
 	return v

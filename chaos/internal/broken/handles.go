@@ -71,8 +71,8 @@ func releaseLost(w *Wrapping) {
 	}
 }
 
-// moveUntil does as releaseLost, and moves the Until of a lost lock back to the moment of the loss. So the lock looks as
-// if nobody could have relied on it any longer.
+// moveUntil does as releaseLost, and moves the Until of a lost lock back to the moment of the loss. So the lock looks
+// as if nobody could have relied on it any longer.
 func moveUntil(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
 		deployment, err := seam.DeploymentOf(locker)

@@ -175,7 +175,8 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 func TestSoundAcceptsAWorkingClient(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*builder{
-		"lost":               new(builder).kept(0, 10, 1000, "a", 1).extended(340, "a", 1, 1300).lost(1200, "a", 1).unlocks(1201, "a", 1),
+		"lost": new(builder).kept(0, 10, 1000, "a", 1).extended(340, "a", 1, 1300).lost(1200, "a", 1).
+			unlocks(1201, "a", 1),
 		"lost in the unlock": new(builder).held(0, 10, 500, "a", 1).lost(500.2, "a", 1),
 		"downgraded":         new(builder).kept(0, 10, 1000, "a", 1).downgraded(10, "a", 1).extended(10, "a", 1, 1300),
 		"refused":            new(builder).refused(0, 10, "a", 1),
