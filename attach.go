@@ -30,9 +30,9 @@ import (
 // [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
 // the fencing token along with the lock's token.
 //
-// The two Locks share one token, so a release of one on the masters also ends the other. The previous holder must use
-// [WithoutKeepalive] or stop extending the lock. It must not call Unlock or close its Locker, and it must have exited
-// before its own Until.
+// The two Locks share one token, so a release of one on the masters also ends the other. Their TTLs may differ: an
+// extension never shortens the TTL of the keys. The previous holder must use [WithoutKeepalive] or stop extending the
+// lock. It must not call Unlock or close its Locker, and it must have exited before its own Until.
 func (l *Locker) Attach(ctx context.Context, name, token string, opts ...LockOption) (*Lock, error) {
 	target := mutexOf(name)
 	cfg, err := l.attachSettings(target, token, opts)
