@@ -23,6 +23,7 @@ type Attempt struct {
 	lock          locker.Lock
 	from          time.Duration // when the hold began, or its downgrade
 	until         time.Duration // the last deadline that is in the history
+	deadline      time.Time     // the same on the lock's clock
 	stopLossWatch func() bool   // ends the wait for a loss
 	lost          chan struct{} // closed when a loss is in the history
 	token         string        // "" if the worker does not ask for it
@@ -52,7 +53,8 @@ func (a *Attempt) Refused(err error) {
 func (a *Attempt) Acquired(l locker.Lock) {
 	a.life.Awake()
 	now := a.life.Now() // before anything else takes time
-	a.lock, a.from, a.until = l, now, a.life.TrueTime(l.Until())
+	a.lock, a.from = l, now
+	a.noteUntil()
 	if !a.anonymous {
 		a.token = l.Token()
 	}
@@ -182,21 +184,28 @@ func (a *Attempt) Downgrade(ctx context.Context) {
 }
 
 // learn writes a new deadline to the history. A holder that looks only at the end of its hold believed in a later
-// deadline all the time. Of an earlier one it learns now: until now it relied on the old one.
+// deadline all the time. Of an earlier one it learns now: until now it relied on the old one. But if only the rate of
+// its clock has changed, its deadline has not.
 func (a *Attempt) learn() {
-	until := a.life.TrueTime(a.lock.Until())
-	if until == a.until {
+	deadline := a.lock.Until()
+	if a.life.TrueTime(deadline) == a.until {
 		return
 	}
 	at := time.Duration(0)
-	if a.life.Look == 0 && until > a.until {
+	if a.life.Look == 0 && !deadline.Before(a.deadline) {
 		at = a.from
 	}
 	a.extended(at, nil)
 }
 
+// noteUntil reads the deadline that is about to be in the history.
+func (a *Attempt) noteUntil() {
+	a.deadline = a.lock.Until()
+	a.until = a.life.TrueTime(a.deadline)
+}
+
 func (a *Attempt) extended(at time.Duration, err error) {
-	a.until = a.life.TrueTime(a.lock.Until())
+	a.noteUntil()
 	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until, Err: text(err)})
 }
 
