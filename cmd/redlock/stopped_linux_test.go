@@ -63,17 +63,33 @@ func TestTheCommandEndsIfRedlockIsStoppedAtTheStart(t *testing.T) {
 	}
 }
 
+// stoppedBeforeTheStart returns a redlock that is stopped, with its supervisor, before the command has started, and
+// whose lock has ended. The supervisor needs some milliseconds to start the command, so a try may come too late.
+func stoppedBeforeTheStart(t *testing.T) (l *listeners, supervisor int) {
+	t.Helper()
+	for range 10 {
+		masters := redlocktest.Start(t, 3)
+		l = startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms"}, as(direct, "direct"))
+		supervisor = l.supervisor()
+		l.signal(syscall.SIGSTOP)
+		require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
+		require.Eventually(
+			t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 20*time.Millisecond,
+		)
+		if len(l.pids()) == 0 {
+			return l, supervisor
+		}
+		require.NoError(t, syscall.Kill(supervisor, syscall.SIGCONT))
+		l.signal(syscall.SIGCONT)
+		l.wait()
+	}
+	require.Fail(t, "the supervisor always started the command before it was stopped")
+	return nil, 0
+}
+
 func TestTheCommandIsNotStartedAfterTheEndOfTheLock(t *testing.T) {
 	t.Parallel()
-	masters := redlocktest.Start(t, 3)
-	l := startListeners(t, masters, nil, []string{"--ttl", "2s", "--grace", "300ms"}, as(direct, "direct"))
-	supervisor := l.supervisor()
-	l.signal(syscall.SIGSTOP)
-	require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP))
-	require.Eventually(t, func() bool { n, _ := votes(t, masters, "name"); return n == 0 }, patience, 20*time.Millisecond)
-	if len(l.pids()) > 0 {
-		t.Skip("the supervisor started the command before it was stopped")
-	}
+	l, supervisor := stoppedBeforeTheStart(t)
 	require.NoError(t, syscall.Kill(supervisor, syscall.SIGCONT))
 	assert.Eventually(t, func() bool { return !alive(supervisor) }, patience, 5*time.Millisecond)
 	assert.Empty(t, l.pids(), "the command was started")
