@@ -210,7 +210,7 @@ func (c *config) validateLock() error {
 		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
 	case c.guard && c.minHold > 0 && c.minHold+c.drift.Of(c.minHold) > c.restartWindow:
 		return fmt.Errorf("redlock: min hold %v and its drift of %v are above the restart window of %v, after which a "+
-			"master that lost the name may grant it again; raise the window with WithRestartWindow, or pass the min hold to Open",
+			"master that lost the name may grant it again; raise it with WithRestartWindow, or pass the min hold to Open",
 			c.minHold, c.drift.Of(c.minHold), c.restartWindow)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
-// restoredMinHold is the accident of restoredKey, with a lock that is unlocked during its minimum hold. It returns what b
-// got, and the result of the Unlock.
+// restoredMinHold is the accident of restoredKey, with a lock that is unlocked during its minimum hold. It returns what
+// b got, and the result of the Unlock.
 func restoredMinHold(t *testing.T, w *world, opts ...redlock.Option) (got *redlock.Lock, unlocked error) {
 	t.Helper()
 	opts = append(opts, redlock.WithMinHold(3*ttl/2), redlock.WithoutKeepalive())
