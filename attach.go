@@ -96,8 +96,8 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		}
 		return nil, fmt.Errorf("%w: %s", ErrLost, hold)
 	}
-	now := l.quorum.Suspended()
-	until := asked.Add(left - cfg.drift.Of(max(left, cfg.ttl)) - (now - slept))
+	sleptNow := l.quorum.Suspended()
+	until := asked.Add(left - cfg.drift.Of(max(left, cfg.ttl)) - (sleptNow - slept))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
@@ -106,7 +106,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	}
 	c := l.claim(q.target, token, "", cfg)
 	ops := traced(c.Ops(), origin)
-	lock := q.newLock(c, l.quorum.Import(ops, cfg.termsOf(c.Target.Kind), census.MayHold, until, now))
+	lock := q.newLock(c, l.quorum.Import(ops, cfg.termsOf(c.Target.Kind), census.MayHold, until, sleptNow))
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil
