@@ -88,9 +88,8 @@ func (res *Residue) Left() bool {
 // node repeats op until its master answers: a frozen master executes the probe late, and op after it. life is the TTL
 // of the intent. The caller must not probe with res again.
 //
-// lease is the lease that the waiter acquired, if its operations remove the intent; otherwise nil. With a lease,
-// Withdraw skips the nodes that granted it, and those that have answered every probe but have not yet answered the
-// acquire: the operations of the lease remove the intent there.
+// lease is the lease that the waiter acquired, if acquiring it removes the intent; otherwise nil. Withdraw skips the
+// nodes that are known to have granted it.
 func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue, lease *Lease) {
 	res.canceled.Store(true)
 	if res.empty() {
@@ -100,20 +99,17 @@ func (q *Quorum) Withdraw(op *node.Op, timeout, life time.Duration, res *Residue
 		op: op, timeout: timeout, first: NoFirst,
 		enough: func(*tally) bool { return false },
 		prepareCall: func(index int, c *node.Call) *node.Vote {
-			keys := unsent
-			if lease != nil {
-				keys = lease.keysOn(index)
+			if lease != nil && lease.keysOn(index) == present {
+				return skipped()
 			}
 			res.mu.Lock()
 			defer res.mu.Unlock()
 			s := &res.nodes[index]
 			c.Delivery.KeyTTL, c.Delivery.FirstAsked = life, res.since
 			switch {
-			case keys == present:
-				return skipped()
 			case s.mayHaveIntent || s.inFlight > 0:
 				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &s.written
-			case s.hasIntent && keys != unclear:
+			case s.hasIntent:
 				c.Delivery.Durable, c.Delivery.ExpiresAt = true, c.Asked.Add(life)
 			default:
 				return skipped()

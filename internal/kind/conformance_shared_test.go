@@ -279,10 +279,10 @@ func intentSteps() map[string]step {
 			said: 1,
 			then: waits(entries{mine: short}).is,
 		},
-		"release: a writer, and its intent": {
+		"release: a writer, not its intent": {
 			given: under(held("writer", holdToken), entries{mine: short, others: short}).made(), op: writer.Ops().Release(true),
 			vote: one, said: 1,
-			then: waits(entries{others: short}).is,
+			then: waits(entries{mine: short, others: short}).is,
 		},
 		"release: a failed writer, that waits on": {
 			given: under(held("writer", holdToken), entries{mine: short}).made(), op: writer.Ops().Release(false), vote: one,

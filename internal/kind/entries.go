@@ -28,14 +28,12 @@ func (e entries) Extend(fence int64) *node.Op {
 
 func (e entries) Release(announce bool) *node.Op {
 	name := e.Target.Names[0]
-	keys, args := []string{name}, []any{entryOf(e.Target.Kind, e.Token), ""}
+	channel := ""
 	if announce {
-		args[1] = Channel(name)
+		channel = Channel(name)
 	}
-	if announce && e.Intent != "" {
-		keys, args = append(keys, IntentKey(name)), append(args, e.Intent)
-	}
-	return e.Scripts.entry.release.Op("release", nil, keys, args...).About(name)
+	return e.Scripts.entry.release.Op("release", nil, e.Target.Names[:1], entryOf(e.Target.Kind, e.Token), channel).
+		About(name)
 }
 
 func (e entries) Keep(rest, beyond time.Duration) *node.Op {

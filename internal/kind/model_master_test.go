@@ -290,9 +290,6 @@ func (m *model) release(c claim, held bool) answer {
 	a := granted(1)
 	for _, name := range c.Names {
 		r := m.at(name)
-		if held && c.Kind != "mutex" {
-			delete(r.intents, c.Intent)
-		}
 		if !r.has(c) && !r.downgrades(c) {
 			a.granted, a.number = false, 0
 			continue

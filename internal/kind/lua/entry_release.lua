@@ -1,15 +1,11 @@
 -- Releases a lock with entries. If it was the last hold, publishes the release.
---   KEYS[1]  the name    KEYS[2]  with an intent: the intents of the name's exclusive waiters
+--   KEYS[1]  the name
 --   ARGV[1]  the hold's entry    ARGV[2]  the channel on which to publish, or '' for none
---   ARGV[3]  the waiter's own intent, if it has one
 -- Returns 1 plus the number of subscribers that received the message: released. 0: the name does not have the entry, or
 -- the entry had expired, and it is removed.
 -- (holder and endWithLast would do the same with more commands.)
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-if ARGV[3] then
-	redis.call('ZREM', KEYS[2], ARGV[3])
-end
 local two = redis.pcall('ZRANGE', KEYS[1], '0', '1', 'REV', 'WITHSCORES')
 if two['err'] and not string.find(two['err'], 'WRONGTYPE') then
 	return two
