@@ -84,6 +84,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
+func (c *conn) lossy() bool { return c.master.lossy() || c.link.lossy() }
+
 func (c *conn) isClosed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

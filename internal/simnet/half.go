@@ -33,6 +33,7 @@ type half struct {
 type segment struct {
 	first time.Time // when it leaves for the first time
 	sent  time.Time // when it leaves for the last time; the times before it gets lost
+	alone time.Time // when it would arrive if it did not wait for earlier segments
 	at    time.Time // when it arrives, unless the path is cut then
 	here  bool      // it had arrived before the path was cut
 	held  bool      // its sender did not run
@@ -152,11 +153,9 @@ func (h *half) send(p []byte, t trip) {
 func (h *half) push(s segment, t trip) {
 	s.first = time.Now()
 	s.sent = s.first.Add(t.lost)
-	s.at = s.sent.Add(t.way)
+	s.alone = s.sent.Add(t.way)
 	s.held = !h.writing()
-	if s.at.Before(h.last) {
-		s.at = h.last
-	}
+	s.at = later(s.alone, h.last)
 	h.last = s.at
 	h.size += len(s.data)
 	h.segs = append(h.segs, s)
@@ -273,15 +272,39 @@ func (h *half) repeat() {
 		}
 		if begins.IsZero() {
 			way := s.at.Sub(s.sent)
-			s.sent = s.first
-			for wait := rto; !s.sent.After(now); wait = min(2*wait, rtoMax) {
-				s.sent = s.sent.Add(wait)
-			}
+			s.sent = nextTransmission(s.first, now)
 			begins = s.sent.Add(way)
 		}
 		s.at = later(s.at, begins)
 	}
 	h.last = later(h.last, begins)
+}
+
+// mend is called when the path no longer loses segments: the next transmission of each arrives.
+func (h *half) mend() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	h.last = time.Time{}
+	for i := range h.segs {
+		s := &h.segs[i]
+		if next := nextTransmission(s.first, now); !s.here && next.Before(s.sent) {
+			s.sent, s.alone = next, s.alone.Add(next.Sub(s.sent))
+		}
+		if !s.here {
+			s.at = later(s.alone, h.last)
+		}
+		h.last = s.at
+	}
+	h.cond.Broadcast()
+}
+
+// nextTransmission returns when TCP transmits a segment next, that it transmitted first at first.
+func nextTransmission(first, now time.Time) time.Time {
+	for wait := rto; !first.After(now); wait = min(2*wait, rtoMax) {
+		first = first.Add(wait)
+	}
+	return first
 }
 
 func later(a, b time.Time) time.Time {

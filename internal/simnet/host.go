@@ -145,7 +145,10 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	defer give.Stop()
 
 	r := h.net.rng(h.name+"/dial", m.index, serial)
-	var trip <-chan time.Time
+	var begun time.Time // when the first segment left; zero: it has not
+	var both trip       // of the two segments of the handshake
+	arrival := time.NewTimer(synTimeout)
+	defer arrival.Stop()
 	for {
 		h.net.mu.Lock()
 		changed := h.net.changed
@@ -154,15 +157,21 @@ func (h *Host) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 			return fail(os.NewSyscallError("connect", syscall.ENETDOWN))
 		}
 		clear := !h.Frozen() && !m.cut(ToMaster) && !m.cut(FromMaster) && !link.cut(ToMaster) && !link.cut(FromMaster)
-		if clear && trip == nil {
-			both := m.draw(r, ToMaster).plus(link.draw(r, ToMaster)).plus(m.draw(r, FromMaster)).plus(link.draw(r, FromMaster))
-			t := time.NewTimer(both.lost + both.way)
-			defer t.Stop()
-			trip = t.C
+		now := time.Now()
+		switch {
+		case clear && begun.IsZero():
+			both = m.draw(r, ToMaster).plus(link.draw(r, ToMaster)).plus(m.draw(r, FromMaster)).plus(link.draw(r, FromMaster))
+			begun = now
+			arrival.Reset(both.lost + both.way)
+		case both.lost > 0 && !m.lossy() && !link.lossy(): // the next transmission arrives
+			if next := nextTransmission(begun, now); next.Before(begun.Add(both.lost)) {
+				arrival.Reset(next.Add(both.way).Sub(now))
+			}
+			both.lost = 0
 		}
-		arrived := trip
-		if !clear {
-			arrived = nil
+		var arrived <-chan time.Time
+		if clear && !begun.IsZero() {
+			arrived = arrival.C
 		}
 		select {
 		case <-ctx.Done():

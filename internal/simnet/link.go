@@ -83,7 +83,8 @@ func (l *Link) resetting() bool {
 }
 
 // Loss loses the share p of all segments in each direction. A lost segment is retransmitted after 200 ms, 600 ms, 1.4 s
-// and so on, and later segments of the connection wait for it.
+// and so on, and later segments of the connection wait for it. After the end of the loss, the next retransmission
+// arrives.
 func (l *Link) Loss(p float64) {
 	l.net.change(func() {
 		l.mu.Lock()
@@ -151,6 +152,12 @@ func (l *Link) draw(r *rand.Rand, way Direction) trip {
 		t.lost += wait
 	}
 	return t
+}
+
+func (l *Link) lossy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.loss > 0
 }
 
 // dialed counts the connections from one host to one master.

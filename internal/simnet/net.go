@@ -239,6 +239,7 @@ func (w *Net) change(f func()) {
 	}
 	w.mu.Unlock()
 	var waiting []*half
+	var lossy []*conn
 	for _, c := range conns { // what has arrived by now has arrived, also if the change is a cut
 		for _, h := range []*half{c.up, c.down} {
 			h.settle()
@@ -246,11 +247,20 @@ func (w *Net) change(f func()) {
 				waiting = append(waiting, h)
 			}
 		}
+		if c.lossy() {
+			lossy = append(lossy, c)
+		}
 	}
 	f()
 	for _, h := range waiting {
 		if !h.cut() {
 			h.repeat()
+		}
+	}
+	for _, c := range lossy {
+		if !c.lossy() {
+			c.up.mend()
+			c.down.mend()
 		}
 	}
 	w.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -471,6 +472,39 @@ func TestLossDelaysEverythingBehindIt(t *testing.T) {
 			}
 		}
 		assert.InDelta(t, 51, slow, 20)
+	})
+}
+
+func TestAfterALossTheNextRetransmissionArrives(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 50, func(t *testing.T, w *simnet.Net) { // each master draws other losses
+		var all sync.WaitGroup
+		start := time.Now()
+		for _, m := range w.Masters() {
+			c, err := w.Dial(t.Context(), "tcp", m.Addr())
+			require.NoError(t, err)
+			m.Loss(0.8)
+			all.Go(func() {
+				defer c.Close()
+				_, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
+				assert.NoError(t, err)
+				_, err = c.Read(make([]byte, 100))
+				assert.NoError(t, err)
+				assert.LessOrEqual(t, time.Since(start), 1800*time.Millisecond, "the answer")
+			})
+			all.Go(func() {
+				c, err := w.Dial(t.Context(), "tcp", m.Addr())
+				if assert.NoError(t, err) {
+					assert.NoError(t, c.Close())
+				}
+				assert.LessOrEqual(t, time.Since(start), 1400*time.Millisecond, "the connection")
+			})
+		}
+		time.Sleep(time.Second)
+		for _, m := range w.Masters() {
+			m.Loss(0)
+		}
+		all.Wait()
 	})
 }
 

@@ -49,7 +49,7 @@ func (r *run) residue(when string) {
 	if r.schedule.returns() { // restored keys expire by themselves
 		time.Sleep(r.schedule.MaxTTL() + r.schedule.MaxTTL()/100)
 	}
-	if r.schedule.Proxies { // a request that a fault held up may arrive this late; it is undone then
+	if r.schedule.Proxies || !r.schedule.plansNone(LossyPath) { // what a fault held up may arrive this late
 		time.Sleep(r.schedule.Storm + time.Second)
 	}
 	for i, m := range r.world.Masters() {
