@@ -16,8 +16,8 @@ import (
 var (
 	// ErrTimeout reports that the master did not answer by the request's deadline.
 	ErrTimeout = errors.New("no answer in time")
-	// ErrDropped reports that the request was canceled, or late, before it was written.
-	ErrDropped = errors.New("not sent: the caller gave up first")
+	// ErrDropped reports that the request was canceled or late, or its lease had ended, before it was written.
+	ErrDropped = errors.New("not sent: it was no longer wanted")
 	// ErrBusy reports that too many requests wait for the master.
 	ErrBusy = errors.New("not sent: too many requests wait for this master")
 	// ErrClosed reports that the node was closed.

@@ -73,6 +73,8 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 		"a call":                                 {func(*Call) {}, true, nil},
 		"a canceled one":                         {func(c *Call) { c.Canceled = &yes }, false, ErrDropped},
 		"one that is not canceled":               {func(c *Call) { c.Canceled = &no }, true, nil},
+		"one whose lease has ended":              {func(c *Call) { c.Ended = yes.Load }, false, ErrDropped},
+		"one whose lease lasts":                  {func(c *Call) { c.Ended = no.Load }, true, nil},
 		"one that is late":                       {func(c *Call) { c.Deadline = at(9) }, false, ErrDropped},
 		"one that has its vote":                  {voted, false, nil},
 		"a release that is late":                 {func(c *Call) { durable(c); c.Deadline = at(9) }, true, nil},
@@ -107,7 +109,7 @@ func TestInflightDropsStaleCalls(t *testing.T) {
 	}
 }
 
-func TestInflightWaitsForTheProbeOfARight(t *testing.T) {
+func TestInflightWaitsForTheRecheckOfARight(t *testing.T) {
 	t.Parallel()
 	var f inflight
 	var missing rights

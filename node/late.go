@@ -120,8 +120,8 @@ func (l *lateDelivery) classify(runID string, wasSuspect bool, now time.Time) la
 	}
 }
 
-// isReplaced reports whether another process than the one with runID was asked before. That process has ended, and its
-// connections with it.
+// isReplaced reports whether runID is of another process than the one whose connections were lost. That one has ended,
+// and its connections with it.
 func (l *lateDelivery) isReplaced(runID string) bool {
 	return l.runID != "" && runID != "" && runID != l.runID
 }

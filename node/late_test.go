@@ -46,7 +46,7 @@ func lost() lateDelivery {
 	return l
 }
 
-// A connection to another process is lost before that process has answered. What it may deliver is later undone.
+// A connection to another process is lost before that process has answered. What it may still deliver must be undone.
 func TestLateDeliveryOfAProcessThatReplacedAnother(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

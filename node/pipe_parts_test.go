@@ -96,7 +96,7 @@ func TestARecoveryConnectionIsUsedUntilItEnds(t *testing.T) {
 	}
 }
 
-func TestAFailedProbeOfASuspectMasterBacksOff(t *testing.T) {
+func TestAFailedStandbyBacksOff(t *testing.T) {
 	t.Parallel()
 	p, _ := idlePipe()
 	p.state.health.fail(errBroken, at(9))
@@ -372,7 +372,7 @@ func TestAnAnswerOverARecoveryConnection(t *testing.T) {
 }
 
 // A new connection that works replaces the old one only if that one is still silent.
-func TestWhichConnectionAProbeKeeps(t *testing.T) {
+func TestWhichConnectionAStandbyTryKeeps(t *testing.T) {
 	t.Parallel()
 	older, newer := &slowLink{}, &slowLink{}
 	for name, c := range map[string]struct {

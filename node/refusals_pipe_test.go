@@ -32,7 +32,7 @@ func (r *rig) refused() (all []string) {
 }
 
 // A master that refuses many releases gets only a few per second. When it accepts one, all others follow.
-func TestReleasesThatAMasterRefusesAreProbedOneAtATime(t *testing.T) {
+func TestReleasesThatAMasterRefusesAreRetriedOneAtATime(t *testing.T) {
 	t.Parallel()
 	for _, msg := range []string{
 		"READONLY You can't write against a read only replica.",
@@ -288,7 +288,7 @@ func TestANewConnectionReportsThatScriptsAreAllowedAgain(t *testing.T) {
 }
 
 // A recheck whose connection breaks shows nothing, and no call waits for it.
-func TestALostProbeOfARightIsRepeated(t *testing.T) {
+func TestALostRecheckOfARightIsRepeated(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.Delay(trip/2, 0)

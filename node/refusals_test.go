@@ -27,7 +27,7 @@ func TestRefusalsAreGroupedByTheirReason(t *testing.T) {
 }
 
 // One call of each group is sent again, with backoff.
-func TestOneRefusedCallOfAGroupProbes(t *testing.T) {
+func TestOneRefusedCallOfAGroupIsRetried(t *testing.T) {
 	t.Parallel()
 	var rs refusals
 	oom, readOnly := errors.New("OOM a"), errors.New("READONLY b")
@@ -62,7 +62,7 @@ func TestOneRefusedCallOfAGroupProbes(t *testing.T) {
 	assert.Equal(t, refusalMax, backoff)
 }
 
-func TestAnExecutedProbeEndsItsGroup(t *testing.T) {
+func TestAnExecutedRetryEndsItsGroup(t *testing.T) {
 	t.Parallel()
 	rs := make(refusals)
 	oom, readOnly := errors.New("OOM a"), errors.New("READONLY b")
@@ -106,7 +106,7 @@ func TestAnExpiredGroupEnds(t *testing.T) {
 }
 
 // A retry may be dropped without a reply once its key has expired. Then the next one is due.
-func TestAProbeThatExpiresIsFollowed(t *testing.T) {
+func TestARetryThatExpiresIsFollowed(t *testing.T) {
 	t.Parallel()
 	rs := make(refusals)
 	oom := errors.New("OOM a")
@@ -149,7 +149,7 @@ func TestManyReasonsShareAGroup(t *testing.T) {
 	assert.Len(t, rs[""].waiting, 3)
 }
 
-func TestTheProbeThatIsDueFirst(t *testing.T) {
+func TestTheRetryThatIsDueFirst(t *testing.T) {
 	t.Parallel()
 	var rs refusals
 	for i := range maxReasons {

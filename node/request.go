@@ -23,7 +23,8 @@ type Request struct {
 	RequireTrusted bool
 	// Canceled, if not nil, makes the node drop the request if it is true before the request was written.
 	Canceled *atomic.Bool
-	// Ended, if not nil, makes the node drop the request if it returns true just before the request is written.
+	// Ended, if not nil, makes the node drop the request if it returns true just before the request is written. The node
+	// calls it with its own mutex held, so it must not block or call the node.
 	Ended func() bool
 	// Written, if not nil, is set to true immediately before the request is written.
 	Written *atomic.Bool

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// rightsInterval is how often a master that refuses scripts is asked for the missing right, while locks are asked for.
+// rightsInterval is how often the node rechecks a missing right while callers ask for locks.
 const rightsInterval = time.Second
 
 // rights are the rights that the user lacks on the master, by the script that the master refuses. The key nil stands

@@ -51,7 +51,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 	}
 }
 
-func TestRightsAreProbed(t *testing.T) {
+func TestRightsAreRechecked(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		byHandshake bool // the recheck is EVALSHA of no script, otherwise the release
@@ -142,7 +142,7 @@ func TestANewConnectionRestoresRights(t *testing.T) {
 }
 
 // A recheck that was lost shows nothing, so another one is due, even if the master has refused the script meanwhile.
-func TestALostProbeOfARightIsRepeatedAtOnce(t *testing.T) {
+func TestALostRecheckOfARightIsRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	var rs rights
 	require.NotNil(t, rs.handshake(scriptRight{err: noCommand}, at(9)))

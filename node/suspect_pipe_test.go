@@ -106,8 +106,8 @@ func TestASilentlyDeadConnectionIsReplacedWithoutCalls(t *testing.T) {
 	}, node.WithDialer(n.Dial))
 }
 
-// A steady stream of expiring releases must not postpone the standby.
-func TestExpiringReleasesDoNotPostponeTheProbe(t *testing.T) {
+// Releases that expire one after the other must not postpone the next try of the standby.
+func TestExpiringReleasesDoNotPostponeTheStandby(t *testing.T) {
 	t.Parallel()
 	var n holes
 	inBubble(t, func(t *testing.T, r *rig) {
@@ -223,7 +223,7 @@ func TestADurableReleaseAloneTriesASuspectAgain(t *testing.T) {
 	})
 }
 
-func TestOneCallProbesASuspectAndOthersDoNotWait(t *testing.T) {
+func TestOneCallTriesASuspectAndOthersDoNotWait(t *testing.T) {
 	t.Parallel()
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.m.BlackHole()
