@@ -75,8 +75,8 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 func (l *Lease) start(ctx context.Context, r *round) error {
 	l.maxUntil = l.asked + l.terms.MaxHold
 	l.slept = r.slept
-	elapsed, err := l.checkValidity()
-	if err != nil {
+	elapsed := l.elapsed()
+	if err := l.checkValidity(elapsed); err != nil {
 		return err
 	}
 	if l.terms.Fencing {
@@ -90,6 +90,6 @@ func (l *Lease) start(ctx context.Context, r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = l.deadline(r.asked)
-	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now())) // which checkValidity has just taken
+	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now())) // which elapsed or settleFence has just taken
 	return nil
 }

@@ -2,15 +2,15 @@ package quorum
 
 // Extend asks every node for a further TTL. It calls done once, from any goroutine and perhaps before it returns, with:
 //
-//   - nil: Until has moved.
+//   - nil: a majority granted. Until is at least a validity after the request. It never moves back.
 //   - ErrGone: a majority no longer has the token. The lease is lost.
 //   - ErrNoQuorum, wrapped with the errors of the nodes: the lease continues as before.
 //   - ErrEnded: the lease was released meanwhile, or its deadline has passed.
 //
 // A node that lost the key restores it, but its vote counts only from the next extension on: another client may have
-// held the lock there in the meantime. The grant of a server that is not trusted, as within its restart window, counts
-// only while the node is reserved for the lease (see keyState). Otherwise the key may be on a node that granted the
-// lock to another client before it restarted.
+// held the lock there in the meantime. The grant of a server within its restart window counts only while the node is
+// reserved for the lease (see keyState). Otherwise the key may be on a node that granted the lock to another client
+// before it restarted. A server that does not identify itself never counts.
 func (l *Lease) Extend(done func(error)) {
 	if l.released.Load() || l.ended() {
 		done(ErrEnded)

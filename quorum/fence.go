@@ -41,8 +41,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 		r.withTally(func(t *tally) { s, maxSeen = t.state(), t.maxSeen() })
 		switch {
 		case s == won:
-			_, err := l.checkValidity()
-			return err
+			return l.checkValidity(l.elapsed())
 		case maxSeen > l.fence:
 			l.fence = maxSeen
 			clear(known.granted) // they carry a smaller number
@@ -54,7 +53,7 @@ func (l *Lease) settleFence(ctx context.Context, acquire *round) error {
 				return noQuorum(r.errors())
 			}
 		}
-		if _, err := l.checkValidity(); err != nil {
+		if err := l.checkValidity(l.elapsed()); err != nil {
 			return err
 		}
 	}

@@ -13,10 +13,11 @@ import (
 // The node is reserved for the lease until reservedUntil, a validity after its last vote that counted was asked. Until
 // then no vote of the node counts for another client: the keys of the lease keep others out, and if the server restarts
 // and forgets the keys, its grants do not count for the restart window, which is longer than a TTL. An extension that
-// restores the keys on a reserved node reserves it for another validity, although its vote does not count.
+// restores the keys on a reserved node reserves it for another validity, although its vote does not count. A node that
+// turns out to be the same server as another is no longer reserved.
 type keyState struct {
 	setAt         time.Duration // present: when the operation that set the keys was asked
-	reservedUntil time.Duration // counts suspensions, too; 0: no vote has counted
+	reservedUntil time.Duration // counts suspensions, too; 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
 	inFlight      uint16        // extensions without a vote
 	keys          presence

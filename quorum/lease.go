@@ -162,16 +162,21 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return asked.Add(validity)
 }
 
-// checkValidity returns an error if no validity is left of a lease that was just granted, and the time since the
-// acquire began, the suspensions of the machine included. It takes a new reading of the suspensionMeter.
-func (l *Lease) checkValidity() (elapsed time.Duration, err error) {
+// elapsed returns the time since the acquire began, the suspensions of the machine included. It takes a new reading of
+// the suspensionMeter.
+func (l *Lease) elapsed() time.Duration {
 	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
-	elapsed = now - l.asked + l.q.suspensions.fresh() - l.slept
+	return now - l.asked + l.q.suspensions.fresh() - l.slept
+}
+
+// checkValidity returns an error if no validity is left of a lease that was just granted, elapsed after the acquire
+// began.
+func (l *Lease) checkValidity(elapsed time.Duration) error {
 	asked := l.q.origin.Add(l.asked)
 	if elapsed >= l.deadline(asked).Sub(asked) {
-		return elapsed, noQuorum(errTooLate)
+		return noQuorum(errTooLate)
 	}
-	return elapsed, nil
+	return nil
 }
 
 var errTooLate = errors.New("the votes arrived when the validity was used up")
@@ -189,7 +194,7 @@ func (l *Lease) keysExpire(index int) (at time.Time, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := &l.states[index]
-	return l.q.origin.Add(s.setAt + l.terms.TTL), s.current() == present
+	return l.q.origin.Add(s.setAt + l.terms.TTL), !l.imported && s.current() == present
 }
 
 // beginCall prepares a call that sets the keys of the lease on a node. change records that in the node's keyState.
@@ -251,13 +256,18 @@ func (l *Lease) extendReservation(s *keyState, asked time.Time, slept time.Durat
 	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
 }
 
-// cancelReservations ends the reservations of two nodes that are one server: when an address is corrected, another
+// cancelReservations ends the reservations of nodes of which two are one server: when an address is corrected, another
 // server answers there, on which the lease never had its keys.
-func (l *Lease) cancelReservations(pair [2]int) {
+func (l *Lease) cancelReservations(duplicates [][2]int) {
+	if len(duplicates) == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, i := range pair {
-		l.states[i].reservedUntil = 0
+	for _, pair := range duplicates {
+		for _, i := range pair {
+			l.states[i].reservedUntil = 0
+		}
 	}
 }
 

@@ -411,6 +411,42 @@ func TestAnImportedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	})
 }
 
+// An extension keeps the TTL of an imported key if that is longer. So the keys may outlive the extension's TTL.
+func TestAnImportedLeaseThatWasExtendedIsReleasedHoweverLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		for _, f := range fakes {
+			f.answers(granted())
+		}
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.NoError(t, result())
+		lease.Release(false, nil)
+		for _, f := range fakes {
+			require.Len(t, f.asked("release"), 1)
+			assert.True(t, f.asked("release")[0].Delivery.Durable)
+			assert.Zero(t, f.asked("release")[0].Delivery.ExpiresAt)
+		}
+	})
+}
+
+func TestAnExtensionIsNotWrittenAfterTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 3)
+		lease := held(t, q, fakes)
+		lease.Extend(func(error) {})
+		ended := fakes[0].asked("extend")[0].Ended
+		require.NotNil(t, ended)
+		assert.False(t, ended())
+		time.Sleep(time.Until(lease.Until()))
+		assert.True(t, ended())
+		assert.Nil(t, fakes[0].asked("acquire")[0].Ended, "an acquire has no deadline yet")
+	})
+}
+
 // A node needs that time to know which of its lost connections may still deliver a request.
 func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 	t.Parallel()

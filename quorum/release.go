@@ -22,19 +22,20 @@ func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that
 // no lease has. The result is nil only if a majority keeps them: unlike for Release, the answer of a node that did not
-// have the token does not count. The grant of a server that is not trusted counts as that of an extension does.
+// have the token does not count. The grant of a server within its restart window counts as it does for Extend.
 //
 // A node that executes Keep late keeps the names only until the same time, if the lease knows when the node set its
 // keys. Otherwise the node may keep the names for too long at first. After it has answered, it is asked again, with the
 // time that is then left.
 func (l *Lease) Keep(until time.Time, done func(subscribers int64, err error)) {
-	restAt := func(now time.Time) time.Duration { return max(time.Millisecond, wholeMilliseconds(until.Sub(now))) }
-	rest, none := restAt(l.q.cfg.Clock.Now()), func(*tally) bool { return false }
-	l.end(l.terms.TTL+rest, l.terms.Window, done, none, func(ops Ops) (*node.Op, opMaker) {
+	left := func(now time.Time) time.Duration { return max(time.Millisecond, wholeMilliseconds(until.Sub(now))) }
+	never := func(*tally) bool { return false }
+	rest := left(l.q.cfg.Clock.Now())
+	l.end(l.terms.TTL+rest, l.terms.Window, done, never, func(ops Ops) (*node.Op, opMaker) {
 		keep := func(index int) func(now time.Time) *node.Op {
 			expiry, known := l.keysExpire(index)
 			return func(now time.Time) *node.Op {
-				rest := restAt(now)
+				rest := left(now)
 				if !known {
 					return ops.Keep(rest, rest)
 				}
@@ -76,7 +77,7 @@ func (l *Lease) end(
 	op, opAt := makeOp(l.ops)
 	l.mu.Unlock()
 	l.q.ask(question{
-		op: op, timeout: l.terms.Timeout, window: window, ends: l, first: NoFirst, enough: (*tally).majorityAgrees,
+		op: op, timeout: l.terms.Timeout, window: window, releases: l, first: NoFirst, enough: (*tally).majorityAgrees,
 		prepareCall: func(i int, c *node.Call) *node.Vote {
 			c.Delivery.KeyTTL = life + l.terms.Drift
 			if !l.imported {
@@ -89,7 +90,10 @@ func (l *Lease) end(
 			case unsent:
 				return skipped()
 			case present:
-				c.Delivery.Durable, c.Delivery.ExpiresAt = true, now.Add(c.Delivery.KeyTTL)
+				c.Delivery.Durable = true
+				if !l.imported { // an imported key may have a longer TTL, which an extension keeps
+					c.Delivery.ExpiresAt = now.Add(c.Delivery.KeyTTL)
+				}
 			case unclear:
 				c.Delivery.Durable, c.Delivery.OnlyIfWritten = true, &l.states[i].written
 			}

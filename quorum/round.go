@@ -49,8 +49,8 @@ type question struct {
 	lease  *Lease
 	onAsk  func(*keyState)
 	onVote func(s *keyState, v node.Vote, asked time.Duration)
-	// ends, if set, is the lease that the operation ends.
-	ends *Lease
+	// releases, if set, is the lease that the operation releases.
+	releases *Lease
 }
 
 // newRound returns a round with the memory for its calls and votes. For up to nine nodes, it is one allocation.
@@ -142,8 +142,8 @@ func (r *round) Vote(index int, v node.Vote) {
 	switch {
 	case r.lease != nil:
 		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.slept, r.onVote)
-	case r.ends != nil && v.Guarded:
-		v = r.ends.guardedVote(index, v)
+	case r.releases != nil && v.Guarded:
+		v = r.releases.guardedVote(index, v)
 	}
 	r.receive(index, v)
 }
@@ -159,7 +159,8 @@ func (r *round) receive(index int, v node.Vote) {
 	}
 }
 
-// count counts a vote and acts on the result without the mutex.
+// count counts a vote and acts on the result. It reserves nodes with the mutex held, so that no reservation follows its
+// cancellation, and calls back without it.
 func (r *round) count(index int, v node.Vote) {
 	r.mu.Lock()
 	known := len(r.decider.tally.duplicates)
@@ -168,15 +169,15 @@ func (r *round) count(index int, v node.Vote) {
 	if r.failures != nil {
 		r.failures.record(&r.decider.tally, index)
 	}
-	r.mu.Unlock()
-
 	if r.lease != nil && granted {
 		r.lease.reserve(index, r.calls[index].Asked, r.slept)
 	}
+	if r.lease != nil {
+		r.lease.cancelReservations(duplicates)
+	}
+	r.mu.Unlock()
+
 	for _, pair := range duplicates {
-		if r.lease != nil {
-			r.lease.cancelReservations(pair)
-		}
 		r.q.reportDuplicate(pair)
 	}
 	if askRest {

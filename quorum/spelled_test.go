@@ -89,6 +89,22 @@ func TestKeepEndsAtTheSameTimeHoweverLateItIsSent(t *testing.T) {
 	})
 }
 
+// An extension keeps the TTL of an imported key if that is longer, so the lease does not know when the key expires.
+func TestKeepOfAnImportedLeaseDoesNotCountOnItsTTL(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, fakes := council(t, 1)
+		fakes[0].answers(granted())
+		lease := q.Import(spelled{}, &terms, []bool{true}, time.Now().Add(time.Minute), 0)
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.NoError(t, result())
+		lease.Keep(time.Now().Add(20*time.Second), nil)
+		require.Len(t, fakes[0].asked("release"), 1)
+		assert.Equal(t, "keep 20s beyond 20s", fakes[0].asked("release")[0].Delivery.OpAt(time.Now()).Lock)
+	})
+}
+
 func TestARoundThatDidNotConfirmHasNoSubscribers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
