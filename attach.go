@@ -17,7 +17,7 @@ import (
 // [Locker.Lock]; with keepalive, the default, Attach's Lock is extended.
 //
 // A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report, and takes
-// off the drift of a whole TTL. It returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum]
+// off the drift of the time that is left, or of its own TTL if that is longer. It returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum]
 // if no majority answers. Otherwise it returns [ErrLost] if no majority holds the token, as when the name is free, or
 // if its TTL is used up. The token of a reader, a writer, a reentrant lock or a permit cannot be attached: the result
 // is [ErrHeld], and [HeldError] has the kind.

@@ -203,13 +203,13 @@ func (c *config) validateLock() error {
 			"take off it; use a longer TTL or a shorter node timeout",
 			c.ttl, overhead, c.driftBudget(), c.timeout())
 	case c.guard && c.ttl+c.driftBudget() > c.restartWindow:
-		return fmt.Errorf("redlock: TTL %v and its drift of %v are above the restart window of %v: the window must cover "+
+		return fmt.Errorf("redlock: TTL %v plus its drift of %v is above the restart window of %v: the window must cover "+
 			"the largest TTL that any client uses on these masters; raise it with WithRestartWindow",
 			c.ttl, c.driftBudget(), c.restartWindow)
 	case c.minHold < 0:
 		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
-	case c.guard && c.minHold > 0 && c.minHold+c.drift.Of(c.minHold) > c.restartWindow:
-		return fmt.Errorf("redlock: min hold %v and its drift of %v are above the restart window of %v, after which a "+
+	case c.guard && c.minHold+c.drift.Of(c.minHold) > c.restartWindow:
+		return fmt.Errorf("redlock: min hold %v plus its drift of %v is above the restart window of %v, after which a "+
 			"master that lost the name may grant it again; raise it with WithRestartWindow, or pass the min hold to Open",
 			c.minHold, c.drift.Of(c.minHold), c.restartWindow)
 	case c.maxHold < 0:

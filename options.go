@@ -28,8 +28,8 @@ func (o lockOption) lockOption()       {}
 
 // WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
 // shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
-// extend it. The TTL must be longer than the drift budget and one node timeout together, and not longer than the
-// restart window or 30 days. It is rounded down to a whole number of milliseconds.
+// extend it. The TTL must be longer than the drift budget and one node timeout together. The TTL plus its drift must not
+// exceed the restart window. At most 30 days. It is rounded down to a whole number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -47,25 +47,25 @@ func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.maxHold = d })
 }
 
-// WithMinHold makes the name stay taken until d after the lock was acquired, even if it is unlocked before. So a job
-// that runs once per period on many machines runs once, even if it ends early and the machines' clocks differ by less
-// than d. Until then the masters keep the name under another token, which begins with "min-hold:", and no release is
-// published; [HeldError].Retry says when the time ends. After the Unlock the masters keep the name by their own clocks,
-// even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
+// WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
+// before. So a job that runs once per period on many machines runs once, even if it ends early and the machines' clocks
+// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and no
+// release is published; [HeldError].Retry says when the time ends. After the Unlock the masters keep the name by their
+// own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
 // the Unlock, so the job can run again. If an Unlock returns [ErrNoQuorum], the masters that it did not reach keep the
 // name until the TTL ends.
 //
-// A master that executes the Unlock late keeps the name at most one node timeout longer than d, because the Locker
-// repeats the request. One exception: the process ends, or loses the master, before the master has answered, and the
+// A master that executes the Unlock late keeps the name at most one node timeout longer, because the Locker repeats the
+// request. One exception: the process ends, or loses the master, before the master has answered, and the
 // master had not answered the last extension either. Then it keeps the name, from when it executes the Unlock, for as
 // long as was left when Unlock was called.
 //
 // The owner of a reentrant lock may lock again during the minimum hold, and readers may share the name with a reader's;
 // everybody else is kept out.
 //
-// d may be longer than the TTL, but d and its drift must not be longer than the restart window: a master that restarted
+// d may be longer than the TTL, but d plus its drift must not exceed the restart window: a master that restarted
 // without the name would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the
 // window long enough. Give all Lockers on the same masters the same window.
 func WithMinHold(d time.Duration) LockOption {

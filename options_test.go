@@ -67,12 +67,12 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{
 			"TTL and drift above the restart window", three,
 			with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute+601*time.Millisecond)),
-			[]string{"TTL 1m0s and its drift of 602ms", "1m0.601s"},
+			[]string{"TTL 1m0s plus its drift of 602ms", "1m0.601s"},
 		},
 		{
 			"min hold and drift above the restart window", three,
 			with(redlock.WithMinHold(time.Minute), redlock.WithRestartWindow(time.Minute)),
-			[]string{"min hold 1m0s and its drift of 602ms", "WithRestartWindow"},
+			[]string{"min hold 1m0s plus its drift of 602ms", "WithRestartWindow"},
 		},
 		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
 		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
