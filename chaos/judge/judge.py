@@ -5,6 +5,8 @@
 
 Exclusion: from the ok of an acquire to the invoke of its release no other holder has the key, unless both may share it.
 (The lock is then linearizable as a mutex: let each acquire take effect at its ok, each release at its invoke.)
+Slots: a semaphore never has more permits than slots, and no slot has two. Two permits have one slot if their tokens
+leave the same remainder when divided by the number of slots.
 Fencing: of two holds with a token that exclude each other, the one whose acquire was invoked after the other's was ok
 has the larger token (a reader no smaller one), and no two have the same, readers excepted. So do two permits.
 Register: each cas of a register "fenced/..." finds the value that it expects.
@@ -85,14 +87,30 @@ def excludes(a, b):
     return a["sharing"] is None or a["sharing"] != b["sharing"]
 
 
-def exclusion(key, all_):
+def overlaps(all_):
+    """Returns each hold that lasts for any time, with the holds that began earlier and have not ended."""
     active = []
-    for h in sorted(all_, key=lambda h: h["begin"]):
+    for h in sorted((h for h in all_ if h["end"] != h["begin"]), key=lambda h: h["begin"]):
         active = [o for o in active if o["end"] is None or o["end"] > h["begin"]]
-        for o in active:
-            if excludes(h, o) and h["end"] != h["begin"]:
-                yield f'{key}: {describe(h)} while {describe(o)}'
+        yield h, active
         active.append(h)
+
+
+def exclusion(key, all_):
+    for h, active in overlaps(all_):
+        for o in active:
+            if excludes(h, o):
+                yield f'{key}: {describe(h)} while {describe(o)}'
+
+
+def slots(key, all_):
+    for h, active in overlaps(h for h in all_ if h["op"]["mode"] == "semaphore"):
+        n, others = h["op"]["slots"], [o for o in active if o["sharing"] == h["sharing"]]
+        if len(others) >= n:
+            yield f'{key}: {describe(h)} while {len(others)} others have the {n} slots'
+        for o in others:
+            if h["token"] and o["token"] and (h["token"] - o["token"]) % n == 0:
+                yield f'{key}: one slot for {describe(h)} and {describe(o)}'
 
 
 def fencing(key, all_):
@@ -151,6 +169,7 @@ def main(path):
         n += len(all_)
         tokens += sum(1 for h in all_ if h["token"])
         findings += [f"exclusion: {f}" for f in exclusion(key, all_)]
+        findings += [f"slots: {f}" for f in slots(key, all_)]
         findings += [f"fencing: {f}" for f in fencing(key, all_)]
     registers = defaultdict(list)
     for op in ops:

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/check"
 	"github.com/redlock-go/redlock/chaos/internal/edn"
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
@@ -99,6 +100,17 @@ func TestTheJudgeCatches(t *testing.T) {
 			at(begin-1, history.Invoked, "y", nil), at(begin, history.Acquired, "y", until(begin+50, uint64(fenceY))),
 		}
 	}
+	permits := func(slots int, fences ...uint64) (events []history.Event) {
+		for i, fence := range fences {
+			client := string(rune('x' + i))
+			events = append(events, at(2*i+1, history.Invoked, client, nil),
+				at(2*i+2, history.Acquired, client, func(e *history.Event) {
+					until(50, fence)(e)
+					e.Mode, e.Slots = kinds.Semaphore, slots
+				}))
+		}
+		return events
+	}
 	write := func(ms int, from, value int64) history.Event {
 		return at(ms, history.Written, "x", func(e *history.Event) { e.Register, e.From, e.Value = "fenced", from, value })
 	}
@@ -106,12 +118,16 @@ func TestTheJudgeCatches(t *testing.T) {
 		events []history.Event
 		says   string // "" if nothing is wrong
 	}{
-		"one after the other":    {pair(60, 50, 1, 2), ""},
-		"two holders":            {pair(40, 50, 1, 2), "exclusion: a"},
-		"a token that shrinks":   {pair(60, 50, 2, 1), "fencing: a: no larger token"},
-		"one token for two":      {pair(60, 50, 2, 2), "fencing: a: one token"},
-		"an update that is lost": {[]history.Event{write(1, 0, 1), write(2, 0, 1)}, "register: fenced/a"},
-		"updates in order":       {[]history.Event{write(1, 0, 1), write(2, 1, 2)}, ""},
+		"one after the other":      {pair(60, 50, 1, 2), ""},
+		"two holders":              {pair(40, 50, 1, 2), "exclusion: a"},
+		"a token that shrinks":     {pair(60, 50, 2, 1), "fencing: a: no larger token"},
+		"one token for two":        {pair(60, 50, 2, 2), "fencing: a: one token"},
+		"as many permits as slots": {permits(2, 0, 0), ""},
+		"a permit too many":        {permits(2, 0, 0, 0), "slots: a: process 2"},
+		"permits in two slots":     {permits(2, 4, 5), ""},
+		"one slot for two permits": {permits(3, 4, 7), "slots: a: one slot"},
+		"an update that is lost":   {[]history.Event{write(1, 0, 1), write(2, 0, 1)}, "register: fenced/a"},
+		"updates in order":         {[]history.Event{write(1, 0, 1), write(2, 1, 2)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +162,8 @@ func TestTheJudgeAgrees(t *testing.T) {
 
 		"majority less one":          {"majority less one", "calm", check.ByExclusion},
 		"elapsed not subtracted":     {"elapsed not subtracted", "far away", check.ByExclusion},
+		"one slot for two permits":   {"one slot for two permits", "calm", check.BySlots},
+		"slot without a majority":    {"slot without a majority", "paused clients", check.BySlots},
 		"fencing without write-back": {"fencing without write-back", "split counters", check.ByFencing},
 		"fence that is always 1":     {"fence that is always 1", "calm", check.ByFencing},
 	} {
