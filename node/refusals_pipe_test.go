@@ -380,6 +380,7 @@ func TestASlowRightCheckBarsNothing(t *testing.T) {
 						break
 					}
 					assert.NotContains(t, v.Err.Error(), "EVALSHA")
+					assert.True(t, v.Unsent, "the connection is of no use")
 					time.Sleep(time.Second)
 				}
 				assert.Equal(t, node.Granted, v.Verdict)
