@@ -25,12 +25,13 @@ type child struct {
 	link     *link
 }
 
-// supervisorSlack is how much longer than the grace period the supervisor may take to end the command of a lost lock.
+// supervisorSlack is how long after a grace period this process waits for the supervisor to end the command of a lost
+// lock.
 const supervisorSlack = 2 * time.Second
 
-// start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. When this process dies,
-// or does not run until after the end of the lock, the command and everything that it started get SIGTERM, and SIGKILL
-// after grace. It returns errTooLate if the lock had ended before the command was started.
+// start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. If this process dies,
+// or is stopped until the lock has ended, the command and everything that it started get SIGTERM, and SIGKILL after
+// grace. start returns errStoppedTooLong if the lock had ended before the command was started.
 func start(lock *redlock.Lock, grace time.Duration, path string, argv, env []string) (*child, error) {
 	inheritOrphans() // those of a killed supervisor
 	term := openTerminal()
@@ -46,14 +47,14 @@ func start(lock *redlock.Lock, grace time.Duration, path string, argv, env []str
 		go c.watch(super, grace, func() bool { return lock.Err() == nil })
 		return c, nil
 	case ok && m.verb == cameTooLate:
-		err = errTooLate
+		err = errStoppedTooLong
 	case ok && m.verb == cannotStart:
 		err = &fs.PathError{Op: "exec", Path: path, Err: syscall.Errno(m.n)}
 	default:
 		err = errors.New("its supervisor was killed")
 	}
 	_ = super.Wait()
-	if len(descendants()) > 0 { // it started the command, but could not report that
+	if len(descendants()) > 0 { // the supervisor started the command, but could not report that
 		s := &supervisor{changes: reap(0), report: func(string, int64) {}}
 		s.end()
 		s.run()
@@ -88,13 +89,13 @@ func startSupervisor(
 	}
 	if err := cmd.Start(); err != nil {
 		ours.close()
-		return nil, nil, errors.New(err.Error())
+		return nil, nil, errors.New(err.Error()) // as above
 	}
 	return cmd, ours, nil
 }
 
-// limitSupervisor resumes a supervisor that is stopped when the lock ends. If the supervisor still does not end the
-// command in time, limitSupervisor kills it, so that this process takes over.
+// limitSupervisor resumes a supervisor that is stopped when the lock ends. If the supervisor has not ended the command
+// supervisorSlack after the grace period, limitSupervisor kills it, and takeOver ends the command.
 func limitSupervisor(held context.Context, super *os.Process, grace time.Duration) {
 	context.AfterFunc(held, func() {
 		_ = super.Signal(unix.SIGCONT)
@@ -102,8 +103,8 @@ func limitSupervisor(held context.Context, super *os.Process, grace time.Duratio
 	})
 }
 
-// watch handles the reports of the supervisor. When the command is suspended, it does what a shell would do: it resumes
-// the command later, unless mayResume returns false.
+// watch handles the reports of the supervisor. When the command is suspended, watch does what a shell would do: it
+// resumes the command later, unless mayResume returns false.
 func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() bool) {
 	expired := false
 	for {
@@ -127,8 +128,10 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 	}
 }
 
-// takeOver ends the command and everything that it started after its supervisor was killed. It returns how the command
-// ended. The code is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work.
+// takeOver ends the command and everything that it started after its supervisor was killed. It sends SIGTERM, even if
+// the command has had one, waits for a whole grace period, and sends SIGKILL. It returns how the command ended. The code
+// is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work. After a loss of
+// the lock, redlock exits with exitLost instead.
 func (c *child) takeOver(grace time.Duration) (how status) {
 	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
@@ -158,15 +161,15 @@ func (c *child) send(s os.Signal) {
 	}
 }
 
-// reportDeadline sends the supervisor when the lock ends if this process is stopped now.
+// reportDeadline sends the end of the lock to the supervisor, which needs it if this process is stopped from now on.
 func (c *child) reportDeadline(lock *redlock.Lock) { c.link.send(holdsLock, int64(endOf(lock))) }
 
-// stop ends the command and everything that it started: SIGTERM, the grace period, SIGKILL. The command's status is
-// sent when no process is left.
+// stop ends the command and everything that it started: SIGTERM, the grace period, SIGKILL. The status is sent on ended
+// when no process is left.
 func (c *child) stop() { c.link.send(stopTree, 0) }
 
-// close takes the terminal back. It is called when the leader has ended. orderly is false if the leader was killed and
-// so may have left the terminal in another mode.
+// close takes the terminal back. Call it when the leader of the command's group has ended. orderly is false if the
+// leader was killed, and may have left the terminal in another mode.
 func (c *child) close(orderly bool) {
 	c.link.close()
 	c.terminal.takeBack(c.group)

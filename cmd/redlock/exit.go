@@ -14,7 +14,7 @@ import (
 const (
 	exitUsage         = 64  // wrong usage
 	exitNoQuorum      = 69  // no majority of the masters
-	exitLost          = 70  // the lock was lost while the command ran
+	exitLost          = 70  // the lock was lost before the command ended
 	exitNotAcquired   = 75  // another holder has the lock
 	exitNotExecutable = 126 // as the shells have it
 	exitNotFound      = 127

@@ -31,18 +31,21 @@ type holder struct {
 
 	passMasters bool // the command inherits REDLOCK_MASTERS
 
-	lost              bool // the lock was lost while the command ran
+	lost              bool // the lock was lost before the command ended
 	signaledAfterLoss bool // a signal arrived after the loss
 }
 
-// errTooLate means that the supervisor did not start the command, because the lock had ended as far as it knew.
-var errTooLate = errors.New("redlock did not run and could have lost the lock")
+// errStoppedTooLong means that redlock or its supervisor was stopped until the lock had ended, as far as the supervisor
+// knew. The supervisor then did not start the command, or ended it.
+var errStoppedTooLong = errors.New(
+	"redlock or its supervisor was stopped for so long that the lock could have been lost",
+)
 
 // status is how a command ended.
 type status struct {
 	code    int            // its exit status; 128+n for a signal
 	signal  syscall.Signal // 0 if it exited by itself
-	expired bool           // its supervisor ended it, because this process did not run
+	expired bool           // its supervisor ended it because of errStoppedTooLong
 }
 
 func (s status) String() string {
@@ -73,8 +76,7 @@ func (h *holder) run(path string, argv []string) error {
 	}
 	if how.expired { // the lock was extended after the last report to the supervisor, or it was about to end
 		h.lost = true
-		return &exit{exitLost, fmt.Errorf("the command was stopped, because redlock did not run and could have lost the "+
-			"lock: %s %s", argv[0], how)}
+		return &exit{exitLost, fmt.Errorf("%w; %s %s", errStoppedTooLong, argv[0], how)}
 	}
 	if how.code != 0 {
 		return &exit{how.code, nil}
@@ -85,7 +87,7 @@ func (h *holder) run(path string, argv []string) error {
 // notStarted unlocks and returns the error of a command that could not be started.
 func (h *holder) notStarted(command string, err error) error {
 	lost := lostError(h.lock)
-	if lost == nil && errors.Is(err, errTooLate) {
+	if lost == nil && errors.Is(err, errStoppedTooLong) {
 		lost = err
 	}
 	_ = h.unlock()

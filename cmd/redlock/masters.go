@@ -39,8 +39,8 @@ func (m *masters) flags(cmd *cobra.Command) {
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
 	f.DurationVar(&m.restartWindow, "restart-window", 0,
-		"how long a restarted master may not vote: at least the largest TTL or minimum hold in use on these masters "+
-			"(default: the TTL, or the minimum hold if that is longer, and its drift)")
+		"how long a restarted master may not vote: at least the largest TTL or minimum hold in use on these masters, "+
+			"plus its drift (default: the TTL, or the minimum hold if that is longer, plus its drift)")
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
@@ -58,8 +58,8 @@ func (m *masters) check(cmd *cobra.Command) error {
 		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off",
 			m.restartWindow)
 	case window && !m.withoutGuard && m.ttl+clock.DefaultDrift.Of(m.ttl) > m.restartWindow:
-		return usage("--ttl %v and its drift of %v are above --restart-window %v: "+
-			"the window must cover the largest TTL that any client uses on these masters",
+		return usage("--ttl %v plus its drift of %v is above the restart window of %v; raise the window with "+
+			"--restart-window: it must cover the largest TTL that any client uses on these masters",
 			m.ttl, clock.DefaultDrift.Of(m.ttl), m.restartWindow)
 	}
 	return nil

@@ -13,8 +13,8 @@ const rootHelp = `redlock locks a name on a majority of independent Redis master
 The masters come from --masters or --masters-file, or from the environment
 variable REDLOCK_MASTERS or REDLOCK_MASTERS_FILE, as URLs separated by commas.
 
-Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost while
-the command ran, 75 not acquired; any other is the command's own.`
+Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost
+before COMMAND ended, 75 not acquired; any other is that of COMMAND.`
 
 // helpColumns is the width of every help text.
 const helpColumns = 80

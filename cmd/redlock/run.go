@@ -35,7 +35,7 @@ overlap should stop at the SIGTERM, or be run with --grace 0. The lock does not
 cover processes that COMMAND leaves in the background when it ends.
 
 Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock
-lost while COMMAND ran, 75 not acquired, 126 and 127 when COMMAND cannot be
+lost before COMMAND ended, 75 not acquired, 126 and 127 when COMMAND cannot be
 executed or found. It prints nothing unless something is wrong or it waits for
 longer than a second.`
 

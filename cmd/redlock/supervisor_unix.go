@@ -26,7 +26,7 @@ type supervisor struct {
 	group   int // of the command, which leads it; 0 if unknown
 	grace   time.Duration
 	orders  <-chan message         // closed when redlock has died
-	lease   <-chan time.Time       // receives when the lock has ended, unless redlock reports an extension before
+	lease   <-chan time.Time       // receives at the end of the lock, unless redlock reports an extension before
 	changes <-chan unix.WaitStatus // of the command; closed when this process has no children left
 	report  func(verb string, n int64)
 
@@ -38,10 +38,11 @@ type supervisor struct {
 	killing  bool
 }
 
-// leaseSlack is how late redlock may report an extension. A redlock that runs ends the command of a lost lock earlier.
+// leaseSlack is how long after the end of the lock the supervisor waits for a report of an extension before it ends the
+// command. If redlock runs, it ends the command of a lost lock without this delay.
 const leaseSlack = 100 * time.Millisecond
 
-// superviseArgs returns the arguments of a supervisor. It does not start the command after until.
+// superviseArgs returns the arguments of a supervisor. The supervisor does not start the command after until.
 func superviseArgs(fd int, grace time.Duration, until instant, path string, argv []string) []string {
 	end := strconv.FormatInt(int64(until), 10)
 	return append([]string{supervisorName, strconv.Itoa(fd), grace.String(), end, path}, argv...)
@@ -83,7 +84,7 @@ func supervise(args []string) int {
 	if l.broken() { // redlock has ended, so the lock is no longer extended
 		return 1
 	}
-	if until.left() <= 0 { // redlock or this process did not run
+	if until.left() <= 0 { // redlock or this process was stopped for too long
 		l.send(cameTooLate, 0)
 		return 1
 	}
@@ -167,7 +168,7 @@ func (s *supervisor) run() {
 		select {
 		case m, ok := <-s.orders:
 			s.obey(m, ok)
-		case <-s.lease: // redlock is stopped: otherwise it would have sent holdsLock
+		case <-s.lease: // redlock is stopped, or this process was: otherwise a holdsLock would have come before
 			s.report(hasExpired, 0)
 			s.end()
 		case ws, ok := <-changes:
@@ -178,7 +179,7 @@ func (s *supervisor) run() {
 				return
 			}
 		case <-s.deadline:
-			// A process that cannot be killed, such as one of another user, is not waited for.
+			// Do not wait for a process that cannot be killed, such as one of another user.
 			if s.killing && (s.how != nil || changes == nil) {
 				s.reportEnd()
 				return
@@ -197,7 +198,7 @@ func (s *supervisor) run() {
 	}
 }
 
-// holdsUntil ends the command at the end of the lock, unless it is called again before.
+// holdsUntil sets the end of the lock, at which the supervisor ends the command. A later call replaces the end.
 func (s *supervisor) holdsUntil(end instant) { s.lease = time.After(end.left() + leaseSlack) }
 
 // obey executes an order of redlock; ok is false if redlock has died.
@@ -214,7 +215,7 @@ func (s *supervisor) obey(m message, ok bool) {
 		n := syscall.Signal(m.n)
 		if n == unix.SIGTERM {
 			if s.ending {
-				return // the group got its SIGTERM before
+				return // end has sent a SIGTERM to the group
 			}
 			s.termSent = true
 		}
@@ -286,7 +287,7 @@ func (s *supervisor) signal(n syscall.Signal) {
 	}
 }
 
-// alive reports whether the group has members, as it may without being children of this process.
+// alive reports whether the group has members. They need not be children of this process.
 func (s *supervisor) alive() bool {
 	return s.group > 0 && !errors.Is(unix.Kill(-s.group, 0), unix.ESRCH)
 }

@@ -52,7 +52,7 @@ func TestWrongUsage(t *testing.T) {
 		"TTL below the least": {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
 		"TTL above the window": {
 			"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true",
-			"--ttl 1m0s and its drift of 602ms are above --restart-window 10s",
+			"--ttl 1m0s plus its drift of 602ms is above the restart window of 10s",
 		},
 		"window below zero":        {"status --masters " + urls + " --restart-window -1s", "--restart-window -1s"},
 		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "--node-timeout 0s"},
