@@ -225,7 +225,8 @@ var conditions = map[string]condition{
 	},
 	"the restart window is too short": {
 		prepare:  command("set", "nightly", "web-1:0123456789abcdef0123456789abcdef", "px", 60000),
-		severity: doctor.Danger, why: `the lock "nightly" has (1m0|59)s left, and the restart window is 3\.03`,
+		severity: doctor.Danger,
+		why:      `the lock "nightly" has (1m0|59)s left, which with a drift of \d+ms is longer than .* window of 3\.03`,
 	},
 	"not examined": {
 		acl: []any{"-config", "-slowlog"}, severity: doctor.Note, why: `CONFIG GET: NOPERM .*SLOWLOG GET 128`,
@@ -295,6 +296,18 @@ func TestTheTTLOfEveryKind(t *testing.T) {
 			require.Len(t, found, 1)
 			assert.Contains(t, found[0].Why, `the lock "nightly" has `)
 		})
+	}
+}
+
+// The restart window must be longer than the TTL by the drift, which is 36 s for an hour.
+func TestTheRestartWindowCoversTheDrift(t *testing.T) {
+	t.Parallel()
+	server := redisproc.ForTest(t, 1)[0]
+	token := "web-1:0123456789abcdef0123456789abcdef"
+	require.NoError(t, connect(t, server).Set(t.Context(), "nightly", token, time.Hour).Err())
+	for window, found := range map[time.Duration]int{time.Hour + time.Second: 1, time.Hour + time.Minute: 0} {
+		report := examine(t, []string{server.URL()}, redlock.WithRestartWindow(window))
+		assert.Len(t, titled(report, "the restart window is too short"), found, "%v", window)
 	}
 }
 

@@ -48,7 +48,7 @@ var persistenceRules = []rule{
 	},
 }
 
-// unsynced returns why the master may reply before a write is on its disk; "" if it does not.
+// unsynced returns why the master may reply to a write before the write is on its disk; "" if it never does.
 func (m *master) unsynced() string {
 	if m.info["aof_enabled"] != "1" {
 		return "aof_enabled is not 1"
