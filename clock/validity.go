@@ -8,7 +8,8 @@ import "time"
 type Drift struct {
 	// Factor is the share of the TTL by which clocks may differ. 0.01 is one percent.
 	Factor float64
-	// Least is added to that share. Redis expires keys to the millisecond, and rounding loses another millisecond.
+	// Least is added to that share. It should be at least 1 ms: masters count in whole milliseconds, so a hold of any
+	// kind but the mutex may end up to 1 ms early by the master's clock.
 	Least time.Duration
 }
 

@@ -32,7 +32,7 @@ var (
 	ErrNoLeader = errors.New("election: there is no leader")
 	// ErrNotLeader means that this process does not lead.
 	ErrNotLeader = errors.New("election: this process does not lead")
-	// ErrUnknownTerm means that a majority of the masters reports a leader, but no majority reports one term.
+	// ErrUnknownTerm means that a majority of the masters reports a leader, but no majority reports the same term.
 	ErrUnknownTerm = errors.New("election: the leader's term is unknown")
 )
 
@@ -66,8 +66,9 @@ func (e *Election) Campaign(ctx context.Context) (*Leadership, error) {
 	return l, nil
 }
 
-// record records a new leadership. Of two Campaigns, the one with the smaller term may record its leadership later; it
-// has ended then. A smaller term that has not ended is one after masters lost their counters.
+// record records a new leadership, unless the recorded one still leads with a larger term. Of two concurrent Campaigns
+// of this process, the one that led first may record its leadership last; that leadership has ended by then. If the
+// recorded one has ended, a smaller term replaces it: it may be the present leader after masters lost their counters.
 func (e *Election) record(l *Leadership) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -33,16 +33,21 @@ type Leader struct {
 // even if the name is held by a lock of another kind or without fencing, or for the rest of a minimum hold
 // ([redlock.WithMinHold]). If no majority answers within the node timeout, the error matches [redlock.ErrNoQuorum].
 //
-// The term is the number that a majority reports. If there is none, the error matches [ErrUnknownTerm], and the result
-// has the leader's owner and TTL, but no term. This may happen while a master does not answer, if another one reports a
-// different number. A master reports a smaller one if it gave a smaller one to the leader, or lost the end of its file
-// in a restart; the leader's next extension raises it. A master reports a larger one, until the next election, if it
-// also granted a candidate that lost the vote.
+// Each master reports a number, and the term is the number that a majority reports. If no majority reports the same
+// number, the error matches [ErrUnknownTerm], and the result has the leader's owner and TTL, but no term. This may
+// happen while one master does not answer and another one reports a different number:
 //
-// Some wrong terms cannot be told from right ones. If masters lost the end of their files (appendfsync everysec), a
-// majority may report a smaller number until the leader extends its mutex. A candidate that got its votes too late is
-// reported until it has released them. A mutex that was acquired on the name without fencing, within a day of an
-// election, is reported with the last term.
+//   - a smaller number, until the leader's next extension, if the master gave the leader a smaller number, or lost the
+//     end of its file in a restart
+//   - a larger number, until the next election, if the master also granted a candidate that lost the vote
+//
+// Leader cannot detect some wrong results:
+//
+//   - If masters lost the end of their files (appendfsync everysec), a majority may report a number that is smaller
+//     than the term, until the leader extends its mutex.
+//   - A candidate whose votes came too late is reported as the leader until it has released them.
+//   - A mutex that a program acquired on the name without fencing, within a day of an election, is reported as a leader
+//     with the last term.
 //
 // The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
@@ -104,9 +109,9 @@ func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
 
 // Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. Each leader is yielded
 // once, in the order of terms. Observe asks the masters four times a second, so it may miss a leader that leads for a
-// shorter time. While no majority answers, or none reports one term, Observe continues to ask. The sequence ends early
-// if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded Leader is
-// that of the first reading.
+// shorter time. While no majority answers, or no majority reports the same term, Observe continues to ask. The sequence
+// ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded
+// Leader is that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
 		var term uint64
@@ -117,7 +122,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 				if term = leader.Term; !yield(leader) {
 					return
 				}
-			case err != nil && !passes(err):
+			case err != nil && !isTransient(err):
 				return
 			}
 			_ = clock.Sleep(ctx, clock.System, pollInterval)
@@ -125,8 +130,8 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	}
 }
 
-// passes reports whether an error of Leader may pass without a change of the Locker or the name.
-func passes(err error) bool {
+// isTransient reports whether Leader may succeed later although it returned err.
+func isTransient(err error) bool {
 	return errors.Is(err, ErrNoLeader) || errors.Is(err, ErrUnknownTerm) || errors.Is(err, redlock.ErrNoQuorum)
 }
 
@@ -134,14 +139,14 @@ func passes(err error) bool {
 type reading struct {
 	token    string
 	counters []uint64 // of the masters with the token, those above 0; empty: there is no leader
-	term     uint64   // 0: no majority reports one
+	term     uint64   // 0: no majority reports the same number
 	left     time.Duration
 }
 
 // read finds the leader and its term. When the leader was elected, the fence counters of a majority were exactly the
-// term. That majority and one that reports the same number now share a master. So the number is the term, unless the
-// shared masters have changed their counters since. The number of a minority proves nothing: it may be smaller than the
-// term, or larger, as the comment of [Election.Leader] says.
+// term. If a majority now reports one number, the two majorities share a master. So that number is the term, unless the
+// shared masters have changed their counters since. The number of a minority proves nothing: it may be smaller or
+// larger than the term, as the comment of [Election.Leader] says.
 func read(h redlock.Holding) reading {
 	if h.Kind != "mutex" {
 		return reading{}
