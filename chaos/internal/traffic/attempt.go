@@ -25,11 +25,11 @@ type Attempt struct {
 	until         time.Duration // the last deadline that is in the history
 	deadline      time.Time     // the same on the lock's clock
 	stopLossWatch func() bool   // ends the wait for a loss
-	lost          chan struct{} // closed when a loss is in the history
+	lost          chan struct{} // closed when the loss is in the history
 	token         string        // "" if the worker does not ask for it
 
 	mu   sync.Mutex
-	mode string // what it is by now: a writer may have become a reader
+	mode string // the present kind: a writer may have become a reader
 }
 
 // Ask begins an acquisition whose token is not read, so that the lock may be handed over.
@@ -69,7 +69,7 @@ func (a *Attempt) Acquired(l locker.Lock) {
 // Over writes the end of the belief to the history. Call it before Unlock.
 func (a *Attempt) Over() {
 	if !a.stopLossWatch() {
-		<-a.lost // it is being written down
+		<-a.lost // onLoss is writing the loss
 	}
 	a.learn()
 	a.log(history.Event{Kind: history.ReleaseCalled, Token: a.token})
@@ -137,8 +137,8 @@ func (a *Attempt) inner() try {
 // mayGoOn checks the lock as late as possible before an effect. It returns true for a careless holder.
 func (a *Attempt) mayGoOn() bool { return a.careless || a.lock.Err() == nil }
 
-// stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. It writes every new
-// deadline to the history: after an extension, and after its clock changed its rate.
+// stay holds for d and until nested holds have ended, or until ctx ends or the lock is lost. Meanwhile it calls learn
+// every Look, unless that is 0.
 func (a *Attempt) stay(ctx context.Context, d time.Duration, nested <-chan struct{}) {
 	end := time.NewTimer(d)
 	defer end.Stop()
@@ -183,27 +183,31 @@ func (a *Attempt) Downgrade(ctx context.Context) {
 	}
 }
 
-// learn writes a new deadline to the history. A holder that looks only at the end of its hold believed in a later
-// deadline all the time. Of an earlier one it learns now: until now it relied on the old one. But if only the rate of
-// its clock has changed, its deadline has not.
+// learn reads the deadline and, if its time on the history's clock has changed, writes it to the history. That time also
+// changes if the lock's clock changes its rate while the deadline stays the same.
+//
+// The event has the present as its time, because the holder relied on the old deadline until now. An exception is a
+// holder that reads its deadline only at the end of the hold and finds that it has not become earlier: this holder may
+// have relied on it since the hold began, so the event has that time.
 func (a *Attempt) learn() {
 	deadline := a.lock.Until()
 	if a.life.TrueTime(deadline) == a.until {
 		return
 	}
-	at := time.Duration(0)
+	at := time.Duration(0) // the present
 	if a.life.Look == 0 && !deadline.Before(a.deadline) {
 		at = a.from
 	}
 	a.extended(at, nil)
 }
 
-// noteUntil reads the deadline that is about to be in the history.
+// noteUntil sets a.deadline and a.until to the lock's deadline, which the caller then writes to the history.
 func (a *Attempt) noteUntil() {
 	a.deadline = a.lock.Until()
 	a.until = a.life.TrueTime(a.deadline)
 }
 
+// extended writes the lock's deadline to the history as an extension at the given time, 0 for the present.
 func (a *Attempt) extended(at time.Duration, err error) {
 	a.noteUntil()
 	a.log(history.Event{Kind: history.Extended, T: at, Token: a.token, Until: a.until, Err: text(err)})

@@ -13,42 +13,42 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
-// still is a World whose time is what the test sets.
-type still struct {
+// fakeWorld is a World whose time the test sets.
+type fakeWorld struct {
 	traffic.World
 	now    time.Duration
-	gained time.Duration // how much earlier the lock's clock comes to the deadline than it would have
+	gained time.Duration // by how much the lock's clock is ahead of the history's
 	events []history.Event
 }
 
 var epoch = time.Unix(0, 0)
 
-func (s *still) Now() time.Duration                 { return s.now }
-func (s *still) TrueTime(t time.Time) time.Duration { return t.Sub(epoch) - s.gained }
-func (s *still) Awake()                             {}
+func (w *fakeWorld) Now() time.Duration                 { return w.now }
+func (w *fakeWorld) TrueTime(t time.Time) time.Duration { return t.Sub(epoch) - w.gained }
+func (w *fakeWorld) Awake()                             {}
 
-func (s *still) Write(e history.Event) {
+func (w *fakeWorld) Write(e history.Event) {
 	if e.T == 0 {
-		e.T = s.now
+		e.T = w.now
 	}
-	s.events = append(s.events, e)
+	w.events = append(w.events, e)
 }
 
-// movable is a lock whose deadline the test moves.
-type movable struct {
+// fakeLock is a lock whose deadline the test moves.
+type fakeLock struct {
 	locker.Lock
 	until time.Duration
 }
 
-func (m *movable) Token() string            { return "token" }
-func (m *movable) Fence() uint64            { return 0 }
-func (m *movable) Context() context.Context { return context.Background() }
-func (m *movable) Until() time.Time         { return epoch.Add(m.until) }
+func (f *fakeLock) Token() string            { return "token" }
+func (f *fakeLock) Fence() uint64            { return 0 }
+func (f *fakeLock) Context() context.Context { return context.Background() }
+func (f *fakeLock) Until() time.Time         { return epoch.Add(f.until) }
 
-// A holder that looks only at the end of its hold believed in a later deadline all the time. Until it learns of an
-// earlier one it relies on the old one. If its clock runs faster the deadline is the same, and only its time in the
-// history is earlier.
-func TestADeadlineThatMovedBackIsLearnedLate(t *testing.T) {
+// A holder that reads its deadline only at the end of its hold may have relied on a later deadline since the hold
+// began. Until it reads an earlier deadline it relied on the old one. If only its clock runs faster, the deadline is the
+// same, and has an earlier time in the history.
+func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
 	for name, tt := range map[string]struct {
@@ -64,7 +64,7 @@ func TestADeadlineThatMovedBackIsLearnedLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			world, lock := &still{now: second}, &movable{until: 10 * second}
+			world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
 			life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world, Look: tt.look}
 			a := life.Worker().Ask(locker.Request{Names: []string{"one"}, TTL: 10 * second})
 			a.Acquired(lock)
@@ -81,7 +81,7 @@ func TestADeadlineThatMovedBackIsLearnedLate(t *testing.T) {
 			assert.Equal(t, tt.believed, beliefs[len(beliefs)-1].End)
 		})
 	}
-	world, lock := &still{now: second}, &movable{until: 10 * second}
+	world, lock := &fakeWorld{now: second}, &fakeLock{until: 10 * second}
 	life := &traffic.Life{Config: traffic.Config{Client: "c0"}, World: world}
 	a := life.Worker().Ask(locker.Request{Names: []string{"one"}, TTL: 10 * second})
 	a.Acquired(lock)

@@ -108,7 +108,8 @@ func (c *client) Write(e history.Event) { c.history.Write(e) }
 // Now returns the present on the machine's clock.
 func (c *client) Now() time.Duration { return c.clock.Now() }
 
-// Of converts a time of the lock's clock to the machine's clock. For a future time it assumes the present rate.
+// TrueTime converts t, a time that the lock's clock shows, to the time of the machine's clock at that moment. For a
+// future t it assumes that the lock's clock keeps its present rate.
 func (c *client) TrueTime(t time.Time) time.Duration { return c.clock.Of(c.lockClock.World(t)) }
 
 // Awake does nothing: a frozen process does not get here.

@@ -26,8 +26,8 @@ type Life struct {
 	Registers map[string]Register
 	// Votes returns the masters' answers to an acquisition that began at the given time; nil if they are unknown.
 	Votes func(lock string, begin time.Time) []history.Vote
-	// Look is how often a holder looks whether its deadline has changed. With 0 it looks only at the end of the hold, and
-	// the history has a later deadline at the hold's beginning.
+	// Look is how often a holder reads its deadline. With 0 it reads the deadline only at the end of the hold; if the
+	// deadline is later than before, the history has it from the beginning of the hold.
 	Look time.Duration
 
 	held    atomic.Int64
@@ -38,11 +38,11 @@ type Life struct {
 type World interface {
 	// Write adds an event to the history. Its time is the present unless it has one.
 	Write(e history.Event)
-	// Now returns the present on the clock of the history. TrueTime returns the time on that clock at which the lock's
-	// clock shows t.
+	// Now returns the present on the history's clock. TrueTime returns the time on that clock at which the lock's clock
+	// shows t.
 	Now() time.Duration
 	TrueTime(t time.Time) time.Duration
-	// Awake returns when the process is not frozen. A process does not notice that it was.
+	// Awake waits until the process is not frozen.
 	Awake()
 	// KillAt kills the process if point is its crash point, KillDuring does so during the caller's next step, and
 	// FreezeAt freezes it and returns when it has thawed.
