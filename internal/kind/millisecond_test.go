@@ -87,7 +87,7 @@ func TestTheLastMillisecondOfAnIntent(t *testing.T) {
 	}
 }
 
-// A name is kept for as long as it was asked for, to the millisecond.
+// Keep keeps a name for the requested time, to the millisecond.
 func TestANameIsKeptForAMillisecond(t *testing.T) {
 	t.Parallel()
 	s := newSubject(t)
@@ -137,8 +137,8 @@ func TestAProbeReportsTheFirstOfEqualHolds(t *testing.T) {
 	assert.Zero(t, b.Name)
 }
 
-// Of the holds, all but those of a mutex may end up to a millisecond early by the master's clock, since the time of an
-// entry is in whole milliseconds. The drift budget covers that.
+// A hold of any kind but the mutex may end up to a millisecond early by the master's clock, because its entry expires
+// at a whole millisecond. The drift budget covers that.
 func TestAHoldWithEntriesEndsUpToAMillisecondEarly(t *testing.T) {
 	t.Parallel()
 	s := newSubject(t)
