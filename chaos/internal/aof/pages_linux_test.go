@@ -279,7 +279,7 @@ func TestALockOutlivesLostPagesWithAppendfsyncAlways(t *testing.T) {
 // With no-appendfsync-on-rewrite, a server syncs nothing while a child saves a snapshot, not even with appendfsync
 // always: a lock that is acquired meanwhile is lost with its pages. Without the restart guard a second client then
 // holds it. The control is a snapshot without this setting.
-func TestOnlyWithoutNoAppendfsyncOnRewriteALockOutlivesLostPagesDuringASnapshot(t *testing.T) {
+func TestNoAppendfsyncOnRewriteLosesALockDuringASnapshot(t *testing.T) {
 	t.Parallel()
 	for setting, keep := range map[string]int{"yes": 0, "no": 3} {
 		t.Run(setting, func(t *testing.T) {

@@ -40,7 +40,7 @@ type laterHandle struct {
 	end context.CancelCauseFunc
 }
 
-// later returns a handle whose context ends by so much later if the lock is lost.
+// later returns a handle whose context ends later, by the result of by, if the lock is lost.
 func later(l *redlock.Lock, by func() time.Duration) *laterHandle {
 	h := &laterHandle{Lock: l}
 	inner := l.Context()
@@ -71,8 +71,8 @@ func releaseLost(w *Wrapping) {
 	}
 }
 
-// moveUntil does as releaseLost, and moves the Until of a lost lock back to the moment of the loss. So the lock looks
-// as if nobody could have relied on it any longer.
+// moveUntil releases the keys of a lost lock at once, as releaseLost does, and moves its Until back to the moment of the
+// loss. So a checker that reads the new Until finds that the holder no longer relied on the lock.
 func moveUntil(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
 		deployment, err := seam.DeploymentOf(locker)

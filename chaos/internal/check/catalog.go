@@ -103,8 +103,8 @@ var catalog = []Checker{
 	},
 	{
 		ByLeaders,
-		"Each term had at most one leader, terms grew (by campaigns, where faults break exclusion), and the register " +
-			"accepted no write of a deposed leader.", ByLeaders,
+		"Each term had at most one leader, a later leader had a larger term (where faults break exclusion: if it also " +
+			"campaigned later), and the register accepted no write of a deposed leader.", ByLeaders,
 		func(events []history.Event, t Terms) Verdict { return Leaders(events, t.Reordering) },
 	},
 	{

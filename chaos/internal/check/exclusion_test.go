@@ -129,7 +129,7 @@ func TestExclusionCatches(t *testing.T) {
 	}
 }
 
-func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
+func TestWellFormedRefusesWhatNoClientWrites(t *testing.T) {
 	t.Parallel()
 	asked := func() *builder { return new(builder).add(0.5, history.Invoked, "a", 1, nil) }
 	held := func() *builder { return new(builder).kept(0, 1, 9, "a", 1) }
@@ -172,7 +172,7 @@ func TestSoundRefusesWhatNoClientWrites(t *testing.T) {
 	}
 }
 
-func TestSoundAcceptsAWorkingClient(t *testing.T) {
+func TestWellFormedAcceptsAWorkingClient(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]*builder{
 		"lost": new(builder).kept(0, 10, 1000, "a", 1).extended(340, "a", 1, 1300).lost(1200, "a", 1).

@@ -10,12 +10,12 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 )
 
-// MinHold checks that a lock with a minimum hold that was unlocked early kept its names for the rest of it: no
-// lock gets one of them within that time, except those that may share it with the holder. So a job does not run
-// twice within a period. It judges locks whose unlock was confirmed, also if their process died afterwards. The minimum
-// hold of a permit keeps a slot, not the name: it is not judged.
+// MinHold checks that a lock which was unlocked before the end of its minimum hold kept its names until then: before
+// that, only a lock that may share a name with the holder acquired it. So a job does not run twice within a period.
 //
-// The time counts from before the acquisition was asked for, since the history cannot tell when it ended.
+// MinHold judges every lock whose unlock was confirmed, even if its process died afterwards. It does not judge permits,
+// because the minimum hold of a permit keeps a slot, not the name. The minimum hold counts from Until - TTL, shortly
+// before the acquire was sent: the history cannot tell when the acquire ended.
 func MinHold(events []history.Event) Verdict {
 	v := on(events, ByMinHold)
 	judged := map[*hold]bool{}
@@ -40,7 +40,7 @@ func MinHold(events []history.Event) Verdict {
 	return v
 }
 
-// keeps returns until when at least the masters keep the names after a confirmed unlock; 0 if they do not.
+// keeps returns until when the masters must keep the names after a confirmed unlock; 0 if they need not.
 func (h *hold) keeps() time.Duration {
 	a := h.acquired
 	if a.MinHold == 0 || !h.clean() || kinds.Of(a.Mode).Slotted() {

@@ -7,9 +7,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/history"
 )
 
-// WellFormed checks that working clients can have written the history: its events are in the order of their times, and
-// those of one acquisition in the order in which a client writes them. Otherwise a bug of a writer could hide a
-// violation: a hold whose events are incomplete may be judged as a shorter one.
+// WellFormed looks for histories that no working client writes:
+//   - The events must be in the order of their times.
+//   - An acquisition is asked for at most once, and acquired at most once, after it was asked for and with a deadline.
+//   - Every other event of its hold follows after it was acquired.
+//   - Its unlock is called at most once, and returns at most once, after the call.
+//
+// Otherwise a bug of a writer could hide a violation: a hold whose events are incomplete may be judged as a shorter one.
 func WellFormed(events []history.Event) Verdict {
 	v := on(events, ByWellFormed)
 	v.Looked = fmt.Sprintf("%d events", len(events))
@@ -34,8 +38,8 @@ func WellFormed(events []history.Event) Verdict {
 	return v
 }
 
-// steps are the events of one acquisition that the history has so far. A killed client may have written only the first
-// of them.
+// steps are the events of one acquisition that the history has so far. A client that was killed may have written only
+// the first few.
 type steps struct{ invoked, acquired, called, released bool }
 
 // take records the next event.

@@ -238,7 +238,7 @@ func TestAnUnknownCheckerIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, `is to be caught by "luck", which is no checker`)
 }
 
-// asked returns the events after the calls of all acquisitions among them.
+// asked returns the events, preceded by one event for each acquisition among them: that it was asked for.
 func asked(events []history.Event) []history.Event {
 	var all []history.Event
 	for _, e := range events {

@@ -29,7 +29,7 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotVoteOrForgetsIsFeltAfterItWasHealed(t *testing.T) {
+func TestLastingHasTheFaultsWithEffectsAfterTheyAreHealed(t *testing.T) {
 	t.Parallel()
 	assert.Subset(
 		t, faults.Lasting(), []string{faults.KillMaster, faults.KillMasterKept, faults.FlushAll, faults.ClockBack},
@@ -38,9 +38,9 @@ func TestWhatMayNotVoteOrForgetsIsFeltAfterItWasHealed(t *testing.T) {
 	assert.NotContains(t, faults.Lasting(), faults.CutLink)
 }
 
-// Where locks may not exclude each other, a leader may have a smaller term than one that led before, if it had
-// campaigned earlier. Everywhere else it may not.
-func TestLeadersAreOrderedByTheirCampaignsIfExclusionBreaks(t *testing.T) {
+// Where a fault breaks exclusion, a leader may have a smaller term than an earlier leader, if it had campaigned before
+// that one led. Under every other fault a later leader has a larger term.
+func TestReorderingHasTheFaultsThatBreakAnAssumption(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults.Catalog() {
 		breaks := f.Breaks != ""

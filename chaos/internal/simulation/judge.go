@@ -225,7 +225,8 @@ func (r *Result) checkWaits(intervals []check.Interval) {
 					blocksWriters = append(blocksWriters, h)
 				}
 				if d := e.MinHold; d > 0 {
-					h := check.Held{Name: name, From: e.T, To: e.T + d + d/50 + 2*time.Millisecond} // the drift is added
+					// The lock adds the drift, 1 % and 2 ms, to the minimum hold, and a slow master takes 1 % longer.
+					h := check.Held{Name: name, From: e.T, To: e.T + d + d/50 + 2*time.Millisecond}
 					held, blocksWriters = append(held, h), append(blocksWriters, h)
 				}
 			}

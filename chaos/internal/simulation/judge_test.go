@@ -112,9 +112,9 @@ func TestOnlyTheOrderOfTokensIsExcused(t *testing.T) {
 	}
 }
 
-// TestALeaderThatCampaignedBeforeAnother shows where it may have the smaller term though it is elected later: where a
-// fault breaks exclusion. A leader that campaigned later may not.
-func TestALeaderThatCampaignedBeforeAnother(t *testing.T) {
+// Where a fault breaks exclusion, a later leader may have a smaller term than an earlier one if it had asked for its
+// leadership before the earlier one led. Otherwise it may not.
+func TestASmallerTermOfAnEarlierCampaignIsExcused(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
 	first := taken(kinds.Leader, "", 8, 1, 6, 7)
@@ -126,12 +126,12 @@ func TestALeaderThatCampaignedBeforeAnother(t *testing.T) {
 		asked time.Duration
 		found bool
 	}{
-		"no fault":                      {"", 5, true},
-		"a fault that breaks nothing":   {faults.PauseMaster, 5, true},
-		"a clock that is set":           {SetClock, 5, false},
-		"a clock that jumps":            {faults.ClockForward, 5, false},
-		"counters lost":                 {EvictCounters, 5, false},
-		"a clock that is set, and then": {SetClock, 8, true},
+		"no fault":                                {"", 5, true},
+		"a fault that breaks nothing":             {faults.PauseMaster, 5, true},
+		"a clock that is set":                     {SetClock, 5, false},
+		"a clock that jumps":                      {faults.ClockForward, 5, false},
+		"counters lost":                           {EvictCounters, 5, false},
+		"a clock that is set, and later campaign": {SetClock, 8, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

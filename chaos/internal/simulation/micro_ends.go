@@ -90,10 +90,12 @@ func (e *env) closedEarly(w, other *worker) {
 			e.problem(check.ByLiveness, w.who, "acquires a free name: %v, and closes its locker: %v", err, closing)
 			return
 		}
-		rest, drift := want.MinHold, 2*time.Millisecond+want.MinHold/100 // which the lock adds, against fast masters
+		rest := want.MinHold
+		// The lock adds the drift to the minimum hold, so that masters with fast clocks do not end it early.
+		drift := 2*time.Millisecond + want.MinHold/100
 		want.MinHold = 0
 		next := other.must(want, rest+5*time.Second, "the minimum hold is over")
-		// No message ends a minimum hold.
+		// Slow masters take another drift. No message is published at the end, so the waiter may sleep for RetryMax.
 		late := from + rest + 2*drift + other.client.RetryMax + 3*other.client.Timeout
 		if next.from < from+rest || next.from > late {
 			e.problem(check.ByMinHold, other.who,

@@ -23,18 +23,18 @@ type Entry struct {
 type recorder struct {
 	start time.Time
 
-	mu         sync.Mutex
-	events     []history.Event
-	entries    []Entry
-	commands   []simnet.Event
-	labels     labels
-	problems   []Problem
-	froze      map[string]time.Duration // when each frozen client froze
-	thaws      map[string]time.Duration // when each client last thawed
-	second     time.Duration            // start of the current second
-	asked      map[asker]int            // acquires in that second
-	busy       int                      // limit for each asker
-	overloaded chan struct{}            // closed when an asker reaches the limit
+	mu          sync.Mutex
+	events      []history.Event
+	entries     []Entry
+	commands    []simnet.Event
+	labels      labels
+	problems    []Problem
+	froze       map[string]time.Duration // when each frozen client froze
+	thaws       map[string]time.Duration // when each client last thawed
+	second      time.Duration            // start of the current second
+	asked       map[asker]int            // acquires in that second
+	maxAcquires int                      // how many one asker may send in a second
+	overloaded  chan struct{}            // closed when an asker reaches maxAcquires
 }
 
 // asker is a pair of a client and a master.
@@ -45,19 +45,19 @@ type asker struct {
 
 func (a asker) String() string { return fmt.Sprintf("%s at master %d", a.host, a.master) }
 
-// maxAcquires is the maximum number of acquires that one client may send to one master in a second, for each group of
-// workers. Its waiters pause for at least 10 ms between two attempts, unless a lock was released.
-const maxAcquires = 1000
+// groupAcquires is how many acquires each group of a client's workers may send to one master in a second. Waiters pause
+// for at least 10 ms between two attempts, unless a lock was released.
+const groupAcquires = 1000
 
 func newRecorder() *recorder {
 	return &recorder{
-		start:      time.Now(),
-		froze:      make(map[string]time.Duration),
-		thaws:      make(map[string]time.Duration),
-		asked:      make(map[asker]int),
-		overloaded: make(chan struct{}),
-		labels:     make(labels),
-		busy:       maxAcquires,
+		start:       time.Now(),
+		froze:       make(map[string]time.Duration),
+		thaws:       make(map[string]time.Duration),
+		asked:       make(map[asker]int),
+		overloaded:  make(chan struct{}),
+		labels:      make(labels),
+		maxAcquires: groupAcquires,
 	}
 }
 
@@ -123,8 +123,8 @@ func (h *recorder) command(e simnet.Event) {
 		clear(h.asked)
 	}
 	who := asker{e.Host, e.Master}
-	if h.asked[who]++; h.asked[who] == h.busy {
-		text := fmt.Sprintf("asked %d times within a second", h.busy)
+	if h.asked[who]++; h.asked[who] == h.maxAcquires {
+		text := fmt.Sprintf("asked %d times within a second", h.maxAcquires)
 		h.problems = append(h.problems, problemOf(ByLoad, h.now(), who.String(), text))
 		select {
 		case <-h.overloaded:

@@ -71,7 +71,7 @@ func Run(t simnet.TB, s Schedule, open Open) *Result {
 	storm, calm := context.WithCancel(context.Background())
 	defer calm()
 	r.storm = storm
-	r.busy *= max(1, len(s.Groups))
+	r.maxAcquires *= max(1, len(s.Groups))
 	r.world.Watch(r.command)
 	r.world.Cost(cost)
 	for i, rate := range s.Rates {
