@@ -71,8 +71,8 @@ func releaseLost(w *Wrapping) {
 	}
 }
 
-// moveUntil releases the keys of a lost lock at once, as releaseLost does, and moves its Until back to the moment of the
-// loss. So a checker that reads the new Until finds that the holder no longer relied on the lock.
+// moveUntil releases the keys of a lost lock at once, as releaseLost does, and moves its Until back to the moment of
+// the loss. So a checker that reads the new Until finds that the holder no longer relied on the lock.
 func moveUntil(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle {
 		deployment, err := seam.DeploymentOf(locker)

@@ -13,7 +13,7 @@ import (
 //   - Every other event of its hold follows after it was acquired.
 //   - Its unlock is called at most once, and returns at most once, after the call.
 //
-// Otherwise a bug of a writer could hide a violation: a hold whose events are incomplete may be judged as a shorter one.
+// A bug of a writer could hide a violation: a hold whose events are incomplete may be judged as a shorter one.
 func WellFormed(events []history.Event) Verdict {
 	v := on(events, ByWellFormed)
 	v.Looked = fmt.Sprintf("%d events", len(events))
