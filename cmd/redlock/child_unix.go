@@ -129,9 +129,9 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 }
 
 // takeOver ends the command and everything that it started after its supervisor was killed. It sends SIGTERM, even if
-// the command has had one, waits for a whole grace period, and sends SIGKILL. It returns how the command ended. The code
-// is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work. After a loss of
-// the lock, redlock exits with exitLost instead.
+// the command has had one, waits for a whole grace period, and sends SIGKILL. It returns how the command ended. The
+// code is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work. After a
+// loss of the lock, redlock exits with exitLost instead.
 func (c *child) takeOver(grace time.Duration) (how status) {
 	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}

@@ -183,8 +183,8 @@ func (a *Attempt) Downgrade(ctx context.Context) {
 	}
 }
 
-// learn reads the deadline and, if its time on the history's clock has changed, writes it to the history. That time also
-// changes if the lock's clock changes its rate while the deadline stays the same.
+// learn reads the deadline and, if its time on the history's clock has changed, writes it to the history. That time
+// also changes if the lock's clock changes its rate while the deadline stays the same.
 //
 // The event has the present as its time, because the holder relied on the old deadline until now. An exception is a
 // holder that reads its deadline only at the end of the hold and finds that it has not become earlier: this holder may

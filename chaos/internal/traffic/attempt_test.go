@@ -46,8 +46,8 @@ func (f *fakeLock) Context() context.Context { return context.Background() }
 func (f *fakeLock) Until() time.Time         { return epoch.Add(f.until) }
 
 // A holder that reads its deadline only at the end of its hold may have relied on a later deadline since the hold
-// began. Until it reads an earlier deadline it relied on the old one. If only its clock runs faster, the deadline is the
-// same, and has an earlier time in the history.
+// began. Until it reads an earlier deadline it relied on the old one. If only its clock runs faster, the deadline is
+// the same, and has an earlier time in the history.
 func TestWhenAHolderLearnsOfANewDeadline(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
