@@ -187,7 +187,7 @@ func TestTwoAddressesOfOneServerReserveNothing(t *testing.T) {
 	}
 }
 
-// TestAServerWithoutIdentityDoesNotCountOnAReservedNode has servers stop to report their run ids, so that two addresses
+// TestAServerWithoutIdentityDoesNotCountOnAReservedNode has servers stop reporting their run ids, so that two addresses
 // of one server could not be noticed.
 func TestAServerWithoutIdentityDoesNotCountOnAReservedNode(t *testing.T) {
 	t.Parallel()
