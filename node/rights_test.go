@@ -28,6 +28,7 @@ func TestRightsLearnFromRefusals(t *testing.T) {
 		"EVALSHA, no release":   {anyCall(func(c *Call) { c.Op = aRelease }), noCommand, true, true, false},
 		"EVAL":                  {anyCall(durable, text), noCommand, true, true, false},
 		"a command in a script": {anyCall(durable), noInScript, true, false, false},
+		"EVALSHA, undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noCommand, true, true, false},
 		"one that undoes none":  {anyCall(durable, func(c *Call) { c.Op = keep }), noInScript, false, false, false},
 		"a key":                 {anyCall(durable), noKey, false, false, false},
 		"another error":         {anyCall(durable), errBroken, false, false, false},
@@ -83,6 +84,7 @@ func TestRightsAreRechecked(t *testing.T) {
 			require.NotNil(t, recheck)
 			assert.True(t, wait)
 			require.NoError(t, err)
+			assert.False(t, recheck.claimVote(), "nobody waits for its vote")
 			second, wait, _ := rs.check(anAcquire, at(10))
 			assert.Nil(t, second, "one at a time")
 			assert.True(t, wait)
