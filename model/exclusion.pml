@@ -115,13 +115,13 @@ inline executeAcquire(c) {
 #else
     :: key[m] == 0 ->
 #endif
+       printf("master %d grants client %d the lock\n", m, c)
        place(c)
        vote[AT(c, m)] = (window[m] == 0 && phase[c] == asking)
        if
        :: window[m] == 0 -> reserve(c, acquired[c])
        :: else
        fi
-       printf("master %d grants client %d the lock\n", m, c)
 #ifndef NO_NX
     :: else ->
        printf("master %d denies client %d the lock\n", m, c)
@@ -137,14 +137,15 @@ inline executeExtend(c) {
     request[AT(c, m)] = (request[AT(c, m)] == twice -> extend : none)
     if
     :: key[m] == c + 1 ->
+       printf("master %d extends the lock of client %d\n", m, c)
        place(c)
        vote[AT(c, m)] = EXTENDS(c)
        if
        :: vote[AT(c, m)] -> reserve(c, extended[c])
        :: else
        fi
-       printf("master %d extends the lock of client %d\n", m, c)
     :: key[m] == 0 ->
+       printf("master %d restores the key of client %d\n", m, c)
        place(c)
 #ifdef NO_CONTINUITY
        vote[AT(c, m)] = EXTENDS(c)
@@ -157,7 +158,6 @@ inline executeExtend(c) {
        :: else
        fi
 #endif
-       printf("master %d restores the key of client %d\n", m, c)
     :: else
     fi
   }
@@ -168,8 +168,8 @@ inline executeLate(c) {
   atomic {
     late[AT(c, m)] > 0 && key[m] == 0 ->
     late[AT(c, m)] = 0
-    place(c)
     printf("master %d executes a late request of client %d\n", m, c)
+    place(c)
   }
 }
 
