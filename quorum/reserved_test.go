@@ -106,6 +106,34 @@ func TestAGuardedGrantCountsOnAReservedNode(t *testing.T) {
 	}
 }
 
+// TestARefusalInTheWindowIsNoGrant has nodes that are reserved for a lease not execute its extension.
+func TestARefusalInTheWindowIsNoGrant(t *testing.T) {
+	t.Parallel()
+	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := held(t, q, fakes)
+		for _, f := range fakes {
+			f.answers(&node.Vote{Verdict: node.Failed, Unsent: true, Err: &node.RestartError{Left: time.Second}})
+		}
+		done, result := newDone(t)
+		lease.Extend(done)
+		require.ErrorIs(t, result(), quorum.ErrNoQuorum)
+	})
+}
+
+// TestAGuardedVoteOfNoLease has a round that belongs to no lease get the votes of restarted servers.
+func TestAGuardedVoteOfNoLease(t *testing.T) {
+	t.Parallel()
+	q, fakes := council(t, 3)
+	for _, f := range fakes {
+		f.answers(guarded())
+	}
+	answers, err := q.Probe(t.Context(), node.Command("probe", nil), terms.Timeout, false, nil, nil)
+	require.ErrorIs(t, err, quorum.ErrNoQuorum)
+	for _, an := range answers {
+		assert.Equal(t, node.Unknown, an.Vote.Verdict)
+	}
+}
+
 // TestAGuardedGrantDoesNotCountForAnImportedLease has a lease that does not know since when the node has its key.
 func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 	t.Parallel()

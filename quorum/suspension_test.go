@@ -130,6 +130,26 @@ func TestASuspensionEndsTheLeaseThatAnExtensionCannotSave(t *testing.T) {
 	})
 }
 
+func TestAnExtensionOfAnEndedLeaseAsksNoNode(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*sleeper){
+		"its deadline has passed": func(*sleeper) { time.Sleep(validity) },
+		"the machine slept":       func(s *sleeper) { s.suspended += validity },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+				lease := held(t, q, fakes)
+				end(s)
+				done, result := newDone(t)
+				lease.Extend(done)
+				require.ErrorIs(t, result(), quorum.ErrEnded)
+				assert.Empty(t, fakes[0].asked("extend"))
+			})
+		})
+	}
+}
+
 func TestCountSuspensionMovesTheDeadlineOnce(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
