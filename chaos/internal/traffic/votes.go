@@ -13,23 +13,24 @@ import (
 )
 
 // Votes remembers what every master said last to an acquisition of a name, and the token that it then took from a
-// majority. Callers of one name take turns in a Locker, so what was said since a caller asked was said to that caller.
-// Readers and callers of a semaphore ask at the same time, so it may have been said to another of them.
+// majority. Callers of one name take turns in a Locker, so a master that was asked since a caller called was asked for
+// that caller. Readers and callers of a semaphore ask at the same time, so it may have been for another of them.
 type Votes struct {
 	masters map[string]int // by address
 
-	mu   sync.Mutex
-	last map[string]map[int]said // by lock and master
+	mu     sync.Mutex
+	last   map[string]map[int]said // by lock and master
+	failed map[string]time.Time    // by lock: when the last attempt failed
 }
 
 type said struct {
 	history.Vote
-	at time.Time
+	asked time.Time
 }
 
 // NewVotes returns the votes of the masters at these addresses.
 func NewVotes(urls []string) *Votes {
-	v := &Votes{masters: map[string]int{}, last: map[string]map[int]said{}}
+	v := &Votes{masters: map[string]int{}, last: map[string]map[int]said{}, failed: map[string]time.Time{}}
 	for i, u := range urls {
 		if o, err := redis.ParseURL(u); err == nil { // what is no URL, Open will say
 			v.masters[o.Addr] = i
@@ -39,7 +40,13 @@ func NewVotes(urls []string) *Votes {
 }
 
 // Trace returns the trace with which a Locker records its votes.
-func (v *Votes) Trace() *redlock.Trace { return &redlock.Trace{Vote: v.record} }
+func (v *Votes) Trace() *redlock.Trace { return &redlock.Trace{Vote: v.record, Waiting: v.wait} }
+
+func (v *Votes) wait(_ context.Context, e redlock.WaitingEvent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.failed[e.Name] = time.Now()
+}
 
 func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 	master, known := v.masters[e.Node]
@@ -59,17 +66,17 @@ func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 		v.last[e.Name] = map[int]said{}
 	}
 	vote := history.Vote{Master: master, Verdict: e.Verdict, Fence: e.Fence, Took: e.Took, Err: text(e.Err)}
-	v.last[e.Name][master] = said{vote, time.Now()}
+	v.last[e.Name][master] = said{vote, time.Now().Add(-e.Took)}
 }
 
-// Since returns what was said about a lock since begin, in the order of the masters. A master whose answer was not
-// waited for is not among them.
+// Since returns what was said to the last attempt to acquire a lock since begin, in the order of the masters. A master
+// whose answer was not waited for is not among them, whatever it said to an earlier attempt.
 func (v *Votes) Since(lock string, begin time.Time) []history.Vote {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var all []history.Vote
 	for _, s := range v.last[lock] {
-		if s.at.After(begin) {
+		if !s.asked.Before(begin) && !s.asked.Before(v.failed[lock]) {
 			all = append(all, s.Vote)
 		}
 	}
