@@ -149,6 +149,24 @@ type newFence struct{ *redlock.Lock }
 
 func (newFence) Fence() uint64 { return uint64(time.Now().UnixNano()) }
 
+// keepContext has the context of a lock never end.
+func keepContext(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return endless{l} }
+}
+
+type endless struct{ *redlock.Lock }
+
+func (h endless) Context() context.Context { return context.WithoutCancel(h.Lock.Context()) }
+
+// hideFence has a lock with a fencing token not return it.
+func hideFence(w *Wrapping) {
+	w.hold = func(_ *redlock.Locker, l *redlock.Lock) Handle { return unfenced{l} }
+}
+
+type unfenced struct{ *redlock.Lock }
+
+func (unfenced) Fence() uint64 { return 0 }
+
 // lookUpTerm has a leader present the newest term of its election with each write, in place of its own term.
 func lookUpTerm(w *Wrapping) {
 	w.hold = func(locker *redlock.Locker, l *redlock.Lock) Handle { return &newestTerm{Lock: l, locker: locker} }

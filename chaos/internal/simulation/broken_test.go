@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -90,17 +89,3 @@ func late(l simulation.Lock) simulation.Lock {
 }
 
 func (t tardy) Context() context.Context { return t.ctx }
-
-// poller retries every 100 µs, up to 3000 times.
-type poller struct{ simulation.Locker }
-
-func (p poller) Lock(ctx context.Context, want locker.Request) (locker.Lock, error) {
-	want.Try = true
-	for range 3000 {
-		if l, err := p.Locker.Lock(ctx, want); err == nil {
-			return l, nil
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-	return nil, errors.New("gave up")
-}

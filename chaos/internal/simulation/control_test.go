@@ -94,16 +94,6 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// TestALockThatAsksAllTheTimeIsCaught checks that a polling lock is found.
-func TestALockThatAsksAllTheTimeIsCaught(t *testing.T) {
-	t.Parallel()
-	open := func(w *simnet.Net, h *simnet.Host, s simulation.Schedule, c simulation.Client) (simulation.Locker, error) {
-		inner, err := simulation.Product()(w, h, s, c)
-		return poller{inner}, err
-	}
-	caught(t, open, "calm", 5, "within a second")
-}
-
 // caught runs schedules of one profile, or of all, until a verdict contains crime.
 func caught(t *testing.T, open simulation.Open, profile string, within int, crime string) {
 	t.Helper()

@@ -74,6 +74,10 @@ func Controls() []Control {
 		{"slots counted by each master", check.BySlots, "holders of", "paused clients", 80},
 		{"one slot for two permits", check.BySlots, "both had slot", "calm", 50},
 		{"slot without a majority", check.BySlots, "", "paused clients", 60},
+		{"context that outlives Unlock", ByContract, "outlives its Unlock", "calm", 5},
+		{"fencing token not returned", ByContract, "the fencing token is 0", "calm", 20},
+		{"pauses of 50 µs", ByLoad, "", "calm", 20},
+		{"pauses of a millisecond", ByLoad, "", "calm", 20},
 	} {
 		lock, ok := broken.Find(c.name)
 		if !ok {
