@@ -10,7 +10,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The exit statuses of redlock itself, from BSD's sysexits where possible. Every other status is the command's.
+// The exit statuses of redlock itself, from BSD's sysexits where possible. doctor has two more, and dev and --embedded
+// exit with 1 if their masters cannot be started. The command of run and lead may end with any status.
 const (
 	exitUsage         = 64  // wrong usage
 	exitNoQuorum      = 69  // no majority of the masters
@@ -88,7 +89,7 @@ func exitFor(err error) *exit {
 		return &exit{exitNoQuorum, fmt.Errorf("%s%s\nredlock status shows them all", noMajority, perMaster(err))}
 	case errors.Is(err, redlock.ErrLost):
 		return &exit{exitLost, err}
-	default: // refused before any request: a reserved name, or one that a Cluster cannot keep
+	default: // an invalid name, which is refused before any request; or a SlotsError, after the masters have answered
 		return &exit{exitUsage, err}
 	}
 }

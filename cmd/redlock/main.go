@@ -5,8 +5,8 @@
 //	redlock run nightly-report -- ./report.sh
 //	redlock status nightly-report
 //
-// The exit status of run is that of the command, 69 without a majority, 70 if the lock was lost, or 75 if the lock was
-// not acquired. "redlock run -h" lists the flags.
+// The exit status of run is that of the command or, for example, 69 without a majority, 70 if the lock was lost, or 75
+// if the lock was not acquired. "redlock run -h" lists all statuses and the flags.
 package main
 
 import (

@@ -25,19 +25,21 @@ with --fence the fencing token in REDLOCK_FENCE: a number that is larger for
 every later holder, for storage that refuses a smaller one. REDLOCK_MASTERS is
 not passed on, because it may have passwords; see --pass-masters.
 
-The exit status is that of COMMAND (128+n if signal n ended it). COMMAND runs in
-a process group of its own; SIGINT, SIGTERM and SIGHUP are forwarded to the
-group, except a SIGINT or SIGHUP that redlock was started to ignore, as under
-nohup. When the lock is lost, or redlock is killed, COMMAND and what it started
-get SIGTERM, unless a SIGTERM was forwarded before, and SIGKILL after --grace.
-After a loss another holder may have the lock, so a COMMAND that must not
-overlap should stop at the SIGTERM, or be run with --grace 0. The lock does not
-cover processes that COMMAND leaves in the background when it ends.
+The exit status is that of COMMAND, or 128+n if signal n ended COMMAND or the
+wait for the lock. COMMAND runs in a process group of its own; SIGINT, SIGTERM
+and SIGHUP are forwarded to the group, except a SIGINT or SIGHUP that redlock
+was started to ignore, as under nohup. When the lock is lost, or redlock is
+killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was forwarded
+before, and SIGKILL after --grace. After a loss another holder may have the
+lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
+with --grace 0. The lock does not cover processes that COMMAND leaves in the
+background when it ends.
 
-Exit statuses of its own: 64 wrong usage, 69 no majority of the masters, 70 lock
-lost before COMMAND ended, 75 not acquired, 126 and 127 when COMMAND cannot be
-executed or found. It prints nothing unless something is wrong or it waits for
-longer than a second.`
+Exit statuses of its own: 64 wrong usage (also if the holders of the semaphore
+have another number of slots), 69 no majority of the masters, 70 lock lost
+before COMMAND ended, 75 not acquired, 126 and 127 when COMMAND cannot be
+executed or found, 1 when --embedded cannot start its masters. It prints nothing
+unless something is wrong or it waits for longer than a second.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- ./backup.sh   # not if one runs elsewhere
