@@ -32,7 +32,7 @@ type config struct {
 	nodeTimeout   time.Duration // 0: a share of the TTL
 	drift         clock.Drift
 	guard         bool
-	restartWindow time.Duration // 0 until validated: then the TTL plus its drift
+	restartWindow time.Duration // 0 until validated: then the larger of the TTL and the minimum hold, each plus its drift
 	owner         string
 	logger        *slog.Logger
 	trace         *Trace

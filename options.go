@@ -28,8 +28,8 @@ func (o lockOption) lockOption()       {}
 
 // WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
 // shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
-// extend it. The TTL must be longer than the drift budget and one node timeout together. The TTL plus its drift must not
-// exceed the restart window. At most 30 days. It is rounded down to a whole number of milliseconds.
+// extend it. The TTL must be longer than the drift budget and one node timeout together. The TTL plus its drift must
+// not exceed the restart window. At most 30 days. It is rounded down to a whole number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -49,8 +49,9 @@ func WithMaxHold(d time.Duration) LockOption {
 
 // WithMinHold makes the name stay taken until d plus its drift after the lock was acquired, even if it is unlocked
 // before. So a job that runs once per period on many machines runs once, even if it ends early and the machines' clocks
-// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and no
-// release is published; [HeldError].Retry says when the time ends. After the Unlock the masters keep the name by their
+// differ by less than d. Until then the masters keep the name under another token, which begins with "min-hold:", and
+// no release is published; [HeldError].Retry says when the time ends. It is 0 after a TryLock of a mutex on one name
+// without fencing, since a plain SET NX PX does not report the TTL. After the Unlock the masters keep the name by their
 // own clocks, even if the Locker is closed or the process ends. Closing the Locker counts as an Unlock. Default 0.
 //
 // A lock that was lost, or whose process died, does not keep the name: the name is free at the end of the TTL, or at
@@ -58,9 +59,9 @@ func WithMaxHold(d time.Duration) LockOption {
 // name until the TTL ends.
 //
 // A master that executes the Unlock late keeps the name at most one node timeout longer, because the Locker repeats the
-// request. One exception: the process ends, or loses the master, before the master has answered, and the
-// master had not answered the last extension either. Then it keeps the name, from when it executes the Unlock, for as
-// long as was left when Unlock was called.
+// request. One exception: the process ends, or loses the master, before the master has answered, and the master had not
+// answered the last extension either. Then it keeps the name, from when it executes the Unlock, for as long as was left
+// when Unlock was called.
 //
 // The owner of a reentrant lock may lock again during the minimum hold, and readers may share the name with a reader's;
 // everybody else is kept out.
@@ -80,9 +81,11 @@ func WithMinHold(d time.Duration) LockOption {
 // time that the masters took to grant it if that is longer, but at most an eighth of the TTL. Then other processes get
 // their turn.
 //
-// With WithoutHandOver, or where a lock cannot be handed over, the Locker still prefers its own callers: it does not
-// publish the release, so that they ask the masters before other processes do. It does so for up to 20 ms, or four
-// times the time that the masters took, but at most an eighth of the TTL.
+// With WithoutHandOver, or where a mutex cannot be handed over, the Locker still prefers its own callers: while one of
+// them waits, it does not publish the release, so that this caller asks the masters before other processes do. It does
+// so for up to 20 ms, or four times the time that the masters took, but at most an eighth of the TTL. There is no such
+// preference for a mutex with a minimum hold, a reader, a writer, a reentrant lock or a permit: their releases are
+// published at once, except that no release is published while a minimum hold keeps the name (see [WithMinHold]).
 func WithoutHandOver() LockOption {
 	return lockOption(func(c *config) { c.handOver = false })
 }
