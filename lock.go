@@ -226,11 +226,15 @@ func (l *Lock) recordExtension(err error) {
 }
 
 // Unlock releases the lock on every master and returns when a majority has confirmed the release. It ignores ctx, so
-// that it also works after ctx was canceled. The node timeout bounds the wait.
+// that it also works after ctx was canceled. The node timeout bounds the wait. Two cases differ:
+//
+//   - If the next caller of this Locker takes the lock over, Unlock sends nothing. See [WithoutHandOver].
+//   - During a minimum hold the masters keep the name under another token, and Unlock returns when a majority has
+//     confirmed that. See [WithMinHold].
 //
 // Unlock returns [ErrLost] if the lock was lost before. It then releases the remaining keys without waiting for the
 // masters. Call Unlock on a lost lock, too: otherwise its keys remain on the masters, and no other client gets the lock
-// before Until.
+// before Until. Unlock also returns ErrLost if a majority of the masters answers that it no longer has the token.
 //
 // Unlock returns [ErrNoQuorum] if too few masters confirmed in time. The Lock has ended nevertheless, and its release
 // is repeated in the background until the masters confirm it. A second Unlock returns [ErrReleased]. After the Locker
