@@ -22,9 +22,10 @@ func (l *Locker) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 	return l.lock(ctx, mutexOf(name), false, opts)
 }
 
-// TryLock acquires the lock on name if one round of requests suffices, and returns [ErrHeld] or [ErrNoQuorum]
-// otherwise. Callers of one Locker take turns, and a TryLock does not overtake callers that wait in Lock. Callers in
-// several processes may split the vote so that none of them wins; each then gets ErrHeld.
+// TryLock acquires the lock on name if one attempt suffices, and returns [ErrHeld] or [ErrNoQuorum] otherwise. An
+// attempt is one round of requests, or more with [WithFencing]. Callers of one Locker take turns, and a TryLock does
+// not overtake callers that wait in Lock. Callers in several processes may split the vote so that none of them wins;
+// each then gets ErrHeld.
 func (l *Locker) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, mutexOf(name), true, opts)
 }

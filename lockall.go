@@ -18,8 +18,8 @@ func (l *Locker) LockAll(ctx context.Context, names []string, opts ...LockOption
 	return l.lock(ctx, allOf(names), false, opts)
 }
 
-// TryLockAll acquires a mutex on all of names if one round of requests suffices, as [Locker.TryLock] does; otherwise it
-// acquires none of them.
+// TryLockAll acquires a mutex on all of names if one attempt suffices, as [Locker.TryLock] does; otherwise it acquires
+// none of them.
 func (l *Locker) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Lock, error) {
 	return l.lock(ctx, allOf(names), true, opts)
 }
