@@ -17,15 +17,15 @@ import (
 // [Locker.Lock]; with keepalive, the default, Attach's Lock is extended.
 //
 // A majority of the masters must hold the token. Attach computes [Lock.Until] from the TTLs that they report, and takes
-// off the drift of the time that is left, or of its own TTL if that is longer. It returns [ErrHeld] if a majority reports another lock on the name, and [ErrNoQuorum]
-// if no majority answers. Otherwise it returns [ErrLost] if no majority holds the token, as when the name is free, or
-// if its TTL is used up. The token of a reader, a writer, a reentrant lock or a permit cannot be attached: the result
-// is [ErrHeld], and [HeldError] has the kind.
+// off the drift of the time that is left, or of its own TTL if that is longer. It returns [ErrHeld] if a majority
+// reports another lock on the name, and [ErrNoQuorum] if no majority answers. Otherwise it returns [ErrLost] if no
+// majority holds the token, as when the name is free, or if its TTL is used up. The token of a reader, a writer, a
+// reentrant lock or a permit cannot be attached: the result is [ErrHeld], and [HeldError] has the kind.
 //
 // A master within its restart window does not count, because an extension that did not count either may have restored
 // the token there. If the token has a majority only with such masters, Attach returns [ErrNoQuorum].
 //
-// [WithMinHold] counts from the call of Attach: the masters do not store when the lock was acquired.
+// [WithMinHold] counts from the return of Attach: the masters do not store when the lock was acquired.
 //
 // [Lock.Fence] returns 0, also with [WithFencing]: the masters do not store which lock got which fencing token. Pass
 // the fencing token along with the lock's token.

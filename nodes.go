@@ -30,7 +30,8 @@ type NodeStatus struct {
 }
 
 // Nodes returns the state of every master, in the order in which they were given. It waits for all of them, for at most
-// one node timeout. On [ErrNoQuorum] fewer than a majority may vote at the moment; the rows and [NodeErrors] say why.
+// two node timeouts: it asks twice, the first time to connect and the second time to measure the round trip. On
+// [ErrNoQuorum] fewer than a majority may vote at the moment; the rows and [NodeErrors] say why.
 func (l *Locker) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	rows, err := l.nodes(ctx)
 	if err != nil {
