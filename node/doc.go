@@ -7,8 +7,9 @@
 //
 // Everything else is the interface between this package and package quorum. It is exported because these are two
 // packages, and may change without notice: the other methods of [Node], and [Call], [Request], [Delivery], [Voter],
-// [Vote], [Verdict], [Op], [Command], [Script], [ReadNumber], [Server], [Status] and [StatusOp]; for package doctor,
-// [Connection], [Answer], [IsReply] and [MissingCommand].
+// [Vote], [Verdict], [Op], [Origin], [Command], [Script], [NewScript], [ReadNumber], [Server], [Status] and [StatusOp];
+// for package redlock, [Stats], whose figures users find in redlock.NodeStats; for package doctor, [Connection],
+// [Answer], [IsReply] and [MissingCommand].
 //
 // # How it works
 //
