@@ -80,9 +80,10 @@ var clockRules = []rule{
 	},
 	{
 		title: "restarted a moment ago", severity: Warning,
-		when: "`uptime_in_seconds` is below the restart window",
-		why:  "It may have forgotten what it granted, so its votes do not count yet.",
-		fix:  "wait; if the restart was not intended, see its log",
+		when: "the restart guard is on, and `uptime_in_seconds` at the start plus the span is below the restart window " +
+			"plus 1 s",
+		why: "It may have forgotten what it granted, so its votes do not count yet.",
+		fix: "wait; if the restart was not intended, see its log",
 		check: each(func(e *exam, m *master) string {
 			up := time.Duration(m.number("uptime_in_seconds")) * time.Second
 			if _, ok := m.info["uptime_in_seconds"]; !ok || !e.deployment.Guard {
