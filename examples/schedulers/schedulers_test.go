@@ -49,7 +49,7 @@ func TestOneMachineRunsACronJob(t *testing.T) {
 		}
 		time.Sleep(10*time.Minute + 30*time.Second)
 		assert.LessOrEqual(t, runs.Load(), int32(10))
-		assert.GreaterOrEqual(t, runs.Load(), int32(8), "contenders may split a vote, and then none runs")
+		assert.GreaterOrEqual(t, runs.Load(), int32(5), "contenders may split some votes, and then none runs")
 	})
 }
 
