@@ -197,12 +197,12 @@ func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	l.lease.Release(silently, decided)
 }
 
-// minHoldEnd returns until when the name must stay taken: the end of the minimum hold plus its drift, since the masters'
-// clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not
+// minHoldEnd returns until when the name must stay taken: the end of the minimum hold plus its drift, since the
+// masters' clocks may be faster. It returns the zero time without a minimum hold, after it, or if the caller does not
 // have the lock yet.
 func (l *Lock) minHoldEnd() time.Time {
 	d := l.cfg.minHold
-	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 needs its own test: heldFor may be -1 ns
+	if d == 0 || l.heldSince == 0 || l.heldFor() >= d { // d == 0 is tested apart: heldFor may be -1 ns
 		return time.Time{}
 	}
 	return l.locker.opened.Add(l.heldSince + d + l.cfg.drift.Of(d))
