@@ -84,7 +84,7 @@ func TestRightsAreRechecked(t *testing.T) {
 			require.NotNil(t, recheck)
 			assert.True(t, wait)
 			require.NoError(t, err)
-			assert.False(t, recheck.claimVote(), "nobody waits for its vote")
+			assert.False(t, recheck.claimVote(), "no caller waits for its vote")
 			second, wait, _ := rs.check(anAcquire, at(10))
 			assert.Nil(t, second, "one at a time")
 			assert.True(t, wait)
