@@ -88,9 +88,9 @@ def excludes(a, b):
 
 
 def overlaps(all_):
-    """Returns each hold that lasts for any time, with the holds that began earlier and have not ended."""
+    """Returns each hold, with the holds that began earlier and have not ended."""
     active = []
-    for h in sorted((h for h in all_ if h["end"] != h["begin"]), key=lambda h: h["begin"]):
+    for h in sorted(all_, key=lambda h: (h["begin"], h["end"] or float("inf"))):
         active = [o for o in active if o["end"] is None or o["end"] > h["begin"]]
         yield h, active
         active.append(h)

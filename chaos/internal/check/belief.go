@@ -88,6 +88,9 @@ func groupOf(mode string, h *hold) group {
 // starts a new belief.
 //
 // A downgrade splits a belief: from the call on it is a reader's, whatever the call returns.
+//
+// In virtual time, a holder may call Unlock in the moment in which Lock returned. Its belief then has no length, but
+// must not lie within another's.
 func holds(events []history.Event) []*hold {
 	var all []*hold
 	asked := map[history.ID]*history.Event{}
@@ -147,7 +150,7 @@ func (o *openBelief) finish(end time.Duration, by history.Event) {
 	}
 	o.End, o.Expired = end, o.to.Kind == history.Acquired || o.to.Kind == history.Extended
 	o.hold.ended = max(o.hold.ended, o.Begin, end)
-	if o.End > o.Begin {
+	if o.End > o.Begin || o.End == o.Begin && !o.Expired {
 		o.hold.beliefs = append(o.hold.beliefs, o.Interval)
 	}
 }

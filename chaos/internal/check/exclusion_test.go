@@ -39,6 +39,12 @@ func TestExclusionHolds(t *testing.T) {
 		"thawed to find a newer deadline, after which the next one came": new(builder).
 			acquired(10, "a", 1, 1000).extended(1200, "a", 1, 1300).
 			acquired(1301, "b", 1, 2000),
+		"unlocked at once, in the moment in which the next one begins": new(builder).
+			acquired(10, "a", 1, 1000).unlocks(10, "a", 1).acquired(10, "b", 1, 1000),
+		"unlocked at once, in the moment in which the one before ends": new(builder).
+			acquired(10, "a", 1, 1000).unlocks(50, "a", 1).acquired(50, "b", 1, 1050).unlocks(50, "b", 1),
+		"acquired after its deadline": new(builder).
+			acquired(10, "a", 1, 1000).acquired(500, "b", 1, 500).unlocks(500, "b", 1),
 		"two names": new(builder).
 			acquired(10, "a", 1, 1000).acquired(20, "b", 1, 1000).named("invoices"),
 		"an acquisition that never returned": new(builder).
@@ -87,6 +93,10 @@ func TestExclusionCatches(t *testing.T) {
 			new(builder).acquired(10, "a", 1, 1000).acquired(1005, "b", 1, 2000).unlocks(1300, "b", 1).
 				extended(1100, "a", 1, 2100),
 			"for 200ms",
+		},
+		"unlocked at once, within another's": {
+			new(builder).acquired(10, "a", 1, 1000).acquired(500, "b", 1, 1500).unlocks(500, "b", 1),
+			"for 0s",
 		},
 		"the same process twice": {
 			new(builder).acquired(10, "a", 1, 1000).acquired(20, "a", 2, 1000),

@@ -88,6 +88,15 @@ func TestSlotsCatches(t *testing.T) {
 	}
 }
 
+// Linearizability does not see such a holder: to porcupine an unlock may precede an acquire that returns in its moment.
+func TestSlotsCatchesAHolderThatUnlocksAtOnce(t *testing.T) {
+	t.Parallel()
+	v := check.Slots(new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).
+		held(0, 30, 30, "c", 1, slots(2)).events)
+	require.Len(t, v.Findings, 1)
+	assert.Contains(t, v.Findings[0].Text, "3 holders of 2 slots from 0.030 s on, for 0s")
+}
+
 // A permit's fencing token shows its slot.
 func TestASlotHasOneHolder(t *testing.T) {
 	t.Parallel()
