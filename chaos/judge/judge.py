@@ -15,6 +15,7 @@ Prints what it examined. Exit status: 0 no violation, 1 a violation, 2 no histor
 """
 
 import gzip
+import math
 import re
 import sys
 from collections import defaultdict
@@ -90,10 +91,14 @@ def excludes(a, b):
 def overlaps(all_):
     """Returns each hold, with the holds that began earlier and have not ended."""
     active = []
-    for h in sorted(all_, key=lambda h: (h["begin"], h["end"] or float("inf"))):
-        active = [o for o in active if o["end"] is None or o["end"] > h["begin"]]
+    for h in sorted(all_, key=lambda h: (h["begin"], ends(h))):
+        active = [o for o in active if ends(o) > h["begin"]]
         yield h, active
         active.append(h)
+
+
+def ends(h):
+    return math.inf if h["end"] is None else h["end"]
 
 
 def exclusion(key, all_):
@@ -163,6 +168,9 @@ def main(path):
         ops = read(path)
     except (OSError, ValueError, KeyError) as err:
         print(f"no history: {err}", file=sys.stderr)
+        return 2
+    if not ops:
+        print("no history: the file is empty", file=sys.stderr)
         return 2
     findings, n, tokens, writes = [], 0, 0, 0
     for key, all_ in holds(ops).items():

@@ -19,7 +19,8 @@ type Verdict struct {
 	Looked string
 	// Findings are the violations that it found.
 	Findings []Finding
-	// Undecided says what it could not decide in the time that it had; "" if it decided everything.
+	// Undecided says what it could not decide, because it lacked time or had too little to look at; "" if it decided
+	// everything.
 	Undecided string
 	// Figures are numbers that it counted but does not judge.
 	Figures []Figure

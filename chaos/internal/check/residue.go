@@ -20,16 +20,16 @@ const counters = "redlock:fence:"
 //
 // The check proves something only if it would have seen a key that was left. So in the phase Ghosts, while masters were
 // frozen, at least one lock must have been acquired and released, and at least one refused, with a TTL that ends after
-// the last snapshot. A key of such a lock that is gone was released; it did not expire.
+// the last snapshot. A key of such a lock that is gone was released; it did not expire. Without such locks, as on a
+// machine too busy to take the snapshots in time, the check is undecided.
 func Residue(events []history.Event, masters int, grace time.Duration) Verdict {
 	v, latest := left(events, masters, grace)
 	taken, refused := probes(events, latest)
-	if taken == 0 {
-		v.find("", nil, "no lock was taken while a master was frozen with a TTL long enough to be seen if its key had stayed")
-	}
-	if refused == 0 {
-		v.find("", nil,
-			"no lock was refused while masters were frozen with a TTL long enough to be seen if its keys had stayed")
+	switch {
+	case taken == 0:
+		v.Undecided = "no lock was taken while a master was frozen with a TTL long enough to be seen if its key had stayed"
+	case refused == 0:
+		v.Undecided = "no lock was refused while masters were frozen with a TTL long enough to be seen if its keys had stayed"
 	}
 	v.Looked += fmt.Sprintf(", %d locks taken and %d refused while masters were frozen", taken, refused)
 	return v

@@ -88,7 +88,8 @@ func TestSlotsCatches(t *testing.T) {
 	}
 }
 
-// Linearizability does not see such a holder: to porcupine an unlock may precede an acquire that returns in its moment.
+// Linearizability misses such a holder: porcupine may let an unlock take effect before an acquire that returns at the
+// same time.
 func TestSlotsCatchesAHolderThatUnlocksAtOnce(t *testing.T) {
 	t.Parallel()
 	v := check.Slots(new(builder).held(0, 10, 100, "a", 1, slots(2)).held(0, 20, 90, "b", 1, slots(2)).

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +25,11 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
 
-var keep = flag.String("keep", "", "a folder in which the judged histories stay: NAME-N-STATUS.edn")
+// The histories that the judge saw are kept as NAME-N-STATUS.edn: the test, a number, and the status of the judge.
+var (
+	keep = flag.String("keep", "", "the absolute path of a folder in which to keep the histories")
+	kept atomic.Int64
+)
 
 // judge runs the judge on a history. It returns its exit status and what it printed.
 func judge(t *testing.T, events []history.Event) (int, string) {
@@ -34,7 +39,7 @@ func judge(t *testing.T, events []history.Event) (int, string) {
 	status, out := run(t, path)
 	if *keep != "" {
 		name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
-		stays := filepath.Join(*keep, fmt.Sprintf("%s-%d-%d.edn", name, len(events), status))
+		stays := filepath.Join(*keep, fmt.Sprintf("%s-%d-%d.edn", name, kept.Add(1), status))
 		require.NoError(t, edn.Save(stays, events))
 	}
 	return status, out
@@ -135,6 +140,11 @@ func TestTheJudgeCatches(t *testing.T) {
 			at(3, history.Invoked, "y", nil), at(4, history.Acquired, "y", until(60, 2)),
 			at(4, history.ReleaseCalled, "y", nil), at(5, history.Released, "y", nil),
 		}, "exclusion: a"},
+		"unlocked at once, as another begins": {[]history.Event{
+			at(1, history.Invoked, "y", nil), at(4, history.Acquired, "y", until(60, 1)),
+			at(2, history.Invoked, "x", nil), at(4, history.Acquired, "x", until(50, 2)),
+			at(4, history.ReleaseCalled, "x", nil), at(5, history.Released, "x", nil),
+		}, ""},
 		"a token that shrinks":     {pair(60, 50, 2, 1), "fencing: a: no larger token"},
 		"one token for two":        {pair(60, 50, 2, 2), "fencing: a: one token"},
 		"as many permits as slots": {permits(2, 0, 0), ""},

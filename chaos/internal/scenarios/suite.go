@@ -136,7 +136,20 @@ func (s Suite) play(ctx context.Context, j Job, again int) (Outcome, error) {
 			err = fmt.Errorf("the harness itself failed: %s", broke)
 		}
 	}
+	if err == nil {
+		err = out.undecided()
+	}
 	return out, err
+}
+
+// undecided returns an error if a checker that had to find nothing did so only because it could not decide.
+func (o Outcome) undecided() error {
+	for _, v := range o.Verdicts {
+		if v.Undecided != "" && len(v.Findings) == 0 && o.Scenario.promises(v.Checker) {
+			return fmt.Errorf("%s could not decide: %s", v.Checker, v.Undecided)
+		}
+	}
+	return nil
 }
 
 // found returns the first finding of a checker, and whether there is one.
