@@ -174,7 +174,9 @@ var stumbles = map[string]func() ([]check.Verdict, error){
 	"no masters":                             func() ([]check.Verdict, error) { return nil, errors.New("no masters") },
 	"the harness broke":                      func() ([]check.Verdict, error) { return []check.Verdict{held, broke}, nil },
 	"it broke, and no client came to an end": func() ([]check.Verdict, error) { return []check.Verdict{late, broke}, nil },
-	"a checker could not decide":             func() ([]check.Verdict, error) { return []check.Verdict{held, undecided}, nil },
+	"a checker could not decide": func() ([]check.Verdict, error) {
+		return []check.Verdict{held, undecided}, nil
+	},
 }
 
 func TestAJobWithoutAVerdictIsTriedOnceMore(t *testing.T) {
