@@ -30,6 +30,12 @@ func TestLinearizability(t *testing.T) {
 		"unlocked in the moment of the acquisition": {
 			new(builder).held(0, 10, 10, "a", 1).held(0, 20, 40, "b", 1), "",
 		},
+		"returned after its deadline, while the next one holds": {
+			new(builder).kept(0, 100, 50, "a", 1, fence(5)).held(60, 70, 120, "b", 1, fence(6)), "",
+		},
+		"returned after its deadline, which is after the next one has ended": {
+			new(builder).held(60, 70, 75, "b", 1, fence(6)).kept(0, 100, 80, "a", 1, fence(5)), "no single lock",
+		},
 		"a killed holder, the next one at its deadline": {
 			new(builder).kept(0, 10, 50, "a", 1).held(0, 50, 60, "b", 1), "",
 		},

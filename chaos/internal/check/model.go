@@ -167,7 +167,7 @@ func (c classes) operations(h *hold, worker int) []porcupine.Operation {
 	mode := h.acquired.Mode
 	class, slots, down := c.of(mode, h), groupOf(mode, h).slots, false
 	add(step{action: acquires, class: class, slots: slots, fence: h.acquired.Fence}, h.asked.T, h.acquired.T)
-	over := h.ended
+	over := max(h.asked.T, h.acquired.Until) // a lock that was returned after its deadline ended there
 	if len(h.beliefs) > 0 {
 		over = h.beliefs[0].End
 	}
