@@ -31,3 +31,6 @@ func Without(pairs ...[2]string) []string {
 	}
 	return without(skips)
 }
+
+// Ahead is how much longer than their TTL keys may live after a plan.
+var Ahead = ahead

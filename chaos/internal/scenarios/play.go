@@ -153,7 +153,7 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	// The keys of clients that were killed at the end of the storm expire a TTL after the thaw of the last master.
-	if err := clock.Sleep(ctx, clock.System, calm+p.scenario.maxTTL()+rounding+p.lateness()-p.Now()); err != nil {
+	if err := clock.Sleep(ctx, clock.System, calm+p.scenario.maxTTL()+rounding+p.lateness()+ahead(p.plan)-p.Now()); err != nil {
 		return err
 	}
 	if p.scenario.Ghosts {
@@ -214,6 +214,29 @@ func (p *player) lateness() time.Duration {
 		}
 	}
 	return 0
+}
+
+// ahead returns how much longer than its TTL a key may live, although nothing renews it: a master that follows another
+// one copies its keys with the times at which they end, and the clock of the other one may be ahead.
+func ahead(plan []faults.Step) (most time.Duration) {
+	if !slices.ContainsFunc(plan, func(s faults.Step) bool { return s.Fault == faults.FollowMaster }) {
+		return 0
+	}
+	clocks := map[int]time.Duration{}
+	for _, step := range plan {
+		gains := time.Duration(0)
+		switch step.Fault {
+		case faults.ClockForward:
+			gains = faults.Jump
+		case faults.ClockFast:
+			gains = time.Duration(faults.Fast * float64(step.For))
+		}
+		for _, master := range step.Targets {
+			clocks[master] += gains
+			most = max(most, clocks[master])
+		}
+	}
+	return most
 }
 
 func (p *player) firstLock(ctx context.Context) error {

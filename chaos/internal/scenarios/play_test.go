@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -167,4 +168,20 @@ func TestWhatCannotBePlayedIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "clients 1: it takes at least 2")
 	require.ErrorContains(t, err, `no fault is called "sunday"`)
 	require.ErrorContains(t, err, `no backend is called "clouds"`)
+}
+
+// A master that follows one whose clock is ahead has keys that live on. Only their client could release them.
+func TestKeysOfAMasterWhoseClockIsAheadLiveLongerWhereTheyAreCopied(t *testing.T) {
+	t.Parallel()
+	step := func(fault string, lasts time.Duration, masters ...int) faults.Step {
+		return faults.Step{Fault: fault, For: lasts, Targets: masters}
+	}
+	clocks := []faults.Step{
+		step(faults.ClockForward, time.Second, 0, 3), step(faults.ClockFast, 4*time.Second, 0),
+		step(faults.ClockForward, time.Second, 1), step(faults.KillMaster, time.Second, 0),
+	}
+	assert.Zero(t, scenarios.Ahead(clocks), "no master copies keys")
+	follows := step(faults.FollowMaster, time.Second, 4)
+	assert.Equal(t, faults.Jump+2*time.Second, scenarios.Ahead(append(clocks, follows)))
+	assert.Zero(t, scenarios.Ahead([]faults.Step{follows}), "all clocks agree")
 }
