@@ -153,7 +153,8 @@ func (p *player) run(ctx context.Context) error {
 		return err
 	}
 	// The keys of clients that were killed at the end of the storm expire a TTL after the thaw of the last master.
-	if err := clock.Sleep(ctx, clock.System, calm+p.scenario.maxTTL()+rounding+p.lateness()+ahead(p.plan)-p.Now()); err != nil {
+	expired := calm + p.scenario.maxTTL() + rounding + p.lateness() + ahead(p.plan)
+	if err := clock.Sleep(ctx, clock.System, expired-p.Now()); err != nil {
 		return err
 	}
 	if p.scenario.Ghosts {
