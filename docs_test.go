@@ -27,17 +27,8 @@ import (
 // Every link from one document to another, or to a heading, leads somewhere.
 func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	t.Parallel()
-	documents, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
-	deeper, err := filepath.Glob("docs/*/*.md")
-	require.NoError(t, err)
-	documents = append(documents, deeper...)
-	documents = append(
-		documents, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "chaos/README.md", "contrib/prometheus/README.md",
-		"contrib/otel/README.md", "contrib/gocron/README.md", "contrib/goose/README.md",
-	)
 	links := 0
-	for _, document := range documents {
+	for _, document := range documents(t) {
 		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(read(t, document), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
@@ -54,6 +45,22 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 		}
 	}
 	assert.NotZero(t, links)
+}
+
+// A line of a table follows another one, or begins a table: an empty line inside a table ends it.
+func TestTablesOfDocumentsHaveNoGaps(t *testing.T) {
+	t.Parallel()
+	tables := 0
+	for _, document := range documents(t) {
+		lines := strings.Split(read(t, document)+"\n", "\n")
+		for i, line := range lines[1 : len(lines)-1] {
+			if strings.HasPrefix(line, "|") && !strings.HasPrefix(lines[i], "|") {
+				tables++
+				assert.Regexp(t, `^\|[ :]*-`, lines[i+2], "%s:%d: a line of a table, but not of the one before it", document, i+2)
+			}
+		}
+	}
+	assert.Greater(t, tables, 20)
 }
 
 // docs/errors.md says what each warning in the log means.
@@ -216,6 +223,21 @@ func read(t *testing.T, file string) string {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	return string(text)
+}
+
+// documents are all Markdown files but those that a run of a harness wrote.
+func documents(t *testing.T) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if slices.Contains([]string{".git", "bin", "dist", "chaos-report", "bench-report"}, path) {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) == ".md" && !entry.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
 }
 
 // headings are a document's, as GitHub makes links of them.
