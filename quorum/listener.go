@@ -1,19 +1,21 @@
 package quorum
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/node"
 )
 
-// A Listener listens to the releases of a lock, for one waiter at a time.
+// A Listener listens to the releases of a lock, for the waiters of one queue. A release wakes the one that has waited
+// the longest. Usually one waits at a time; of a semaphore, several may.
 type Listener struct {
 	stops []func()
 
 	mu       sync.Mutex
 	notifier majorityNotifier
-	woken    chan struct{} // closed to wake the waiter; nil: none waits
-	text     string        // of the last message that had one
+	waiting  []chan struct{} // one for each waiter, in the order of their calls; closed to wake the waiter
+	text     string          // of the last message that had one
 }
 
 // Listen listens on the channels of a lock's names on every node. It returns at once. Stop ends it.
@@ -35,7 +37,8 @@ func (l *Listener) Stop() {
 }
 
 // Wait returns a channel that is closed when the waiter must try again: when a majority of the nodes have sent a
-// release message. The start of a node's subscription counts as a message, since the node may have sent one before.
+// release message. The start of a node's subscription counts as a message, since the node may have sent one before. A
+// waiter that was there before is woken first; further messages then wake the next one.
 //
 // A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
 // the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority
@@ -46,11 +49,11 @@ func (l *Listener) Wait() (woken <-chan struct{}, stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := make(chan struct{})
-	l.woken = c
+	l.waiting = append(l.waiting, c)
 	if l.notifier.arm() {
 		l.wake()
 	}
-	return c, l.disarm
+	return c, func() { l.remove(c) }
 }
 
 // TakeText returns the text of the last release message that had one since the last call; "" if there was none.
@@ -61,10 +64,12 @@ func (l *Listener) TakeText() (text string) {
 	return text
 }
 
-func (l *Listener) disarm() {
+// remove removes a waiter, unless it was woken.
+func (l *Listener) remove(c chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notifier.armed, l.woken = false, nil
+	l.waiting = slices.DeleteFunc(l.waiting, func(other chan struct{}) bool { return other == c })
+	l.notifier.armed = len(l.waiting) > 0
 }
 
 func (l *Listener) message(index int, text string) {
@@ -78,10 +83,11 @@ func (l *Listener) message(index int, text string) {
 	}
 }
 
-// wake wakes the waiter. It must be called with l.mu held.
+// wake wakes the waiter that has waited the longest. It must be called with l.mu held.
 func (l *Listener) wake() {
-	close(l.woken)
-	l.woken = nil
+	close(l.waiting[0])
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	l.notifier.armed = len(l.waiting) > 0
 }
 
 // lastMessage returns the number of the last message; 0: there was none.

@@ -16,7 +16,7 @@ type majorityNotifier struct {
 	refuted  []uint64 // by node: the last message that no longer counts; 0: none
 	last     uint64   // the last message of any node
 	woken    uint64   // the last message when the waiter was last woken
-	armed    bool     // the waiter is waiting
+	armed    bool     // a waiter waits
 }
 
 func newMajorityNotifier(nodes, need int) majorityNotifier {
@@ -30,7 +30,7 @@ func (n *majorityNotifier) message(index int) bool {
 	return n.shouldWake()
 }
 
-// arm records that the waiter waits. It reports whether to wake the waiter at once.
+// arm records that a waiter waits. It reports whether to wake one at once.
 func (n *majorityNotifier) arm() bool {
 	n.armed = true
 	return n.shouldWake()

@@ -310,6 +310,25 @@ func TestMessagesBeforeTheWaitCount(t *testing.T) {
 	assert.True(t, l.isWoken(), "without a probe, the messages still count")
 }
 
+func TestAListenerWakesTheWaitersInTurn(t *testing.T) {
+	t.Parallel()
+	l := listen(t, 5)
+	first := *l
+	second, stopSecond := l.listener.Wait()
+	l.woken, l.stop = l.listener.Wait()
+	stopSecond()
+	l.messages(0, 1, 2)
+	assert.True(t, first.isWoken())
+	assert.False(t, l.isWoken())
+	first.stop() // after it was woken
+	l.messages(3)
+	assert.True(t, l.isWoken(), "a message after the first waiter was woken")
+	assert.Empty(t, second)
+	l.messages(4)
+	last, _ := l.listener.Wait()
+	<-last // the message came while none waited
+}
+
 // The waiter tries again by itself.
 func TestMessagesOfAMajorityThatIsFreeDoNotWakeAgain(t *testing.T) {
 	t.Parallel()

@@ -172,6 +172,9 @@ func (p *pool) leave(w *Waiter) effects {
 		p.slots.refuse(w.slot)
 	}
 	p.endYielding()
+	if w.asked {
+		p.nudgeAsking() // the message of a release may have woken w only
+	}
 	p.giveTurns()
 	e := p.clean()
 	e.release, w.inherit = w.inherit, nil

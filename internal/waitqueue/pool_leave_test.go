@@ -81,6 +81,22 @@ func TestACallerThatLeavesGivesBackNoRefusedSlot(t *testing.T) {
 	assert.Zero(t, c.ChooseSlot([]int{1}), "the other caller asks for it")
 }
 
+// A release may have woken the caller that leaves, and no other.
+func TestACallerThatLeavesMakesAnotherTryAgain(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	a, b, c := p.join(permit("x", 3)), p.join(permit("x", 3)), p.join(permit("x", 3))
+	for _, w := range []*waitqueue.Waiter{a, b, c} {
+		p.turn(w)
+	}
+	c.ChooseSlot(nil)
+	a.Leave()
+	assert.Empty(t, c.Nudges(), "the one that left had not asked")
+	b.ChooseSlot(nil)
+	b.Leave()
+	assert.Len(t, c.Nudges(), 1)
+}
+
 func TestTwoPermitsArePassedToTwoCallers(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
