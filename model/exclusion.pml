@@ -5,7 +5,8 @@
  * release it. Time advances in ticks. A client may pause at any moment, also between the last reply and its check of
  * the validity: every step of a client may wait for any number of ticks. So may every message. A connection may break,
  * and a request that was on its way then may still arrive, at most LATE ticks later. Masters restart without their
- * data, RESTARTS times in all. Clocks differ: a key may expire DRIFT ticks early.
+ * data, RESTARTS times in all. Clocks differ: a key may expire DRIFT ticks early, and a restart window may end two
+ * DRIFTs early.
  *
  * Checked: at most one client at a time holds the lock within its validity; and once every release of a client is
  * confirmed for good, no master has its key.
@@ -24,7 +25,12 @@
 #define EXTENSIONS 1
 #endif
 #ifndef EXTENDERS
-#define EXTENDERS CLIENTS /* how many of the clients extend their locks: the first to ask */
+#define EXTENDERS CLIENTS /* how many of the clients extend their locks */
+#endif
+#ifdef LAST_EXTENDS
+#define EXTENDER(c) ((c) >= CLIENTS - EXTENDERS) /* the last to ask */
+#else
+#define EXTENDER(c) ((c) < EXTENDERS) /* the first to ask */
 #endif
 #ifndef RESTARTS
 #define RESTARTS 1
@@ -48,10 +54,12 @@
 #else
 #define VALIDITY (TTL - DRIFT)
 #endif
-#ifdef NO_WINDOW
+#if defined(NO_WINDOW)
 #define WINDOW 0
+#elif defined(NO_WINDOW_DRIFT)
+#define WINDOW TTL
 #else
-#define WINDOW (TTL + DRIFT) /* by the server's clock, which may be DRIFT fast */
+#define WINDOW (TTL + DRIFT)
 #endif
 
 #define AT(c, m) ((c) * N + (m))
@@ -93,7 +101,7 @@ bit  releasing[CLIENTS * N]       /* the release is not confirmed for good */
 #endif
 inline reserve(c, ticks) {
   if
-  :: EXTENSIONS > 0 && c < EXTENDERS && ticks > reserved[AT(c, m)] -> reserved[AT(c, m)] = ticks
+  :: EXTENSIONS > 0 && EXTENDER(c) && ticks > reserved[AT(c, m)] -> reserved[AT(c, m)] = ticks
   :: else
   fi
 }
@@ -247,7 +255,8 @@ proctype Master(byte m) {
        printf("on master %d the key of client %d expires early\n", m, key[m] - 1)
        key[m] = 0; ttl[m] = 0
      }
-  :: atomic { window[m] != 0 && window[m] <= DRIFT -> window[m] = 0 } /* the server's clock is fast */
+  /* The server's clock gains DRIFT on the holder's, and the clock that measures the window gains DRIFT on the server's. */
+  :: atomic { window[m] != 0 && window[m] <= 2 * DRIFT -> window[m] = 0 }
   od
 }
 
@@ -336,7 +345,7 @@ proctype Client(byte c) {
     (c == 0 || phase[c - 1] != idle) -> /* the clients are alike, so they may begin in order */
     phase[c] = asking
     validity[c] = VALIDITY
-    acquired[c] = (EXTENSIONS > 0 && c < EXTENDERS -> VALIDITY : 0)
+    acquired[c] = (EXTENSIONS > 0 && EXTENDER(c) -> VALIDITY : 0)
     for (m : 0 .. N - 1) { request[AT(c, m)] = acquire }
     m = 0
     printf("client %d asks all masters\n", c)
@@ -363,7 +372,7 @@ proctype Client(byte c) {
        fi
      }
   :: atomic {
-       phase[c] == holding && extensions[c] < EXTENSIONS && c < EXTENDERS && BEFORE_DEADLINE(c) ->
+       phase[c] == holding && extensions[c] < EXTENSIONS && EXTENDER(c) && BEFORE_DEADLINE(c) ->
        forget() /* what answered an extension before this one */
        extensions[c]++
        extending[c] = 1

@@ -18,7 +18,7 @@ const (
 
 var ofClients = []definition{
 	onClients(KillClient, Traits{}, func(c ClientControl) effect { return effect{nil, c.Kill, c.Start} },
-		"SIGKILL of a client process, whatever it does; another life begins"),
+		"SIGKILL of a client process at any moment; a new one starts"),
 	onClients(KillClientHolding, Traits{}, dieAt(DieHolding),
 		"SIGKILL while it holds a lock"),
 	onClients(KillClientAcquiring, Traits{}, dieAt(DieAcquiring),
@@ -32,7 +32,7 @@ var ofClients = []definition{
 		"SIGSTOP inside the critical section, for longer than a TTL"),
 	onClients(DriftClient, Traits{Outlasts: true}, driftClient,
 		"its clock gains 5 ms a second, or loses as much (every second client), half the drift budget; "+
-			"healed, it keeps what it gained"),
+			"after the fault it keeps what it gained"),
 }
 
 // dieAt has a client kill itself at a crash point, which it may not have reached when it is healed.

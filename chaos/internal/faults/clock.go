@@ -36,7 +36,7 @@ var ofClock = []definition{
 	onMasters(ClockForward, Traits{Instant: true, Breaks: assumesClocks}, jump,
 		"its wall clock jumps forward by 10 s, and stays there: keys expire early"),
 	onMasters(ClockBack, Traits{Mute: true, Breaks: assumesClocks}, jumpBack,
-		"its wall clock jumps back by 10 s, and healed forward again: keys live on, then expire early"),
+		"its wall clock jumps back by 10 s, and forward again after the fault: keys live on, then expire early"),
 	onMasters(ClockFast, Traits{Outlasts: true, Breaks: assumesClocks}, runFaster(Fast),
 		"its wall clock gains half a second a second"),
 	onMasters(ClockDrift, Traits{Outlasts: true}, runFaster(Drift),

@@ -29,7 +29,7 @@ var ofMemory = []definition{
 	onMasters(EvictLocks, Traits{Forgets: true, Outlasts: true, Breaks: assumesMemory}, evict,
 		"out of memory with allkeys-lru, under a stream of junk: locks are evicted"),
 	onMasters(FollowMaster, Traits{Mute: true, Forgets: true, NeedsPeer: true, Breaks: assumesAlone}, replicate,
-		"REPLICAOF another master: its own locks are gone, and promoted again it has the other's"),
+		"REPLICAOF another master, and later promoted: its own locks are gone, and it has the other's"),
 }
 
 // do injects a fault by some commands and heals it by others.

@@ -22,7 +22,7 @@ var ofProcess = []definition{
 	onMasters(KillMasterTail, Traits{Loses: aof.Tail, Mute: true, Restarts: true, Forgets: true}, crash(aof.Tail),
 		"SIGKILL; with appendfsync everysec, it comes back without the last second of its writes"),
 	onMasters(PauseMaster, Traits{Mute: true}, func(m MasterControl) effect { return effect{nil, m.Freeze, m.Thaw} },
-		"frozen: connections stay open and silent; then it does all that was asked meanwhile"),
+		"frozen: connections stay open and silent; thawed, it executes all that was sent meanwhile"),
 }
 
 func crash(loss aof.Loss) func(MasterControl) effect {

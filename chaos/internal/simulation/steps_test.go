@@ -25,7 +25,7 @@ func (s Schedule) FencedMutexes() Schedule {
 // with the storm, after which the run acquires locks of other kinds, or with the last of so many attempts.
 func (r *Result) Steps(name string, attempts int) replay.History {
 	x := &extraction{result: r, name: name, attempts: map[string]*attempt{}, restarted: map[int]time.Time{}}
-	x.read()
+	x.read(r.start.Add(r.Schedule.Storm))
 	return x.history(attempts)
 }
 
@@ -36,6 +36,7 @@ type fencedCommand struct {
 	event          simnet.Event
 	token          string
 	number, answer int64
+	restored       bool // the extension found no key and restored it
 }
 
 // An attempt is one acquisition with a token of its own.
@@ -60,9 +61,8 @@ type extraction struct {
 	clients   int
 }
 
-// read reads the commands of the storm.
-func (x *extraction) read() {
-	end := x.result.start.Add(x.result.Schedule.Storm)
+// read reads the commands that were executed before end.
+func (x *extraction) read(end time.Time) {
 	for _, e := range x.result.commands {
 		if c, ok := x.command(e); ok && e.At.Before(end) {
 			x.commands = append(x.commands, c)
@@ -101,7 +101,7 @@ func (x *extraction) command(e simnet.Event) (c fencedCommand, ok bool) {
 			a.raised = append(a.raised, c.number)
 		}
 	case strings.HasPrefix(what, "Extends a mutex"):
-		c.op, c.number = replay.Extend, number(args[2])
+		c.op, c.number, c.restored = replay.Extend, number(args[2]), answer < 0
 	default:
 		return c, false
 	}
@@ -193,10 +193,7 @@ func (x *extraction) hold(a *attempt, fence int64, at time.Time) {
 // acquired returns the attempt that an event of the history completes: the client's latest one that has its number, or
 // else the latest one.
 func (x *extraction) acquired(e history.Event, at time.Time) *attempt {
-	host := e.Client
-	if e.Life > 0 {
-		host = fmt.Sprintf("%s.life%d", e.Client, e.Life+1)
-	}
+	host := hostOf(e)
 	mine := slices.Collect(maps.Values(x.attempts))
 	mine = slices.DeleteFunc(mine, func(a *attempt) bool { return a.host != host || a.client < 0 || a.asked.After(at) })
 	slices.SortFunc(mine, func(a, b *attempt) int {
@@ -206,6 +203,14 @@ func (x *extraction) acquired(e history.Event, at time.Time) *attempt {
 		return nil
 	}
 	return mine[len(mine)-1]
+}
+
+// hostOf returns the name of the host of the client that wrote an event.
+func hostOf(e history.Event) string {
+	if e.Life == 0 {
+		return e.Client
+	}
+	return fmt.Sprintf("%s.life%d", e.Client, e.Life+1)
 }
 
 // rank is 1 if a master gave the attempt the number, or the attempt wrote it back.
