@@ -296,6 +296,37 @@ func TestAReaderMayFallBehindWhereCountersAreLostTwice(t *testing.T) {
 	})
 }
 
+// All locks of a name must use fencing: a reader without a token keeps a later one from the hint.
+func TestAReaderThatJoinsOneWithoutATokenMayFallBehindAPermit(t *testing.T) {
+	t.Parallel()
+	for _, mixed := range []bool{true, false} {
+		inWorld(t, 3, func(t *testing.T, w *world) {
+			l := w.locker(t, "a", redlock.WithFencing())
+			plain := w.locker(t, "b")
+			old, err := l.Semaphore("x", 2).TryAcquire(t.Context(), redlock.WithoutKeepalive())
+			require.NoError(t, err)
+			newer, err := l.Semaphore("x", 2).TryAcquire(t.Context())
+			require.NoError(t, err)
+			unlock(t, newer)
+			for _, m := range w.Masters() {
+				m.Restart()
+			}
+			time.Sleep(time.Second) // the broken connections are noticed
+			require.ErrorIs(t, old.Extend(t.Context()), redlock.ErrLost, "but it has restored its fencing token")
+			synctest.Wait()
+			_ = old.Unlock(t.Context())
+			time.Sleep(time.Minute) // the restart window
+			if !mixed {
+				plain = l
+			}
+			rlock(t, plain, "x")
+			reader := rlock(t, l, "x")
+			assert.Equal(t, mixed, reader.Fence() == old.Fence())
+			assert.Equal(t, mixed, reader.Fence() < newer.Fence())
+		})
+	}
+}
+
 func TestOneTokenForManyNamesIsLargerThanEachsLast(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {

@@ -98,7 +98,8 @@ func (r *run) liveness() {
 			r.lives[i].traffic.Round(traffic.Command{Phase: history.Calm, TTL: traffic.TTL, Patience: bound})
 			who := r.schedule.Clients[i].Name
 			for n, kind := range kinds.Names() {
-				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1], Fencing: (n+i)%2 == 0}
+				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}
+				want.Fencing = (n+i)%2 == 0 || !r.schedule.mixes()
 				switch k := kinds.Of(kind); {
 				case k.Several:
 					want.Names = names

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/faults"
+	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
@@ -156,6 +157,14 @@ func (s Schedule) jumps() bool { return !s.plansNone(SetClock, faults.ClockForwa
 
 // forgets reports whether fence counters are lost unnoticed.
 func (s Schedule) forgets() bool { return s.plans(faults.Traits.Unnoticed) }
+
+// mixes reports whether a name may have locks with and without a fencing token. It must not have both where masters may
+// forget the counter of a semaphore: see "When counters are lost" in docs/fencing.md.
+func (s Schedule) mixes() bool {
+	permits := slices.Contains(s.Kinds, kinds.Semaphore) ||
+		slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Mode == kinds.Semaphore })
+	return !permits || !s.plans(func(t faults.Traits) bool { return t.Forgets })
+}
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was
 // killed. Such a key expires by its TTL.
