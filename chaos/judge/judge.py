@@ -7,8 +7,9 @@ Exclusion: from the ok of an acquire to the invoke of its release no other holde
 (The lock is then linearizable as a mutex: let each acquire take effect at its ok, each release at its invoke.)
 Slots: a semaphore never has more permits than slots, and no slot has two. Two permits have one slot if their tokens
 leave the same remainder when divided by the number of slots.
-Fencing: of two holds with a token that exclude each other, the one whose acquire was invoked after the other's was ok
-has the larger token (a reader no smaller one), and no two have the same, readers excepted. So do two permits.
+Fencing: of two holds with a token that exclude each other, one whose acquire was invoked after the other's was ok has
+the larger token; a reader's may equal the other's. No two such holds have the same token, readers excepted. The permits
+of a semaphore are compared in the same way, although they share the key.
 Register: each cas of a register "fenced/..." finds the value that it expects.
 
 Prints what it examined. Exit status: 0 no violation, 1 a violation, 2 no history.

@@ -2,15 +2,15 @@
 ;
 ;   java -cp CLASSPATH clojure.main chaos/judge/knossos.clj HISTORY...
 ;
-; CLASSPATH has Clojure and Knossos. A HISTORY is a history.edn, or one that gzip compressed. The keys are judged one by
-; one, with a model for each:
+; CLASSPATH has Clojure and Knossos. A HISTORY is a history.edn, which may be compressed with gzip. A :key is the name of
+; a lock, or a register. The keys are judged one by one, with a model for each:
 ;
 ;   mutex         of Knossos, for names whose holders exclude each other
 ;   lock          the record Lock below, for every name: who may share it, and the order of the tokens
 ;   cas-register  of Knossos, for registers: each cas finds the value that it expects
 ;
-; Prints how many keys of each history fit their models, and those that do not. A register "trusting/..." may lose
-; updates, so it is printed, too, but is no violation. Knossos follows the order of :index: two ops with the same :time,
+; Prints how many keys of each history fit their models, and each key that does not. It also prints a register
+; "trusting/..." that lost an update; that is no violation. Knossos follows the order of :index: two ops with the same :time,
 ; as virtual time has them, may be refused here and accepted by judge.py, which compares times.
 ;
 ; Exit status: 0 no violation, 1 a violation, 2 no history, or not decided.
@@ -125,7 +125,7 @@
            (str/join ", " (for [[named of] (sort-by key (group-by :model verdicts))]
                             (str (count (filter #(true? (:valid? %)) of)) " of " (count of) " " named))))
   (doseq [{:keys [key model valid? op]} verdicts :when (not (true? valid?))]
-    (println " " key (if (false? valid?) (str "is no " model ": " (pr-str op)) (str "as a " model ": not decided")))))
+    (println " " key (if (false? valid?) (str "does not fit " model ": " (pr-str op)) (str "as a " model ": not decided")))))
 
 (defn judge-all
   "Judges the histories and returns the exit status."

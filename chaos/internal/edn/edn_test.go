@@ -5,9 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -219,7 +221,25 @@ func TestTheJudgeAgrees(t *testing.T) {
 	}
 }
 
-// TestThePublishedHistory judges the history that is kept next to the judge, and then the same with errors in it.
+// In the other history that is kept, a master's clock jumped, and README names what has two holders.
+func TestThePublishedHistoryOfAClockThatJumped(t *testing.T) {
+	t.Parallel()
+	status, out := run(t, "../../judge/only-clock-forward-17.edn.gz")
+	assert.Equal(t, 1, status, out)
+	refused := map[string]bool{}
+	for _, line := range regexp.MustCompile(`(?m)^(\w+): (\S+): `).FindAllStringSubmatch(out, -1) {
+		assert.Equal(t, "exclusion", line[1])
+		refused[line[2]] = true
+	}
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	names := slices.Sorted(maps.Keys(refused))
+	assert.Len(t, names, 4)
+	text := strings.ReplaceAll(string(readme), "\n", " ")
+	assert.True(t, strings.Contains(text, "`"+strings.Join(names, "`, `")+"`"), "README names others than %v", names)
+}
+
+// TestThePublishedHistory judges a history that is kept next to the judge, and then the same with errors in it.
 func TestThePublishedHistory(t *testing.T) {
 	t.Parallel()
 	const path = "../../judge/fenced-17.edn.gz"
