@@ -313,20 +313,35 @@ func TestMessagesBeforeTheWaitCount(t *testing.T) {
 func TestAListenerWakesTheWaitersInTurn(t *testing.T) {
 	t.Parallel()
 	l := listen(t, 5)
-	first := *l
-	second, stopSecond := l.listener.Wait()
-	l.woken, l.stop = l.listener.Wait()
-	stopSecond()
+	waiters := []*listening{l}
+	for range 4 {
+		next := *l
+		next.woken, next.stop = l.listener.Wait()
+		waiters = append(waiters, &next)
+	}
+	woken := func() (all []bool) {
+		for _, w := range waiters {
+			all = append(all, w.isWoken())
+		}
+		return all
+	}
+	waiters[1].stop()
 	l.messages(0, 1, 2)
-	assert.True(t, first.isWoken())
-	assert.False(t, l.isWoken())
-	first.stop() // after it was woken
+	assert.Equal(t, []bool{true, false, false, false, false}, woken())
 	l.messages(3)
-	assert.True(t, l.isWoken(), "a message after the first waiter was woken")
-	assert.Empty(t, second)
+	assert.Equal(t, []bool{true, false, true, false, false}, woken())
+	waiters[4].stop()
 	l.messages(4)
-	last, _ := l.listener.Wait()
-	<-last // the message came while none waited
+	assert.Equal(t, []bool{true, false, true, true, false}, woken())
+	waiters[0].stop()
+	l.messages(0)
+	one, _ := l.listener.Wait()
+	<-one // the message came while none waited
+	two, _ := l.listener.Wait()
+	three, _ := l.listener.Wait()
+	l.messages(1, 2)
+	<-two
+	<-three
 }
 
 // The waiter tries again by itself.
