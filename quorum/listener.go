@@ -7,14 +7,14 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-// A Listener listens to the releases of a lock, for the waiters of one queue. A release wakes the one that has waited
-// the longest. Usually one waits at a time; of a semaphore, several may.
+// A Listener listens to the releases of a lock, for the waiters of one queue. A majority of messages wakes the one that
+// called Wait first, and each further message the next one. Usually one waits at a time; of a semaphore, several may.
 type Listener struct {
 	stops []func()
 
 	mu       sync.Mutex
 	notifier majorityNotifier
-	waiting  []chan struct{} // one for each waiter, in the order of their calls; closed to wake the waiter
+	waiting  []chan struct{} // one for each call of Wait, in their order; closed to wake the waiter
 	text     string          // of the last message that had one
 }
 
@@ -38,7 +38,7 @@ func (l *Listener) Stop() {
 
 // Wait returns a channel that is closed when the waiter must try again: when a majority of the nodes have sent a
 // release message. The start of a node's subscription counts as a message, since the node may have sent one before. A
-// waiter that was there before is woken first; further messages then wake the next one.
+// waiter that called Wait before is woken first.
 //
 // A message counts until a later [Quorum.Probe] with this Listener. After the probe it still counts if its node granted
 // the probe and no majority did. So a waiter that probes after each denied attempt misses no release that a majority
@@ -83,7 +83,7 @@ func (l *Listener) message(index int, text string) {
 	}
 }
 
-// wake wakes the waiter that has waited the longest. It must be called with l.mu held.
+// wake wakes the waiter that called Wait first. It must be called with l.mu held.
 func (l *Listener) wake() {
 	close(l.waiting[0])
 	l.waiting = slices.Delete(l.waiting, 0, 1)

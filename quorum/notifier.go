@@ -1,7 +1,7 @@
 package quorum
 
 // majorityNotifier decides when to wake a waiter. Its input is the nodes' release messages, and the nodes' answers to
-// the waiter's probes. It is plain arithmetic. It numbers the messages of all nodes from 1.
+// the waiters' probes. It is plain arithmetic. It numbers the messages of all nodes from 1.
 //
 // A message says that the lock became free on its node. It counts until a probe that began after it finds the lock not
 // free on that node, or gets no answer. The waiter is woken when a majority of the nodes has sent messages that count.
@@ -15,7 +15,7 @@ type majorityNotifier struct {
 	received []uint64 // by node: its last message; 0: none
 	refuted  []uint64 // by node: the last message that no longer counts; 0: none
 	last     uint64   // the last message of any node
-	woken    uint64   // the last message when the waiter was last woken
+	woken    uint64   // the last message when a waiter was last woken
 	armed    bool     // a waiter waits
 }
 

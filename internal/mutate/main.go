@@ -73,7 +73,8 @@ func run(o options, dirs []string) error {
 	if o.list {
 		return nil
 	}
-	fmt.Println("| package | mutants | killed | of these by timeout | equivalent | survive | killed, without the equivalent | seconds |")
+	fmt.Println("| package | mutants | killed | of these by timeout | equivalent | survive | " +
+		"killed, without the equivalent | seconds |")
 	fmt.Printf("|---|---|---|---|---|---|---|---|\n%s\n", strings.Join(rows, "\n"))
 	if failed {
 		return errors.New("too few mutants are killed, or known.txt does not list a survivor, " +

@@ -172,8 +172,8 @@ func (p *pool) leave(w *Waiter) effects {
 		p.slots.refuse(w.slot)
 	}
 	p.endYielding()
-	if w.asked {
-		p.nudgeAsking() // the message of a release may have woken w only
+	if w.asked && !w.Try {
+		p.nudgeAsking() // a release may have woken w only
 	}
 	p.giveTurns()
 	e := p.clean()
@@ -192,6 +192,9 @@ func (p *pool) failed(w *Waiter, err error, _ bool) effects {
 func (p *pool) granted(w *Waiter, h *Hold, c cohort) effects {
 	p.removeWaiter(w)
 	*h = Hold{pool: p, cohort: c, slot: int32(w.slot)}
+	if w.asked && (w.inherit != nil || w.denied || len(w.nudges) > 0) {
+		p.nudgeAsking() // a release of another permit may have woken w only, or may have been found by its probe only
+	}
 	if w.inherit == nil {
 		p.holds++
 	}
@@ -213,7 +216,7 @@ func (p *pool) released(h *Hold, now time.Time) effects {
 	if until := now.Add(h.cohort.cooldown(now, 1)); until.After(p.yieldUntil) {
 		p.yieldUntil = until
 	}
-	if p.inShare(p.holds + 1) {
+	if p.inShare(p.holds + 1) { // beyond the share, the message decides which process is first
 		p.nudgeAsking()
 	}
 	p.endYielding()
@@ -233,8 +236,8 @@ func (p *pool) endYielding() {
 	}
 }
 
-// nudgeAsking makes the first caller that has begun to ask try again for the released permit at once, without waiting
-// for the release message. Beyond this process's share, the message decides who is first.
+// nudgeAsking makes the first caller that has begun to ask try again at once: for a permit that this process released,
+// without waiting for the release message, or in place of another caller, which may have used up such a message.
 func (p *pool) nudgeAsking() {
 	for w := p.asking.first; w != nil; w = p.asking.next(w) {
 		if w.asked && !w.Try && w.nudge() {

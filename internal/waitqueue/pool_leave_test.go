@@ -92,9 +92,67 @@ func TestACallerThatLeavesMakesAnotherTryAgain(t *testing.T) {
 	c.ChooseSlot(nil)
 	a.Leave()
 	assert.Empty(t, c.Nudges(), "the one that left had not asked")
+	tries := p.join(tryPermit("x", 3))
+	p.turn(tries)
+	tries.ChooseSlot(nil)
+	tries.Leave()
+	assert.Empty(t, c.Nudges(), "a TryLock waits for no release")
 	b.ChooseSlot(nil)
 	b.Leave()
 	assert.Len(t, c.Nudges(), 1)
+}
+
+// A caller that has a permit may have used up the message, or the nudge, of the release of another one.
+func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before func(p *process, held *lock, w *waitqueue.Waiter)
+		nudges int
+	}{
+		"its first attempt is granted": {func(*process, *lock, *waitqueue.Waiter) {}, 0},
+		"its second attempt is granted": {
+			func(_ *process, _ *lock, w *waitqueue.Waiter) { w.Failed(errLost, true) }, 1,
+		},
+		"granted after a release in this process": {
+			func(p *process, held *lock, _ *waitqueue.Waiter) { held.hold.Released(p.now, false) }, 1,
+		},
+		"it inherits": {
+			func(p *process, held *lock, w *waitqueue.Waiter) {
+				w.RefuseSlot()
+				w.Pause()
+				require.True(p.t, held.hold.PassLease(held, p.now))
+				<-w.Nudges()
+			},
+			1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t)
+			held := p.permit(p.join(permit("x", 3)))
+			a, b := p.join(permit("x", 3)), p.join(permit("x", 3))
+			for _, w := range []*waitqueue.Waiter{a, b} {
+				p.turn(w)
+				w.ChooseSlot(nil)
+			}
+			tt.before(p, held, a)
+			require.Empty(t, b.Nudges())
+			a.Granted(&waitqueue.Hold{}, p.now, p.now)
+			assert.Len(t, b.Nudges(), tt.nudges)
+		})
+	}
+}
+
+func TestACallerThatInheritsWithoutTheTurnNudgesNone(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t)
+	held := p.permit(p.join(permit("x", 2)))
+	asks, waits := p.join(permit("x", 2)), p.join(permit("x", 2))
+	p.turn(asks)
+	asks.ChooseSlot(nil)
+	require.True(t, held.hold.PassLease(held, p.now))
+	waits.Inherited(&waitqueue.Hold{})
+	assert.Empty(t, asks.Nudges())
 }
 
 func TestTwoPermitsArePassedToTwoCallers(t *testing.T) {

@@ -68,7 +68,8 @@ func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 
 // Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
 // the masters even without the turn. For a semaphore it receives when [Waiter.Resume] has a lease, when a caller of
-// this process has released a permit, or when the waiter need not yield any longer. For other kinds of locks it is nil.
+// this process has released a permit, when another caller may have used up a release message, or when the waiter need
+// not yield any longer. For other kinds of locks it is nil.
 func (w *Waiter) Nudges() <-chan struct{} { return w.nudges }
 
 // Listen subscribes the waiter's queue to the releases of the lock, unless it is subscribed already. The subscription

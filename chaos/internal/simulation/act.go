@@ -34,6 +34,9 @@ func (w *worker) draw() locker.Request {
 		Mode: w.schedule.Kinds[w.rng.IntN(len(w.schedule.Kinds))], Names: names[w.rng.IntN(len(names)):][:1],
 		Fencing: w.rng.Float64() < w.schedule.Fencing, Try: w.rng.Float64() < w.client.Hasty,
 	}
+	if w.schedule.Fencing > 0 && w.schedule.fenced(want.Mode) {
+		want.Fencing = true
+	}
 	if w.client.InTurn {
 		want.Names = names[(w.n+w.asked)%len(names):][:1]
 		w.asked++

@@ -99,7 +99,7 @@ func (r *run) liveness() {
 			who := r.schedule.Clients[i].Name
 			for n, kind := range kinds.Names() {
 				want := locker.Request{Mode: kind, Names: names[(n+i)%len(names):][:1]}
-				want.Fencing = (n+i)%2 == 0 || !r.schedule.mixes()
+				want.Fencing = (n+i)%2 == 0 || r.schedule.fenced(kind)
 				switch k := kinds.Of(kind); {
 				case k.Several:
 					want.Names = names

@@ -16,8 +16,9 @@ import (
 // window, or the master had been reserved by an earlier vote. Claims returns the number of claims and those without
 // such a majority.
 //
-// The rules speak of when a request was sent, and Claims knows when it was executed. So it may accept more than the
-// rules, by the time that a request was on its way.
+// Claims accepts more than the rules. These speak of when a request was sent and when its reply was read; Claims knows
+// when a master executed it. And a holder reads the end of its lock when it acquires it and just before it unlocks it,
+// so the extensions in between are not looked at.
 func (r *Result) Claims(name string) (claims int, unjustified []string) {
 	x := &extraction{result: r, name: name, attempts: map[string]*attempt{}}
 	x.read(r.start.Add(time.Hour)) // all: a holder may learn of its last extension after the storm
@@ -32,7 +33,11 @@ func (r *Result) Claims(name string) (claims int, unjustified []string) {
 		}
 		lock := acquired[e.ID()]
 		validity := r.Schedule.trueTime(e.Client, lock.TTL-driftOf(lock.TTL))
-		if masters := x.justify(lock, e.Until, validity); len(masters) <= r.Schedule.Masters/2 {
+		before := e.Until
+		if e.Kind == history.Acquired {
+			before = min(before, e.T+1)
+		}
+		if masters := x.justify(lock, e.Until-validity, before); len(masters) <= r.Schedule.Masters/2 {
 			unjustified = append(unjustified, fmt.Sprintf(
 				"%s %s %q at %v until %v, and in the %v before that only masters %v voted for it",
 				e.Client, e.Kind, name, e.T, e.Until, validity, masters,
@@ -42,30 +47,27 @@ func (r *Result) Claims(name string) (claims int, unjustified []string) {
 	return claims, unjustified
 }
 
-// justify returns the masters that voted for a lock with this end. If several attempts of its client have its fencing
+// justify returns the masters that voted for a lock in a time. If several attempts of its client have its fencing
 // token, it returns those of the attempt with the most.
-func (x *extraction) justify(lock history.Event, until, validity time.Duration) (masters []int) {
+func (x *extraction) justify(lock history.Event, from, before time.Duration) (masters []int) {
+	validity := x.result.Schedule.trueTime(lock.Client, lock.TTL-driftOf(lock.TTL))
 	for token, a := range x.attempts {
 		if a.host != hostOf(lock) || a.rank(lock.Fence) == 0 {
 			continue
 		}
-		if voted := x.voted(token, until, validity); len(voted) > len(masters) {
+		var voted []int
+		for _, v := range x.votes(token, validity) {
+			at := v.at.Sub(x.result.start)
+			if at >= from-time.Microsecond && at < before { // times are rounded
+				voted = append(voted, v.event.Master)
+			}
+		}
+		slices.Sort(voted)
+		if voted = slices.Compact(voted); len(voted) > len(masters) {
 			masters = voted
 		}
 	}
 	return masters
-}
-
-// voted returns the masters with a vote that counts for the token, less than validity before until.
-func (x *extraction) voted(token string, until, validity time.Duration) (masters []int) {
-	end := x.result.start.Add(until)
-	for _, v := range x.votes(token, validity) {
-		if !v.at.Before(end.Add(-validity-time.Microsecond)) && v.at.Before(end) { // times are rounded
-			masters = append(masters, v.event.Master)
-		}
-	}
-	slices.Sort(masters)
-	return slices.Compact(masters)
 }
 
 // votes returns the commands with a token that count as votes. validity is how long a vote reserves its master.

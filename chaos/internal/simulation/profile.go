@@ -150,9 +150,6 @@ func Draw(seed uint64) Schedule {
 	s.semaphores(p.client == nil && p.fencing == 0)
 	s.elections()
 	s.jobs()
-	if s.Fencing > 0 && !s.mixes() {
-		s.Fencing = 1
-	}
 	sortBy(s.Plan, func(step faults.Step) time.Duration { return step.At })
 	return s
 }

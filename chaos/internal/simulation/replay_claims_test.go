@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 )
@@ -15,6 +16,7 @@ func TestEveryHolderHasVotesThatCount(t *testing.T) {
 	for _, profile := range modeled {
 		for _, s := range (simulation.Control{Profile: profile, Within: 5 * *replays}).Schedules() {
 			r := simulation.InBubble(s.FencedMutexes(), simulation.Product())
+			require.True(t, r.OK(), r.Report())
 			for _, name := range s.Names {
 				n, unjustified := r.Claims(name)
 				assert.Empty(t, unjustified, "%s, seed %d", profile, s.Seed)

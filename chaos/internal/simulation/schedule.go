@@ -158,12 +158,19 @@ func (s Schedule) jumps() bool { return !s.plansNone(SetClock, faults.ClockForwa
 // forgets reports whether fence counters are lost unnoticed.
 func (s Schedule) forgets() bool { return s.plans(faults.Traits.Unnoticed) }
 
-// mixes reports whether a name may have locks with and without a fencing token. It must not have both where masters may
-// forget the counter of a semaphore: see "When counters are lost" in docs/fencing.md.
+// mixes reports whether there may be readers with and without a fencing token. There must not if a master may have an
+// older counter after a restart (see "When counters are lost" in docs/fencing.md): it comes back without its last
+// second, or an extension of a permit restores one.
 func (s Schedule) mixes() bool {
 	permits := slices.Contains(s.Kinds, kinds.Semaphore) ||
 		slices.ContainsFunc(s.Groups, func(g traffic.Group) bool { return g.Mode == kinds.Semaphore })
-	return !permits || !s.plans(func(t faults.Traits) bool { return t.Forgets })
+	return s.plansNone(faults.KillMasterTail) && (!permits || !s.plans(func(t faults.Traits) bool { return t.Forgets }))
+}
+
+// fenced reports whether a lock of a kind must have a fencing token in a run in which other locks have one: if it is a
+// reader's or may become one in a downgrade.
+func (s Schedule) fenced(mode string) bool {
+	return !s.mixes() && (mode == kinds.Reader || mode == kinds.Writer)
 }
 
 // returns reports whether a released key may exist again, or may never have been released because its holder was
