@@ -20,7 +20,7 @@ type Votes struct {
 
 	mu     sync.Mutex
 	last   map[string]map[int]said // by lock and master
-	failed map[string]time.Time    // by lock: when the last attempt failed
+	failed map[string]time.Time    // by lock: what was asked before belongs to an earlier attempt
 }
 
 type said struct {
@@ -66,7 +66,15 @@ func (v *Votes) record(_ context.Context, e redlock.VoteEvent) {
 		v.last[e.Name] = map[int]said{}
 	}
 	vote := history.Vote{Master: master, Verdict: e.Verdict, Fence: e.Fence, Took: e.Took, Err: text(e.Err)}
-	v.last[e.Name][master] = said{vote, time.Now().Add(-e.Took)}
+	asked := time.Now().Add(-e.Took)
+	// A master that is asked again: an attempt failed, although its caller did not wait, as the first one of a reentrant
+	// lock. The client's clock may be fast or slow, so the times at which one attempt asked differ a little.
+	if old, ok := v.last[e.Name][master]; ok {
+		if between := old.asked.Add(asked.Sub(old.asked) / 2); between.After(v.failed[e.Name]) {
+			v.failed[e.Name] = between
+		}
+	}
+	v.last[e.Name][master] = said{vote, asked}
 }
 
 // Since returns what was said to the last attempt to acquire a lock since begin, in the order of the masters. A master

@@ -42,5 +42,11 @@ func TestVotesAreThoseOfTheLastAttempt(t *testing.T) {
 		assert.Equal(t, map[int]uint64{1: 2}, fences(), "the vote of c is late")
 		trace.Vote(t.Context(), redlock.VoteEvent{Name: "x", Node: "b:1", Op: "raise", Fence: 3})
 		assert.Equal(t, map[int]uint64{1: 3}, fences())
+		time.Sleep(time.Millisecond)
+		said("b:1", 4, 0) // asked again, without a wait
+		said("c:1", 2, 2*time.Millisecond-time.Microsecond)
+		assert.Equal(t, map[int]uint64{1: 4}, fences(), "the vote of c is late again")
+		said("a:1", 4, 0)
+		assert.Equal(t, map[int]uint64{0: 4, 1: 4}, fences())
 	})
 }
