@@ -104,7 +104,7 @@ func TestAttachObeysItsOptions(t *testing.T) {
 func TestAnExtensionNeverShortensATTLAfterAttach(t *testing.T) {
 	t.Parallel()
 	const short, long = 5 * time.Second, 30 * time.Second
-	window := redlock.WithRestartWindow(2 * long)
+	window := redlock.WithMaxTTL(2 * long)
 	for _, tt := range []struct {
 		name          string
 		parent, child time.Duration
@@ -259,7 +259,7 @@ func TestAnAttachedLockIsReleasedOnMastersThatDidNotAnswer(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		token := handOver(t, w, redlock.WithTTL(ttl))
-		l := w.locker(t, "child", redlock.WithTTL(time.Second), redlock.WithRestartWindow(time.Minute))
+		l := w.locker(t, "child", redlock.WithTTL(time.Second), redlock.WithMaxTTL(time.Minute))
 		w.warm(t, l)
 		w.Master(0).Freeze()
 		w.Master(1).Freeze()

@@ -29,21 +29,21 @@ type config struct {
 	retryMax  time.Duration
 	fencing   bool
 
-	nodeTimeout   time.Duration // 0: a share of the TTL
-	drift         clock.Drift
-	guard         bool
-	restartWindow time.Duration // 0 until validated: then the larger of the TTL and the minimum hold, each plus its drift
-	owner         string
-	logger        *slog.Logger
-	trace         *Trace
-	clock         clock.Clock
-	tls           *tls.Config // not changed; nil: what the URLs say
-	scripts       *kind.Scripts
-	hooks         seam.Hooks // set by test harnesses only
+	nodeTimeout time.Duration // 0: a share of the TTL
+	drift       clock.Drift
+	guard       bool
+	maxTTL      time.Duration // the longest TTL or minimum hold; 0 until validated: then the larger of the Locker's
+	owner       string
+	logger      *slog.Logger
+	trace       *Trace
+	clock       clock.Clock
+	tls         *tls.Config // not changed; nil: what the URLs say
+	scripts     *kind.Scripts
+	hooks       seam.Hooks // set by test harnesses only
 
 	terms, permitTerms quorum.Terms // of leases; set by validateLock
 
-	nodeTimeoutSet, windowSet, tlsSet bool
+	nodeTimeoutSet, maxTTLSet, tlsSet bool
 }
 
 const (
@@ -80,12 +80,12 @@ func (c *config) timeout() time.Duration {
 	return min(max(c.ttl/timeoutPart, minTimeout), maxTimeout)
 }
 
-// window returns how long a restarted master may not vote.
+// window returns how long a restarted master may not vote: the longest time for which it may have granted a name.
 func (c *config) window() time.Duration {
 	if !c.guard {
 		return 0
 	}
-	return c.restartWindow
+	return c.maxTTL + c.drift.Of(c.maxTTL)
 }
 
 func (c *config) driftBudget() time.Duration { return c.drift.Of(c.ttl) }
@@ -126,7 +126,7 @@ func (c *config) queuePolicy(k *kind.Kind) waitqueue.Policy {
 // The bounds of the durations. They are far above any useful value. They are also so low that sums of a few of them,
 // and small multiples, do not overflow a time.Duration (292 years).
 const (
-	maxTTL      = 30 * 24 * time.Hour // also for the maximum hold; for the restart window, twice this
+	maxDuration = 30 * 24 * time.Hour // for the TTL, the longest TTL, the maximum and the minimum hold
 	maxNodeWait = time.Hour           // for the node timeout and the constant part of the drift budget
 	maxRetry    = time.Hour
 )
@@ -144,8 +144,8 @@ func (c *config) validate() error {
 	if c.drift.Least < 0 {
 		bad("drift of at least %v: it must not be negative", c.drift.Least)
 	}
-	if c.windowSet && c.restartWindow <= 0 {
-		bad("restart window %v: it must be above 0; WithoutRestartGuard switches the guard off", c.restartWindow)
+	if c.maxTTLSet && c.maxTTL <= 0 {
+		bad("max TTL %v: it must be above 0; WithoutRestartGuard switches the guard off", c.maxTTL)
 	}
 	if c.owner == "" || strings.ContainsFunc(c.owner, func(r rune) bool { return r < ' ' }) {
 		bad("owner %q: it must not be empty or contain control characters", names.Truncate(c.owner))
@@ -164,7 +164,7 @@ func (c *config) validate() error {
 	}
 	for _, err := range []error{
 		above("node timeout", c.nodeTimeout, maxNodeWait), above("drift of at least", c.drift.Least, maxNodeWait),
-		above("restart window", c.restartWindow, 2*maxTTL),
+		above("max TTL", c.maxTTL, maxDuration),
 	} {
 		if err != nil {
 			bad("%s", plain(err))
@@ -173,11 +173,8 @@ func (c *config) validate() error {
 	if len(wrong) > 0 {
 		return errors.New(prefix + strings.Join(wrong, "; "))
 	}
-	if err := above("TTL", c.ttl, maxTTL); err != nil {
-		return err
-	}
-	if !c.windowSet {
-		c.restartWindow = max(c.ttl+c.driftBudget(), c.minHold+c.drift.Of(c.minHold))
+	if !c.maxTTLSet {
+		c.maxTTL = max(c.ttl, c.minHold)
 	}
 	return c.validateLock()
 }
@@ -186,7 +183,7 @@ func (c *config) validate() error {
 // terms of leases.
 func (c *config) validateLock() error {
 	for _, err := range []error{
-		above("TTL", c.ttl, maxTTL), above("max hold", c.maxHold, maxTTL), above("min hold", c.minHold, maxTTL),
+		above("TTL", c.ttl, maxDuration), above("max hold", c.maxHold, maxDuration), above("min hold", c.minHold, maxDuration),
 		above("retry from", c.retryMin, maxRetry), above("retry to", c.retryMax, maxRetry),
 	} {
 		if err != nil {
@@ -202,16 +199,12 @@ func (c *config) validateLock() error {
 		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
 			"take off it; use a longer TTL or a shorter node timeout",
 			c.ttl, overhead, c.driftBudget(), c.timeout())
-	case c.guard && c.ttl+c.driftBudget() > c.restartWindow:
-		return fmt.Errorf("redlock: TTL %v plus its drift of %v is above the restart window of %v: the window must cover "+
-			"the largest TTL that any client uses on these masters; raise it with WithRestartWindow",
-			c.ttl, c.driftBudget(), c.restartWindow)
+	case c.guard && c.ttl > c.maxTTL:
+		return c.aboveMaxTTL("TTL", c.ttl)
 	case c.minHold < 0:
 		return fmt.Errorf("redlock: min hold %v: it must not be negative", c.minHold)
-	case c.guard && c.minHold+c.drift.Of(c.minHold) > c.restartWindow:
-		return fmt.Errorf("redlock: min hold %v plus its drift of %v is above the restart window of %v, after which a "+
-			"master that lost the name may grant it again; raise it with WithRestartWindow, or pass the min hold to Open",
-			c.minHold, c.drift.Of(c.minHold), c.restartWindow)
+	case c.guard && c.minHold > c.maxTTL:
+		return c.aboveMaxTTL("min hold", c.minHold)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:
@@ -220,6 +213,12 @@ func (c *config) validateLock() error {
 	}
 	c.setTerms()
 	return nil
+}
+
+// aboveMaxTTL returns the error for a TTL or a minimum hold that is longer than a restarted master waits.
+func (c *config) aboveMaxTTL(what string, d time.Duration) error {
+	return fmt.Errorf("redlock: %s %v is above the max TTL of %v, for which a restarted master does not vote: set "+
+		"WithMaxTTL to %v in every client of these masters", what, d, c.maxTTL, d)
 }
 
 // with returns a copy with the options of one lock applied and checked.

@@ -73,7 +73,7 @@ func (r *coordination) run() {
 	for i := range 3 {
 		opts := [][]redlock.Option{nil, {redlock.WithFencing()}, {redlock.WithoutHandOver()}}[i]
 		opts = append(opts, redlock.WithTTL(2*time.Second), redlock.WithNodeTimeout(100*time.Millisecond),
-			redlock.WithRestartWindow(minHold+time.Second))
+			redlock.WithMaxTTL(minHold+time.Second))
 		host := fmt.Sprint("host", i)
 		l := r.w.locker(r.t, host, opts...)
 		keyed, candidate := l.Keyed(), election.New(l, "leader")

@@ -229,7 +229,7 @@ func read(t *testing.T, file string) string {
 func documents(t *testing.T) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if slices.Contains([]string{".git", "bin", "dist", "chaos-report", "bench-report"}, path) {
+		if entry.IsDir() && slices.Contains([]string{".git", "bin", "dist", "chaos-report", "bench-report"}, path) {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(path) == ".md" && !entry.IsDir() {

@@ -128,8 +128,8 @@ func TestARestoredKeyCountsAgainWhereTheLockWas(t *testing.T) {
 			t.Parallel()
 			inWorld(t, 3, func(t *testing.T, w *world) {
 				const window = time.Minute
-				l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithRestartWindow(window))
-				time.Sleep(window)
+				l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(window))
+				time.Sleep(window + window/50)
 				held := lock(t, l, "x")
 				synctest.Wait()
 				time.Sleep(100 * time.Millisecond)

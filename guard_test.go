@@ -68,7 +68,10 @@ func TestARestartedMasterVotesAgainAfterTheWindow(t *testing.T) {
 		window time.Duration
 	}{
 		{"default: the TTL and its drift", nil, ttl + drift},
-		{"as set", []redlock.Option{redlock.WithRestartWindow(time.Minute)}, time.Minute},
+		{"as set", []redlock.Option{redlock.WithMaxTTL(time.Minute)}, time.Minute + 602*time.Millisecond},
+		{
+			"drift of its own", []redlock.Option{redlock.WithMaxTTL(time.Minute), redlock.WithDrift(0.5, 0)}, 90 * time.Second,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

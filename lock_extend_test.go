@@ -379,7 +379,7 @@ func TestAHealedMasterIsReleasedToo(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 5, func(t *testing.T, w *world) {
 		w.Master(4).Crash()
-		l := w.locker(t, "a", redlock.WithRestartWindow(time.Minute))
+		l := w.locker(t, "a", redlock.WithMaxTTL(time.Minute))
 		lk := lock(t, l, "x")
 		time.Sleep(ttl)
 		w.Master(4).Restart()

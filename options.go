@@ -28,8 +28,8 @@ func (o lockOption) lockOption()       {}
 
 // WithTTL sets the time to live of the lock's keys: how long the lock outlives a holder that died. Default 10 s. With a
 // shorter TTL the lock of a dead holder is free sooner, and a lock is lost sooner when the masters cannot be reached to
-// extend it. The TTL must be longer than the drift budget and one node timeout together. The TTL plus its drift must
-// not exceed the restart window. At most 30 days. It is rounded down to a whole number of milliseconds.
+// extend it. The TTL must be longer than the drift budget and one node timeout together. It must
+// not exceed [WithMaxTTL], which is by default the TTL that Open or New was given. At most 30 days. It is rounded down to a whole number of milliseconds.
 func WithTTL(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.ttl = d })
 }
@@ -66,9 +66,8 @@ func WithMaxHold(d time.Duration) LockOption {
 // The owner of a reentrant lock may lock again during the minimum hold, and readers may share the name with a reader's;
 // everybody else is kept out.
 //
-// d may be longer than the TTL, but d plus its drift must not exceed the restart window: a master that restarted
-// without the name would grant it again. Unless [WithRestartWindow] is set, a d given to [Open] or [New] makes the
-// window long enough. Give all Lockers on the same masters the same window.
+// d may be longer than the TTL, but not than [WithMaxTTL]: a master that restarted without the name would grant it
+// again.
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.minHold = d })
 }
@@ -120,12 +119,14 @@ func WithDrift(factor float64, least time.Duration) Option {
 	return option(func(c *config) { c.drift = clock.Drift{Factor: factor, Least: least} })
 }
 
-// WithRestartWindow sets how long a master may not vote after a restart: a master that came back empty would grant
-// again what it had granted before. The window must be at least the largest TTL, and the largest minimum hold, that any
-// client uses on these masters, with its drift budget. Default: the larger of this Locker's TTL and minimum hold, plus
-// its drift budget. At most 60 days.
-func WithRestartWindow(d time.Duration) Option {
-	return option(func(c *config) { c.restartWindow = d; c.windowSet = true })
+// WithMaxTTL sets the longest TTL or minimum hold of any client on these masters. A call may have a TTL or minimum hold
+// up to d; a longer one is an error. Default: the larger of this Locker's own two. Give every client of the masters the
+// same d. At most 30 days.
+//
+// A master that came back empty after a restart would grant again what it had granted before. So it may not vote for d
+// plus the drift budget of d, the restart window. The larger d, the longer a restarted master is without a vote.
+func WithMaxTTL(d time.Duration) Option {
+	return option(func(c *config) { c.maxTTL = d; c.maxTTLSet = true })
 }
 
 // WithoutRestartGuard counts the votes of masters that just restarted. If a master loses data in a restart, two clients

@@ -61,18 +61,14 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 			[]string{"TTL 1s", "node timeout (2s)"},
 		},
 		{
-			"TTL above the restart window", three, with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(30*time.Second)),
-			[]string{"1m0s", "30s", "the largest TTL that any client uses", "WithRestartWindow"},
+			"TTL above the max TTL", three,
+			with(redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Minute-time.Millisecond)),
+			[]string{"TTL 1m0s is above the max TTL of 59.999s", "set WithMaxTTL to 1m0s in every client"},
 		},
 		{
-			"TTL and drift above the restart window", three,
-			with(redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute+601*time.Millisecond)),
-			[]string{"TTL 1m0s plus its drift of 602ms", "1m0.601s"},
-		},
-		{
-			"min hold and drift above the restart window", three,
-			with(redlock.WithMinHold(time.Minute), redlock.WithRestartWindow(time.Minute)),
-			[]string{"min hold 1m0s plus its drift of 602ms", "WithRestartWindow"},
+			"min hold above the max TTL", three,
+			with(redlock.WithMinHold(time.Minute+1), redlock.WithMaxTTL(time.Minute)),
+			[]string{"min hold 1m0.000000001s is above the max TTL of 1m0s", "set WithMaxTTL to 1m0.000000001s"},
 		},
 		{"TTL as long as time itself", three, with(redlock.WithTTL(math.MaxInt64)), []string{"TTL"}},
 		{"node timeout 0", three, with(redlock.WithNodeTimeout(0)), []string{"node timeout 0s", "above 0"}},
@@ -81,8 +77,8 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 		{"drift factor 1", three, with(redlock.WithDrift(1, 0)), []string{"drift factor 1", "below 1"}},
 		{"drift factor no number", three, with(redlock.WithDrift(math.NaN(), 0)), []string{"drift factor NaN"}},
 		{"drift negative", three, with(redlock.WithDrift(0, -1)), []string{"drift of at least -1ns"}},
-		{"restart window 0", three, with(redlock.WithRestartWindow(0)), []string{"restart window 0s", "WithoutRestartGuard"}},
-		{"restart window negative", three, with(redlock.WithRestartWindow(-time.Hour)), []string{"restart window -1h0m0s"}},
+		{"max TTL 0", three, with(redlock.WithMaxTTL(0)), []string{"max TTL 0s", "WithoutRestartGuard"}},
+		{"max TTL negative", three, with(redlock.WithMaxTTL(-time.Hour)), []string{"max TTL -1h0m0s"}},
 		{"max hold negative", three, with(redlock.WithMaxHold(-1)), []string{"max hold -1ns"}},
 		{"retry 0", three, with(redlock.WithRetry(0, time.Second)), []string{"retry from 0s to 1s"}},
 		{"retry negative", three, with(redlock.WithRetry(-1, time.Second)), []string{"retry from -1ns"}},
@@ -127,12 +123,14 @@ func TestGoodInputIsTaken(t *testing.T) {
 		{"nothing but a trace of nil", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTrace(nil)}},
 		{"TTL just long enough", []string{"redis://10.0.0.1"}, []redlock.Option{redlock.WithTTL(53 * time.Millisecond)}},
 		{
-			"TTL and its drift equal to the window",
+			"TTL and min hold equal to the max TTL",
 			[]string{"redis://10.0.0.1"},
-			[]redlock.Option{redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Minute + 602*time.Millisecond)},
+			[]redlock.Option{
+				redlock.WithTTL(time.Minute), redlock.WithMinHold(time.Minute), redlock.WithMaxTTL(time.Minute),
+			},
 		},
-		{"TTL above the window of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
-			redlock.WithTTL(time.Minute), redlock.WithRestartWindow(time.Second), redlock.WithoutRestartGuard(),
+		{"TTL above the max TTL of a guard that is off", []string{"redis://10.0.0.1"}, []redlock.Option{
+			redlock.WithTTL(time.Minute), redlock.WithMaxTTL(time.Second), redlock.WithoutRestartGuard(),
 		}},
 		{"a lock's options as defaults", []string{"redis://10.0.0.1"}, []redlock.Option{
 			redlock.WithoutKeepalive(), redlock.WithMaxHold(time.Hour), redlock.WithRetry(1, 1),
@@ -182,7 +180,8 @@ func TestBadInputOfACallSendsNothing(t *testing.T) {
 				{"x", redlock.WithTTL(0), []string{"TTL 0s"}},
 				{"x", redlock.WithTTL(-1), []string{"TTL"}},
 				{"x", redlock.WithTTL(100 * time.Millisecond), []string{"TTL 100ms", "node timeout (100ms)"}},
-				{"x", redlock.WithTTL(11 * time.Second), []string{"TTL 11s", "window of 10.102s", "largest TTL"}},
+				{"x", redlock.WithTTL(11 * time.Second), []string{"TTL 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
+				{"x", redlock.WithMinHold(11 * time.Second), []string{"min hold 11s", "max TTL of 10s", "set WithMaxTTL to 11s"}},
 				{"x", redlock.WithMaxHold(-1), []string{"max hold -1ns"}},
 				{"x", redlock.WithRetry(5, 3), []string{"retry from 5ns to 3ns"}},
 				{"x", nil, []string{"nil LockOption"}},
@@ -238,12 +237,14 @@ func TestNewRefusesMastersOfAnotherLocker(t *testing.T) {
 func TestOptionsOfACallHoldForThatCall(t *testing.T) {
 	t.Parallel()
 	inWorld(t, 1, func(t *testing.T, w *world) {
-		l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithRestartWindow(time.Hour))
+		l := w.locker(t, "a", redlock.WithTTL(5*time.Second), redlock.WithMaxTTL(time.Minute))
 		unlock(t, lock(t, l, "x", redlock.WithTTL(time.Minute)))
 		asked := time.Now()
 		lk := lock(t, l, "x")
 		assert.Equal(t, asked.Add(5*time.Second-52*time.Millisecond), lk.Until())
 		unlock(t, lk)
+		_, err := l.TryLock(t.Context(), "x", redlock.WithTTL(time.Minute+time.Millisecond))
+		require.ErrorContains(t, err, "TTL 1m0.001s is above the max TTL of 1m0s")
 	})
 }
 
@@ -264,22 +265,22 @@ const day = 24 * time.Hour
 
 func TestEveryDurationHasAnUpperBound(t *testing.T) {
 	t.Parallel()
-	window := redlock.WithRestartWindow(60 * day)
+	longest := redlock.WithMaxTTL(30 * day)
 	for name, o := range map[string]struct {
 		set   func(d time.Duration) redlock.Option
 		bound time.Duration
 		names string // how the error shows the bound
 	}{
-		"TTL":            {func(d time.Duration) redlock.Option { return redlock.WithTTL(d) }, 30 * day, "720h0m0s"},
-		"max hold":       {func(d time.Duration) redlock.Option { return redlock.WithMaxHold(d) }, 30 * day, "720h0m0s"},
-		"retry to":       {func(d time.Duration) redlock.Option { return redlock.WithRetry(1, d) }, time.Hour, "1h0m0s"},
-		"retry":          {func(d time.Duration) redlock.Option { return redlock.WithRetry(d, d) }, time.Hour, "1h0m0s"},
-		"node timeout":   {redlock.WithNodeTimeout, time.Hour, "1h0m0s"},
-		"drift":          {func(d time.Duration) redlock.Option { return redlock.WithDrift(0, d) }, time.Hour, "1h0m0s"},
-		"restart window": {redlock.WithRestartWindow, 60 * day, "1440h0m0s"},
+		"TTL":          {func(d time.Duration) redlock.Option { return redlock.WithTTL(d) }, 30 * day, "720h0m0s"},
+		"max hold":     {func(d time.Duration) redlock.Option { return redlock.WithMaxHold(d) }, 30 * day, "720h0m0s"},
+		"retry to":     {func(d time.Duration) redlock.Option { return redlock.WithRetry(1, d) }, time.Hour, "1h0m0s"},
+		"retry":        {func(d time.Duration) redlock.Option { return redlock.WithRetry(d, d) }, time.Hour, "1h0m0s"},
+		"node timeout": {redlock.WithNodeTimeout, time.Hour, "1h0m0s"},
+		"drift":        {func(d time.Duration) redlock.Option { return redlock.WithDrift(0, d) }, time.Hour, "1h0m0s"},
+		"max TTL":      {redlock.WithMaxTTL, 30 * day, "720h0m0s"},
 	} {
 		open := func(d time.Duration) error {
-			opts := []redlock.Option{redlock.WithTTL(3 * time.Hour), window, o.set(d)}
+			opts := []redlock.Option{redlock.WithTTL(3 * time.Hour), longest, o.set(d)}
 			l, err := redlock.Open([]string{"redis://10.0.0.1:6379"}, opts...)
 			if err == nil {
 				require.NoError(t, l.Close())
@@ -341,9 +342,9 @@ func FuzzOptions(f *testing.F) {
 	f.Add(most, most, most, most, most, math.MaxFloat64, most, most)
 	f.Add(
 		int64(30*day), int64(30*day), int64(time.Hour), int64(time.Hour), int64(time.Hour), 0.9, int64(time.Hour),
-		int64(60*day),
+		int64(30*day),
 	)
-	f.Fuzz(func(t *testing.T, ttl, hold, least, longest, timeout int64, factor float64, drift, window int64) {
+	f.Fuzz(func(t *testing.T, ttl, hold, least, longest, timeout int64, factor float64, drift, maxTTL int64) {
 		opts := []redlock.Option{
 			redlock.WithTTL(time.Duration(ttl)), redlock.WithMaxHold(time.Duration(hold)),
 			redlock.WithRetry(time.Duration(least), time.Duration(longest)), redlock.WithDrift(factor, time.Duration(drift)),
@@ -351,8 +352,8 @@ func FuzzOptions(f *testing.F) {
 		if timeout != 0 {
 			opts = append(opts, redlock.WithNodeTimeout(time.Duration(timeout)))
 		}
-		if window != 0 {
-			opts = append(opts, redlock.WithRestartWindow(time.Duration(window)))
+		if maxTTL != 0 {
+			opts = append(opts, redlock.WithMaxTTL(time.Duration(maxTTL)))
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := simnet.New(t, 1, 1)

@@ -14,7 +14,7 @@
 // ten years of bugs reported against Redlock clients. It differs from the original in these points:
 //
 //   - A master that restarted may have forgotten what it granted. It may not vote until the largest TTL plus its drift
-//     has passed; see [WithRestartWindow].
+//     has passed; see [WithMaxTTL].
 //   - A release is repeated until the master confirms it. Otherwise a frozen master could wake up and execute the SET
 //     that waits in its receive buffer.
 //   - [Lock.Context] ends when the lock is lost: at [Lock.Until] at the latest, if the process is scheduled. Until then

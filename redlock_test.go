@@ -359,7 +359,7 @@ func TestCloseIsBoundedInEveryPhase(t *testing.T) {
 		long        = 5 * time.Minute // a TTL that ends nothing
 	)
 	opts := []redlock.Option{
-		redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithRestartWindow(time.Hour),
+		redlock.WithNodeTimeout(nodeTimeout), redlock.WithTTL(long), redlock.WithMaxTTL(time.Hour),
 	}
 	type fixture struct {
 		l    *redlock.Locker

@@ -276,7 +276,7 @@ func TestWaitersDoNotPollWhileNothingHappens(t *testing.T) {
 			inWorld(t, 5, func(t *testing.T, w *world) {
 				tt.setup(t, w)
 				synctest.Wait()
-				l := w.locker(t, "waiter", redlock.WithRestartWindow(time.Hour))
+				l := w.locker(t, "waiter", redlock.WithMaxTTL(time.Hour))
 				ctx, cancel := context.WithCancel(t.Context())
 				out := locking(ctx, l, "x")
 				time.Sleep(5 * time.Second) // the first attempts follow each other more closely

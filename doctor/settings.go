@@ -10,7 +10,7 @@ var settingRules = []rule{
 		title: "the restart window is too short", severity: Danger,
 		when: "the TTL that a lock on a master has left, plus its drift, is longer than the restart window",
 		why:  "A master that restarts and forgets this lock votes again before the lock ends.",
-		fix:  "WithRestartWindow (--restart-window) with the largest TTL of all clients, plus 2 %, in every client",
+		fix:  "WithMaxTTL (--max-ttl) with the longest TTL or minimum hold of all clients, in every client",
 		check: each(func(e *exam, m *master) string {
 			window, left := e.deployment.RestartWindow, m.keys.longest
 			drift := e.deployment.Drift.Of(left)

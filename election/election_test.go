@@ -196,6 +196,6 @@ func TestCampaignFailsAsLockDoes(t *testing.T) {
 		_, err = election.New(b, "").Campaign(t.Context())
 		require.ErrorContains(t, err, "name")
 		_, err = election.New(b, name, redlock.WithTTL(time.Hour)).Campaign(t.Context())
-		require.ErrorContains(t, err, "restart window")
+		require.ErrorContains(t, err, "max TTL")
 	})
 }

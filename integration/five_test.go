@@ -63,7 +63,7 @@ func open(t *testing.T, masters []*redisbox.Master, opts ...redlock.Option) *red
 func openAt(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 	t.Helper()
 	opts = append([]redlock.Option{
-		redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest + largest/50),
+		redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithMaxTTL(largest),
 	}, opts...)
 	locker, err := redlock.Open(urls, opts...)
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func TestWhatEachKindCannotDoWithoutARight(t *testing.T) {
 			urls := restricted(t, masters, "kinds-no-"+right, append(rights(t), "-"+right)...)
 			l := openAt(
 				t, urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout),
-				redlock.WithRestartWindow(largest+largest/50),
+				redlock.WithMaxTTL(largest),
 			)
 			name := "orders:kinds:" + right
 			for kind, acquire := range map[string]func(context.Context) (*redlock.Lock, error){

@@ -65,7 +65,7 @@ func live(t *testing.T, urls []string, masters []*redisbox.Master, name string) 
 	var lockers [2]*redlock.Locker
 	for i := range lockers {
 		locker, err := redlock.Open(
-			urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithRestartWindow(largest+largest/50),
+			urls, redlock.WithTTL(ttl), redlock.WithNodeTimeout(nodeTimeout), redlock.WithMaxTTL(largest),
 		)
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, locker.Close()) })

@@ -20,7 +20,7 @@ import (
 const doctorHelp = `doctor examines the masters, this host and the settings for about ten seconds.
 It reports what is wrong, how bad that is, why it matters for a lock, and what
 to type to fix it. On each master it acquires and releases locks on one scratch
-name, and changes nothing else. Pass the --ttl, --restart-window and
+name, and changes nothing else. Pass the --ttl, --max-ttl and
 --node-timeout of your programs.
 
 The exit status is 2 with a danger, 1 with a warning, 0 otherwise, and 69 if no

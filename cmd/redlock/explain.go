@@ -70,7 +70,7 @@ var flagOf = map[string]string{
 	"WithFencing":         "--fence",
 	"WithOwner":           "--owner",
 	"WithNodeTimeout":     "--node-timeout",
-	"WithRestartWindow":   "--restart-window",
+	"WithMaxTTL":          "--max-ttl",
 	"WithoutRestartGuard": "--without-restart-guard",
 }
 

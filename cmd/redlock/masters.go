@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/clock"
 )
 
 const embeddedCount = 5
@@ -18,9 +17,9 @@ type masters struct {
 	embedded bool
 	ttl      time.Duration
 
-	nodeTimeout   time.Duration
-	restartWindow time.Duration
-	withoutGuard  bool
+	nodeTimeout  time.Duration
+	maxTTL       time.Duration
+	withoutGuard bool
 }
 
 func (m *masters) flags(cmd *cobra.Command) {
@@ -38,9 +37,9 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
-	f.DurationVar(&m.restartWindow, "restart-window", 0,
-		"how long a restarted master may not vote: at least the largest TTL or minimum hold in use on these masters, "+
-			"plus its drift (default: the TTL, or the minimum hold if that is longer, plus its drift)")
+	f.DurationVar(&m.maxTTL, "max-ttl", 0,
+		"the longest TTL or minimum hold of any client of these masters, for which a restarted master does not vote "+
+			"(default: the TTL, or the minimum hold if that is longer)")
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
@@ -48,19 +47,17 @@ func (m *masters) flags(cmd *cobra.Command) {
 // check returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
 // that is too short for the node timeout.
 func (m *masters) check(cmd *cobra.Command) error {
-	window := cmd.Flags().Changed("restart-window")
+	limited := cmd.Flags().Changed("max-ttl")
 	switch {
 	case m.ttl < time.Millisecond:
 		return usage("--ttl %v: it must be at least 1ms", m.ttl)
 	case cmd.Flags().Changed("node-timeout") && m.nodeTimeout <= 0:
 		return usage("--node-timeout %v: it must be above 0", m.nodeTimeout)
-	case window && m.restartWindow <= 0:
-		return usage("--restart-window %v: it must be above 0; --without-restart-guard switches the guard off",
-			m.restartWindow)
-	case window && !m.withoutGuard && m.ttl+clock.DefaultDrift.Of(m.ttl) > m.restartWindow:
-		return usage("--ttl %v plus its drift of %v is above the restart window of %v; raise the window with "+
-			"--restart-window: it must cover the largest TTL that any client uses on these masters",
-			m.ttl, clock.DefaultDrift.Of(m.ttl), m.restartWindow)
+	case limited && m.maxTTL <= 0:
+		return usage("--max-ttl %v: it must be above 0; --without-restart-guard switches the guard off", m.maxTTL)
+	case limited && !m.withoutGuard && m.ttl > m.maxTTL:
+		return usage("--ttl %v is above --max-ttl %v: set --max-ttl to %v in every client of these masters",
+			m.ttl, m.maxTTL, m.ttl)
 	}
 	return nil
 }
@@ -71,8 +68,8 @@ func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 	if cmd.Flags().Changed("node-timeout") {
 		opts = append(opts, redlock.WithNodeTimeout(m.nodeTimeout))
 	}
-	if cmd.Flags().Changed("restart-window") {
-		opts = append(opts, redlock.WithRestartWindow(m.restartWindow))
+	if cmd.Flags().Changed("max-ttl") {
+		opts = append(opts, redlock.WithMaxTTL(m.maxTTL))
 	}
 	if m.withoutGuard {
 		opts = append(opts, redlock.WithoutRestartGuard())

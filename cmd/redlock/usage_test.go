@@ -51,10 +51,10 @@ func TestWrongUsage(t *testing.T) {
 		"TTL zero":            {"run --masters " + urls + " --ttl 0 x -- true", "--ttl 0s"},
 		"TTL below the least": {"run --masters " + urls + " --ttl 20ms x -- true", "TTL 20ms"},
 		"TTL above the window": {
-			"run --masters " + urls + " --ttl 1m --restart-window 10s x -- true",
-			"--ttl 1m0s plus its drift of 602ms is above the restart window of 10s",
+			"run --masters " + urls + " --ttl 1m --max-ttl 10s x -- true",
+			"--ttl 1m0s is above --max-ttl 10s: set --max-ttl to 1m0s",
 		},
-		"window below zero":        {"status --masters " + urls + " --restart-window -1s", "--restart-window -1s"},
+		"max TTL below zero":       {"status --masters " + urls + " --max-ttl -1s", "--max-ttl -1s"},
 		"node timeout zero":        {"run --masters " + urls + " --node-timeout 0 x -- true", "--node-timeout 0s"},
 		"a reserved name":          {"run --masters " + urls + " redlock:fence:x -- true", "redlock:fence:"},
 		"a reserved name's status": {"status --masters " + urls + " redlock:intents:x", "redlock:intents:"},

@@ -163,7 +163,7 @@ func TestOutcome(t *testing.T) {
 		"held, with no majority before": {exitFor(errors.Join(redlock.ErrNoQuorum, &redlock.HeldError{Name: "n"})), 75, "n"},
 		"anything else":                 {exitFor(errors.New("odd")), 64, "redlock: odd"},
 		"an option": {
-			usage("raise it with WithRestartWindow"), 64, "redlock: raise it with --restart-window",
+			usage("set WithMaxTTL to 1m0s"), 64, "redlock: set --max-ttl to 1m0s",
 		},
 		"a call": {usage("(redlock.WithTTL(10s), WithMaxHold)"), 64, "redlock: (--ttl, --max-hold)"},
 		"a name": {usage(`"a \"WithTTL" needs WithFencing`), 64, `redlock: "a \"WithTTL" needs --fence`},

@@ -76,15 +76,9 @@ func run(ctx context.Context, o Options, c Control) (v check.Verdict, err error)
 	return v, t.proper(events, v, over)
 }
 
-// window returns the restart window of the lock under test. It covers the TTL and the drift.
-func (t *trial) window() time.Duration {
-	ttl := max(traffic.TTL, t.groups[0].TTL, t.longest)
-	return ttl + ttl/100 + 2*time.Millisecond
-}
-
 func (t *trial) config(client int) traffic.Config {
 	c := traffic.Config{
-		Lock: t.uses(), URLs: t.masters.URLs(), Window: t.window(), Prefix: t.prefix, Seed: t.Seed,
+		Lock: t.uses(), URLs: t.masters.URLs(), MaxTTL: max(traffic.TTL, t.groups[0].TTL, t.longest), Prefix: t.prefix, Seed: t.Seed,
 	}
 	if client == 0 {
 		c.ClockAhead = t.ahead

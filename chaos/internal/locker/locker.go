@@ -125,8 +125,8 @@ type Settings struct {
 	URLs []string
 	// Owner is the readable part of tokens.
 	Owner string
-	// Window is the restart window of the masters.
-	Window time.Duration
+	// MaxTTL is the longest TTL or minimum hold of any client.
+	MaxTTL time.Duration
 	// Clock is the client's clock, which may be wrong.
 	Clock clock.Clock
 	// Timeout is how long a naive lock on several masters waits for each of them. 0 means a tenth of a second.

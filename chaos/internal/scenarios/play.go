@@ -90,7 +90,7 @@ func play(ctx context.Context, s Scenario, o Options, out *Outcome, m masters) (
 func (p *player) configure(client int) traffic.Config {
 	s := p.scenario
 	c := traffic.Config{
-		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), Window: s.Window(), Prefix: p.masters.Prefix(),
+		Lock: cmp.Or(s.Lock, traffic.Quorum), URLs: p.masters.URLs(), MaxTTL: s.maxTTL(), Prefix: p.masters.Prefix(),
 		Workers: s.Workers, Seed: p.Seed,
 	}
 	if client >= s.Clients {

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/ghosts"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // Masters is the number of masters in a run.
@@ -113,8 +114,7 @@ func (s Scenario) maxTTL() time.Duration {
 
 // Window returns the restart window of the clients. It covers the longest TTL and its drift.
 func (s Scenario) Window() time.Duration {
-	ttl := s.maxTTL()
-	return ttl + ttl/100 + 2*time.Millisecond
+	return s.maxTTL() + clock.DefaultDrift.Of(s.maxTTL())
 }
 
 // Bound returns the time after the storm within which each client must acquire each name. In this time the masters

@@ -58,7 +58,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	s.Storm = min(s.Storm, longestStorm)
 	groups := s.part(seed)
 	out := simulation.Schedule{
-		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups), Window: s.Window(),
+		Seed: seed, Profile: s.Name, Masters: Masters, Names: traffic.Names("", groups), Longest: s.maxTTL(),
 		Storm: s.Storm + aftermath, Rates: slices.Repeat([]float64{1}, Masters), Ghosts: s.Ghosts,
 	}
 	for _, g := range groups {

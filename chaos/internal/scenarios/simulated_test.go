@@ -41,7 +41,7 @@ func TestAScheduleHasTheTrafficOfItsScenario(t *testing.T) {
 	had := map[string]bool{}
 	for seed := range uint64(len(s.Groups)) {
 		schedule := s.Schedule(seed)
-		assert.Equal(t, s.Window(), schedule.Window)
+		assert.Equal(t, s.Window(), schedule.Window())
 		assert.Len(t, schedule.Clients, s.Clients)
 		for i, c := range schedule.Clients {
 			assert.InDelta(t, s.ClockRates[i], c.Rate, 0)

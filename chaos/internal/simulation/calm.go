@@ -23,7 +23,7 @@ func (r *run) rest() bool {
 	for _, l := range r.lives {
 		all.Go(l.workers.Wait)
 	}
-	return r.await("workers", &all, r.schedule.MaxTTL()+r.schedule.Window+10*time.Second)
+	return r.await("workers", &all, r.schedule.MaxTTL()+r.schedule.Window()+10*time.Second)
 }
 
 // await waits for g. It reports a problem if that takes longer than most.
@@ -85,7 +85,7 @@ func content(m *simnet.Master, key string) []string {
 }
 
 // bound is how long a client may wait for a lock after the storm.
-func (s Schedule) bound() time.Duration { return s.Window + s.MaxTTL() + 10*time.Second }
+func (s Schedule) bound() time.Duration { return s.Window() + s.MaxTTL() + 10*time.Second }
 
 // liveness has every client acquire what its groups acquire, and every kind of lock, all clients at the same time.
 func (r *run) liveness() {

@@ -72,7 +72,7 @@ func (x *extraction) justify(lock history.Event, from, before time.Duration) (ma
 
 // votes returns the commands with a token that count as votes. validity is how long a vote reserves its master.
 func (x *extraction) votes(token string, validity time.Duration) (counted []fencedCommand) {
-	window := x.result.Schedule.Window
+	window := x.result.Schedule.Window()
 	window -= 2 * driftOf(window) // what the server's clock may gain on the holder's, and the client's on the server's
 	reserved := map[int]time.Time{}
 	for _, c := range x.commands {

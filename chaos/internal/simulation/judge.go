@@ -32,7 +32,7 @@ func (r *Result) judge() {
 	s := r.Schedule
 	terms := check.Terms{
 		Masters: s.Masters, Names: traffic.Names("", s.Groups), Lasting: lasting, Reordering: reordering,
-		Lingers: s.Window + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy, Ghosts: s.Ghosts,
+		Lingers: s.Window() + 2*time.Second, Slack: slack, Bound: s.bound(), Grace: tidy, Ghosts: s.Ghosts,
 		ModelTime: modelTime,
 	}
 	for _, c := range s.Clients {

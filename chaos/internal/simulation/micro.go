@@ -58,7 +58,7 @@ func (d microScenario) schedule(seed uint64) Schedule {
 		})
 	}
 	d.draw(r, &s)
-	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
+	s.Longest = s.MaxTTL()
 	return s
 }
 

@@ -110,7 +110,7 @@ func (e *env) closedEarly(w, other *worker) {
 // the masters was too small. The clients' clocks are behind all counters.
 func (w *worker) raisedTwice() {
 	want := locker.Request{Mode: kinds.Mutex, Names: []string{"raised"}, Fencing: true}
-	take := func() *holding { return w.must(want, w.schedule.Window+2*time.Second, "it is free") }
+	take := func() *holding { return w.must(want, w.schedule.Window()+2*time.Second, "it is free") }
 	take().sure() // the masters then have the scripts
 	time.Sleep(w.client.Timeout)
 	half := w.schedule.Masters / 2
@@ -149,7 +149,7 @@ func (w *worker) raisedTwice() {
 // other closely.
 func (e *env) permitsAtOnce(ahead, next *worker) {
 	want := locker.Request{Mode: kinds.Semaphore, Names: []string{"pool"}, Slots: slots, Fencing: true}
-	ahead.must(want, e.schedule.Window+2*time.Second, "its slots are free").sure()
+	ahead.must(want, e.schedule.Window()+2*time.Second, "its slots are free").sure()
 	second := next.another()
 	each(e.world.Masters(), func(m *simnet.Master) { m.Delay(time.Millisecond, 10*time.Millisecond) })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -38,7 +38,7 @@ func (e *env) majorityLost() {
 	w := e.worker(0)
 	apart := rand.New(rand.NewPCG(e.schedule.Seed, 0x756e6c6b)) // so that a seed keeps its other draws
 	for _, kind := range []string{kinds.Mutex, kinds.Reader, kinds.Writer, kinds.Reentrant, kinds.Several} {
-		h := w.must(e.want(kind), e.schedule.Window+5*time.Second, "it is free")
+		h := w.must(e.want(kind), e.schedule.Window()+5*time.Second, "it is free")
 		restart := e.rng.IntN(2) == 0
 		time.Sleep(within(e.rng, time.Second))
 		for _, m := range e.some(e.majority()) {
@@ -134,7 +134,7 @@ func (w *worker) countersOlder() {
 		m.Load(images[i])
 	}
 	want.Mode = kinds.Reader
-	take(w.schedule.Window + 2*time.Second)
+	take(w.schedule.Window() + 2*time.Second)
 }
 
 // shortLived makes the restart window as short as possible, so that an uptime's error of up to a second is a large part
@@ -160,7 +160,7 @@ func (e *env) youngMasters() {
 		// A master that starts late in a second soon reports an uptime of one second.
 		late := time.Duration(time.Now().Nanosecond()) - 400*time.Millisecond - within(e.rng, 600*time.Millisecond)
 		time.Sleep((2*time.Second - late) % time.Second)
-		h := holder.must(e.want(kinds.Mutex), e.schedule.Window+2*time.Second, "it is free")
+		h := holder.must(e.want(kinds.Mutex), e.schedule.Window()+2*time.Second, "it is free")
 		for _, m := range e.some(e.schedule.Masters - e.rng.IntN(e.majority())) {
 			if boasted != "" {
 				m.Info("uptime_in_seconds", boasted)
@@ -175,7 +175,7 @@ func (e *env) youngMasters() {
 			other := e.worker(1 + i)
 			all = append(all, func() {
 				other.pause(context.Background(), within(other.rng, time.Second))
-				h := other.must(e.want(kinds.Mutex), e.schedule.Window+holder.client.TTL+4*time.Second,
+				h := other.must(e.want(kinds.Mutex), e.schedule.Window()+holder.client.TTL+4*time.Second,
 					"the holder is gone, and the window past")
 				other.pause(context.Background(), 20*time.Millisecond) // for the checker to see an overlap
 				h.sure()

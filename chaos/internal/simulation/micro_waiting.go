@@ -268,7 +268,7 @@ func (e *env) news() {
 			// A silent first node, one probe of a blocker that is a stale key, and the attempt itself.
 			waiter.follows(got, released, 3*waiter.client.Timeout, "with "+tr.what)
 			tr.end(m, want.Names[0])
-			time.Sleep(e.schedule.Window + 2*time.Second) // a restarted server may vote again
+			time.Sleep(e.schedule.Window() + 2*time.Second) // a restarted server may vote again
 		}
 	}
 	e.newsDuringProbes()

@@ -36,7 +36,7 @@ func open(w *simnet.Net, h *simnet.Host, s Schedule, c Client, opts []redlock.Op
 		}
 	}
 	all := []redlock.Option{
-		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithRestartWindow(s.Window),
+		redlock.WithTTL(c.TTL), redlock.WithRetry(c.RetryMin, c.RetryMax), redlock.WithMaxTTL(s.Longest),
 		redlock.WithNodeTimeout(c.Timeout), redlock.WithOwner(c.Name), redlock.WithClock(h.Clock()),
 	}
 	if !c.Keepalive {

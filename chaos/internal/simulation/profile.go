@@ -136,7 +136,7 @@ func Draw(seed uint64) Schedule {
 		s.Clients = append(s.Clients, p.draw(r, i))
 	}
 	s.Proxies = p.proxies && rand.New(rand.NewPCG(seed, 0x9a)).IntN(2) == 0
-	s.Window = s.MaxTTL() + s.MaxTTL()/100 + 2*time.Millisecond
+	s.Longest = s.MaxTTL()
 	s.Plan = p.plan(r, s)
 	s.skew(r, p.steps)
 	if p.client == nil && p.fencing == 0 {
@@ -254,9 +254,9 @@ func (p profile) draw(r *rand.Rand, i int) Client {
 // counters, the values may differ by more.
 func (s *Schedule) skew(r *rand.Rand, steps bool) {
 	const gain = 300 * time.Millisecond
-	most := s.Window
+	most := s.Window()
 	for _, c := range s.Clients {
-		most = max(0, min(most, (s.Window-gain-3*c.Timeout)/2))
+		most = max(0, min(most, (s.Window()-gain-3*c.Timeout)/2))
 	}
 	for i := range s.Clients {
 		switch c := &s.Clients[i]; {

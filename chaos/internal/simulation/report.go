@@ -106,7 +106,7 @@ const most = 250
 
 // focus returns the part of the timeline that leads to the first finding.
 func (r *Result) focus() (from, to time.Duration, names []string) {
-	before := r.Schedule.MaxTTL() + r.Schedule.Window
+	before := r.Schedule.MaxTTL() + r.Schedule.Window()
 	switch {
 	case len(r.Violations) > 0:
 		v := r.Violations[0]

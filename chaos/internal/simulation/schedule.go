@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // Schedule describes one run: the clients, the locks for which they contend, and the faults. A seed determines it.
@@ -33,8 +34,8 @@ type Schedule struct {
 	Groups []traffic.Group `json:",omitempty"`
 	// Rates are the rates of the masters' clocks. Those of the clients are in Clients.
 	Rates []float64
-	// Window is the restart window of all clients. It exceeds the largest TTL.
-	Window time.Duration
+	// Longest is the longest TTL or minimum hold of all clients.
+	Longest time.Duration
 	// Proxies puts proxies between clients and masters. They deliver whatever was written to them, however late, even
 	// if the connection has ended.
 	Proxies bool
@@ -73,6 +74,9 @@ type Client struct {
 	Skew               time.Duration
 	RetryMin, RetryMax time.Duration
 }
+
+// Window returns the restart window of all clients.
+func (s Schedule) Window() time.Duration { return s.Longest + clock.DefaultDrift.Of(s.Longest) }
 
 // MaxTTL returns the largest TTL of the clients.
 func (s Schedule) MaxTTL() time.Duration {
@@ -192,7 +196,7 @@ func (s Schedule) ghostsAt(master int) bool {
 func (s Schedule) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%s): %d masters, names %s, %v of storm with %d faults, restart window %v\n",
-		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Plan), s.Window)
+		s.Seed, s.Profile, s.Masters, strings.Join(s.Names, " "), s.Storm, len(s.Plan), s.Window())
 	if len(s.Groups) == 0 {
 		fmt.Fprintf(&b, "  kinds %v, %.0f%% with fencing, minimum hold %v\n", s.Kinds, 100*s.Fencing, s.MinHold)
 	}

@@ -30,7 +30,7 @@ func TestASeedFixesItsSchedule(t *testing.T) {
 		assert.Contains(t, []int{3, 5}, s.Masters)
 		assert.GreaterOrEqual(t, len(s.Clients), 2)
 		assert.LessOrEqual(t, len(s.Clients), 5)
-		assert.Greater(t, s.Window, s.MaxTTL(), "the window covers every TTL")
+		assert.Greater(t, s.Window(), s.MaxTTL(), "the window covers every TTL")
 		for _, k := range s.Kinds {
 			locks[k]++
 		}
@@ -131,7 +131,7 @@ func TestClocksDifferAsFarAsTheyMay(t *testing.T) {
 				assert.Zero(t, c.Skew, "seed %d", seed)
 				assert.InDelta(t, 1, c.Rate, 0, "seed %d", seed)
 			case lost:
-				assert.Less(t, c.Skew.Abs(), s.Window/2, "seed %d", seed)
+				assert.Less(t, c.Skew.Abs(), s.Window()/2, "seed %d", seed)
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func TestAClientsClockRunsAsTheFaultSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := simulation.Schedule{
-				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Window: 2 * second, Storm: 5 * second,
+				Masters: 1, Rates: []float64{1}, Names: []string{"a"}, Longest: 2 * second, Storm: 5 * second,
 				Clients: []simulation.Client{
 					{Name: "c0", TTL: second, Timeout: second / 10, Rate: tt.rate, RetryMin: second / 100, RetryMax: second},
 				},

@@ -167,7 +167,7 @@ func (x *extraction) execute(c fencedCommand) {
 		x.add(replay.Step{Op: replay.Ask, Client: a.client}, c.at)
 	}
 	s := replay.Step{Op: c.op, Client: a.client, Master: m, Number: c.number, Answer: c.answer}
-	inWindow := c.event.Began.After(x.result.start) && c.at.Sub(c.event.Began) < x.result.Schedule.Window
+	inWindow := c.event.Began.After(x.result.start) && c.at.Sub(c.event.Began) < x.result.Schedule.Window()
 	switch {
 	case inWindow && c.op != replay.Extend:
 		s = replay.Step{Op: replay.Uncounted, Master: m, Number: max(c.number, c.answer)}

@@ -19,7 +19,7 @@ func waves(r *rand.Rand, s Schedule) (all []faults.Step) {
 // losses makes all masters lose everything at about the same time, and repeats that after they have been up for a
 // while.
 func losses(r *rand.Rand, s Schedule) (all []faults.Step) {
-	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window + within(r, s.Storm) {
+	for at := within(r, s.Storm/2); at < s.Storm; at += s.Window() + within(r, s.Storm) {
 		all = append(all, wave(r, s, at, s.Masters, 50*time.Millisecond)...)
 	}
 	return all

@@ -96,7 +96,7 @@ func (c *client) open() error {
 	c.lockClock.Rate(c.rate)
 	var err error
 	c.Locker, err = openLocker(c.Config, locker.Settings{
-		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), Window: c.Window,
+		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), MaxTTL: c.MaxTTL,
 		Clock: c.lockClock, Between: func() { c.KillAt(Between) },
 	}, votes)
 	return err

@@ -15,8 +15,8 @@ type Config struct {
 	Lock string `json:"lock"`
 	// URLs are the masters. A naive lock on one master uses the first.
 	URLs []string `json:"urls"`
-	// Window is the restart window of the masters.
-	Window time.Duration `json:"window"`
+	// MaxTTL is the longest TTL or minimum hold of any client.
+	MaxTTL time.Duration `json:"max_ttl"`
 	// Prefix is the beginning of all names.
 	Prefix string `json:"prefix"`
 	// Groups is the traffic.

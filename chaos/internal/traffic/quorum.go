@@ -15,7 +15,7 @@ const NodeTimeout = 200 * time.Millisecond
 // openQuorum opens the lock under test, as a stranger would, with opts on top.
 func openQuorum(s locker.Settings, v *Votes, opts ...redlock.Option) (locker.Product, error) {
 	l, err := redlock.Open(s.URLs, append([]redlock.Option{
-		redlock.WithTTL(TTL), redlock.WithRestartWindow(s.Window), redlock.WithNodeTimeout(NodeTimeout),
+		redlock.WithTTL(TTL), redlock.WithMaxTTL(s.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.Trace()),
 		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, opts...)...)

@@ -67,7 +67,7 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *r
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	config.Workers, config.Prefix, config.Window = 1, "test:", 10*time.Second
+	config.Workers, config.Prefix, config.MaxTTL = 1, "test:", 10*time.Second
 	if config.Groups == nil {
 		config.Groups = traffic.Groups
 	}
