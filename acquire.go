@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/kind"
 )
 
@@ -74,7 +75,7 @@ func (l *Locker) settings(t kind.Target, opts []LockOption) (*config, error) {
 		return nil, err
 	}
 	if cfg.fencing {
-		if err := kind.CheckHint(cfg.clock.Now()); err != nil {
+		if err := kind.CheckHint(clock.Outside(cfg.clock, cfg.clock.Now())); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,7 @@ func (l *Locker) attachSettings(t kind.Target, token string, opts []LockOption) 
 
 func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Lock, error) {
 	cfg, name := q.cfg, q.target.Names[0]
-	slept, asked := l.quorum.Suspended(), l.cfg.clock.Now()
+	asked := l.cfg.clock.Now()
 	origin := cfg.origin(ctx, q.id, q.target.Kind)
 	answers, err := l.read(ctx, name, origin)
 	if err != nil {
@@ -96,8 +96,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 		}
 		return nil, fmt.Errorf("%w: %s", ErrLost, hold)
 	}
-	sleptNow := l.quorum.Suspended()
-	until := asked.Add(left - cfg.drift.Of(max(left, cfg.ttl)) - (sleptNow - slept))
+	until := asked.Add(left - cfg.drift.Of(max(left, cfg.ttl)))
 	if !until.After(l.cfg.clock.Now()) {
 		return nil, fmt.Errorf("%w: its TTL is used up", ErrLost)
 	}
@@ -106,7 +105,7 @@ func (l *Locker) attach(ctx context.Context, q *acquisition, token string) (*Loc
 	}
 	c := l.claim(q.target, token, "", cfg)
 	ops := traced(c.Ops(), origin)
-	lock := q.newLock(c, l.quorum.Import(ops, cfg.termsOf(c.Target.Kind), census.MayHold, until, sleptNow))
+	lock := q.newLock(c, l.quorum.Import(ops, cfg.termsOf(c.Target.Kind), census.MayHold, until))
 	q.acquired(lock, 0)
 	lock.schedule()
 	return lock, nil

@@ -55,11 +55,8 @@ type queuedLock struct{ *Lock }
 // Policy returns what the lock's caller allows.
 func (l queuedLock) Policy() waitqueue.Policy { return l.cfg.queuePolicy(l.claim.Target.Kind) }
 
-// Validity returns how long the lease lasts. After a suspension of the machine the lock may belong to another process.
-func (l queuedLock) Validity(now time.Time) time.Duration {
-	l.lease.CountSuspension()
-	return l.lease.Until().Sub(now)
-}
+// Validity returns how long the lease lasts.
+func (l queuedLock) Validity(now time.Time) time.Duration { return l.lease.Until().Sub(now) }
 
 // Publish publishes the release of the lock, which was silent.
 func (l queuedLock) Publish() {

@@ -296,8 +296,6 @@ func (l *scheduled) Until() time.Time { return l.lease.Until() }
 
 func (l *scheduled) ExpiresWithin(lead time.Duration) bool { return l.lease.ExpiresWithin(lead) }
 
-func (l *scheduled) CountSuspension() { l.lease.CountSuspension() }
-
 func (l *scheduled) Renew() { l.lease.Extend((*Lock)(l).extended) }
 
 func (l *scheduled) Expire() {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -103,14 +104,14 @@ func (l *Lock) Fence() uint64 { return uint64(l.lease.Fence()) }
 // [Lock.Err] for the suspensions that the library cannot detect.
 func (l *Lock) Until() time.Time {
 	l.mu.Lock()
-	until := l.until
+	ended := l.until
 	l.mu.Unlock()
-	if until != 0 {
+	until := l.lease.Until()
+	if ended != 0 {
 		now := l.cfg.clock.Now() // the wall clock may have been set since opened
-		return now.Add(until - now.Sub(l.locker.opened))
+		until = now.Add(ended - now.Sub(l.locker.opened))
 	}
-	l.lease.CountSuspension()
-	return l.lease.Until()
+	return clock.Outside(l.cfg.clock, until)
 }
 
 // Context returns a context that ends when the lock is lost (its cause matches [ErrLost]), released ([ErrReleased]),
@@ -139,13 +140,8 @@ func (l *Lock) Context() context.Context {
 // standard library does not report for how long. And no clock of a virtual machine counts the time for which its host
 // suspended it, took a snapshot of it or migrated it. In these cases only a fencing token helps; see [WithFencing].
 func (l *Lock) Err() error {
-	err := l.ended()
-	if err == nil {
-		l.lease.CountSuspension()
-		l.expire()
-		err = l.ended()
-	}
-	return err
+	l.expire()
+	return l.ended()
 }
 
 // origin returns the mark of the hold's requests for the Vote hook; nil without the hook.

@@ -34,6 +34,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -99,7 +100,9 @@ func configure(opts []Option) (config, error) {
 		}
 		o.applyTo(&cfg)
 	}
-	return cfg, cfg.validate()
+	err := cfg.validate()
+	cfg.clock = clock.CountSuspensions(cfg.clock)
+	return cfg, err
 }
 
 func assemble(masters []*node.Node, cfg config) (*Locker, error) {
@@ -139,7 +142,7 @@ func assemble(masters []*node.Node, cfg config) (*Locker, error) {
 		},
 		HeldError: func(name, kind string) error { return &HeldError{Name: name, Kind: kind} },
 	})
-	l.schedule = keepalive.New(cfg.clock, expiryLead, q.Suspended)
+	l.schedule = keepalive.New(cfg.clock, expiryLead)
 	return l, nil
 }
 

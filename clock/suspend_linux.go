@@ -24,25 +24,28 @@ const (
 var _ Suspender = system{}
 
 var (
-	suspended atomic.Int64              // the largest reading so far, in nanoseconds
+	atStart   = bootAhead(read)         // the reading at the start of the process
+	suspended atomic.Int64              // the largest reading so far minus atStart, in nanoseconds
 	readAt    atomic.Pointer[time.Time] // just before the last reading
 )
 
-// Suspended returns by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock. It returns 0 on
-// kernels before 2.6.39.
+// Suspended returns by how much more CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, which is Go's clock, than at the start
+// of the process. It returns 0 on kernels before 2.6.39.
+func (s system) Suspended() time.Duration { return s.suspendedAt(time.Now()) }
+
+// suspendedAt is Suspended for a caller that has just read the clock.
 //
-// A reading takes three system calls, and every lock that is handed over needs one. So Suspended takes a new reading
-// only if the machine may have been suspended since the last one, which Go's own clocks show. They usually take no
-// system call.
-func (system) Suspended() time.Duration {
-	now := time.Now()
+// A reading takes three system calls, and the library reads the time several times for each lock. So suspendedAt takes
+// a new reading only if the machine may have been suspended since the last one, which Go's own clocks show. They
+// usually take no system call.
+func (system) suspendedAt(now time.Time) time.Duration {
 	if last := readAt.Load(); last != nil {
 		wall := now.Round(0).Sub(last.Round(0)) // Round(0) removes the reading of the monotonic clock
 		if !mayHaveSlept(wall, now.Sub(*last)) {
 			return time.Duration(suspended.Load())
 		}
 	}
-	total := largest(bootAhead(read))
+	total := largest(bootAhead(read) - atStart)
 	readAt.Store(&now)
 	return total
 }

@@ -76,6 +76,7 @@ func newSettings(opts []Option) (settings, error) {
 	if s.clock == nil || s.dialer == nil {
 		return s, errors.New("redlock: a nil clock or dialer: leave the option out to use the system's")
 	}
+	s.clock = clock.CountSuspensions(s.clock)
 	return s, nil
 }
 

@@ -1,6 +1,11 @@
 package quorum
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/clock"
+)
 
 // Acquire asks every node for the lock. It returns the lease as soon as a majority has granted it, if time is left.
 // Unless first is NoFirst, it asks the node with that index first, and the others only if that node does not deny:
@@ -28,7 +33,7 @@ func (q *Quorum) Acquire(
 		failures: failures, enough: enough, requireTrusted: terms.Fencing, done: done,
 		lease: l, onAsk: (*keyState).acquiring, onVote: (*keyState).acquired,
 	})
-	r.op, l.asked = ops.Acquire(r.asked), q.since(r.asked)
+	r.op, l.asked = ops.Acquire(q.hint(r.asked, terms)), q.since(r.asked)
 	held := false
 	defer func() {
 		if !held { // also if the OnVote callback panics
@@ -53,6 +58,14 @@ func (q *Quorum) Acquire(
 	return l, nil
 }
 
+// hint returns asked as the wall clock shows it, for a lease with fencing. Other leases do not use it.
+func (q *Quorum) hint(asked time.Time, terms *Terms) time.Time {
+	if !terms.Fencing {
+		return asked
+	}
+	return clock.Outside(q.cfg.Clock, asked)
+}
+
 // startIfWon starts the lease if the decided round r has won it, or returns why it has not.
 func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 	r.mu.Lock()
@@ -74,7 +87,6 @@ func (l *Lease) startIfWon(ctx context.Context, r *round) error {
 // start starts the lease if time is left.
 func (l *Lease) start(ctx context.Context, r *round) error {
 	l.maxUntil = l.asked + l.terms.MaxHold
-	l.slept = r.slept
 	elapsed := l.elapsed()
 	if err := l.checkValidity(elapsed); err != nil {
 		return err
@@ -90,6 +102,5 @@ func (l *Lease) start(ctx context.Context, r *round) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = l.deadline(r.asked)
-	l.subtractSuspension(l.q.suspensions.recent(l.q.cfg.Clock.Now())) // which elapsed or settleFence has just taken
 	return nil
 }

@@ -57,14 +57,13 @@ func (l *Lease) extended(r *round) error {
 
 // prolong moves Until to the end of the new TTL, unless the lease has ended.
 func (l *Lease) prolong(r *round) error {
-	slept := l.q.suspensions.fresh()
+	now := l.q.cfg.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subtractSuspension(slept)
-	if l.released.Load() || l.frozen || !l.q.cfg.Clock.Now().Before(l.until) {
+	if l.released.Load() || l.frozen || !now.Before(l.until) {
 		return ErrEnded // another holder may have had the lock since
 	}
-	if until := l.deadline(r.asked).Add(r.slept - l.slept); until.After(l.until) { // l.slept may be newer than slept
+	if until := l.deadline(r.asked); until.After(l.until) {
 		l.until = until
 	}
 	return nil

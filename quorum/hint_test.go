@@ -55,7 +55,9 @@ func TestAFencedAcquireIsNotOlderThanThreeTimeouts(t *testing.T) {
 					f.vote(t, "acquire", &node.Vote{Verdict: node.Granted, Number: 7})
 				}
 				got := <-out
-				require.Equal(t, []time.Time{start}, hints, "the hint is the start of the stopwatch")
+				if tt.fencing {
+					require.Equal(t, []time.Time{start}, hints, "the start of the stopwatch on the wall clock")
+				}
 				require.ErrorIs(t, got.err, tt.want)
 				if tt.want != nil {
 					assert.ErrorContains(t, got.err, "too late for a fencing token")

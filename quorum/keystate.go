@@ -17,7 +17,7 @@ import (
 // turns out to be the same server as another is no longer reserved.
 type keyState struct {
 	setAt         time.Duration // present: when the operation that set the keys was asked
-	reservedUntil time.Duration // counts suspensions, too; 0: it is not reserved
+	reservedUntil time.Duration // 0: it is not reserved
 	written       atomic.Bool   // an operation that sets keys may have been written to the node
 	inFlight      uint16        // extensions without a vote
 	keys          presence

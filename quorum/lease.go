@@ -47,16 +47,14 @@ type Lease struct {
 	ops      Ops
 	until    time.Time     // the deadline; zero: the lease was never held
 	maxUntil time.Duration // with MaxHold: the cap, which until cannot exceed, since Quorum.origin
-	slept    time.Duration // the reading of the suspensionMeter on which until and cap are based
 	states   []keyState    // by node
 }
 
 // Import makes a lease of a lock that was acquired elsewhere and whose validity ends at until. mayHave reports, by
-// node, whether the node may have its token. slept is the reading of Suspended on which until is based. The lease keeps
-// terms, which must not change.
-func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time, slept time.Duration) *Lease {
+// node, whether the node may have its token. The lease keeps terms, which must not change.
+func (q *Quorum) Import(ops Ops, terms *Terms, mayHave []bool, until time.Time) *Lease {
 	l := &Lease{
-		q: q, ops: ops, terms: terms, imported: true, until: until, slept: slept,
+		q: q, ops: ops, terms: terms, imported: true, until: until,
 		states: make([]keyState, len(q.nodes)),
 	}
 	for i := range l.states {
@@ -104,14 +102,11 @@ func (l *Lease) FreezeDeadline() {
 	l.frozen = true
 }
 
-// ExpiresWithin makes Until final if it is at most lead away, and reports whether it is final. Its reading of the
-// suspensionMeter may be a second old. Call CountSuspension before it to use a fresh one.
+// ExpiresWithin makes Until final if it is at most lead away, and reports whether it is final.
 func (l *Lease) ExpiresWithin(lead time.Duration) bool {
 	now := l.q.cfg.Clock.Now()
-	slept := l.q.suspensions.recent(now)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.subtractSuspension(slept)
 	l.frozen = l.frozen || !now.Before(l.until.Add(-lead))
 	return l.frozen
 }
@@ -123,34 +118,10 @@ func (l *Lease) Capped() bool {
 	return l.terms.MaxHold > 0 && l.q.since(l.until) >= l.maxUntil
 }
 
-// CountSuspension moves Until earlier if the machine was suspended. It takes a new reading of the suspensionMeter.
-func (l *Lease) CountSuspension() {
-	slept := l.q.suspensions.fresh()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.subtractSuspension(slept)
-}
-
-// ended reports whether Until has passed. It takes a new reading of the suspensionMeter.
+// ended reports whether Until has passed.
 func (l *Lease) ended() bool {
-	now := l.q.cfg.Clock.Now() // before the reading, so that a suspension in between counts
-	slept := l.q.suspensions.fresh()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.subtractSuspension(slept)
-	return !now.Before(l.until)
-}
-
-// subtractSuspension moves the deadline and the cap earlier by the time for which the machine was suspended since the
-// reading on which they are based. It must be called with l.mu held.
-func (l *Lease) subtractSuspension(slept time.Duration) {
-	missed := slept - l.slept
-	if missed <= 0 || l.frozen {
-		return
-	}
-	l.slept = slept
-	l.until = l.until.Add(-missed)
-	l.maxUntil -= missed
+	now := l.q.cfg.Clock.Now()
+	return !now.Before(l.Until())
 }
 
 // deadline returns when the lease ends if a request that was sent at asked set its keys.
@@ -162,12 +133,8 @@ func (l *Lease) deadline(asked time.Time) time.Time {
 	return asked.Add(validity)
 }
 
-// elapsed returns the time since the acquire began, the suspensions of the machine included. It takes a new reading of
-// the suspensionMeter.
-func (l *Lease) elapsed() time.Duration {
-	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
-	return now - l.asked + l.q.suspensions.fresh() - l.slept
-}
+// elapsed returns the time since the acquire began.
+func (l *Lease) elapsed() time.Duration { return l.q.since(l.q.cfg.Clock.Now()) - l.asked }
 
 // checkValidity returns an error if no validity is left of a lease that was just granted, elapsed after the acquire
 // began.
@@ -206,10 +173,9 @@ func (l *Lease) beginCall(index int, c *node.Call, change func(*keyState)) {
 	change(s)
 }
 
-// recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked, and
-// slept a reading of the suspensionMeter from before.
+// recordVote records the vote on such a call, and returns the vote that counts. asked is when the node was asked.
 func (l *Lease) recordVote(
-	index int, v node.Vote, asked time.Time, slept time.Duration, change func(*keyState, node.Vote, time.Duration),
+	index int, v node.Vote, asked time.Time, change func(*keyState, node.Vote, time.Duration),
 ) node.Vote {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +183,7 @@ func (l *Lease) recordVote(
 	v = l.countReserved(s, v)
 	change(s, v, l.q.since(asked))
 	if v.Healed && l.reserved(s) {
-		l.extendReservation(s, asked, slept)
+		l.extendReservation(s, asked)
 	}
 	if v.Unsent && l.released.Load() {
 		s.dropped()
@@ -243,17 +209,17 @@ func (l *Lease) countReserved(s *keyState, v node.Vote) node.Vote {
 	return v
 }
 
-// reserve reserves a node for the lease after a vote that counted. For asked and slept, see recordVote.
-func (l *Lease) reserve(index int, asked time.Time, slept time.Duration) {
+// reserve reserves a node for the lease after a vote that counted. The node was asked at asked.
+func (l *Lease) reserve(index int, asked time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.extendReservation(&l.states[index], asked, slept)
+	l.extendReservation(&l.states[index], asked)
 }
 
 // extendReservation reserves a node for a validity. It must be called with l.mu held.
-func (l *Lease) extendReservation(s *keyState, asked time.Time, slept time.Duration) {
+func (l *Lease) extendReservation(s *keyState, asked time.Time) {
 	validity := clock.Validity(l.terms.TTL, 0, l.terms.Drift)
-	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+slept+validity)
+	s.reservedUntil = max(s.reservedUntil, l.q.since(asked)+validity)
 }
 
 // cancelReservations ends the reservations of nodes of which two are one server: when an address is corrected, another
@@ -273,6 +239,5 @@ func (l *Lease) cancelReservations(duplicates [][2]int) {
 
 // reserved reports whether a node is reserved for the lease. It must be called with l.mu held.
 func (l *Lease) reserved(s *keyState) bool {
-	now := l.q.since(l.q.cfg.Clock.Now()) // before the reading, so that a suspension in between counts
-	return now+l.q.suspensions.fresh() < s.reservedUntil
+	return l.q.since(l.q.cfg.Clock.Now()) < s.reservedUntil
 }

@@ -398,7 +398,7 @@ func TestAnImportedLeaseIsReleasedWhereItMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		until := time.Now().Add(time.Minute)
-		lease := q.Import(ops{}, &terms, []bool{true, true, false}, until, 0)
+		lease := q.Import(ops{}, &terms, []bool{true, true, false}, until)
 		assert.Equal(t, until, lease.Until())
 		lease.Release(false, nil)
 		for _, f := range fakes[:2] {
@@ -419,7 +419,7 @@ func TestAnImportedLeaseThatWasExtendedIsReleasedHoweverLate(t *testing.T) {
 		for _, f := range fakes {
 			f.answers(granted())
 		}
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0)
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute))
 		done, result := newDone(t)
 		lease.Extend(done)
 		require.NoError(t, result())
@@ -460,7 +460,7 @@ func TestAReleaseCarriesTheTimeOfTheFirstRequest(t *testing.T) {
 		lease.Release(false, nil)
 		assert.Equal(t, asked, fakes[0].asked("release")[0].Delivery.FirstAsked)
 
-		q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute), 0).Release(false, nil)
+		q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(time.Minute)).Release(false, nil)
 		assert.Zero(t, fakes[0].asked("release")[1].Delivery.FirstAsked, "an imported lease does not know it")
 	})
 }
@@ -471,10 +471,10 @@ func TestAnImportedLeaseIsCapped(t *testing.T) {
 		q, _ := council(t, 3)
 		capped := terms
 		capped.MaxHold = time.Second
-		lease := q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(5*time.Second), 0)
+		lease := q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(5*time.Second))
 		assert.Equal(t, time.Second, time.Until(lease.Until()))
 		assert.True(t, lease.Capped())
-		lease = q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(time.Second/2), 0)
+		lease = q.Import(ops{}, &capped, []bool{true, true, true}, time.Now().Add(time.Second/2))
 		assert.Equal(t, time.Second/2, time.Until(lease.Until()))
 		assert.False(t, lease.Capped())
 	})
@@ -486,7 +486,7 @@ func TestAnExtensionNeverShortensALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 3)
 		until := time.Now().Add(time.Minute)
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, until, 0)
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, until)
 		for _, f := range fakes {
 			f.answers(granted())
 		}

@@ -10,7 +10,8 @@ import (
 // in any order: Extend, Raise and Release check the token before they change a key.
 type Ops interface {
 	// Acquire sets the token. With fencing, the Number of a grant is the node's fencing token. It is at least asked, in
-	// microseconds since 1970. asked is when the stopwatch of the acquire started.
+	// microseconds since 1970. asked is when the stopwatch of the acquire started, on the wall clock; without fencing it
+	// has no meaning.
 	Acquire(asked time.Time) *node.Op
 	// Raise raises the node's fencing token to fence. A grant means that the lock's token is present and that the
 	// fencing token is exactly fence, or, if Terms.Overlaps, at least fence.

@@ -48,7 +48,7 @@ var _ Node = (*node.Node)(nil)
 type Config struct {
 	// Nodes are the masters: one, or an odd number of at least three, with distinct names.
 	Nodes []Node
-	// Clock is the source of all times.
+	// Clock is the source of all times. The Quorum counts suspensions on it; see [clock.CountSuspensions].
 	Clock clock.Clock
 	// OnVote, if set, is called with every vote.
 	OnVote func(node string, op *node.Op, v node.Vote)
@@ -63,11 +63,10 @@ type Config struct {
 
 // Quorum is a set of nodes that decide together. It owns their goroutines.
 type Quorum struct {
-	cfg         Config
-	nodes       []Node
-	need        int // votes that are a majority
-	suspensions *suspensionMeter
-	origin      time.Time // when the Quorum was made
+	cfg    Config
+	nodes  []Node
+	need   int       // votes that are a majority
+	origin time.Time // when the Quorum was made
 	// byName has the indexes of the nodes, sorted by their names.
 	byName []int
 	// group owns all goroutines of the nodes: one driver per node, started with its first call, and the nodes' probes and
@@ -100,8 +99,8 @@ func New(cfg Config) (*Quorum, error) {
 		}
 		seen[nd.Name()] = true
 	}
+	cfg.Clock = clock.CountSuspensions(cfg.Clock)
 	q := &Quorum{cfg: cfg, nodes: cfg.Nodes, need: n/2 + 1, origin: cfg.Clock.Now(), duplicates: make([]atomic.Int64, n)}
-	q.suspensions = newSuspensionMeter(cfg.Clock)
 	for index := range q.nodes {
 		q.byName = append(q.byName, index)
 	}
@@ -164,6 +163,3 @@ func (q *Quorum) Close(deadline time.Time) (unconfirmed []string) {
 	}
 	return unconfirmed
 }
-
-// Suspended returns the total time for which the machine was suspended, or 0 if the clock is not a [clock.Suspender].
-func (q *Quorum) Suspended() time.Duration { return q.suspensions.fresh() }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/node"
 	"github.com/redlock-go/redlock/quorum"
 )
@@ -137,8 +138,8 @@ func TestAGuardedVoteOfNoLease(t *testing.T) {
 // TestAGuardedGrantDoesNotCountForAnImportedLease has a lease that does not know since when the node has its key.
 func TestAGuardedGrantDoesNotCountForAnImportedLease(t *testing.T) {
 	t.Parallel()
-	onSleeper(t, func(t *testing.T, _ *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := q.Import(ops{}, &terms, []bool{true, true, true}, time.Now().Add(validity), q.Suspended())
+	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
+		lease := q.Import(ops{}, &terms, []bool{true, true, true}, clock.CountSuspensions(s).Now().Add(validity))
 		fakes[0].answers(guarded())
 		fakes[1].answers(granted())
 		fakes[2].answers(failed())

@@ -13,7 +13,6 @@ type round struct {
 	question
 	q     *Quorum
 	asked time.Time
-	slept time.Duration // the suspensionMeter's reading at asked
 	calls []node.Call
 	gated atomic.Bool // votes are deferred (see gate); open clears it with mu locked
 
@@ -93,7 +92,6 @@ func (q *Quorum) prepare(what question) *round {
 	r := newRound(len(q.nodes), q.need)
 	r.question, r.q, r.asked = what, q, q.cfg.Clock.Now()
 	r.decider.first, r.decider.enough = what.first, what.enough
-	r.slept = q.suspensions.recent(r.asked)
 	return r
 }
 
@@ -141,7 +139,7 @@ func (r *round) submit(index int, now time.Time) {
 func (r *round) Vote(index int, v node.Vote) {
 	switch {
 	case r.lease != nil:
-		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.slept, r.onVote)
+		v = r.lease.recordVote(index, v, r.calls[index].Asked, r.onVote)
 	case r.releases != nil && v.Guarded:
 		v = r.releases.guardedVote(index, v)
 	}
@@ -170,7 +168,7 @@ func (r *round) count(index int, v node.Vote) {
 		r.failures.record(&r.decider.tally, index)
 	}
 	if r.lease != nil && granted {
-		r.lease.reserve(index, r.calls[index].Asked, r.slept)
+		r.lease.reserve(index, r.calls[index].Asked)
 	}
 	if r.lease != nil {
 		r.lease.cancelReservations(duplicates)

@@ -95,7 +95,7 @@ func TestKeepOfAnImportedLeaseDoesNotCountOnItsTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, fakes := council(t, 1)
 		fakes[0].answers(granted())
-		lease := q.Import(spelled{}, &terms, []bool{true}, time.Now().Add(time.Minute), 0)
+		lease := q.Import(spelled{}, &terms, []bool{true}, time.Now().Add(time.Minute))
 		done, result := newDone(t)
 		lease.Extend(done)
 		require.NoError(t, result())
@@ -155,7 +155,7 @@ func TestAReleaseKnowsWhetherTheAcquireWasWritten(t *testing.T) {
 	assert.Same(t, acquire.Written, release.Delivery.OnlyIfWritten)
 
 	q, fakes := council(t, 3)
-	q.Import(ops{}, &terms, []bool{true, false, false}, time.Now().Add(time.Minute), 0).Release(false, nil)
+	q.Import(ops{}, &terms, []bool{true, false, false}, time.Now().Add(time.Minute)).Release(false, nil)
 	written := fakes[0].asked("release")[0].Delivery.OnlyIfWritten
 	require.NotNil(t, written)
 	assert.True(t, written.Load(), "an imported key was written by somebody")

@@ -16,18 +16,13 @@ import (
 type sleeper struct {
 	clock.Clock
 	suspended time.Duration
-	readings  int
-	onReading func() // called after a reading, before it is returned
 }
 
-func (s *sleeper) Suspended() time.Duration {
-	s.readings++
-	reading := s.suspended
-	if f := s.onReading; f != nil {
-		s.onReading = nil
-		f()
-	}
-	return reading
+func (s *sleeper) Suspended() time.Duration { return s.suspended }
+
+// until returns when a lease ends, on the clock that stands still during suspensions.
+func (s *sleeper) until(l *quorum.Lease) time.Time {
+	return clock.Outside(clock.CountSuspensions(s), l.Until())
 }
 
 // onSleeper runs f in a bubble, with a quorum on a machine that was suspended for an hour before.
@@ -73,7 +68,7 @@ func TestASuspensionDuringTheAcquireShortensTheLease(t *testing.T) {
 					return
 				}
 				require.NoError(t, got.err)
-				assert.Equal(t, asked.Add(validity-tt.counted), got.lease.Until())
+				assert.Equal(t, asked.Add(validity-tt.counted), s.until(got.lease))
 			})
 		})
 	}
@@ -92,28 +87,7 @@ func TestASuspensionDuringAnExtensionShortensIt(t *testing.T) {
 		fakes[0].vote(t, "extend", granted())
 		fakes[1].vote(t, "extend", granted())
 		require.NoError(t, result())
-		assert.Equal(t, asked.Add(validity-3*time.Second), lease.Until(), "the suspension before the request does not count")
-	})
-}
-
-// A suspension right after the reading that an extension takes counts if another goroutine notices it.
-func TestASuspensionThatAnotherGoroutineNoticesShortensTheExtension(t *testing.T) {
-	t.Parallel()
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		lease := held(t, q, fakes)
-		time.Sleep(time.Second)
-		asked := time.Now()
-		done, result := newDone(t)
-		lease.Extend(done)
-		fakes[0].vote(t, "extend", granted())
-		s.onReading = func() {
-			s.suspended += 3 * time.Second
-			lease.CountSuspension()
-		}
-		fakes[1].vote(t, "extend", granted())
-		require.NoError(t, result())
-		lease.CountSuspension()
-		assert.Equal(t, asked.Add(validity-3*time.Second), lease.Until())
+		assert.Equal(t, asked.Add(validity-3*time.Second), s.until(lease), "the suspension before the request does not count")
 	})
 }
 
@@ -150,22 +124,18 @@ func TestAnExtensionOfAnEndedLeaseAsksNoNode(t *testing.T) {
 	}
 }
 
-func TestCountSuspensionMovesTheDeadlineOnce(t *testing.T) {
+// A deadline that is final does not move either: the clock counts the suspension, not the deadline.
+func TestASuspensionMovesTheDeadlineCloser(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
-		before := lease.Until()
-		lease.CountSuspension()
-		assert.Equal(t, before, lease.Until())
+		constant, before := lease.Until(), s.until(lease)
 		s.suspended += 2 * time.Second
-		lease.CountSuspension()
-		lease.CountSuspension()
-		assert.Equal(t, before.Add(-2*time.Second), lease.Until())
+		assert.Equal(t, before.Add(-2*time.Second), s.until(lease))
 		lease.FreezeDeadline()
 		s.suspended += 2 * time.Second
-		lease.CountSuspension()
-		assert.Equal(t, before.Add(-2*time.Second), lease.Until(), "final")
-		assert.Equal(t, time.Hour+4*time.Second, q.Suspended())
+		assert.Equal(t, before.Add(-4*time.Second), s.until(lease))
+		assert.Equal(t, constant, lease.Until())
 	})
 }
 
@@ -184,7 +154,7 @@ func TestASuspensionMovesTheCap(t *testing.T) {
 		s.suspended += time.Second
 		time.Sleep(8 * time.Second)
 		lease.Extend(func(err error) { require.NoError(t, err) })
-		assert.Equal(t, asked.Add(11*time.Second), lease.Until())
+		assert.Equal(t, asked.Add(11*time.Second), s.until(lease))
 		assert.True(t, lease.Capped())
 	})
 }
@@ -193,7 +163,6 @@ func TestALeaseWithoutAMaximumIsNotCapped(t *testing.T) {
 	t.Parallel()
 	q, fakes := council(t, 3)
 	assert.False(t, held(t, q, fakes).Capped())
-	assert.Zero(t, q.Suspended(), "the clock cannot tell")
 }
 
 func TestExpiresWithinMakesTheDeadlineFinal(t *testing.T) {
@@ -217,32 +186,9 @@ func TestExpiresWithinCountsASuspension(t *testing.T) {
 	t.Parallel()
 	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
 		lease := held(t, q, fakes)
-		until := lease.Until()
 		time.Sleep(2 * time.Second)
-		s.suspended += 3 * time.Second
-		assert.False(t, lease.ExpiresWithin(time.Second))
-		assert.Equal(t, until.Add(-3*time.Second), lease.Until())
-		assert.True(t, lease.ExpiresWithin(terms.TTL))
-	})
-}
-
-// A reading may cost system calls, so a request takes one of up to a second ago. Its votes take a new one.
-func TestARequestReusesAReadingOfTheSuspensionsForASecond(t *testing.T) {
-	t.Parallel()
-	onSleeper(t, func(t *testing.T, s *sleeper, q *quorum.Quorum, fakes []*fake) {
-		for _, f := range fakes {
-			f.answers(granted())
-		}
-		time.Sleep(5 * time.Second)
-		for _, tt := range []struct {
-			pause    time.Duration
-			readings int
-		}{{0, 2}, {0, 1}, {time.Second, 1}, {time.Second + 1, 2}} {
-			time.Sleep(tt.pause)
-			before := s.readings
-			_, err := q.Acquire(t.Context(), ops{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-			require.NoError(t, err)
-			assert.Equal(t, tt.readings, s.readings-before)
-		}
+		s.suspended += validity - 4*time.Second
+		assert.False(t, lease.ExpiresWithin(2*time.Second-1))
+		assert.True(t, lease.ExpiresWithin(2*time.Second))
 	})
 }

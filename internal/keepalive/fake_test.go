@@ -24,8 +24,8 @@ type fakeLock struct {
 	entry    keepalive.Entry
 	ttl      time.Duration
 	until    time.Time
+	now      func() time.Time      // nil: time.Now
 	fixed    bool                  // no keepalive, or at its maximum hold
-	suspends atomic.Int64          // a time.Duration that Wake takes off until
 	result   func(*fakeLock) error // of an extension; nil: the extension does not end
 
 	renewed []time.Time
@@ -36,9 +36,12 @@ type fakeLock struct {
 func (l *fakeLock) TTL() time.Duration { return l.ttl }
 func (l *fakeLock) Renewable() bool    { return !l.fixed }
 func (l *fakeLock) Until() time.Time   { return l.until }
-func (l *fakeLock) CountSuspension()   { l.until = l.until.Add(-time.Duration(l.suspends.Swap(0))) }
 func (l *fakeLock) ExpiresWithin(lead time.Duration) bool {
-	return !time.Now().Before(l.until.Add(-lead))
+	now := time.Now
+	if l.now != nil {
+		now = l.now
+	}
+	return !now().Before(l.until.Add(-lead))
 }
 func (l *fakeLock) Expire() { l.expired = append(l.expired, time.Now()) }
 func (l *fakeLock) Clear()  { l.cleared = append(l.cleared, time.Now()) }
@@ -56,9 +59,9 @@ func extends(l *fakeLock) error {
 }
 
 // newSchedule returns a Schedule that the test closes.
-func newSchedule(t testing.TB, c clock.Clock, suspended func() time.Duration) *keepalive.Schedule {
+func newSchedule(t testing.TB, c clock.Clock) *keepalive.Schedule {
 	t.Helper()
-	s := keepalive.New(c, lead, suspended)
+	s := keepalive.New(c, lead)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -16,8 +16,6 @@ type Lock interface {
 	Until() time.Time
 	// ExpiresWithin reports whether the lock ends within lead, and if so, prevents every later extension.
 	ExpiresWithin(lead time.Duration) bool
-	// CountSuspension moves Until earlier if the machine was suspended.
-	CountSuspension()
 
 	// Renew requests an extension. [Schedule.Renewed] must be called with its result.
 	Renew()

@@ -21,19 +21,14 @@ type Schedule struct {
 	start time.Time
 	lead  time.Duration
 
-	mu         sync.Mutex
-	entries    entryHeap
-	closed     bool
-	suspension suspension
+	mu      sync.Mutex
+	entries entryHeap
+	closed  bool
 }
 
-// New returns an empty Schedule. It expires a lock lead before its Until. suspended returns the total time for which
-// the machine was suspended; the Schedule calls it only if c is a [clock.Suspender].
-func New(c clock.Clock, lead time.Duration, suspended func() time.Duration) *Schedule {
+// New returns an empty Schedule. It expires a lock lead before its Until.
+func New(c clock.Clock, lead time.Duration) *Schedule {
 	s := &Schedule{clock: c, lead: lead, start: c.Now()}
-	if _, ok := c.(clock.Suspender); ok {
-		s.suspension = suspension{total: suspended, last: suspended()}
-	}
 	s.alarm = clock.NewAlarm(c, s.handleDue)
 	return s
 }
@@ -47,9 +42,9 @@ func (s *Schedule) Add(e *Entry, lock Lock) bool {
 		return false
 	}
 	e.lock = lock
-	now := s.plan(e, lock.TTL()/3)
+	s.plan(e, lock.TTL()/3)
 	heap.Push(&s.entries, e)
-	s.wakeBy(min(e.due, s.suspension.nextCheck(now)))
+	s.wakeBy(e.due)
 	return true
 }
 
@@ -131,9 +126,6 @@ func (s *Schedule) takeDue() (expired, residual, renew []Lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if s.suspension.check() {
-		s.replan(now)
-	}
 	for len(s.entries) > 0 && (s.entries[0].due <= now || s.entries[0].renewDue(now)) {
 		e := s.entries[0]
 		switch {
@@ -153,15 +145,14 @@ func (s *Schedule) takeDue() (expired, residual, renew []Lock) {
 		heap.Fix(&s.entries, 0)
 	}
 	if len(s.entries) > 0 {
-		s.wakeBy(min(s.entries[0].due, s.suspension.nextCheck(now)))
+		s.wakeBy(s.entries[0].due)
 	}
 	return expired, residual, renew
 }
 
 // plan schedules the next extension of a lock after delay, or after half of the time that the lock has left if that is
-// sooner, each give or take a tenth. Without an extension the lock is due lead before its Until. plan returns the
-// present time.
-func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
+// sooner, each give or take a tenth. Without an extension the lock is due lead before its Until.
+func (s *Schedule) plan(e *Entry, delay time.Duration) {
 	now, until := s.now(), s.until(e)
 	e.renewAt = 0
 	if e.lock.Renewable() {
@@ -172,24 +163,6 @@ func (s *Schedule) plan(e *Entry, delay time.Duration) (now time.Duration) {
 	if e.renewAt > 0 && e.renewAt < e.due {
 		e.due = e.renewAt
 	}
-	return now
-}
-
-// replan recomputes the due times of all locks after a suspension of the machine, except those of lingering locks.
-// The deadlines of the locks count the suspension; the alarm does not.
-func (s *Schedule) replan(now time.Duration) {
-	for _, e := range s.entries {
-		if e.lingering {
-			continue
-		}
-		e.lock.CountSuspension()
-		if e.renewAt > 0 {
-			s.plan(e, max(0, e.renewAt-now))
-		} else {
-			e.due = s.until(e) - s.lead
-		}
-	}
-	heap.Init(&s.entries)
 }
 
 // now returns the present time, and until the deadline of a lock, both since start.

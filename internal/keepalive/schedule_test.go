@@ -16,11 +16,11 @@ import (
 
 var errTest = errors.New("of the test")
 
-// inBubble runs a test in virtual time with an empty Schedule, which does not report suspensions.
+// inBubble runs a test in virtual time with an empty Schedule.
 func inBubble(t *testing.T, test func(t *testing.T, s *keepalive.Schedule)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, newSchedule(t, noSuspender{clock.System}, nil)) })
+	synctest.Test(t, func(t *testing.T) { test(t, newSchedule(t, clock.System)) })
 }
 
 // sleep sleeps, and then waits until no other goroutine of the bubble runs.
@@ -28,9 +28,6 @@ func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
-
-// noSuspender hides that a clock is a Suspender.
-type noSuspender struct{ clock.Clock }
 
 // assertAbout asserts that two times differ by d, give or take the jitter of an extension.
 func assertAbout(t *testing.T, from, to time.Time, d time.Duration) {
@@ -189,41 +186,39 @@ func TestCloseReturnsAllLocks(t *testing.T) {
 	})
 }
 
-// The deadline of a lock counts a suspension of the machine, and the alarm of the Schedule does not.
-func TestASuspensionMovesDueTimesEarlier(t *testing.T) {
+// The clock of the Schedule counts suspensions; see clock.CountSuspensions.
+func TestWhatIsDueDuringASuspensionIsHandledWithinASecond(t *testing.T) {
 	t.Parallel()
 	const long = time.Hour
 	for _, tt := range []struct {
-		name      string
-		suspended time.Duration
-		fixed     bool
-		renewed   bool
+		name                      string
+		suspended                 time.Duration
+		fixed                     bool
+		renewed, expired, cleared int
 	}{
-		{"past the end of a lock", long, false, false},
-		{"past the end of a lock without keepalive", long, true, false},
-		{"until a minute before it", long - time.Minute, false, true},
+		{"past the end of the locks", long, false, 0, 1, 1},
+		{"past the end of a lock without keepalive", long, true, 0, 1, 1},
+		{"past the time of a renewal", long / 2, false, 1, 0, 0},
+		{"until a minute before it", long/3 - long/30 - time.Minute, false, 0, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := &suspender{Clock: clock.System}
-				s := newSchedule(t, c, c.Suspended)
-				held := &fakeLock{schedule: s, ttl: long, until: time.Now().Add(long), fixed: tt.fixed, result: extends}
-				lost := &fakeLock{schedule: s, ttl: long, until: time.Now().Add(long)}
+				machine := &suspender{Clock: clock.System}
+				c := clock.CountSuspensions(machine)
+				s := newSchedule(t, c)
+				held := &fakeLock{schedule: s, now: c.Now, ttl: long, until: c.Now().Add(long), fixed: tt.fixed}
+				lost := &fakeLock{schedule: s, now: c.Now, ttl: long, until: c.Now().Add(long)}
 				require.True(t, s.Add(&held.entry, held))
 				require.True(t, s.Add(&lost.entry, lost))
 				s.Remove(&lost.entry)
 				require.True(t, s.Linger(&lost.entry))
 				sleep(time.Second / 2)
-
-				c.total.Store(int64(tt.suspended))
-				held.suspends.Store(int64(tt.suspended))
-				lost.suspends.Store(int64(tt.suspended))
+				machine.total.Store(int64(tt.suspended))
 				sleep(time.Second)
-				assert.Equal(t, !tt.renewed, len(held.expired) == 1, "noticed within a second")
-				sleep(time.Minute / 2)
-				assert.Equal(t, tt.renewed, len(held.renewed) == 1)
-				assert.Empty(t, lost.cleared, "its Until does not move")
+				assert.Len(t, held.renewed, tt.renewed)
+				assert.Len(t, held.expired, tt.expired)
+				assert.Len(t, lost.cleared, tt.cleared)
 			})
 		})
 	}
@@ -272,34 +267,11 @@ func TestARenewalIsNotDelayedByAnotherLock(t *testing.T) {
 	})
 }
 
-func TestASuspensionKeepsTheTimesOfRenewals(t *testing.T) {
-	t.Parallel()
-	const long = 3 * time.Hour
-	synctest.Test(t, func(t *testing.T) {
-		c := &suspender{Clock: clock.System}
-		s := newSchedule(t, c, c.Suspended)
-		sleep(10 * long)
-		began := time.Now()
-		held := &fakeLock{schedule: s, ttl: long, until: began.Add(long), result: extends}
-		fixed := &fakeLock{schedule: s, ttl: long, until: began.Add(long), fixed: true}
-		require.True(t, s.Add(&held.entry, held))
-		require.True(t, s.Add(&fixed.entry, fixed))
-		sleep(time.Second / 2)
-		c.total.Store(int64(time.Minute))
-		held.suspends.Store(int64(time.Minute))
-		fixed.suspends.Store(int64(time.Minute))
-		sleep(long)
-		require.NotEmpty(t, held.renewed)
-		assert.InDelta(t, (long / 3).Seconds(), held.renewed[0].Sub(began).Seconds(), 0.25*(long/3).Seconds())
-		assert.Equal(t, []time.Time{began.Add(long - time.Minute - lead)}, fixed.expired)
-	})
-}
-
 // BenchmarkRenewed measures the work of the Schedule for one extension, by the number of held locks.
 func BenchmarkRenewed(b *testing.B) {
 	for _, held := range []int{100, 100_000} {
 		b.Run(fmt.Sprint(held, " locks"), func(b *testing.B) {
-			s := newSchedule(b, clock.System, func() time.Duration { return 0 })
+			s := newSchedule(b, clock.System)
 			locks := make([]*fakeLock, held)
 			for i := range locks {
 				locks[i] = &fakeLock{ttl: ttl, until: time.Now().Add(time.Hour)}
