@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/suite"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == suite.ClientCommand {
-		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "chaos client:", err)
 			os.Exit(1)
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
@@ -73,7 +74,7 @@ type server interface {
 	thaw(ctx context.Context) error
 	peer() (host, port string, err error)
 	editAOF(ctx context.Context, edit func(name string, content []byte) []byte) error
-	packets(ctx context.Context, c proxy.Condition) error
+	packets(ctx context.Context, c faults.Condition) error
 	log(ctx context.Context) (string, error)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/testcontainers/testcontainers-go"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/redisbox"
 	"github.com/redlock-go/redlock/internal/redisbox/redisimage"
 	"github.com/redlock-go/redlock/internal/wallclock"
@@ -78,17 +78,17 @@ func (b box) editAOF(ctx context.Context, edit func(name string, content []byte)
 	return b.EditFiles(ctx, "/data/"+aof.Dir, edit)
 }
 
-func (b box) packets(ctx context.Context, c proxy.Condition) error {
+func (b box) packets(ctx context.Context, c faults.Condition) error {
 	switch c {
-	case proxy.Fine:
+	case faults.Fine:
 		return b.Restore(ctx)
-	case proxy.Cut:
+	case faults.Cut:
 		return b.Disconnect(ctx)
-	case proxy.Silent:
+	case faults.Silent:
 		return b.BlackHole(ctx)
-	case proxy.NoCommands:
+	case faults.NoCommands:
 		return b.Deafen(ctx)
-	case proxy.NoAnswers:
+	case faults.NoAnswers:
 		return b.Silence(ctx)
 	default:
 		return fmt.Errorf("the network of a container cannot be made %s", c)

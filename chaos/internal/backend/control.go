@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 // Kill ends a master at once: connections break, and new ones are refused.
 func (b *Backend) Kill(ctx context.Context, m int) error {
-	return errors.Join(b.masters[m].Kill(ctx), b.Network(ctx, m, proxy.Cut))
+	return errors.Join(b.masters[m].Kill(ctx), b.Network(ctx, m, faults.Cut))
 }
 
 // Start starts a killed master with what is on its disk, and returns when it answers.
@@ -20,7 +20,7 @@ func (b *Backend) Start(ctx context.Context, m int) error {
 	if err := b.masters[m].Start(ctx); err != nil {
 		return err
 	}
-	return b.Network(ctx, m, proxy.Fine)
+	return b.Network(ctx, m, faults.Fine)
 }
 
 // Lose removes from the disk of a killed master what a crash loses.
@@ -47,14 +47,14 @@ func (b *Backend) Freeze(ctx context.Context, m int) error { return b.masters[m]
 func (b *Backend) Thaw(ctx context.Context, m int) error { return b.masters[m].thaw(ctx) }
 
 // Network puts the proxy between the clients and a master into a condition.
-func (b *Backend) Network(_ context.Context, m int, c proxy.Condition) error {
+func (b *Backend) Network(_ context.Context, m int, c faults.Condition) error {
 	return b.masters[m].proxy.Set(c)
 }
 
-// Packets puts the network of the master itself into a condition, for everybody: [proxy.Cut], [proxy.Silent],
-// [proxy.NoCommands], [proxy.NoAnswers] or [proxy.Fine]. Unlike a proxy it loses packets, not bytes: connections live
-// on, and what was sent arrives late. See [Backend.CanPackets].
-func (b *Backend) Packets(ctx context.Context, m int, c proxy.Condition) error {
+// Packets puts the network of the master itself into a condition, for everybody: [faults.Cut], [faults.Silent],
+// [faults.NoCommands], [faults.NoAnswers] or [faults.Fine]. Unlike a proxy it loses packets, not bytes: connections
+// live on, and what was sent arrives late. See [Backend.CanPackets].
+func (b *Backend) Packets(ctx context.Context, m int, c faults.Condition) error {
 	return b.masters[m].packets(ctx, c)
 }
 

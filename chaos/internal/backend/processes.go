@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/wallclock"
 )
@@ -64,7 +64,7 @@ func (p proc) Freeze(context.Context) error         { return p.Server.Freeze() }
 func (p proc) thaw(context.Context) error           { return p.Thaw() }
 func (p proc) log(context.Context) (string, error)  { return p.Log(), nil }
 
-func (p proc) packets(context.Context, proxy.Condition) error { return errNoPackets }
+func (p proc) packets(context.Context, faults.Condition) error { return errNoPackets }
 
 func (p proc) editAOF(_ context.Context, edit func(name string, content []byte) []byte) error {
 	dir := filepath.Join(p.Dir(), aof.Dir)

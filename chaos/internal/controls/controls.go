@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/report"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // Options say what to run the controls with.
@@ -27,7 +27,7 @@ type Options struct {
 	// another one if it is repeated.
 	Dir string
 	// Runner starts the clients.
-	Runner traffic.Runner
+	Runner clients.Runner
 	// Seed determines what the clients draw, and which masters are harmed first.
 	Seed uint64
 	// Say prints progress. Several goroutines may call it at the same time.

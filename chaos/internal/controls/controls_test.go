@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/broken"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
@@ -147,7 +148,7 @@ func TestAControlThatDoesNotRunIsAnError(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	o := options(t)
-	o.Runner = traffic.Processes{Command: func() *exec.Cmd { return exec.Command("false") }}
+	o.Runner = clients.Processes{Command: func() *exec.Cmd { return exec.Command("false") }}
 	all, err := controls.Only(t.Context(), o, "exists-set")
 	require.ErrorContains(t, err, "the control exists-set did not run properly")
 	assert.Empty(t, all)
@@ -159,13 +160,13 @@ func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
 	t.Parallel()
 	redisproc.Need(t)
 	o := options(t)
-	clients := o.Runner.(traffic.Processes).Command
+	working := o.Runner.(clients.Processes).Command
 	var started atomic.Int32
-	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+	o.Runner = clients.Processes{Command: func() *exec.Cmd {
 		if started.Add(1) == 1 {
 			return exec.Command("false")
 		}
-		return clients()
+		return working()
 	}}
 	all, err := controls.Only(t.Context(), o, "exists-set")
 	require.NoError(t, err)
@@ -180,9 +181,9 @@ func TestAControlThatDidNotRunIsTriedOnceMore(t *testing.T) {
 }
 
 // killer kills a client of the lock under test, as a panic would, when it has acquired something.
-type killer struct{ traffic.Runner }
+type killer struct{ clients.Runner }
 
-func (k killer) Start(name, dir string, log *os.File) (traffic.Running, error) {
+func (k killer) Start(name, dir string, log *os.File) (clients.Running, error) {
 	r, err := k.Runner.Start(name, dir, log)
 	if err == nil && name == "c1-0" && strings.HasSuffix(dir, "-"+traffic.Quorum) {
 		acquired := func(e history.Event) bool { return e.Client == "c1" && e.Kind == history.Acquired }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -190,7 +191,7 @@ func refuse(ctx context.Context, t *trial) error {
 	err := t.Fleet.All(ctx, stopTimeout, func(client int) traffic.Command {
 		name := t.prefix + "refused:" + traffic.Name(client)
 		return traffic.Command{
-			Do: traffic.Pass, Phase: history.Storm, Names: []string{name}, TTL: t.longest, Patience: 2 * traffic.NodeTimeout,
+			Do: traffic.Pass, Phase: history.Storm, Names: []string{name}, TTL: t.longest, Patience: 2 * clients.NodeTimeout,
 		}
 	})
 	if err := errors.Join(err, t.heal(ctx, faults.LostCommands, silent...)); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/controls"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // asClient is the environment variable that makes this test binary a client process of the harness.
@@ -20,7 +20,7 @@ const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -37,7 +37,7 @@ func options(t *testing.T) controls.Options {
 	require.NoError(t, err)
 	return controls.Options{
 		Dir: t.TempDir(), Seed: 1, Say: t.Logf,
-		Runner: traffic.Processes{Command: func() *exec.Cmd {
+		Runner: clients.Processes{Command: func() *exec.Cmd {
 			c := exec.Command(self)
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/register"
@@ -37,7 +38,7 @@ type Settings struct {
 	Dir, Logs string
 	Masters   Masters
 	// Runner starts the clients. Clients is their number.
-	Runner  traffic.Runner
+	Runner  clients.Runner
 	Clients int
 	// Groups is the traffic.
 	Groups []traffic.Group
@@ -51,7 +52,7 @@ type Settings struct {
 // An Environment is what is open. The caller must close it.
 type Environment struct {
 	Log       *history.Writer
-	Fleet     *traffic.Fleet
+	Fleet     *clients.Fleet
 	Inspector backend.Inspector
 	Nemesis   *faults.Nemesis
 
@@ -95,7 +96,7 @@ func Open(s Settings) (_ *Environment, err error) {
 		e.registers = append(e.registers, r)
 		addresses[g.Register] = r.Addr()
 	}
-	e.Fleet = &traffic.Fleet{
+	e.Fleet = &clients.Fleet{
 		Runner: s.Runner, Size: s.Clients, Dir: s.Dir, Logs: s.Logs, Log: e.Log.Write,
 		Configure: func(client int) traffic.Config {
 			c := s.Configure(client)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/aof"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
 )
 
 // MasterControl harms masters. backend.Backend implements it.
@@ -27,8 +26,8 @@ type MasterControl interface {
 	Peer(master int) (host, port string, err error)
 
 	// Network sets the condition of the proxy in front of a master, Packets that of the master's own network.
-	Network(ctx context.Context, master int, c proxy.Condition) error
-	Packets(ctx context.Context, master int, c proxy.Condition) error
+	Network(ctx context.Context, master int, c Condition) error
+	Packets(ctx context.Context, master int, c Condition) error
 	CanPackets() error
 
 	// JumpClock sets the wall clock of a master forward or back. RunClock makes it gain rate seconds a second.
@@ -37,7 +36,7 @@ type MasterControl interface {
 	CanMoveClocks() error
 }
 
-// ClientControl harms clients. traffic.Fleet implements it.
+// ClientControl harms clients. clients.Fleet implements it.
 type ClientControl interface {
 	// Kill ends a client at once. It does nothing to a client that is dead.
 	Kill(ctx context.Context, client int) error

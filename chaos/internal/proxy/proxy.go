@@ -12,6 +12,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/internal/freeport"
 )
 
@@ -27,7 +28,7 @@ type Proxy struct {
 	mu        sync.Mutex
 	server    *toxiproxy.ApiServer
 	proxy     *toxiproxy.Proxy // nil when closed
-	condition Condition
+	condition faults.Condition
 	broken    error         // the proxy cannot be used; nil: it can
 	stuck     bool          // toxiproxy does not come back
 	patience  time.Duration // for a change
@@ -38,10 +39,10 @@ const (
 	changeTimeout = 20 * time.Second
 )
 
-// New starts a proxy on a loopback port, in condition [Fine]. The caller must close it.
+// New starts a proxy on a loopback port, in condition [faults.Fine]. The caller must close it.
 func New(upstream string) (*Proxy, error) {
 	p := &Proxy{
-		upstream: upstream, condition: Fine, patience: changeTimeout,
+		upstream: upstream, condition: faults.Fine, patience: changeTimeout,
 		server: toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()),
 	}
 	var err error
@@ -60,12 +61,12 @@ func (p *Proxy) Addr() string { return p.port.Addr() }
 
 // Set sets the condition of the network, for existing and for new connections.
 //
-// When a condition other than [Fine] ends, its connections are closed. If a connection had lost bytes, a client would
-// take later bytes for the answer to another command. If it had delayed bytes, toxiproxy would wait forever for a
+// When a condition other than [faults.Fine] ends, the connections are closed. If a connection had lost bytes, a client
+// would take later bytes for the answer to another command. If it had delayed bytes, toxiproxy would wait forever for a
 // connection that is closed while its condition changes.
 //
 // After an error the proxy cannot be used, and must be closed.
-func (p *Proxy) Set(c Condition) error {
+func (p *Proxy) Set(c faults.Condition) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.proxy == nil {
@@ -79,7 +80,7 @@ func (p *Proxy) Set(c Condition) error {
 		err   error
 	}
 	done := make(chan changed, 1)
-	go func(proxy *toxiproxy.Proxy, from Condition) {
+	go func(proxy *toxiproxy.Proxy, from faults.Condition) {
 		proxy, err := p.change(proxy, from, c)
 		done <- changed{proxy, err}
 	}(p.proxy, p.condition)
@@ -95,12 +96,12 @@ func (p *Proxy) Set(c Condition) error {
 }
 
 // change changes the condition of a proxy, and returns the proxy or its replacement.
-func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to Condition) (*toxiproxy.Proxy, error) {
-	if to == Cut {
+func (p *Proxy) change(proxy *toxiproxy.Proxy, from, to faults.Condition) (*toxiproxy.Proxy, error) {
+	if to == faults.Cut {
 		proxy.Stop()
 		return proxy, nil
 	}
-	if from != Fine {
+	if from != faults.Fine {
 		proxy.Stop()
 		next, err := p.begin()
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/proxy"
 )
 
@@ -90,9 +91,9 @@ func says(c net.Conn) error {
 	return nil
 }
 
-var all = []proxy.Condition{
-	proxy.Fine, proxy.Slow, proxy.Jittery, proxy.Trickling, proxy.Resetting, proxy.Cut, proxy.Silent, proxy.NoCommands,
-	proxy.NoAnswers,
+var all = []faults.Condition{
+	faults.Fine, faults.Slow, faults.Jittery, faults.Trickling, faults.Resetting, faults.Cut, faults.Silent,
+	faults.NoCommands, faults.NoAnswers,
 }
 
 // From every condition the way to every other one is open, with traffic under way, and the way back.
@@ -105,7 +106,7 @@ func TestEveryConditionFollowsEveryOther(t *testing.T) {
 			for _, to := range all {
 				busy := dial(t, p)
 				require.NoError(t, says(busy))
-				for _, c := range []proxy.Condition{from, to, proxy.Fine} {
+				for _, c := range []faults.Condition{from, to, faults.Fine} {
 					_, _ = io.WriteString(busy, "is anybody there?")
 					require.NoError(t, p.Set(c))
 				}
@@ -118,7 +119,7 @@ func TestEveryConditionFollowsEveryOther(t *testing.T) {
 
 func TestAConnectionIsSlowedDown(t *testing.T) {
 	t.Parallel()
-	for _, c := range []proxy.Condition{proxy.Slow, proxy.Jittery, proxy.Trickling} {
+	for _, c := range []faults.Condition{faults.Slow, faults.Jittery, faults.Trickling} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
 			p := newEcho(t).proxied(t)
@@ -132,9 +133,9 @@ func TestAConnectionIsSlowedDown(t *testing.T) {
 
 func TestAConnectionEndsWithTheCondition(t *testing.T) {
 	t.Parallel()
-	for c, loses := range map[proxy.Condition]bool{
-		proxy.Slow: false, proxy.Jittery: false, proxy.Trickling: false, proxy.Silent: true, proxy.NoCommands: true,
-		proxy.NoAnswers: true,
+	for c, loses := range map[faults.Condition]bool{
+		faults.Slow: false, faults.Jittery: false, faults.Trickling: false, faults.Silent: true, faults.NoCommands: true,
+		faults.NoAnswers: true,
 	} {
 		t.Run(string(c), func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +145,7 @@ func TestAConnectionEndsWithTheCondition(t *testing.T) {
 			require.NoError(t, p.Set(c))
 			_, err := io.WriteString(conn, "lost")
 			require.NoError(t, err)
-			require.NoError(t, p.Set(proxy.Fine))
+			require.NoError(t, p.Set(faults.Fine))
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
 			got, err := io.ReadAll(conn)
 			if loses {
@@ -161,7 +162,7 @@ func TestAConnectionEndsWithTheCondition(t *testing.T) {
 func TestAConnectionThatIsClosedIsClosedOnTheOtherSide(t *testing.T) {
 	t.Parallel()
 	for _, c := range all {
-		if c == proxy.Cut {
+		if c == faults.Cut {
 			continue // there are none
 		}
 		t.Run(string(c), func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestAClosedProxyCannotBeChanged(t *testing.T) {
 	p := newEcho(t).proxied(t)
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close(), "a second Close does nothing")
-	require.ErrorContains(t, p.Set(proxy.Slow), "closed")
+	require.ErrorContains(t, p.Set(faults.Slow), "closed")
 }
 
 func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
@@ -190,10 +191,10 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 	p := newEcho(t).proxied(t)
 	addr := p.Addr()
 	for range 3 {
-		require.NoError(t, p.Set(proxy.Cut))
+		require.NoError(t, p.Set(faults.Cut))
 		_, err := net.Dial("tcp", p.Addr())
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		require.NoError(t, p.Set(proxy.Fine))
+		require.NoError(t, p.Set(faults.Fine))
 		require.NoError(t, says(dial(t, p)))
 	}
 	assert.Equal(t, addr, p.Addr())
@@ -207,7 +208,7 @@ func TestACutLinkRefusesConnectionsAndKeepsItsPort(t *testing.T) {
 func withoutPort(t *testing.T) (*proxy.Proxy, net.Listener) {
 	t.Helper()
 	p := newEcho(t).proxied(t)
-	require.NoError(t, p.Set(proxy.Cut))
+	require.NoError(t, p.Set(faults.Cut))
 	l, err := net.Listen("tcp", p.Addr())
 	require.NoError(t, err)
 	return p, l
@@ -218,7 +219,7 @@ func TestAProxyWaitsForItsPort(t *testing.T) {
 	t.Parallel()
 	p, l := withoutPort(t)
 	time.AfterFunc(50*time.Millisecond, func() { _ = l.Close() })
-	require.NoError(t, p.Set(proxy.Fine))
+	require.NoError(t, p.Set(faults.Fine))
 	c, err := net.Dial("tcp", p.Addr())
 	require.NoError(t, err)
 	require.NoError(t, c.Close())
@@ -227,7 +228,7 @@ func TestAProxyWaitsForItsPort(t *testing.T) {
 func TestAProxyThatLostItsPortIsNeverFine(t *testing.T) {
 	t.Parallel()
 	p, l := withoutPort(t)
-	require.ErrorContains(t, p.Set(proxy.Fine), "address already in use")
+	require.ErrorContains(t, p.Set(faults.Fine), "address already in use")
 	require.NoError(t, l.Close())
-	require.Error(t, p.Set(proxy.Fine), "it does not listen")
+	require.Error(t, p.Set(faults.Fine), "it does not listen")
 }

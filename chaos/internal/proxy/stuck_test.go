@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/redlock-go/redlock/chaos/internal/faults"
 )
 
 func TestAChangeThatGetsStuckIsAnErrorAndNotTheEnd(t *testing.T) {
@@ -15,8 +17,8 @@ func TestAChangeThatGetsStuckIsAnErrorAndNotTheEnd(t *testing.T) {
 	held := p.proxy.Toxics
 	held.Lock()
 	defer held.Unlock()
-	require.ErrorContains(t, p.Set(Slow), `from "fine" to "slow"`)
-	require.ErrorContains(t, p.Set(Fine), "play the scenario again", "it is not to be trusted any more")
+	require.ErrorContains(t, p.Set(faults.Slow), `from "fine" to "slow"`)
+	require.ErrorContains(t, p.Set(faults.Fine), "play the scenario again", "it is not to be trusted any more")
 	require.NoError(t, p.Close())
 	require.NoError(t, p.Close())
 }

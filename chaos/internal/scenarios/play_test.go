@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -29,7 +30,7 @@ const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 // See proxy.Proxy for the goroutines of toxiproxy that may be left.
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" {
-		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -47,7 +48,7 @@ func options(t *testing.T) scenarios.Options {
 	require.NoError(t, err)
 	return scenarios.Options{
 		Backend: backend.Processes, Seed: 3, Dir: t.TempDir(), Replay: "again", Say: t.Logf,
-		Runner: traffic.Processes{Command: func() *exec.Cmd {
+		Runner: clients.Processes{Command: func() *exec.Cmd {
 			c := exec.Command(self)
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c
@@ -95,9 +96,9 @@ func TestAScenarioLeavesAReport(t *testing.T) {
 func TestAScenarioWhoseClientDiesIsNotAsPromised(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	command := o.Runner.(traffic.Processes).Command
+	command := o.Runner.(clients.Processes).Command
 	var once sync.Once
-	o.Runner = traffic.Processes{Command: func() *exec.Cmd {
+	o.Runner = clients.Processes{Command: func() *exec.Cmd {
 		c := command()
 		once.Do(func() {
 			time.AfterFunc(scenarios.LeastStorm, func() { assert.NoError(t, c.Process.Kill()) })

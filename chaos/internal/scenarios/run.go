@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/report"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // Options of a run of a scenario.
@@ -31,7 +31,7 @@ type Options struct {
 	// Dir is an empty folder for the report, the histories and the logs.
 	Dir string
 	// Runner starts the clients.
-	Runner traffic.Runner
+	Runner clients.Runner
 	// Replay is the command that repeats the run.
 	Replay string
 	// Index is the path of the page of all runs, to which the report links; "" if there is none.
@@ -190,7 +190,7 @@ func (o Outcome) Played() report.Run {
 	return p
 }
 
-func (o Outcome) notes(where traffic.Runner) []string {
+func (o Outcome) notes(where clients.Runner) []string {
 	notes := []string{o.Scenario.About, fmt.Sprintf("%d client processes, %s", o.Scenario.clients(), where)}
 	if history.Note != "" {
 		notes = append(notes, history.Note)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -67,7 +68,7 @@ func (s Scenario) Schedule(seed uint64) simulation.Schedule {
 	}
 	for i := range s.Clients {
 		c := simulation.Client{
-			Name: traffic.Name(i), TTL: s.maxTTL(), Keepalive: true, Timeout: traffic.NodeTimeout, Rate: 1,
+			Name: traffic.Name(i), TTL: s.maxTTL(), Keepalive: true, Timeout: clients.NodeTimeout, Rate: 1,
 			RetryMin: 10 * time.Millisecond, RetryMax: backoff, // the lock's own
 		}
 		if len(s.ClockRates) > 0 {

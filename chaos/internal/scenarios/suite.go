@@ -17,8 +17,8 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/simulation"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // A Job is one scenario on one backend.
@@ -36,7 +36,7 @@ func (j Job) Name() string { return j.Scenario.Name + "-" + j.Backend }
 type Suite struct {
 	Options
 	// RunnerOn returns the runner for clients of masters on that backend. If it is nil, the Options have the runner.
-	RunnerOn func(ctx context.Context, backend string) (traffic.Runner, error)
+	RunnerOn func(ctx context.Context, backend string) (clients.Runner, error)
 	// Parallelism is the number of jobs that are played at a time.
 	Parallelism int
 	// ReplayOf returns the command that repeats a job of the suite with that seed.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/report"
 	"github.com/redlock-go/redlock/chaos/internal/scenarios"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 var (
@@ -326,22 +326,22 @@ func TestGivenMastersAreNotTriedAgain(t *testing.T) {
 
 func TestTheClientsOfAJobRunWhereItsBackendWantsThem(t *testing.T) {
 	t.Parallel()
-	boxes := &traffic.Containers{}
+	boxes := &clients.Containers{}
 	s := newStub(t, 1, well)
-	s.RunnerOn = func(_ context.Context, name string) (traffic.Runner, error) {
+	s.RunnerOn = func(_ context.Context, name string) (clients.Runner, error) {
 		if name == backend.Containers {
 			return boxes, nil
 		}
-		return traffic.Processes{}, nil
+		return clients.Processes{}, nil
 	}
 	all := jobs("a", "b")
 	all[1].Backend = backend.Containers
 	_, err := s.Play(t.Context(), all)
 	require.NoError(t, err)
-	assert.IsType(t, traffic.Processes{}, s.played[0].Runner)
+	assert.IsType(t, clients.Processes{}, s.played[0].Runner)
 	assert.Same(t, boxes, s.played[1].Runner)
 
-	s.RunnerOn = func(context.Context, string) (traffic.Runner, error) { return nil, errors.New("no docker command") }
+	s.RunnerOn = func(context.Context, string) (clients.Runner, error) { return nil, errors.New("no docker command") }
 	outcomes, err := s.Play(t.Context(), all[1:])
 	require.ErrorContains(t, err, "no verdict: runner of the clients: no docker command")
 	assert.Equal(t, "b", outcomes[0].Scenario.Name, "the index still lists it")

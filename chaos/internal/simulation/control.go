@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/aof"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
-	"github.com/redlock-go/redlock/chaos/internal/proxy"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
@@ -227,24 +226,24 @@ func (m *masters) Peer(i int) (host, port string, err error) {
 }
 
 // Network acts like a proxy: when a silent path is healed, its connections break, and the data held back is lost.
-func (m *masters) Network(_ context.Context, i int, c proxy.Condition) error {
+func (m *masters) Network(_ context.Context, i int, c faults.Condition) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	master := m.world.Master(i)
 	switch c {
-	case proxy.Slow:
+	case faults.Slow:
 		master.DelayWay(simnet.FromMaster, slow, 0)
-	case proxy.Jittery:
+	case faults.Jittery:
 		master.Delay(0, jitter)
-	case proxy.Trickling:
+	case faults.Trickling:
 		master.Trickle(simnet.ToMaster, piecesUp, gapUp)
 		master.Trickle(simnet.FromMaster, piecesDown, gapDown)
-	case proxy.Resetting:
+	case faults.Resetting:
 		master.ResetAtWrite()
-	case proxy.Cut:
+	case faults.Cut:
 		master.Refuse()
 		master.Reset()
-	case proxy.Silent, proxy.NoCommands, proxy.NoAnswers:
+	case faults.Silent, faults.NoCommands, faults.NoAnswers:
 		m.breaks[i] = true
 		master.Cut(cuts[c]...)
 	default:
@@ -260,13 +259,13 @@ func (m *masters) Network(_ context.Context, i int, c proxy.Condition) error {
 
 // cuts are the directions that each condition blocks. Network handles Cut by itself: a proxy refuses connections, while
 // a host off its network gets no answer.
-var cuts = map[proxy.Condition][]simnet.Direction{
-	proxy.Silent: {simnet.ToMaster, simnet.FromMaster}, proxy.Cut: {simnet.ToMaster, simnet.FromMaster},
-	proxy.NoCommands: {simnet.ToMaster}, proxy.NoAnswers: {simnet.FromMaster},
+var cuts = map[faults.Condition][]simnet.Direction{
+	faults.Silent: {simnet.ToMaster, simnet.FromMaster}, faults.Cut: {simnet.ToMaster, simnet.FromMaster},
+	faults.NoCommands: {simnet.ToMaster}, faults.NoAnswers: {simnet.FromMaster},
 }
 
 // Packets holds back what is sent. It arrives late.
-func (m *masters) Packets(_ context.Context, i int, c proxy.Condition) error {
+func (m *masters) Packets(_ context.Context, i int, c faults.Condition) error {
 	links := []*simnet.Link{m.world.Master(i).Link}
 	if m.paths != nil {
 		links = nil

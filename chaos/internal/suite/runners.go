@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/redlock-go/redlock/chaos/internal/backend"
-	"github.com/redlock-go/redlock/chaos/internal/traffic"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 )
 
 // runners start the clients. On Linux, clients of masters in containers run in containers; all others run as processes.
@@ -16,18 +16,18 @@ import (
 // image of the containers is built on first use.
 type runners struct {
 	mu    sync.Mutex
-	boxes *traffic.Containers
+	boxes *clients.Containers
 }
 
 // on returns the runner for clients of masters on that backend.
-func (r *runners) on(ctx context.Context, name string) (traffic.Runner, error) {
+func (r *runners) on(ctx context.Context, name string) (clients.Runner, error) {
 	if name != backend.Containers || runtime.GOOS != "linux" {
 		return processes()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.boxes == nil {
-		boxes, err := traffic.OpenContainers(ctx, ClientCommand)
+		boxes, err := clients.OpenContainers(ctx, ClientCommand)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (r *runners) close() error {
 }
 
 // processes returns a runner that starts clients as processes of this program.
-func processes() (traffic.Processes, error) {
+func processes() (clients.Processes, error) {
 	self, err := os.Executable()
-	return traffic.Processes{Command: func() *exec.Cmd { return exec.Command(self, ClientCommand) }}, err
+	return clients.Processes{Command: func() *exec.Cmd { return exec.Command(self, ClientCommand) }}, err
 }

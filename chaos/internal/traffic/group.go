@@ -1,7 +1,6 @@
-// Package traffic has the clients of a run. Clients are separate processes that lock, hold and unlock shared names, use
-// the registers that the locks protect, and write a history of what they believe. The harness starts, kills and freezes
-// them. It sends them JSON lines on their standard input, and reads their answers on standard output. What the workers
-// of a client do is a [Life], which a simulation runs in virtual time, without processes.
+// Package traffic has what clients do: groups of shared names, the workers that lock, hold and unlock them, use the
+// registers that the locks protect, and write a history of what they believe. It also has the protocol between the
+// harness and a client. Package clients runs a [Life] in a process, package simulation in virtual time.
 package traffic
 
 import (
@@ -77,18 +76,18 @@ type Span struct {
 	Below time.Duration `json:"below"`
 }
 
-func (s Span) draw(rng *rand.Rand) time.Duration {
+func (s Span) Draw(rng *rand.Rand) time.Duration {
 	if s.Below <= s.Least {
 		return s.Least
 	}
 	return s.Least + time.Duration(rng.Int64N(int64(s.Below-s.Least)))
 }
 
-func (h Hold) draw(rng *rand.Rand) time.Duration {
+func (h Hold) Draw(rng *rand.Rand) time.Duration {
 	if rng.Float64() < h.Chance {
-		return h.Rare.draw(rng)
+		return h.Rare.Draw(rng)
 	}
-	return h.Usual.draw(rng)
+	return h.Usual.Draw(rng)
 }
 
 // names returns the group's names as a client locks them.
@@ -103,8 +102,8 @@ func (g Group) names(prefix, client string) []string {
 	return names
 }
 
-// modes returns the modes of locks that the group asks for.
-func (g Group) modes() []string {
+// Modes returns the modes of locks that the group asks for.
+func (g Group) Modes() []string {
 	switch g.Mode {
 	case "":
 		return []string{kinds.Mutex}
@@ -115,8 +114,8 @@ func (g Group) modes() []string {
 	}
 }
 
-// check returns an error if the group is impossible.
-func (g Group) check() error {
+// Check returns an error if the group is impossible.
+func (g Group) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("group %q: %s", g.Names, fmt.Sprintf(format, args...)))

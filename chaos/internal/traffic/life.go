@@ -62,6 +62,9 @@ var (
 	_ Register = (*register.Counters)(nil)
 )
 
+// Held returns the number of locks that the life has held.
+func (l *Life) Held() int { return int(l.held.Load()) }
+
 // Start starts the workers of the life's groups, each with run. They work until ctx ends.
 func (l *Life) Start(ctx context.Context, run func(func())) {
 	for _, g := range l.Groups {
@@ -100,7 +103,7 @@ func (l *Life) Round(cmd Command) {
 	var first, then []locker.Request
 	for _, g := range l.Groups {
 		names := g.names(l.Prefix, l.Client)
-		for _, mode := range g.modes() {
+		for _, mode := range g.Modes() {
 			if kinds.Of(mode).Several {
 				first = append(first, locker.Request{Mode: mode, Names: names, Fencing: g.Fencing, MinHold: g.MinHold})
 				continue

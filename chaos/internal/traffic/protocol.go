@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/naive"
@@ -109,3 +110,6 @@ type Answer struct {
 
 // Ready is the first answer: the traffic has begun.
 const Ready = "ready"
+
+// Name returns the name of a client in the history.
+func Name(client int) string { return fmt.Sprintf("c%d", client) }

@@ -48,7 +48,7 @@ func (w *Worker) storm(ctx context.Context, g Group) {
 		if !w.cycle(ctx, w.draw(g)) {
 			pause(ctx, retryPause)
 		}
-		pause(ctx, g.Rest.draw(w.rng))
+		pause(ctx, g.Rest.Draw(w.rng))
 	}
 }
 
@@ -59,7 +59,7 @@ func (w *Worker) draw(g Group) try {
 			Mode: g.Mode, Names: w.names(g), Slots: g.Slots, TTL: g.TTL, Keepalive: g.Keepalive, Fencing: g.Fencing,
 			MinHold: g.MinHold,
 		},
-		hold: g.Hold.draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
+		hold: g.Hold.Draw(w.rng), careless: g.Careless, register: g.Register, phase: history.Storm,
 		patience: usualPatience, depth: max(g.Depth, 1) - 1, anonymous: w.rng.IntN(2) == 0,
 	}
 	if g.Mode == ReadersWriters {
@@ -79,7 +79,7 @@ func (w *Worker) draw(g Group) try {
 	case 0:
 		t.Try = !kinds.Of(t.Mode).Elected()
 	case 1:
-		t.patience = impatience.draw(w.rng)
+		t.patience = impatience.Draw(w.rng)
 	default: // patient
 	}
 	return t

@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // crashPoint is the point of its traffic at which a client kills or freezes itself, once.
@@ -40,7 +42,7 @@ func (c *crashPoint) KillAt(point string) {
 // point.
 func (c *crashPoint) KillDuring(point string) {
 	if c.reached(point) {
-		time.AfterFunc(Span{200 * time.Microsecond, 4 * time.Millisecond}.draw(freshRand()), killSelf)
+		time.AfterFunc(traffic.Span{Least: 200 * time.Microsecond, Below: 4 * time.Millisecond}.Draw(freshRand()), killSelf)
 	}
 }
 

@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/chaos/internal/history"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // A Fleet is the harness's side of the client processes.
@@ -19,7 +20,7 @@ type Fleet struct {
 	// Runner starts the clients.
 	Runner Runner
 	// Configure returns the configuration of a client's next life. The fleet sets Client, Life and History.
-	Configure func(client int) Config
+	Configure func(client int) traffic.Config
 	// Size is the number of clients.
 	Size int
 	// Dir is the folder of the histories, Logs the folder of the clients' standard error.
@@ -33,14 +34,11 @@ type Fleet struct {
 	held  map[[2]int]int // by client and life
 }
 
-// Name returns the name of a client in the history.
-func Name(client int) string { return fmt.Sprintf("c%d", client) }
-
 // Names returns the names of all clients.
 func (f *Fleet) Names() []string {
 	names := make([]string, f.Size)
 	for i := range names {
-		names[i] = Name(i)
+		names[i] = traffic.Name(i)
 	}
 	return names
 }
@@ -55,12 +53,12 @@ func (f *Fleet) Start(ctx context.Context, client int) error {
 	c := f.Configure(client)
 	p, err := f.launch(client, c)
 	if err != nil {
-		return fmt.Errorf("start client %s: %w", Name(client), err)
+		return fmt.Errorf("start client %s: %w", traffic.Name(client), err)
 	}
-	return p.await(ctx, Ready, readyTimeout)
+	return p.await(ctx, traffic.Ready, readyTimeout)
 }
 
-func (f *Fleet) launch(client int, c Config) (*proc, error) {
+func (f *Fleet) launch(client int, c traffic.Config) (*proc, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.procs == nil {
@@ -69,7 +67,7 @@ func (f *Fleet) launch(client int, c Config) (*proc, error) {
 	life := f.lives[client]
 	f.lives[client]++
 
-	c.Client, c.Life = Name(client), life
+	c.Client, c.Life = traffic.Name(client), life
 	file := fmt.Sprintf("%s-%d", c.Client, life)
 	c.History = filepath.Join(f.Dir, file+".jsonl")
 	config, err := json.Marshal(c)
@@ -146,22 +144,22 @@ func (f *Fleet) CanSetCrashPoint() error { return nil }
 // client that kills itself is expected to end (see [Fleet.WaitGone]). One that froze itself continues with
 // [Fleet.Thaw]. [NoCrashPoint] removes the crash point, and thaws a client that has frozen itself.
 func (f *Fleet) SetCrashPoint(ctx context.Context, client int, point string) error {
-	if point == NoCrashPoint {
+	if point == traffic.NoCrashPoint {
 		return f.do(client, func(p *proc) error { return p.clearCrashPoint(ctx) })
 	}
-	if !slices.Contains(CrashPoints(), point) {
-		return fmt.Errorf("a client has no crash point %q: there are %q", point, CrashPoints())
+	if !slices.Contains(traffic.CrashPoints(), point) {
+		return fmt.Errorf("a client has no crash point %q: there are %q", point, traffic.CrashPoints())
 	}
-	if point == FrozenHolding {
+	if point == traffic.FrozenHolding {
 		if err := canFreeze(); err != nil {
 			return err
 		}
 	}
 	return f.do(client, func(p *proc) error {
-		if point != FrozenHolding {
+		if point != traffic.FrozenHolding {
 			p.expect()
 		}
-		return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: point}, tellTimeout)
+		return p.do(ctx, traffic.Command{Do: traffic.SetCrashPoint, CrashPoint: point}, tellTimeout)
 	})
 }
 
@@ -171,14 +169,16 @@ func (f *Fleet) RunClock(ctx context.Context, client int, gain float64) error {
 	if gain <= -1 {
 		return fmt.Errorf("a clock that gains %v s a second does not run forward: it must be more than -1", gain)
 	}
-	return f.do(client, func(p *proc) error { return p.do(ctx, Command{Do: Drift, Gain: gain}, tellTimeout) })
+	return f.do(client, func(p *proc) error {
+		return p.do(ctx, traffic.Command{Do: traffic.Drift, Gain: gain}, tellTimeout)
+	})
 }
 
 // CanRunClocks returns nil, or why the clocks of some clients cannot be made to drift.
 func (f *Fleet) CanRunClocks() error {
 	for i := range f.Size {
-		if f.Configure(i).Lock == Redsync {
-			return fmt.Errorf("client %s uses redsync, which goes by the machine's clock", Name(i))
+		if f.Configure(i).Lock == traffic.Redsync {
+			return fmt.Errorf("client %s uses redsync, which goes by the machine's clock", traffic.Name(i))
 		}
 	}
 	return nil
@@ -189,7 +189,7 @@ func (f *Fleet) Healthy(client int) error { return f.do(client, (*proc).running)
 
 // All sends every client a command in parallel, and returns when all have done it. It returns an error if a client
 // takes longer than the timeout. A client that takes longer than three times the timeout has failed.
-func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) Command) error {
+func (f *Fleet) All(ctx context.Context, timeout time.Duration, cmd func(client int) traffic.Command) error {
 	return f.each(func(i int) error {
 		return f.do(i, func(p *proc) error { return f.hung(p, p.do(ctx, cmd(i), timeout)) })
 	})
@@ -232,7 +232,7 @@ func (f *Fleet) CloseLockers(ctx context.Context) error {
 			return nil
 		}
 		p.expect()
-		err := p.do(ctx, Command{Do: Quit}, quitTimeout)
+		err := p.do(ctx, traffic.Command{Do: traffic.Quit}, quitTimeout)
 		if err != nil && p.running() != nil {
 			return errors.Join(err, f.ended(p))
 		}
@@ -286,7 +286,7 @@ func (f *Fleet) proc(client int) *proc {
 func (f *Fleet) do(client int, what func(*proc) error) error {
 	p := f.proc(client)
 	if p == nil {
-		return fmt.Errorf("client %s does not run", Name(client))
+		return fmt.Errorf("client %s does not run", traffic.Name(client))
 	}
 	return what(p)
 }

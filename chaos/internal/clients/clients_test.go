@@ -1,4 +1,4 @@
-package traffic_test
+package clients_test
 
 import (
 	"bytes"
@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -31,7 +32,7 @@ const asClient = "REDLOCK_CHAOS_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asClient) != "" || len(os.Args) == 2 && os.Args[1] == asClient {
-		if err := traffic.RunClient(os.Stdin, os.Stdout); err != nil {
+		if err := clients.RunClient(os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -63,7 +64,7 @@ func (l *recorder) all() []history.Event {
 	return l.events
 }
 
-func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *recorder) {
+func newFleet(t *testing.T, size int, config traffic.Config) (*clients.Fleet, *recorder) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -72,8 +73,8 @@ func newFleet(t *testing.T, size int, config traffic.Config) (*traffic.Fleet, *r
 		config.Groups = traffic.Groups
 	}
 	log := &recorder{}
-	f := &traffic.Fleet{
-		Runner: traffic.Processes{Command: func() *exec.Cmd {
+	f := &clients.Fleet{
+		Runner: clients.Processes{Command: func() *exec.Cmd {
 			c := exec.Command(self)
 			c.Env = append(os.Environ(), asClient+"=1")
 			return c
@@ -93,7 +94,7 @@ func naiveConfig(t *testing.T) traffic.Config {
 }
 
 // lines is how many events a life of a client has written so far.
-func lines(t *testing.T, f *traffic.Fleet, client, life int) int {
+func lines(t *testing.T, f *clients.Fleet, client, life int) int {
 	t.Helper()
 	events, err := history.ReadDir(f.Dir)
 	require.NoError(t, err)
@@ -210,10 +211,10 @@ func TestAClientThatDoesNotQuitWellHasFailed(t *testing.T) {
 }
 
 // processesOf are the processes that the fleet starts.
-func processesOf(f *traffic.Fleet) <-chan *exec.Cmd {
+func processesOf(f *clients.Fleet) <-chan *exec.Cmd {
 	started := make(chan *exec.Cmd, f.Size)
-	command := f.Runner.(traffic.Processes).Command
-	f.Runner = traffic.Processes{Command: func() *exec.Cmd {
+	command := f.Runner.(clients.Processes).Command
+	f.Runner = clients.Processes{Command: func() *exec.Cmd {
 		c := command()
 		started <- c
 		return c
@@ -235,7 +236,7 @@ func TestAClientEndsWithItsHarness(t *testing.T) {
 	in, harness := io.Pipe()
 	ended := make(chan error, 1)
 	url := naiveConfig(t).URLs[0]
-	go func() { ended <- traffic.RunClient(in, io.Discard) }()
+	go func() { ended <- clients.RunClient(in, io.Discard) }()
 	_, err := fmt.Fprintf(
 		harness, `{"client":"a","lock":"setnx-expire","urls":[%q],"workers":1,"history":%q}`+"\n", url, path,
 	)
@@ -261,7 +262,7 @@ func inProcess(t *testing.T, c traffic.Config, commands ...traffic.Command) erro
 	for _, cmd := range commands {
 		require.NoError(t, lines.Encode(cmd))
 	}
-	return traffic.RunClient(&in, io.Discard)
+	return clients.RunClient(&in, io.Discard)
 }
 
 func TestNonsenseEndsAClient(t *testing.T) {
@@ -293,7 +294,7 @@ func TestNonsenseEndsAClient(t *testing.T) {
 				_, _ = io.WriteString(harness, tt.input(t))
 				_ = harness.Close()
 			}()
-			require.ErrorContains(t, traffic.RunClient(in, io.Discard), tt.says)
+			require.ErrorContains(t, clients.RunClient(in, io.Discard), tt.says)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package traffic_test
+package clients_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"bufio"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // A proc is the harness's side of one life of a client.
@@ -42,14 +44,14 @@ const (
 func (p *proc) listen(out io.Reader, held func(int)) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		var a Answer
+		var a traffic.Answer
 		if json.Unmarshal(lines.Bytes(), &a) != nil {
 			continue // torn by a kill
 		}
 		if a.Held > 0 {
 			held(a.Held)
 		}
-		p.began = p.began || a.Done == Ready
+		p.began = p.began || a.Done == traffic.Ready
 		if a.Done != "" {
 			p.answers <- a.Done
 		}
@@ -57,14 +59,14 @@ func (p *proc) listen(out io.Reader, held func(int)) {
 }
 
 // do sends a command and waits for its answer.
-func (p *proc) do(ctx context.Context, c Command, timeout time.Duration) error {
+func (p *proc) do(ctx context.Context, c traffic.Command, timeout time.Duration) error {
 	if err := p.send(c); err != nil {
 		return err
 	}
 	return p.await(ctx, c.Do, timeout)
 }
 
-func (p *proc) send(c Command) error {
+func (p *proc) send(c traffic.Command) error {
 	line, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -190,5 +192,5 @@ func (p *proc) clearCrashPoint(ctx context.Context) error {
 			}
 		}
 	})
-	return p.do(ctx, Command{Do: SetCrashPoint, CrashPoint: NoCrashPoint}, tellTimeout)
+	return p.do(ctx, traffic.Command{Do: traffic.SetCrashPoint, CrashPoint: traffic.NoCrashPoint}, tellTimeout)
 }

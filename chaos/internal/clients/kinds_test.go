@@ -1,4 +1,4 @@
-package traffic_test
+package clients_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/register"
@@ -22,7 +23,7 @@ import (
 var stop = func(int) traffic.Command { return traffic.Command{Do: traffic.Stop} }
 
 // registers runs both registers, and writes their history next to that of the fleet.
-func registers(t *testing.T, f *traffic.Fleet) map[string]string {
+func registers(t *testing.T, f *clients.Fleet) map[string]string {
 	t.Helper()
 	addrs := map[string]string{}
 	for _, kind := range []string{history.Trusting, history.Fenced} {
@@ -35,7 +36,7 @@ func registers(t *testing.T, f *traffic.Fleet) map[string]string {
 }
 
 // withRegisters has the clients of a fleet find the registers.
-func withRegisters(t *testing.T, f *traffic.Fleet) {
+func withRegisters(t *testing.T, f *clients.Fleet) {
 	t.Helper()
 	addrs, configure := registers(t, f), f.Configure
 	f.Configure = func(i int) traffic.Config {
@@ -45,7 +46,7 @@ func withRegisters(t *testing.T, f *traffic.Fleet) {
 	}
 }
 
-func read(t *testing.T, f *traffic.Fleet) []history.Event {
+func read(t *testing.T, f *clients.Fleet) []history.Event {
 	t.Helper()
 	events, err := history.ReadDir(f.Dir)
 	require.NoError(t, err)

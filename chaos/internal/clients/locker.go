@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"errors"
@@ -11,14 +11,15 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/kinds"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/naive"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // openLocker opens the lock that the configuration names, if it can do what the groups ask for.
-func openLocker(c Config, s locker.Settings, v *Votes) (locker.Locker, error) {
+func openLocker(c traffic.Config, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
 	switch c.Lock {
-	case Quorum:
+	case traffic.Quorum:
 		return openQuorum(s, v)
-	case Redsync:
+	case traffic.Redsync:
 		if err := can(c, kinds.Mutex); err != nil {
 			return nil, err
 		}
@@ -42,7 +43,7 @@ func openLocker(c Config, s locker.Settings, v *Votes) (locker.Locker, error) {
 }
 
 // openBroken opens the lock under test, broken from outside.
-func openBroken(b broken.Lock, s locker.Settings, v *Votes) (locker.Locker, error) {
+func openBroken(b broken.Lock, s locker.Settings, v *traffic.Votes) (locker.Locker, error) {
 	w := b.Wrap()
 	l, err := openQuorum(s, v, w.Options()...)
 	l.Hold = w.Hold
@@ -79,10 +80,10 @@ func (c *connected) Close() error {
 }
 
 // can returns an error if a group asks for another mode than those that the lock has.
-func can(c Config, modes ...string) error {
+func can(c traffic.Config, modes ...string) error {
 	var errs []error
 	for _, g := range c.Groups {
-		for _, m := range g.modes() {
+		for _, m := range g.Modes() {
 			errs = append(errs, locker.Modes(c.Lock, m, modes...))
 		}
 	}

@@ -1,4 +1,4 @@
-package traffic_test
+package clients_test
 
 import (
 	"os"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/redisbox"
@@ -28,14 +29,14 @@ func need(t *testing.T, missing error) {
 }
 
 // containers returns a runner of the harness in containers.
-func containers(t *testing.T) *traffic.Containers {
+func containers(t *testing.T) *clients.Containers {
 	t.Helper()
 	err := redisimage.Available(t.Context())
 	if err == nil {
-		err = new(traffic.Containers).CanFreeze()
+		err = new(clients.Containers).CanFreeze()
 	}
 	need(t, err)
-	c, err := traffic.OpenContainers(t.Context(), asClient)
+	c, err := clients.OpenContainers(t.Context(), asClient)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		assert.NoError(t, c.Close())
@@ -133,11 +134,11 @@ func TestAnImageIsMadeOfAProgramAndItsLibraries(t *testing.T) {
 	containers(t)
 	script := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
-	_, err := traffic.Image(t.Context(), script)
+	_, err := clients.Image(t.Context(), script)
 	require.ErrorContains(t, err, "no Linux program")
 	shell, err := exec.LookPath("sh") // dynamic, as a rule
 	require.NoError(t, err)
-	image, err := traffic.Image(t.Context(), shell)
+	image, err := clients.Image(t.Context(), shell)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, exec.Command("docker", "rmi", "--force", image).Run()) })
 	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", image, "-c", "echo it runs").CombinedOutput()

@@ -1,4 +1,7 @@
-package traffic
+// Package clients has the client processes of a run, and the harness's side of them. It starts, kills and freezes them,
+// sends them JSON lines on their standard input, and reads their answers on standard output. What the workers of a
+// client do is a [traffic.Life], which a simulation runs in virtual time, without processes.
+package clients
 
 import (
 	"bufio"
@@ -15,12 +18,13 @@ import (
 	"github.com/redlock-go/redlock/chaos/internal/locker"
 	"github.com/redlock-go/redlock/chaos/internal/register"
 	"github.com/redlock-go/redlock/chaos/internal/stalls"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 	"github.com/redlock-go/redlock/internal/simnet"
 )
 
 // client is one client process.
 type client struct {
-	Life
+	traffic.Life
 	crashPoint
 
 	clock     history.Clock
@@ -38,7 +42,7 @@ const lookAtUntil = 5 * time.Millisecond
 func RunClient(in io.Reader, out io.Writer) (err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20) // a configuration with many groups is a long line
-	c := client{Life: Life{Look: lookAtUntil, Registers: map[string]Register{}}}
+	c := client{Life: traffic.Life{Look: lookAtUntil, Registers: map[string]traffic.Register{}}}
 	c.World = &c
 	if !lines.Scan() {
 		return errors.Join(errors.New("no configuration on standard input"), lines.Err())
@@ -64,7 +68,7 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 		c.history.Write(history.Event{
 			Kind: history.Quitting, Client: c.Client, Life: c.Config.Life, Goroutines: leftover(),
 		})
-		to.send(Answer{Done: Quit})
+		to.send(traffic.Answer{Done: traffic.Quit})
 		_, _ = io.Copy(io.Discard, in) // the harness inspects the masters' connections before the process ends
 	}
 	return err
@@ -73,7 +77,7 @@ func RunClient(in io.Reader, out io.Writer) (err error) {
 // open opens what the configuration asks for.
 func (c *client) open() error {
 	for _, g := range c.Groups {
-		if err := g.check(); err != nil {
+		if err := g.Check(); err != nil {
 			return err
 		}
 		if g.Register == "" || c.Life.Registers[g.Register] != nil {
@@ -90,14 +94,14 @@ func (c *client) open() error {
 		c.registers = append(c.registers, r)
 		c.Life.Registers[g.Register] = r
 	}
-	votes := NewVotes(c.URLs)
+	votes := traffic.NewVotes(c.URLs)
 	c.Votes, c.lockClock, c.rate = votes.Since, simnet.NewClock(), cmp.Or(c.ClockRate, 1)
 	c.lockClock.SetAhead(c.ClockAhead)
 	c.lockClock.Rate(c.rate)
 	var err error
 	c.Locker, err = openLocker(c.Config, locker.Settings{
 		URLs: c.URLs, Owner: fmt.Sprintf("%s.%d", c.Client, c.Config.Life), MaxTTL: c.MaxTTL,
-		Clock: c.lockClock, Between: func() { c.KillAt(Between) },
+		Clock: c.lockClock, Between: func() { c.KillAt(traffic.Between) },
 	}, votes)
 	return err
 }
@@ -129,7 +133,7 @@ type answers struct {
 	enc *json.Encoder
 }
 
-func (a *answers) send(x Answer) {
+func (a *answers) send(x traffic.Answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_ = a.enc.Encode(x) // the harness is gone: the input will end
@@ -149,39 +153,39 @@ func (c *client) serve(lines *bufio.Scanner, out *answers) (quits bool, err erro
 	defer close(over)
 	telling.Go(func() { c.tell(out, over) })
 
-	out.send(Answer{Done: Ready})
+	out.send(traffic.Answer{Done: traffic.Ready})
 	for lines.Scan() {
-		var cmd Command
+		var cmd traffic.Command
 		if err := json.Unmarshal(lines.Bytes(), &cmd); err != nil {
 			return false, fmt.Errorf("command: %w", err)
 		}
 		switch cmd.Do {
-		case Stop:
+		case traffic.Stop:
 			stop()
 			storm.Wait()
-		case Pass:
+		case traffic.Pass:
 			c.Pass(cmd)
-		case Round:
+		case traffic.Round:
 			c.Round(cmd)
-		case SetCrashPoint:
-			if cmd.CrashPoint != NoCrashPoint {
-				out.send(Answer{Done: SetCrashPoint}) // before it is set: the client may freeze at once
+		case traffic.SetCrashPoint:
+			if cmd.CrashPoint != traffic.NoCrashPoint {
+				out.send(traffic.Answer{Done: traffic.SetCrashPoint}) // before it is set: the client may freeze at once
 				c.crashPoint.set(cmd.CrashPoint)
 				continue
 			}
 			c.crashPoint.clear()
-		case Drift:
+		case traffic.Drift:
 			if cmd.Gain == 0 {
 				c.lockClock.Rate(c.rate)
 			} else {
 				c.lockClock.Rate(1 + cmd.Gain)
 			}
-		case Quit:
+		case traffic.Quit:
 			return true, nil
 		default:
 			return false, fmt.Errorf("no command is called %q", cmd.Do)
 		}
-		out.send(Answer{Done: cmd.Do, Held: int(c.held.Load())})
+		out.send(traffic.Answer{Done: cmd.Do, Held: c.Held()})
 	}
 	return false, lines.Err()
 }
@@ -193,7 +197,7 @@ func (c *client) tell(out *answers, over <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			out.send(Answer{Held: int(c.held.Load())})
+			out.send(traffic.Answer{Held: c.Held()})
 		case <-over:
 			return
 		}

@@ -1,4 +1,4 @@
-package traffic_test
+package clients_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/chaos/internal/check"
+	"github.com/redlock-go/redlock/chaos/internal/clients"
 	"github.com/redlock-go/redlock/chaos/internal/faults"
 	"github.com/redlock-go/redlock/chaos/internal/history"
 	"github.com/redlock-go/redlock/chaos/internal/traffic"
@@ -16,7 +17,7 @@ import (
 
 // drifters are clients of which one can be seen to drift: a holder believes for as long as the history says, by
 // the machine's clock.
-func drifters(t *testing.T, size int, g traffic.Group) (*traffic.Fleet, *recorder) {
+func drifters(t *testing.T, size int, g traffic.Group) (*clients.Fleet, *recorder) {
 	t.Helper()
 	masters := redlocktest.Start(t, 3)
 	f, log := newFleet(
@@ -140,7 +141,7 @@ func TestADeadlineMovesWithTheClock(t *testing.T) {
 
 func TestWhoGoesByTheMachinesClockCannotDrift(t *testing.T) {
 	t.Parallel()
-	f := &traffic.Fleet{Size: 2, Configure: func(i int) traffic.Config {
+	f := &clients.Fleet{Size: 2, Configure: func(i int) traffic.Config {
 		return traffic.Config{Lock: []string{traffic.Quorum, traffic.Redsync}[i]}
 	}}
 	require.ErrorContains(t, f.CanRunClocks(), "client c1 uses redsync")

@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/clock"
 )
 
 // The pauses of a waiting redsync are its own defaults.
@@ -59,7 +60,7 @@ func (f *foreign) Lock(ctx context.Context, r locker.Request) (locker.Lock, erro
 		if r.Try {
 			return nil, err
 		}
-		pause(ctx, redsyncLeast+rand.N(redsyncMost-redsyncLeast))
+		_ = clock.Sleep(ctx, clock.System, redsyncLeast+rand.N(redsyncMost-redsyncLeast))
 		if ctx.Err() != nil {
 			return nil, errors.Join(err, ctx.Err())
 		}

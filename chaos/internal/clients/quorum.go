@@ -1,4 +1,4 @@
-package traffic
+package clients
 
 import (
 	"log/slog"
@@ -7,15 +7,16 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/chaos/internal/locker"
+	"github.com/redlock-go/redlock/chaos/internal/traffic"
 )
 
 // NodeTimeout is what one master may take: generous, as the machine is shared by everything in the run.
 const NodeTimeout = 200 * time.Millisecond
 
 // openQuorum opens the lock under test, as a stranger would, with opts on top.
-func openQuorum(s locker.Settings, v *Votes, opts ...redlock.Option) (locker.Product, error) {
+func openQuorum(s locker.Settings, v *traffic.Votes, opts ...redlock.Option) (locker.Product, error) {
 	l, err := redlock.Open(s.URLs, append([]redlock.Option{
-		redlock.WithTTL(TTL), redlock.WithMaxTTL(s.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
+		redlock.WithTTL(traffic.TTL), redlock.WithMaxTTL(s.MaxTTL), redlock.WithNodeTimeout(NodeTimeout),
 		redlock.WithOwner(s.Owner), redlock.WithClock(s.Clock), redlock.WithTrace(v.Trace()),
 		redlock.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))),
 	}, opts...)...)
