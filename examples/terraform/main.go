@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -146,17 +147,47 @@ func (b *backend) write(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	h, ok := b.locks[r.PathValue("name")]
 	b.mu.Unlock()
-	if !ok || h.id != r.URL.Query().Get("ID") || h.lock.Err() != nil { // asked as late as possible
-		http.Error(w, "the state is not locked with this ID, or the lock was lost", http.StatusConflict)
+	if !ok || h.id != r.URL.Query().Get("ID") {
+		http.Error(w, "the state is not locked with this ID", http.StatusConflict)
 		return
 	}
-	if err := os.WriteFile(b.file(r), state, 0o600); err != nil {
+	switch err := replace(b.file(r), state, h.lock.Err); {
+	case errors.Is(err, redlock.ErrLost), errors.Is(err, redlock.ErrReleased):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
+// replace replaces a file as a whole, if may returns nil. It calls may as late as possible.
+func replace(file string, text []byte, may func() error) error {
+	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := may(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), file)
+}
+
+// file returns the file of a state. Names that differ have files that differ, even where the case of a file's name does
+// not count: each byte but a small letter, a digit, - and _ is written as % and two digits.
 func (b *backend) file(r *http.Request) string {
-	return filepath.Join(b.dir, filepath.Base(r.PathValue("name"))+".tfstate")
+	var file strings.Builder
+	for _, c := range []byte(r.PathValue("name")) {
+		if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' {
+			file.WriteByte(c)
+		} else {
+			fmt.Fprintf(&file, "%%%02x", c)
+		}
+	}
+	return filepath.Join(b.dir, file.String()+".tfstate")
 }
 
 // readInfo reads the lock info that Terraform sends; an empty body has no ID.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ func server(t *testing.T, masters []*redlocktest.Master, dir string, opts ...red
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
 	s := httptest.NewServer(newBackend(locker, dir))
 	t.Cleanup(s.Close)
-	return s.URL + "/state/production"
+	return s.URL + "/state/"
 }
 
 // ask sends what Terraform sends, and returns the status and the body.
@@ -43,7 +45,7 @@ func TestTerraformLocksAndUnlocks(t *testing.T) {
 	t.Parallel()
 	masters, dir := redlocktest.Start(t, 3), t.TempDir()
 	patient := []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
-	one, another := server(t, masters, dir, patient...), server(t, masters, dir, patient...)
+	one, another := server(t, masters, dir, patient...)+"production", server(t, masters, dir, patient...)+"production"
 	const ours, theirs = `{"ID":"1","Operation":"OperationTypeApply","Who":"ann@laptop"}`, `{"ID":"2","Who":"ben@ci"}`
 
 	code, _ := ask(t, "GET", one, "")
@@ -78,7 +80,8 @@ func TestTerraformLocksAndUnlocks(t *testing.T) {
 func TestAWriteAfterALossIsRefused(t *testing.T) {
 	t.Parallel()
 	masters := redlocktest.Start(t, 3)
-	one := server(t, masters, t.TempDir(), redlock.WithTTL(3*time.Second))
+	dir := t.TempDir()
+	one := server(t, masters, dir, redlock.WithTTL(3*time.Second)) + "production"
 	code, _ := ask(t, "LOCK", one, `{"ID":"1"}`)
 	require.Equal(t, http.StatusOK, code)
 	for _, m := range masters {
@@ -90,4 +93,40 @@ func TestAWriteAfterALossIsRefused(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	code, _ = ask(t, "UNLOCK", one, `{"ID":"1"}`)
 	assert.Equal(t, http.StatusConflict, code)
+	assert.NotContains(t, files(t, dir), ".tmp", "what was not written whole is removed")
+}
+
+// files returns the names of the files in a directory.
+func files(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return strings.Join(all, " ")
+}
+
+// Each name has a lock and a file of its own.
+func TestNamesDoNotMeetInOneFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	states := server(t, redlocktest.Start(t, 3), dir)
+	all := []string{
+		"prod", "x%2Fprod", "y%2Fprod", "%2Fprod", "prod%2F", "Prod", "prod.", "prod.tfstate", "prod.tfstate.1.tmp",
+		"x%252Fprod", "x%5Cprod", "%2E%2E%2Fprod", "%2E%2E", "%2E", "prod%00", "pr%C3%B6d", "prod%20", "x-prod", "x_prod",
+	}
+	for _, name := range all {
+		code, text := ask(t, "LOCK", states+name, `{"ID":"1"}`)
+		require.Equal(t, http.StatusOK, code, "%s: %s", name, text)
+		code, text = ask(t, "POST", states+name+"?ID=1", "the state of "+name)
+		require.Equal(t, http.StatusOK, code, "%s: %s", name, text)
+	}
+	for _, name := range all {
+		_, text := ask(t, "GET", states+name, "")
+		assert.Equal(t, "the state of "+name, text)
+	}
+	written := strings.ToLower(files(t, dir)) // on some systems the case does not count
+	assert.Len(t, slices.Compact(slices.Sorted(strings.FieldsSeq(written))), len(all), written)
 }
