@@ -2,6 +2,7 @@ package gocronlock
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/go-co-op/gocron/v2"
@@ -36,19 +37,33 @@ func (e *Elector) Run(ctx context.Context) error {
 	})
 }
 
-// Job wraps the function fn of a job for gocron.NewTask. The context passed to fn ends with gocron's, or with the
-// leadership; [redlock.FromContext] returns the leader's mutex, whose Fence is the term. If this machine no longer
-// leads, the function returns an error and does not call fn.
+// IsLeader returns nil while [Elector.Run] leads, and otherwise an error that matches [election.ErrNotLeader].
+func (e *Elector) IsLeader(context.Context) error {
+	_, err := e.leads()
+	return err
+}
+
+// leads returns the mutex of the present leadership.
+func (e *Elector) leads() (*redlock.Lock, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.leader == nil {
+		return nil, election.ErrNotLeader
+	}
+	if err := e.leader.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", election.ErrNotLeader, err)
+	}
+	return e.leader, nil
+}
+
+// Job wraps the function fn of a job for gocron.NewTask. The context passed to fn ends with gocron's, or with the term
+// in which the job began; [redlock.FromContext] returns the leader's mutex, whose Fence is the term. If this machine
+// does not lead, the function returns an error and does not call fn.
 func (e *Elector) Job(fn func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := e.IsLeader(ctx); err != nil {
+		leader, err := e.leads()
+		if err != nil {
 			return err
-		}
-		e.mu.Lock()
-		leader := e.leader
-		e.mu.Unlock()
-		if leader == nil {
-			return election.ErrNotLeader
 		}
 		ctx, cancel := leader.WithContext(ctx)
 		defer cancel()

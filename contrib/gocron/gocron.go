@@ -27,7 +27,7 @@ type Locker struct {
 	opts   []redlock.LockOption
 
 	mu   sync.Mutex
-	held map[string]*redlock.Lock // by the name of the job
+	next map[string]*redlock.Lock // of the run that has not called its function yet, by the name of the job
 }
 
 var _ gocron.Locker = (*Locker)(nil)
@@ -37,7 +37,7 @@ var _ gocron.Locker = (*Locker)(nil)
 // The lock of a run ends with the run. If a machine's clock is behind by more than a run takes, that machine runs the
 // job again. [redlock.WithMinHold] prevents this.
 func NewLocker(locker *redlock.Locker, opts ...redlock.LockOption) *Locker {
-	return &Locker{locker: locker, opts: opts, held: make(map[string]*redlock.Lock)}
+	return &Locker{locker: locker, opts: opts, next: make(map[string]*redlock.Lock)}
 }
 
 // Lock locks a run of a job. It does not wait: if another machine runs the job, it returns an error that matches
@@ -49,21 +49,26 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[job] = lock
+	l.next[job] = lock
 	return &run{locker: l, lock: lock}, nil
 }
 
 // Job wraps the function fn of a job for gocron.NewTask. The context passed to fn ends with gocron's, or when the lock
 // of the run is lost; [redlock.FromContext] returns the lock. job is the name of the job. If the run is not locked,
-// because the job has another name or its scheduler another Locker, the function returns an error and does not call fn.
+// because the job has another name or its scheduler another Locker, or because the run lost its lock before it began,
+// the function returns an error and does not call fn.
 func (l *Locker) Job(job string, fn func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		l.mu.Lock()
-		lock := l.held[job]
+		lock := l.next[job]
+		delete(l.next, job) // a lock is for one run, even if an earlier one comes late, after it lost its own
 		l.mu.Unlock()
 		if lock == nil {
 			return fmt.Errorf("gocronlock: the run of %q is not locked: pass the Locker to the scheduler, and name the job %q",
 				job, job)
+		}
+		if err := lock.Err(); err != nil {
+			return err
 		}
 		ctx, cancel := lock.WithContext(ctx)
 		defer cancel()
@@ -81,8 +86,8 @@ type run struct {
 func (r *run) Unlock(ctx context.Context) error {
 	name := r.lock.Name()
 	r.locker.mu.Lock()
-	if r.locker.held[name] == r.lock { // after a loss, another run may have locked
-		delete(r.locker.held, name)
+	if r.locker.next[name] == r.lock {
+		delete(r.locker.next, name)
 	}
 	r.locker.mu.Unlock()
 	return r.lock.Unlock(ctx)

@@ -95,6 +95,42 @@ func TestAJobThatIsNotLockedDoesNotRun(t *testing.T) {
 	})
 }
 
+// A run that lost its lock before it began must not run under the lock of the next run.
+func TestALockIsForOneRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		locks := gocronlock.NewLocker(open(t, masters))
+		runs := 0
+		run := locks.Job("report", func(context.Context) error { runs++; return nil })
+		lock := func() gocron.Lock {
+			l, err := locks.Lock(t.Context(), "report")
+			require.NoError(t, err)
+			return l
+		}
+		lose := func() {
+			for _, m := range masters {
+				m.Hold("report", time.Second)
+			}
+			time.Sleep(15 * time.Second)
+		}
+		first := lock()
+		lose()
+		require.ErrorIs(t, run(t.Context()), redlock.ErrLost)
+		second := lock()
+		lose()
+		third := lock()
+		require.NoError(t, run(t.Context()))
+		require.ErrorContains(t, run(t.Context()), "not locked", "the second run, which is late")
+		assert.Equal(t, 1, runs)
+		for l, want := range map[gocron.Lock]error{first: redlock.ErrLost, second: redlock.ErrLost, third: nil} {
+			require.ErrorIs(t, l.Unlock(t.Context()), want)
+		}
+		require.NoError(t, lock().Unlock(t.Context()))
+		require.ErrorContains(t, run(t.Context()), "not locked", "it was unlocked")
+	})
+}
+
 func TestTheLeaderRunsAllJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,5 +197,38 @@ func TestTheContextOfAJobEndsWithTheLeadership(t *testing.T) {
 		require.ErrorIs(t, job(ended), own, "it leads again")
 		cancel()
 		require.ErrorIs(t, <-over, context.Canceled)
+	})
+}
+
+// When the next term has begun, and Run has not yet called its function, the lock at hand is that of the last term.
+func TestAJobNeverHasTheContextOfAnEarlierTerm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		elector := gocronlock.NewElector(election.New(open(t, redlocktest.StartVirtual(t, 3)), "scheduler"))
+		var terms []uint64
+		job := elector.Job(func(ctx context.Context) error {
+			lock, _ := redlock.FromContext(ctx)
+			terms = append(terms, lock.Fence())
+			return ctx.Err()
+		})
+		term := func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan error, 1)
+			go func() { over <- elector.Run(ctx) }()
+			synctest.Wait()
+			assert.NoError(t, elector.IsLeader(t.Context()))
+			assert.NoError(t, job(t.Context()))
+			cancel()
+			assert.ErrorIs(t, <-over, context.Canceled)
+		}
+		term()
+		next, err := elector.Campaign(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, elector.IsLeader(t.Context()), election.ErrNotLeader, "Run does not lead")
+		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
+		require.NoError(t, next.Resign(t.Context()))
+		term()
+		require.Len(t, terms, 2)
+		assert.Less(t, terms[0], terms[1])
 	})
 }
