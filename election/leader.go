@@ -51,27 +51,33 @@ type Leader struct {
 //
 // The result may be outdated: the leader may have lost its leadership or resigned when Leader returns.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
+	r, err := e.find(ctx)
+	return r.leader(), err
+}
+
+// find returns what the masters report about the leader. It returns an empty reading with every error but
+// ErrUnknownTerm.
+func (e *Election) find(ctx context.Context) (reading, error) {
 	unsettled := "" // the token of a holder on whose term the masters disagreed
 	for {
 		h, err := e.locker.Inspect(ctx, e.name)
 		if err != nil {
-			return Leader{}, err
+			return reading{}, err
 		}
 		r := read(h)
 		if err := e.noLeader(h, r); err != nil {
-			return Leader{}, err
+			return reading{}, err
 		}
-		leader := Leader{Owner: r.owner(), Term: r.term, TTL: r.left}
 		switch {
 		case r.term != 0:
-			return leader, nil
+			return r, nil
 		case r.token == unsettled:
-			return leader, e.unknownTerm(h, r)
+			return r, e.unknownTerm(h, r)
 		}
 		// The holder may be a candidate that is still agreeing with the masters on its term.
 		unsettled = r.token
 		if err := clock.Sleep(ctx, clock.System, pollInterval); err != nil {
-			return Leader{}, fmt.Errorf("election: the masters disagree on the term of %q's leader: %w", e.name, err)
+			return reading{}, fmt.Errorf("election: the masters disagree on the term of %q's leader: %w", e.name, err)
 		}
 	}
 }
@@ -107,19 +113,22 @@ func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
 	return err
 }
 
-// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. Each leader is yielded
-// once, in the order of terms. Observe asks the masters four times a second, so it may miss a leader that leads for a
-// shorter time. While no majority answers, or no majority reports the same term, Observe continues to ask. The sequence
+// Observe returns a sequence of the leaders, beginning with the present one, until ctx ends. It yields a leader that
+// differs from the last one that it yielded, and a leader again whose term was reported too small. The terms grow, with
+// two exceptions: after masters lost their counters, a leader whose clock is behind may have a smaller term than an
+// earlier leader; and a leader may follow again on a candidate whose votes came too late.
+//
+// Observe asks the masters four times a second, so it may miss a leader that leads for a shorter time. While no majority answers, or no majority reports the same term, Observe continues to ask. The sequence
 // ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded
 // Leader is that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
-		var term uint64
+		var last reading
 		for ctx.Err() == nil {
-			leader, err := e.Leader(ctx)
+			r, err := e.find(ctx)
 			switch {
-			case err == nil && leader.Term > term:
-				if term = leader.Term; !yield(leader) {
+			case err == nil && (r.token != last.token || r.term > last.term):
+				if last = r; !yield(r.leader()) {
 					return
 				}
 			case err != nil && !isTransient(err):
@@ -164,6 +173,9 @@ func read(h redlock.Holding) reading {
 	}
 	return r
 }
+
+// leader returns the leader that the masters report.
+func (r reading) leader() Leader { return Leader{Owner: r.owner(), Term: r.term, TTL: r.left} }
 
 // owner returns the readable part of the token, owner:random.
 func (r reading) owner() string {

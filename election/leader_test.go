@@ -2,6 +2,8 @@ package election_test
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +231,76 @@ func TestObserveYieldsEveryLeaderInOrder(t *testing.T) {
 		}
 		assert.Equal(t, want, got)
 	})
+}
+
+// After masters lost their counters, the term of a leader whose clock is behind is smaller than the last one.
+func TestObserveYieldsALeaderWithASmallerTerm(t *testing.T) {
+	t.Parallel()
+	inWorld(t, 3, func(t *testing.T, w world) {
+		next, stop := iter.Pull(w.candidate(t, "observer").Observe(t.Context()))
+		defer stop()
+		a, b := w.candidate(t, "a"), w.candidate(t, "b")
+		w.Host("b").Clock().SetAhead(-time.Hour)
+		first := campaign(t, a)
+		leader, _ := next()
+		require.Equal(t, first.Term(), leader.Term)
+		require.NoError(t, first.Resign(t.Context()))
+		for _, m := range w.Masters() {
+			m.Wipe()
+		}
+		second := campaign(t, b)
+		require.Less(t, second.Term(), first.Term())
+		leader, _ = next()
+		assert.Equal(t, "b", leader.Owner)
+		assert.Equal(t, second.Term(), leader.Term)
+		require.NoError(t, second.Resign(t.Context()))
+	})
+}
+
+func TestObserveYieldsWhatChanges(t *testing.T) {
+	t.Parallel()
+	type report struct{ token, term string }
+	for what, tt := range map[string]struct {
+		reports []report
+		want    []string
+	}{
+		"the same leader":                    {[]report{{"a:1", "5"}, {"a:1", "5"}}, []string{"a 5"}},
+		"a larger term":                      {[]report{{"a:1", "5"}, {"b:1", "6"}}, []string{"a 5", "b 6"}},
+		"a smaller term":                     {[]report{{"a:1", "5"}, {"b:1", "4"}}, []string{"a 5", "b 4"}},
+		"a smaller term of the same process": {[]report{{"a:1", "5"}, {"a:2", "4"}}, []string{"a 5", "a 4"}},
+		"an equal term":                      {[]report{{"a:1", "5"}, {"b:1", "5"}}, []string{"a 5", "b 5"}},
+		"a late candidate in between": {
+			[]report{{"a:1", "5"}, {"b:1", "6"}, {"a:1", "5"}}, []string{"a 5", "b 6", "a 5"},
+		},
+		"a term that was reported too small": {[]report{{"a:1", "4"}, {"a:1", "5"}}, []string{"a 4", "a 5"}},
+		"counters that lost their end":       {[]report{{"a:1", "5"}, {"a:1", "4"}, {"a:1", "5"}}, []string{"a 5"}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, 3, func(t *testing.T, w world) {
+				ctx, cancel := context.WithCancel(t.Context())
+				e := w.candidate(t, "observer")
+				var got []string
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					for leader := range e.Observe(ctx) {
+						got = append(got, fmt.Sprint(leader.Owner, " ", leader.Term))
+					}
+				}()
+				for _, r := range tt.reports {
+					for _, m := range w.Masters() {
+						m.Set(name, r.token, time.Hour)
+						m.Set(fence, r.term, time.Hour)
+					}
+					time.Sleep(4 * pace)
+				}
+				cancel()
+				<-over
+				assert.Equal(t, tt.want, got)
+			})
+		})
+	}
 }
 
 func TestObserveEnds(t *testing.T) {
