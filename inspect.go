@@ -17,7 +17,7 @@ type Holding struct {
 	// Kind is "mutex", "reader", "writer", "reentrant" or "semaphore", or the type of a key that is no lock of this
 	// package. It is "" if no holder has a majority.
 	Kind string `json:"kind,omitempty"`
-	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) are free; 0 for every other kind.
+	// Slots is the number of slots of a semaphore, of which Slots - len(Holders) - Others are free; 0 for every other kind.
 	Slots int `json:"slots,omitempty"`
 	// Depth is how many holds the owner of a reentrant lock has; 1 for every other kind, 0 if no holder has a majority.
 	Depth int `json:"depth"`
@@ -26,6 +26,9 @@ type Holding struct {
 	// Holders are the holders that have a majority of the masters, sorted by token. Readers, permits of a semaphore and
 	// the holds of a reentrant owner may be several. It is empty if no holder has a majority.
 	Holders []Holder `json:"holders"`
+	// Others is how many more holders a majority of the masters counts. A master lists at most 1,024 holders of a name,
+	// those with the longest TTLs, and fewer if their tokens are long.
+	Others int `json:"others,omitempty"`
 	// Nodes has one row per master, in the order in which they were given.
 	Nodes []NodeHolding `json:"nodes"`
 }
@@ -33,7 +36,7 @@ type Holding struct {
 // Holder is one holder of a lock.
 type Holder struct {
 	// Token is the value that the masters store: owner:random for a lock of this package, any value for another
-	// client's.
+	// client's, of which it has the first 4,200 bytes.
 	Token string `json:"token"`
 	// Slot is the slot of a semaphore that the holder has, from 1; 0 for every other kind.
 	Slot int `json:"slot,omitempty"`
@@ -57,8 +60,10 @@ type NodeHolding struct {
 	Left time.Duration `json:"left_ns,omitempty"`
 	// Fence is the last fencing token that this master gave out for the name; 0 if it has no record of one.
 	Fence uint64 `json:"fence,omitempty"`
-	// Holders are all holders of the name on this master. Each has one vote.
+	// Holders are the holders of the name on this master. Each has one vote. Others is how many more there are; see
+	// [Holding].
 	Holders []Holder `json:"holders,omitempty"`
+	Others  int      `json:"others,omitempty"`
 	// Err is a *NodeError if the master did not answer; otherwise nil.
 	Err error `json:"-"`
 }
@@ -85,6 +90,9 @@ func (h *Holding) aggregate(c *kind.Census, need int) {
 		h.Holders = append(h.Holders, Holder{Token: s.Token, Slot: s.Slot, Votes: s.Votes, Left: s.TTL})
 		h.Kind, h.Slots, h.Depth = s.Kind, s.Slots, 1
 	}
+	if k, slots, n := c.Others(need, len(h.Holders)); n > 0 {
+		h.Kind, h.Slots, h.Depth, h.Others = k, slots, 1, n
+	}
 	if owner, ok := c.NestedOwner(need); ok { // perhaps no single hold of the owner has a majority
 		h.Kind, h.Depth = kind.Reentrant.Name, max(1, c.Depth(owner)) // or only a minimum hold is left
 	}
@@ -102,6 +110,7 @@ func nodeHolding(an quorum.Answer) NodeHolding {
 	}
 	longest := seen.Longest()
 	row.Kind, row.Token, row.Left, row.Fence = seen.Kind, longest.Token, longest.TTL, uint64(seen.Fence)
+	row.Others = seen.Others
 	for _, one := range seen.Holders {
 		row.Holders = append(row.Holders, Holder{Token: one.Token, Slot: one.Slot, Votes: 1, Left: one.TTL})
 	}

@@ -44,27 +44,27 @@ func TestRepliesOfInspect(t *testing.T) {
 		want  node.Verdict
 	}{
 		{list(), node.Granted},
-		{list("mutex", int64(0), "token", int64(-1)), node.Denied},
-		{list("reader", int64(mostExact), "a", int64(1), "b", int64(0)), node.Denied},
-		{list("hash", int64(0), "", int64(math.MaxInt64)), node.Denied},
+		{list("mutex", int64(0), int64(0), "token", int64(-1)), node.Denied},
+		{list("reader", int64(mostExact), int64(0), "a", int64(1), "b", int64(0)), node.Denied},
+		{list("hash", int64(0), int64(0), "", int64(math.MaxInt64)), node.Denied},
 
 		{nil, node.Unknown},
 		{int64(1), node.Unknown},
 		{"", node.Unknown},
 		{list("mutex"), node.Unknown},
 		{list("reentrant", int64(1)), node.Unknown},
-		{list("mutex", int64(1), "token"), node.Unknown},
-		{list(nil, int64(1), "token", int64(1)), node.Unknown},
-		{list("", int64(1), "token", int64(1)), node.Unknown},
-		{list("mutex", "1", "token", int64(1)), node.Unknown},
-		{list("mutex", int64(-1), "token", int64(1)), node.Unknown},
-		{list("mutex", int64(mostExact+1), "token", int64(1)), node.Unknown},
-		{list("mutex", int64(1), nil, int64(1)), node.Unknown},
-		{list("mutex", int64(1), "token", nil), node.Unknown},
-		{list("mutex", int64(1), "token", int64(-2)), node.Unknown},
-		{list("reader", int64(1), "a", int64(1), "b"), node.Unknown},
-		{list("reader", int64(1), "a", int64(1), "a", int64(1)), node.Unknown},
-		{list("reader", int64(1), "a", int64(1), int64(1), "b"), node.Unknown},
+		{list("mutex", int64(1), int64(0), "token"), node.Unknown},
+		{list(nil, int64(1), int64(0), "token", int64(1)), node.Unknown},
+		{list("", int64(1), int64(0), "token", int64(1)), node.Unknown},
+		{list("mutex", "1", int64(0), "token", int64(1)), node.Unknown},
+		{list("mutex", int64(-1), int64(0), "token", int64(1)), node.Unknown},
+		{list("mutex", int64(mostExact+1), int64(0), "token", int64(1)), node.Unknown},
+		{list("mutex", int64(1), int64(0), nil, int64(1)), node.Unknown},
+		{list("mutex", int64(1), int64(0), "token", nil), node.Unknown},
+		{list("mutex", int64(1), int64(0), "token", int64(-2)), node.Unknown},
+		{list("reader", int64(1), int64(0), "a", int64(1), "b"), node.Unknown},
+		{list("reader", int64(1), int64(0), "a", int64(1), "a", int64(1)), node.Unknown},
+		{list("reader", int64(1), int64(0), "a", int64(1), int64(1), "b"), node.Unknown},
 	} {
 		v := kind.ReadState(tt.reply)
 		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
@@ -77,7 +77,7 @@ func checkState(t *testing.T, v node.Vote) {
 	if !v.Verdict.Answered() {
 		checkMalformed(t, v)
 	}
-	free, held := kind.ReadState(list()), kind.ReadState(list("mutex", int64(1), "other", int64(1)))
+	free, held := kind.ReadState(list()), kind.ReadState(list("mutex", int64(1), int64(0), "other", int64(1)))
 	for _, votes := range [][]node.Vote{{v}, {v, v, v}, {v, free, held}, {held, v, held}, {free, held, v, v, free}} {
 		h := redlock.Gather(votes, len(votes)/2+1)
 		for _, one := range h.Holders {
@@ -161,7 +161,7 @@ func TestOneMasterThatRepliesNonsense(t *testing.T) {
 		"*5\r\n:0\r\n$5\r\nmutex\r\n:900\r\n:1\r\n:1\r\n", "*3\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n",
 		"*6\r\n$6\r\nreader\r\n:1\r\n$1\r\na\r\n:1\r\n$1\r\na\r\n:1\r\n", "-ERR\r\n",
 		"-" + strings.Repeat("x", 17000) + "\r\n", "nonsense\r\n",
-		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n",
+		"*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "$2000000\r\n", "$2000000\r\n" + strings.Repeat("x", 2e6) + "\r\n",
 	} {
 		for seat := range 3 { // the first to be asked is one of them
 			inWorld(t, 3, func(t *testing.T, w *world) {

@@ -3,6 +3,7 @@ package node
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,15 +24,24 @@ func (replyError) RedisError() {}
 
 var (
 	errProtocol = errors.New("the reply is not of the Redis protocol")
-	errTooLarge = fmt.Errorf("%w: it is larger than %d KiB", errProtocol, maxReply>>10)
+	errTooLarge = fmt.Errorf("%w: it is larger than %d MiB", errProtocol, maxSkipped>>20)
 )
 
+// oversized stands for a reply above maxReply, which was read and thrown away. It ends neither the connection nor the
+// calls behind it.
+type oversized struct{}
+
+func (oversized) String() string { return fmt.Sprintf("(more than %d KiB)", maxReply>>10) }
+
 const (
-	// maxReply bounds one reply: its bytes, plus elementCost for each element of an array. It is enough for what
-	// Inspect reads about 10,000 readers, and a small part of the memory that a broken server could claim.
+	// maxReply bounds the part of a reply that is kept: its bytes, plus elementCost for each element of an array. It is
+	// several times what a script returns, and a small part of the memory that a broken server could claim.
 	maxReply    = 1 << 20
 	elementCost = 16
 	maxDepth    = 8
+	// maxSkipped bounds the rest of a reply, which is read and not kept. A larger reply ends the connection: other calls
+	// wait behind it.
+	maxSkipped = 64 << 20
 	// maxError bounds the part of an error reply that is kept. An error reply may quote a key.
 	maxError = 1 << 10
 	// firstAlloc bounds the memory that is allocated for a length before any data has arrived. After that, the memory
@@ -43,13 +53,30 @@ const (
 type decoder struct {
 	in   *bufio.Reader
 	left int // how much of maxReply the rest of the reply may use
+	// over reports whether the reply is larger. The rest is skipped, and skipped has its bytes.
+	over    bool
+	skipped int64
 }
 
-// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, or a replyError. The error is that of
-// the connection.
+// readReply reads one reply (RESP2): a string, an int64, nil, a []any of these, a replyError, or oversized. The error is
+// that of the connection.
 func readReply(in *bufio.Reader) (any, error) {
 	d := decoder{in: in, left: maxReply}
-	return d.reply(0)
+	v, err := d.reply(0)
+	if _, refused := v.(replyError); d.over && err == nil && !refused {
+		return oversized{}, nil
+	}
+	return v, err
+}
+
+// skip counts n bytes that are not kept, and all that follow.
+func (d *decoder) skip(n int64) error {
+	d.over = true
+	if n > maxSkipped-d.skipped {
+		return errTooLarge
+	}
+	d.skipped += n
+	return nil
 }
 
 func (d *decoder) reply(depth int) (any, error) {
@@ -96,23 +123,38 @@ func (d *decoder) reply(depth int) (any, error) {
 func (d *decoder) line() ([]byte, error) {
 	line, err := d.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		long := bytes.Clone(line)
-		for errors.Is(err, bufio.ErrBufferFull) && len(long) <= d.left {
-			line, err = d.in.ReadSlice('\n')
-			long = append(long, line...)
-		}
-		line = long
+		line, err = d.longLine(bytes.Clone(line))
 	}
-	if len(line) > d.left {
-		return nil, errTooLarge
+	if d.over || len(line) > d.left {
+		return line, cmp.Or(d.skip(int64(len(line))), err)
 	}
 	d.left -= len(line)
 	return line, err
 }
 
+// longLine reads the rest of a line that is larger than the buffer. If the line is too large, the result is its
+// beginning and its last two bytes.
+func (d *decoder) longLine(line []byte) ([]byte, error) {
+	if line[0] != '+' && line[0] != '-' {
+		return nil, errProtocol
+	}
+	for {
+		more, err := d.in.ReadSlice('\n')
+		if line = append(line, more...); d.over || len(line) > d.left {
+			if err := d.skip(int64(len(more))); err != nil {
+				return nil, err
+			}
+			line = append(line[:maxError+2], line[len(line)-2:]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
 func (d *decoder) bulk(length int64) (any, error) {
-	if length > int64(d.left-2) {
-		return nil, errTooLarge
+	if d.over || length > int64(d.left-2) {
+		return nil, d.skipBulk(length)
 	}
 	n := int(length)
 	d.left -= n + 2
@@ -132,9 +174,34 @@ func (d *decoder) bulk(length int64) (any, error) {
 	return string(b[:n]), nil
 }
 
+// skipBulk reads a bulk string and throws it away.
+func (d *decoder) skipBulk(length int64) error {
+	if err := d.skip(length); err != nil {
+		return err
+	}
+	if _, err := d.in.Discard(int(length)); err != nil {
+		return err
+	}
+	var end [2]byte
+	_, err := io.ReadFull(d.in, end[:])
+	if err == nil && string(end[:]) != "\r\n" {
+		return errProtocol
+	}
+	return err
+}
+
 func (d *decoder) array(length int64, depth int) (any, error) {
-	if length > int64(d.left/elementCost) {
-		return nil, errTooLarge
+	const least = len(":1\r\n") // bytes of an element
+	if d.over = d.over || length > int64(d.left/elementCost); d.over {
+		if length > (maxSkipped-d.skipped)/int64(least) {
+			return nil, errTooLarge
+		}
+		for range length {
+			if _, err := d.reply(depth + 1); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
 	}
 	n := int(length)
 	d.left -= n * elementCost

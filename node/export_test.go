@@ -8,6 +8,9 @@ import (
 // ReadReply reads one reply as a session does.
 func ReadReply(in *bufio.Reader) (any, error) { return readReply(in) }
 
+// Oversized stands for a reply that was too large to keep.
+type Oversized = oversized
+
 // IsProtocolError reports whether err says that the data is no reply.
 func IsProtocolError(err error) bool { return errors.Is(err, errProtocol) }
 

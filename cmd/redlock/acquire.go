@@ -113,7 +113,7 @@ func describeHolders(locker *redlock.Locker, name string, err error) string {
 // remaining TTL.
 func describeHolding(name string, holding redlock.Holding) string {
 	text := quote(name) + " is held by " + owner(holding.Holders[0].Token)
-	if others := len(holding.Holders) - 1; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
+	if others := len(holding.Holders) - 1 + holding.Others; others > 0 && holding.Depth <= 1 { // deeper ones are all the owner's
 		text += fmt.Sprintf(" and %d more", others)
 	}
 	if holding.Kind != "" {

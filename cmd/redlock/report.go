@@ -37,10 +37,11 @@ type lockReport struct {
 	Name    string         `json:"name"`
 	Kind    string         `json:"kind,omitempty"`
 	Held    bool           `json:"held"`
-	Depth   int            `json:"depth"`           // of a reentrant lock; 1 for other kinds, 0 if the name is free
-	Slots   int            `json:"slots,omitempty"` // of a semaphore
-	Fence   uint64         `json:"fence,omitempty"` // that a majority agrees on
-	Holders []holderReport `json:"holders"`         // all readers, all permits, all holds of a reentrant lock's owner
+	Depth   int            `json:"depth"`            // of a reentrant lock; 1 for other kinds, 0 if the name is free
+	Slots   int            `json:"slots,omitempty"`  // of a semaphore
+	Fence   uint64         `json:"fence,omitempty"`  // that a majority agrees on
+	Holders []holderReport `json:"holders"`          // readers, permits, or holds of a reentrant lock's owner
+	Others  int            `json:"others,omitempty"` // how many more there are
 	Nodes   []voteReport   `json:"nodes"`
 	Error   string         `json:"error,omitempty"`
 }
@@ -62,6 +63,7 @@ type voteReport struct {
 	LeftMS  float64      `json:"left_ms,omitempty"`
 	Fence   uint64       `json:"fence,omitempty"`
 	Holders []holdReport `json:"holders,omitempty"`
+	Others  int          `json:"others,omitempty"`
 	Error   string       `json:"error,omitempty"`
 }
 
@@ -95,8 +97,8 @@ func reportMasters(nodes []redlock.NodeStatus) mastersReport {
 
 func reportLock(h redlock.Holding, err error) lockReport {
 	r := lockReport{
-		Name: h.Name, Kind: h.Kind, Held: len(h.Holders) > 0, Depth: h.Depth, Slots: h.Slots, Fence: h.Fence,
-		Holders: []holderReport{}, Nodes: []voteReport{},
+		Name: h.Name, Kind: h.Kind, Held: len(h.Holders)+h.Others > 0, Depth: h.Depth, Slots: h.Slots,
+		Fence: h.Fence, Others: h.Others, Holders: []holderReport{}, Nodes: []voteReport{},
 	}
 	if err != nil {
 		r.Error = noMajority
@@ -105,7 +107,7 @@ func reportLock(h redlock.Holding, err error) lockReport {
 		r.Holders = append(r.Holders, holderReport{owner(who.Token), who.Token, who.Slot, who.Votes, leftMS(who.Left)})
 	}
 	for _, n := range h.Nodes {
-		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Error: reason(n.Err)}
+		v := voteReport{Node: n.Node, Kind: n.Kind, Token: n.Token, Fence: n.Fence, Others: n.Others, Error: reason(n.Err)}
 		if n.Kind != "" {
 			v.Owner, v.LeftMS = owner(n.Token), leftMS(n.Left)
 		}

@@ -66,6 +66,9 @@ func (r lockReport) print(to io.Writer) {
 		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes\n",
 			quote(r.Name), h.Owner, r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes))
 	}
+	if r.Others > 0 {
+		fmt.Fprintf(to, "%s: and %d others\n", quote(r.Name), r.Others)
+	}
 	t := table(to)
 	for _, n := range r.Nodes {
 		switch {
@@ -99,7 +102,7 @@ func (r lockReport) properties(h holderReport) string {
 
 func fenced(fence uint64) string { return fmt.Sprintf("fence %d", fence) }
 
-// maxShownHolders is how many holders fit into a master's row. The lines above the rows and the JSON have all of them.
+// maxShownHolders is how many holders fit into a master's row. The lines above the rows and the JSON have more of them.
 const maxShownHolders = 3
 
 func (n voteReport) holders() string {
@@ -107,8 +110,8 @@ func (n voteReport) holders() string {
 	for _, h := range n.Holders {
 		all = append(all, h.Owner+" "+remaining(h.LeftMS))
 	}
-	if more := len(all) - maxShownHolders; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:maxShownHolders], ", "), more)
+	if more := len(all) + n.Others - maxShownHolders; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:min(len(all), maxShownHolders)], ", "), more)
 	}
 	return strings.Join(all, ", ")
 }

@@ -133,7 +133,7 @@ func (w *watcher) describeHolder(now time.Time, holding redlock.Holding) string 
 		w.token, w.holderSince = holding.Holders[0].Token, now
 	}
 	text := owner(w.token)
-	switch others := len(holding.Holders) - 1; {
+	switch others := len(holding.Holders) - 1 + holding.Others; {
 	case holding.Depth > 1: // all holds are the owner's
 		text += fmt.Sprintf(" (depth %d)", holding.Depth)
 	case others > 0:

@@ -72,6 +72,25 @@ func (c *Census) MajorityHolders(need int) (all []MajorityHolder) {
 	return all
 }
 
+// Others returns how many holders at least need masters report besides those that are shown, with the kind and the
+// number of slots. It is 0 unless some master left holders out of its report.
+func (c *Census) Others(need, shown int) (kind string, slots, n int) {
+	var states []NodeState
+	cut := false
+	for _, s := range c.states {
+		if s.Kind != "" {
+			states = append(states, s)
+			cut = cut || s.Others > 0
+		}
+	}
+	if !cut || len(states) < need {
+		return "", 0, 0
+	}
+	slices.SortFunc(states, func(a, b NodeState) int { return b.holders() - a.holders() })
+	s := states[need-1]
+	return s.Kind, s.Slots, max(0, s.holders()-shown)
+}
+
 // Fence returns the fence counter that at least need masters report; 0 if there is none.
 func (c *Census) Fence(need int) int64 {
 	for fence, n := range c.fences {
@@ -97,21 +116,26 @@ func (c *Census) NestedOwner(need int) (owner string, ok bool) {
 	return "", false
 }
 
-// Depth returns how many distinct holds of an owner's nested lock are on any master. A hold that ended and only keeps
-// the name for its minimum hold does not count.
-func (c *Census) Depth(owner string) int {
+// Depth returns how many distinct holds of an owner's nested lock are on any master, or the largest number that a
+// master counts. A hold that ended and only keeps the name for its minimum hold does not count, if the master lists it.
+func (c *Census) Depth(owner string) (depth int) {
 	holds := make(map[string]struct{})
 	for _, s := range c.states {
 		if !s.Nested() {
 			continue
 		}
+		n := 0
 		for _, h := range s.Holders {
 			if OwnerOf(h.Token) == owner && !IsKept(h.Token) {
 				holds[h.Token] = struct{}{}
+				n++
 			}
 		}
+		if n > 0 {
+			depth = max(depth, n+s.Others)
+		}
 	}
-	return len(holds)
+	return max(depth, len(holds))
 }
 
 // MutexCensus is what the masters report about one token of a mutex and all other holders of the name.

@@ -216,29 +216,29 @@ func TestRepliesOfInspect(t *testing.T) {
 		want  node.Verdict
 	}{
 		{list(), node.Granted},
-		{list("mutex", int64(0), "a", int64(-1)), node.Denied},
-		{list("mutex", int64(mostExact), "a", int64(5)), node.Denied},
-		{list("reader", int64(0), "a", int64(5), "b", int64(5)), node.Denied},
-		{list("semaphore", int64(0), "2:1:a", int64(5)), node.Denied},
+		{list("mutex", int64(0), int64(0), "a", int64(-1)), node.Denied},
+		{list("mutex", int64(mostExact), int64(0), "a", int64(5)), node.Denied},
+		{list("reader", int64(0), int64(0), "a", int64(5), "b", int64(5)), node.Denied},
+		{list("semaphore", int64(0), int64(0), "2:1:a", int64(5)), node.Denied},
 
 		{nil, node.Unknown},
 		{"OK", node.Unknown},
 		{list("mutex", int64(0)), node.Unknown},
-		{list("mutex", int64(0), "a"), node.Unknown},
-		{list("mutex", int64(0), "a", int64(5), "b"), node.Unknown},
-		{list("", int64(0), "a", int64(5)), node.Unknown},
-		{list("mutex", "0", "a", int64(5)), node.Unknown},
-		{list("mutex", int64(-1), "a", int64(5)), node.Unknown},
-		{list("mutex", int64(mostExact+1), "a", int64(5)), node.Unknown},
-		{list("mutex", int64(0), int64(1), int64(5)), node.Unknown},
-		{list("mutex", int64(0), "a", "5"), node.Unknown},
-		{list("reader", int64(0), "a", int64(5), "a", int64(5)), node.Unknown},
-		{list("semaphore", int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(0), int64(0), "a"), node.Unknown},
+		{list("mutex", int64(0), int64(0), "a", int64(5), "b"), node.Unknown},
+		{list("", int64(0), int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", "0", int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(-1), int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(mostExact+1), int64(0), "a", int64(5)), node.Unknown},
+		{list("mutex", int64(0), int64(0), int64(1), int64(5)), node.Unknown},
+		{list("mutex", int64(0), int64(0), "a", "5"), node.Unknown},
+		{list("reader", int64(0), int64(0), "a", int64(5), "a", int64(5)), node.Unknown},
+		{list("semaphore", int64(0), int64(0), "a", int64(5)), node.Unknown},
 	} {
 		v := kind.ReadState(tt.reply)
 		assert.Equal(t, tt.want, v.Verdict, "%v", tt.reply)
 	}
-	v := kind.ReadState(list("semaphore", int64(7), "2:1:a", int64(5), "2:2:b", int64(6)))
+	v := kind.ReadState(list("semaphore", int64(7), int64(0), "2:1:a", int64(5), "2:2:b", int64(6)))
 	assert.Equal(t, kind.NodeState{Kind: "semaphore", Fence: 7, Slots: 2, Holders: []kind.Holder{
 		{Token: "a", TTL: 5 * time.Millisecond, Slot: 1}, {Token: "b", TTL: 6 * time.Millisecond, Slot: 2},
 	}}, v.Data)

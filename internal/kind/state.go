@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ type NodeState struct {
 	Fence   int64  // 0: none was given out
 	Slots   int    // of a semaphore; 0 for every other kind
 	Holders []Holder
+	Others  int // how many holders are not among Holders, which the script bounds
 }
 
 // Holder is one holder of a name on one master.
@@ -35,6 +37,9 @@ func StateOf(an quorum.Answer) (_ NodeState, ok bool) {
 
 // Nested reports whether the name is held with a lock that its owner may hold several times.
 func (s NodeState) Nested() bool { return Named(s.Kind).Nested() }
+
+// holders returns how many holders the name has on the master.
+func (s NodeState) holders() int { return len(s.Holders) + s.Others }
 
 // Holder returns the holder with a token.
 func (s NodeState) Holder(token string) (_ Holder, ok bool) {
@@ -59,29 +64,42 @@ func (s NodeState) Longest() (most Holder) {
 	return most
 }
 
+// longestToken is to how many bytes the script cuts a token; see common.lua.
+const longestToken = 4200
+
 // ReadState reads the reply of inspect. It grants a name that is free and denies one that is held.
 func ReadState(reply any) node.Vote {
 	fields, ok := reply.([]any)
 	switch {
 	case ok && len(fields) == 0:
 		return node.Vote{Verdict: node.Granted, Data: NodeState{}}
-	case len(fields) < 4 || len(fields)%2 != 0:
+	case len(fields) < 5 || len(fields)%2 == 0:
 		return malformed(reply, "inspect")
 	}
 	var s NodeState
 	if s.Kind, ok = readKind(fields[0]); !ok {
 		return malformed(reply, "inspect")
 	}
+	others, ok := fields[2].(int64)
+	if s.Others = int(others); !ok || others < 0 || others > math.MaxInt32 {
+		return malformed(reply, "inspect")
+	}
 	if s.Fence, ok = fields[1].(int64); !ok || !isFence(s.Fence) {
 		return malformed(reply, "inspect")
 	}
-	tokens := make(map[string]struct{}, len(fields)/2-1)
-	for pair := range slices.Chunk(fields[2:], 2) {
+	tokens := make(map[string]struct{}, len(fields)/2)
+	for pair := range slices.Chunk(fields[3:], 2) {
 		token, isToken := pair[0].(string)
 		ttl, isTTL := readTTL(pair[1])
-		if tokens[token] = struct{}{}; !isToken || !isTTL || len(tokens) == len(s.Holders) { // the same token twice
+		_, twice := tokens[token]
+		if !isToken || !isTTL || twice && token != "" && len(token) < longestToken {
 			return malformed(reply, "inspect")
 		}
+		if twice { // entries of another program, or tokens that the script cut
+			s.Others++
+			continue
+		}
+		tokens[token] = struct{}{}
 		h := Holder{Token: token, TTL: ttl}
 		if Named(s.Kind).Slotted() {
 			if s.Slots, h.Slot, h.Token, ok = readPermitToken(token); !ok {

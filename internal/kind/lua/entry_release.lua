@@ -20,7 +20,7 @@ if left <= 0 then -- an expired entry would be valid again if the clock were set
 	return 0
 end
 if last ~= own then
-	local kind, token = string.match(last, '^redlock:(%a+):(.*)$')
+	local kind, token = string.match(string.sub(last, 1, 8192), '^redlock:(%a+):(.*)$') -- see parse
 	local was, ownToken = string.match(own, '^redlock:(%a+):(.*)$')
 	if was == 'reader' and kind == 'writer' and token == ownToken then
 		own = last -- this master has not executed the downgrade

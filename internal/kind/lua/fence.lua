@@ -31,7 +31,7 @@ end
 -- TTL. A string of another form belongs to another client. (Tokens are not written with tostring, which would round
 -- them.)
 local function fence(key)
-	local last, owned = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
+	local last, owned = string.match(string.sub(redis.call('GET', key) or '0', 1, 64), '^(%d+):?(%d*)$')
 	if not last then
 		error('WRONGTYPE ' .. key .. ' is no fence')
 	end

@@ -22,8 +22,9 @@ local function survey(now)
 	local all = redis.call('ZRANGE', KEYS[1], '0', '-1', 'WITHSCORES')
 	for i = 1, #all, 2 do
 		local left = all[i + 1] - now
-		if left > 0 then
-			taken[tonumber(string.match(all[i], '^redlock:semaphore:%d+:(%d+):'))] = all[i]
+		local own = tonumber(string.match(string.sub(all[i], 1, 64), '^redlock:semaphore:%d+:(%d+):'))
+		if left > 0 and own then
+			taken[own] = all[i]
 			first = math.min(first, left)
 		end
 	end

@@ -5,7 +5,8 @@ local last = ARGV[5] == '' and redis.pcall('ZRANGE', KEYS[1], '-1', '-1', 'WITHS
 if last and last['err'] and not string.find(last['err'], 'WRONGTYPE') then
 	return last
 end
-if last and not last['err'] and (not last[1] or string.find(last[1], '^redlock:%a+:')) then -- else another program's
+local ours = last and last[1] and string.find(string.sub(last[1], 1, 80), '^redlock:%a+:')
+if last and not last['err'] and (not last[1] or ours) then -- else another program's
 	local t = redis.call('TIME')
 	local now = t[1] * 1000 + math.floor(t[2] / 1000)
 	local permits = 'redlock:semaphore:' .. ARGV[1] .. ':'
