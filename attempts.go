@@ -52,13 +52,12 @@ func (l *Locker) newAttempts(ctx context.Context, cfg *config, t kind.Target, tr
 	}
 }
 
-// acquire waits for the lock. A reader waits alone, since it does not exclude other readers. A caller of a reentrant
-// lock makes one attempt alone, because its owner may hold the lock already, and then joins the queue that all owners
-// share.
+// acquire waits for the lock. A caller of a reentrant lock makes one attempt alone, because its owner may hold the lock
+// already, and then joins the queue that all owners share.
 func (a *attempts) acquire(ctx context.Context) (lock *Lock, err error) {
 	a.origin = a.cfg.origin(ctx, a.id, a.target.Kind)
 	defer func() { a.withdraw(lock) }() // deferred, as all cleanup below, because a callback may panic
-	lock, err = a.waitInQueue(ctx, a.target.Kind.AsksAlone())
+	lock, err = a.waitInQueue(ctx, a.target.Kind.Nested())
 	if a.rejoin {
 		lock, err = a.waitInQueue(ctx, false)
 	}
@@ -85,43 +84,65 @@ func (a *attempts) request(alone bool) waitqueue.Request {
 	k := a.target.Kind
 	return waitqueue.Request{
 		Key: waitqueue.KeyOf(a.target.Names), Names: a.target.Names, Kind: k.Name, Owner: a.target.Owner,
-		Slots: a.target.Slots,
-		Try:   a.try, Alone: alone, Reader: k.KeptOut,
+		Width: a.width(), Try: a.try, Alone: alone,
 		Policy: a.cfg.queuePolicy(k),
 	}
 }
 
-// run waits for the caller's turn, and then asks the masters until they grant the lock or waiting cannot help.
-func (a *attempts) run(ctx context.Context) (*Lock, error) {
-	turn, lock, err := a.awaitTurn(ctx)
-	switch {
-	case lock != nil || err != nil:
-		return lock, err
-	case turn.Action == waitqueue.Fail:
-		return nil, turn.Err
-	case turn.Action == waitqueue.Inherit:
-		return a.inherit(turn.Lock.(queuedLock).Lock)
+// width returns how many callers of this Locker may hold the lock, each with a token of its own; 0: one.
+func (a *attempts) width() int {
+	if a.target.Kind.SharedByAll() {
+		return waitqueue.Unbounded
 	}
-	plan := waitqueue.Plan{First: turn.Delay > 0} // other processes may be asking for the lock
-	for err = a.sleep(ctx, turn.Delay, nil, a.yieldingEnds()); err == nil; err = a.pause(ctx, plan.Delay) {
+	return a.target.Slots
+}
+
+// run waits for the caller's turn and asks the masters, until they grant the lock or waiting cannot help. An attempt
+// that fails ends the turn.
+func (a *attempts) run(ctx context.Context) (*Lock, error) {
+	for {
+		turn, lock, err := a.awaitTurn(ctx)
+		switch {
+		case lock != nil || err != nil:
+			return lock, err
+		case turn.Action == waitqueue.Fail:
+			return nil, turn.Err
+		case turn.Action == waitqueue.Inherit:
+			return a.inherit(turn.Lock.(queuedLock).Lock)
+		}
+		first, err := a.prepare(ctx, turn)
+		if err != nil {
+			return nil, err
+		}
 		if from := a.inherited(); from != nil {
 			return a.inherit(from)
 		}
-		lock, err = a.ask(ctx, plan.First)
+		lock, err = a.ask(ctx, first)
 		switch {
 		case lock != nil, a.final(ctx, err), a.try:
 			return lock, err
-		case a.waiter.Alone && a.target.Kind.Nested():
+		case a.waiter.Alone:
 			a.rejoin = true
 			return nil, err
 		}
 		a.waiter.Failed(err, errors.Is(err, ErrHeld))
-		plan = a.nextPlan(ctx)
-		if a.disagreement != nil {
-			return nil, a.disagreement
-		}
 	}
-	return nil, err
+}
+
+// prepare waits until the caller, which has the turn, asks the masters. It reports whether to ask one master before the
+// others.
+func (a *attempts) prepare(ctx context.Context, turn waitqueue.Wakeup) (first bool, err error) {
+	if turn.Action == waitqueue.Ask {
+		return turn.Delay > 0, a.sleep(ctx, turn.Delay, nil, a.yieldingEnds()) // others may be asking after a delay
+	}
+	if turn.Err != nil {
+		a.last = turn.Err
+	}
+	plan := a.nextPlan(ctx)
+	if a.disagreement != nil {
+		return false, a.disagreement
+	}
+	return plan.First, a.pause(ctx, plan.Delay)
 }
 
 // yieldingEnds returns the channel that receives when a waiter for a semaphore, which has the turn, need not yield any

@@ -18,7 +18,10 @@ import (
 // the time that was left when Unlock was called: if another master then fails, no caller gets the name.
 func TestAMasterThatUnlocksLateKeepsTheNameNoLonger(t *testing.T) {
 	t.Parallel()
-	const d = 8 * time.Second
+	const (
+		d      = 8 * time.Second
+		inTime = timeout // the repetition of an Unlock counts as executed in time if it takes no longer
+	)
 	for fault, tt := range map[string]struct {
 		begin, end func(m *simnet.Master)
 		dies       bool          // the process, after Unlock
@@ -87,12 +90,12 @@ func TestAMasterThatUnlocksLateKeepsTheNameNoLonger(t *testing.T) {
 						time.Sleep(2 * time.Second) // until the node has asked the master again
 						h, err := b.Inspect(t.Context(), "x")
 						require.NoError(t, err)
-						assert.LessOrEqual(t, h.Nodes[2].Left, time.Until(ends)+time.Millisecond)
+						assert.LessOrEqual(t, h.Nodes[2].Left, time.Until(ends)+inTime)
 						first.Freeze() // the second fault
 						synctest.Wait()
 						_, err = acquire(t, b, "x")
 						require.ErrorIs(t, err, redlock.ErrHeld)
-						time.Sleep(time.Until(ends) + 10*time.Millisecond)
+						time.Sleep(time.Until(ends) + inTime + 10*time.Millisecond)
 						again, err := acquire(t, b, "x")
 						first.Thaw()
 						if assert.NoError(t, err) {

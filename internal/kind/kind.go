@@ -77,8 +77,8 @@ func Named(name string) *Kind {
 	return foreign
 }
 
-// AsksAlone reports whether a caller that wants a hold may ask the masters although this process has one already.
-func (k *Kind) AsksAlone() bool { return k.Sharing == WithOwner || k.Sharing == WithAll }
+// SharedByAll reports whether any number of holds of the kind may be on a name.
+func (k *Kind) SharedByAll() bool { return k.Sharing == WithAll }
 
 // Nested reports whether an owner may hold a lock of the kind several times.
 func (k *Kind) Nested() bool { return k.Sharing == WithOwner }

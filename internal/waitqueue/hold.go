@@ -16,7 +16,7 @@ type Lock interface {
 // Hold connects an acquired lock with its queue. The zero Hold has no queue, and its methods do nothing.
 type Hold struct {
 	queue    *queue
-	pool     *pool // in place of queue, for a semaphore
+	pool     *pool // in place of queue, for a lock that several callers may hold
 	cohort   cohort
 	slot     int32 // the semaphore's slot that the lock has; 0 for every other kind
 	detached bool  // Queues.mu guards it

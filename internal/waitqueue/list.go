@@ -54,5 +54,27 @@ func (l *waitList) remove(w *Waiter) bool {
 	return true
 }
 
+// insertAfter inserts w after another waiter of the list, or at the front if at is nil.
+func (l *waitList) insertAfter(at, w *Waiter) {
+	next := l.first
+	if at != nil {
+		next = at.links[l.role].next
+	}
+	if next == nil {
+		l.push(w)
+		return
+	}
+	w.links[l.role] = links{in: true, prev: at, next: next}
+	next.links[l.role].prev = w
+	if at == nil {
+		l.first = w
+	} else {
+		at.links[l.role].next = w
+	}
+}
+
+// prev returns the waiter before w, or nil if w is the first one.
+func (l *waitList) prev(w *Waiter) *Waiter { return w.links[l.role].prev }
+
 // next returns the waiter after w, or nil if w is the last one.
 func (l *waitList) next(w *Waiter) *Waiter { return w.links[l.role].next }

@@ -57,3 +57,13 @@ func (w *Waiter) nudge() bool {
 		return false
 	}
 }
+
+// takeNudge reports whether the waiter has been nudged and has not noticed.
+func (w *Waiter) takeNudge() bool {
+	select {
+	case <-w.nudges:
+		return true
+	default:
+		return false
+	}
+}

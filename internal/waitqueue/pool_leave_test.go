@@ -102,7 +102,7 @@ func TestACallerThatLeavesMakesAnotherTryAgain(t *testing.T) {
 	assert.Len(t, c.Nudges(), 1)
 }
 
-// A caller that has a permit may have used up the message, or the nudge, of the release of another one.
+// A caller that has a permit may have used up the nudge of the release of another one.
 func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -110,15 +110,12 @@ func TestACallerThatHasAPermitMakesAnotherTryAgain(t *testing.T) {
 		nudges int
 	}{
 		"its first attempt is granted": {func(*process, *lock, *waitqueue.Waiter) {}, 0},
-		"its second attempt is granted": {
-			func(_ *process, _ *lock, w *waitqueue.Waiter) { w.Failed(errLost, true) }, 1,
-		},
 		"granted after a release in this process": {
 			func(p *process, held *lock, _ *waitqueue.Waiter) { held.hold.Released(p.now, false) }, 1,
 		},
 		"it inherits": {
 			func(p *process, held *lock, w *waitqueue.Waiter) {
-				w.RefuseSlot()
+				w.RefuseSlot() // it has not heard of a denial yet
 				w.Pause()
 				require.True(p.t, held.hold.PassLease(held, p.now))
 				<-w.Nudges()
@@ -175,7 +172,7 @@ func TestATryLockAsksWhileALeaseIsPassed(t *testing.T) {
 	p := newProcess(t)
 	held, w := p.permit(p.join(permit("x", 3))), p.join(permit("x", 3))
 	p.turn(w)
-	w.Failed(errLost, true)
+	p.failed(w, errLost, true)
 	w.Pause()
 	require.True(t, held.hold.PassLease(held, p.now))
 	p.asks(p.join(tryPermit("x", 3)), 0)

@@ -12,7 +12,7 @@ import (
 
 func permit(name string, slots int) waitqueue.Request {
 	r := mutex(name)
-	r.Kind, r.Slots = "semaphore", slots
+	r.Kind, r.Width = "semaphore", slots
 	return r
 }
 
@@ -48,7 +48,7 @@ func TestAfterADenialOneCallerAsksAtATime(t *testing.T) {
 	p := newProcess(t)
 	a := p.join(permit("x", 4))
 	p.turn(a)
-	a.Failed(errLost, true)
+	p.failed(a, errLost, true)
 	b, c := p.join(permit("x", 4)), p.join(permit("x", 4))
 	assert.False(t, hasTurn(b))
 	require.ErrorIs(t, b.Reason(), errLost)
@@ -99,7 +99,7 @@ func TestAPermitIsPassedToTheOldestWaiter(t *testing.T) {
 			held := p.permit(p.join(permit("x", 2)))
 			oldest := p.join(permit("x", 2))
 			p.turn(oldest)
-			oldest.Failed(errLost, true)
+			p.failed(oldest, errLost, true)
 			next := p.join(permit("x", 2))
 			if tt.pausing {
 				oldest.Pause()
@@ -134,7 +134,7 @@ func TestAReleaseNudgesTheOldestCallerThatWasDenied(t *testing.T) {
 	require.Len(t, w.Nudges(), 1, "its request may reach the masters before the release")
 	<-w.Nudges()
 	w.RefuseSlot()
-	w.Failed(errLost, true)
+	p.failed(w, errLost, true)
 	w.Listen()
 	w.Pause()
 	next := p.join(permit("x", 4))

@@ -152,6 +152,7 @@ func (q *queue) failed(w *Waiter, err error, heldElsewhere bool) (e effects) {
 	q.apply(failed)
 	q.reason, w.cohort = err, cohort{}
 	q.failTryLocks(err)
+	w.wakeups <- Wakeup{Action: Watch, Err: err}
 	if !heldElsewhere {
 		e.publish = q.takeUnpublished()
 	}

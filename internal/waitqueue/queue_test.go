@@ -124,6 +124,23 @@ func (p *process) fails(w *waitqueue.Waiter, want error) {
 	assert.ErrorIs(p.t, turn.Err, want)
 }
 
+// failed has an attempt of the waiter fail.
+func (p *process) failed(w *waitqueue.Waiter, err error, heldElsewhere bool) {
+	select {
+	case <-w.Wakeups():
+	default:
+	}
+	w.Failed(err, heldElsewhere)
+}
+
+// watches checks that the waiter has the turn to watch, after an attempt that failed with an error.
+func (p *process) watches(w *waitqueue.Waiter, err error) {
+	p.t.Helper()
+	turn := p.turn(w)
+	assert.Equal(p.t, waitqueue.Watch, turn.Action)
+	assert.Equal(p.t, err, turn.Err)
+}
+
 func (p *process) waits(ws ...*waitqueue.Waiter) {
 	p.t.Helper()
 	for _, w := range ws {
@@ -182,11 +199,11 @@ func TestQueuesOfOneName(t *testing.T) {
 	p.waits(p.join(several))
 	p.asks(p.join(mutex("y")), 0)
 	reader := writer("x")
-	reader.Alone = true
+	reader.Width = waitqueue.Unbounded
 	p.asks(p.join(reader), 0)
-	alone := p.join(reader)
-	p.asks(alone, 0)
-	alone.Leave()
+	another := p.join(reader)
+	p.asks(another, 0)
+	another.Leave()
 	p.waits(p.join(writer("x")))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{`["x" "y"]`}), waitqueue.KeyOf([]string{"x", "y"}))
 	assert.NotEqual(t, waitqueue.KeyOf([]string{"x", `y" "z`}), waitqueue.KeyOf([]string{"x", "y", "z"}))
@@ -198,7 +215,7 @@ func TestTryLocks(t *testing.T) {
 	head, second := p.join(writer("x")), p.join(try("x"))
 	p.asks(head, 0)
 	p.waits(second)
-	head.Failed(errLost, false)
+	p.failed(head, errLost, false)
 	p.fails(second, errLost)
 	require.ErrorIs(t, p.joinError(try("x")), errLost, "the head was denied, and has not left")
 	require.ErrorIs(t, head.Reason(), errLost)
@@ -225,9 +242,9 @@ func TestTryLocks(t *testing.T) {
 	l.hold.Lost() // of no effect, since it is released
 	tried := p.join(try("x"))
 	p.waits(tried)
-	last.Failed(errLost, false)
+	p.failed(last, errLost, false)
 	p.fails(tried, errLost)
-	p.waits(last) // it has the turn
+	p.watches(last, errLost)
 }
 
 // A caller that the queue fails does not get a second answer.
@@ -236,10 +253,11 @@ func TestAFailedTryLockLeaves(t *testing.T) {
 	p := newProcess(t)
 	head, tried := p.join(writer("x")), p.join(try("x"))
 	p.asks(head, 0)
-	head.Failed(errLost, false)
+	p.failed(head, errLost, false)
 	p.fails(tried, errLost)
 	tried.Leave()
-	p.waits(head, tried)
+	p.watches(head, errLost)
+	p.waits(tried)
 }
 
 func TestALeaseIsPassedOn(t *testing.T) {
@@ -328,15 +346,15 @@ func TestASilentRelease(t *testing.T) {
 	})
 	t.Run("is not published if the lock turns out to be held", func(t *testing.T) {
 		t.Parallel()
-		_, l, b, _ := silent(t)
-		b.Failed(errHeld, true)
+		p, l, b, _ := silent(t)
+		p.failed(b, errHeld, true)
 		assert.Zero(t, l.published)
 	})
 	t.Run("is published once if the next waiter fails", func(t *testing.T) {
 		t.Parallel()
 		p, l, b, c := silent(t)
-		b.Failed(errLost, false)
-		b.Failed(errLost, false)
+		p.failed(b, errLost, false)
+		p.failed(b, errLost, false)
 		assert.Equal(t, 1, l.published)
 		p.now = epoch.Add(10 * time.Millisecond)
 		lb := p.grant(b)
@@ -398,7 +416,7 @@ func TestALockThatOtherProcessesWaitFor(t *testing.T) {
 	tried := p.join(try("x"))
 	p.asks(tried, 0)
 	reader := writer("x")
-	reader.Alone, reader.Reader = true, true
+	reader.Width = waitqueue.Unbounded
 	p.asks(p.join(reader), 0)
 	next := p.join(mutex("x"))
 	tried.Leave()
@@ -470,7 +488,7 @@ func TestAReasonEndsWithItsQueue(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
 	w := p.join(mutex("x"))
-	w.Failed(errLost, false)
+	p.failed(w, errLost, false)
 	w.Leave()
 	assert.NoError(t, p.join(mutex("x")).Reason())
 }
@@ -498,9 +516,9 @@ func TestOwnersOfAReentrantLock(t *testing.T) {
 	l2 := p.grant(me2)
 	require.ErrorContains(t, you.Reason(), "x reentrant")
 	l1.hold.Released(p.now, false)
-	you.Failed(errHeld, true)
+	p.failed(you, errHeld, true)
 	l2.hold.Released(p.now, false)
-	p.waits(you) // it has the turn
+	p.watches(you, errHeld)
 	require.ErrorIs(t, you.Reason(), errHeld)
 	later := p.join(reentrant("x", "me"))
 	p.Nudge(waitqueue.KeyOf([]string{"x"}), "me")

@@ -9,11 +9,12 @@ type Request struct {
 	Kind  string   // the kind of lock, for errors
 	Owner string   // the owner of a reentrant lock; "" for every other kind
 
-	Slots int // the number of slots of a semaphore; 0 for every other kind
+	// Width is how many callers may hold the lock at the same time if each of them asks the masters for itself: the
+	// number of slots of a semaphore, or Unbounded for readers; 0 for every other kind.
+	Width int
 
 	Try    bool // a TryLock: it does not wait for a lock that is held
 	Alone  bool // the caller waits in a queue of its own
-	Reader bool // the caller does not yield to other processes: the intents of exclusive waiters keep it out instead
 	Policy Policy
 }
 
@@ -34,11 +35,11 @@ type Waiter struct {
 
 	// Only the waiters of a pool use these.
 
-	yielding bool // it has the turn, and yields to other processes before it asks
-	asked    bool // it has the turn, and has begun to ask
-	pausing  bool // it has the turn, and waits before its next attempt
-	denied   bool // one of its attempts failed
-	slot     int  // the slot that it asks for; 0: none
+	place   place
+	number  uint64 // its place in the order of the calls
+	watches bool   // it has the turn, and watches: a release wakes it
+	asked   bool   // it has the turn, and watches or has begun to ask for a permit
+	slot    int    // the slot that it asks for; 0: none
 }
 
 // Wakeup ends a waiter's wait in its queue.
@@ -46,7 +47,7 @@ type Wakeup struct {
 	Action Action
 	Delay  time.Duration // of Ask: how long to wait before
 	Lock   Lock          // of Inherit
-	Err    error         // of Fail
+	Err    error         // of Fail; of Watch: why the last attempt failed
 	cohort cohort        // of Ask and Inherit: the cohort that continues
 }
 
@@ -57,13 +58,15 @@ const (
 	_ Action = iota
 	// Ask the masters.
 	Ask
+	// Watch: wait until a release is published, for the back-off at most, and then ask the masters.
+	Watch
 	// Inherit the lease of a lock of this process, and call Inherited.
 	Inherit
 	// Fail with an error; only a TryLock does.
 	Fail
 )
 
-// Wakeups returns the channel that receives the waiter's wake-up, once.
+// Wakeups returns the channel that receives the waiter's wake-up: once, and once after each call of Failed.
 func (w *Waiter) Wakeups() <-chan Wakeup { return w.wakeups }
 
 // Nudges returns the channel that receives when the waiter's owner may hold the reentrant lock. The waiter then asks
@@ -105,9 +108,10 @@ func (w *Waiter) Leave() {
 	effects.run()
 }
 
-// Failed records why an attempt of the waiter failed. The waiter, which has the turn, goes on waiting. The TryLocks in
-// the queue fail with the same error, since they must not overtake the head. If the lock is not held elsewhere, Failed
-// publishes a release that was silent: waiters in other processes would get no message otherwise.
+// Failed records why an attempt of the waiter failed, and ends its turn. One waiter of the queue gets a turn to watch,
+// the first in the order of the calls; it may be the same. The TryLocks in the queue fail with the same error, since
+// they must not overtake the head. If the lock is not held elsewhere, Failed publishes a release that was silent:
+// waiters in other processes would get no message otherwise.
 func (w *Waiter) Failed(err error, heldElsewhere bool) {
 	w.all.mu.Lock()
 	effects := w.line.failed(w, err, heldElsewhere)
@@ -134,16 +138,20 @@ func (w *Waiter) Inherited(hold *Hold) {
 
 // Pause records that a waiter for a semaphore, which has the turn, does not ask the masters before Resume. Until then,
 // another caller of this process may pass its lease to the waiter.
-func (w *Waiter) Pause() { w.setPausing(true) }
+func (w *Waiter) Pause() {
+	w.all.mu.Lock()
+	defer w.all.mu.Unlock()
+	w.place = pausing
+}
 
 // Resume ends a Pause, or the yielding before the first attempt. If the waiter was given the lease of a lock, Resume
 // returns that lock, and the waiter must call Inherited.
-func (w *Waiter) Resume() Lock { return w.setPausing(false) }
-
-func (w *Waiter) setPausing(pausing bool) (inherited Lock) {
+func (w *Waiter) Resume() (inherited Lock) {
 	w.all.mu.Lock()
 	defer w.all.mu.Unlock()
-	w.pausing, w.yielding = pausing, false
+	if w.place != given {
+		w.place = calling
+	}
 	return w.inherit
 }
 

@@ -1,10 +1,11 @@
 // Package waitqueue lets the callers of one process wait for locks in the order of their calls. There is one queue for
-// each lock. Only the head of a queue asks the masters, and only while this process does not hold the lock.
+// each lock. Only the head of a queue asks the masters, and only while this process does not hold the lock. If several
+// callers may hold the lock, several ask while the masters grant. While they deny, only the head does.
 //
-// The package has four parts. A queue has a [phase], which [transition] changes. A [pool] is a queue for a semaphore,
-// of which several callers may hold permits. The policy in cohort.go decides how long a process passes a lock among
-// its own callers. [Contention] decides when a waiter asks again after an attempt that failed. The package knows
-// neither masters nor kinds of locks.
+// The package has four parts. A queue has a [phase], which [transition] changes. A [pool] is a queue for a lock that
+// several callers may hold: a semaphore, or a lock for readers. The policy in cohort.go decides how long a process
+// passes a lock among its own callers. [Contention] decides when a waiter asks again after an attempt that failed. The
+// package knows neither masters nor kinds of locks.
 package waitqueue
 
 import (
@@ -23,8 +24,8 @@ type Queues struct {
 	byKey  map[queueKey]*queue
 	yields yields
 
-	pools        map[poolKey]*pool
-	sweepPoolsAt int // number of pools from which forgetPools removes the idle ones
+	pools map[poolKey]*pool
+	idle  idlePools
 }
 
 // Config is what Queues needs from its user.
@@ -70,7 +71,7 @@ type queueKey struct {
 
 func (k queueKey) key() Key { return Key{k.names, k.several} }
 
-// line is where the callers that want one lock wait: a [queue] or, for a semaphore, a [pool]. Queues.mu must be held.
+// line is where the callers that want one lock wait: a [queue] or a [pool]. Queues.mu must be held.
 type line interface {
 	leave(w *Waiter) effects
 	failed(w *Waiter, err error, heldElsewhere bool) effects
@@ -106,9 +107,12 @@ func (e effects) run() {
 func (qs *Queues) Join(r Request) (*Waiter, error) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if r.Slots > 0 {
+	if r.Width > 0 {
 		p := qs.poolFor(r)
-		w := &Waiter{Request: r, all: qs, line: p, wakeups: make(chan Wakeup, 1), nudges: make(chan struct{}, 1)}
+		w := &Waiter{Request: r, all: qs, line: p, wakeups: make(chan Wakeup, 1)}
+		if p.slotted() {
+			w.nudges = make(chan struct{}, 1)
+		}
 		return w, p.join(w)
 	}
 	q := qs.queueFor(r)
@@ -147,7 +151,7 @@ func (qs *Queues) queueFor(r Request) *queue {
 
 // yield returns for how long a waiter must still yield its lock to other processes. A TryLock does not yield.
 func (qs *Queues) yield(w *Waiter) time.Duration {
-	if w.Try || w.Reader {
+	if w.Try {
 		return 0
 	}
 	return qs.yields.remaining(w.Key, qs.now)

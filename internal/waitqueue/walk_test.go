@@ -115,13 +115,15 @@ func (c *caller) step(qs *Queues, rnd *rand.Rand) (ended bool) {
 	case c.wakeup.Action == Inherit:
 		c.hold = new(Hold)
 		c.w.Inherited(c.hold)
-	case c.wakeup.Action == Ask && rnd.IntN(2) == 0:
+	case c.wakeup.Action == 0:
+	case rnd.IntN(2) == 0:
 		c.grant()
-	case c.wakeup.Action == Ask && c.Try:
+	case c.Try:
 		c.w.Leave()
 		return true
-	case c.wakeup.Action == Ask:
+	default:
 		c.w.Listen()
+		c.wakeup = Wakeup{}
 		c.w.Failed(errors.New("refused"), rnd.IntN(2) == 0)
 		qs.Nudge(c.Key, "owner0")
 	}
@@ -200,7 +202,7 @@ func checkQueue(t *testing.T, q *queue, callers []*caller) {
 	}
 }
 
-// The times that have passed are removed now and then, and never so often that it costs much.
+// The times that have passed are removed, and never so often that it costs much.
 func TestYieldsAreSwept(t *testing.T) {
 	t.Parallel()
 	var y yields
@@ -211,16 +213,21 @@ func TestYieldsAreSwept(t *testing.T) {
 		require.LessOrEqual(t, len(y.until), minSweep+1)
 		require.Equal(t, time.Second, y.remaining(key(i), func() time.Time { return now }))
 	}
-	sweeps, last := 0, 0
+	sweeps, last := 0, y.sweepAt
+	now := start.Add(24 * time.Hour)
 	for i := range 10_000 {
-		y.set(key(i), start.Add(24*time.Hour), start)
+		now = now.Add(50 * time.Microsecond)
+		y.set(key(i), now.Add(maxCooldown), now)
 		if y.sweepAt != last {
 			last = y.sweepAt
 			sweeps++
 		}
 	}
-	require.Len(t, y.until, 10_000)
-	require.Less(t, sweeps, 20)
+	require.Less(t, sweeps, 6)
+	require.Less(t, len(y.until), 10_000)
+	require.Zero(t, y.remaining(key(-1), func() time.Time { return now.Add(time.Second) }))
+	require.Empty(t, y.until, "a caller that joins sweeps, too")
+	y.set(key(1), now.Add(time.Second), now)
 	y.clear(key(1))
-	require.Zero(t, y.remaining(key(1), func() time.Time { return start }))
+	require.Zero(t, y.remaining(key(1), func() time.Time { return now }))
 }
