@@ -118,6 +118,11 @@ func Examine(ctx context.Context, locker *redlock.Locker, opts ...Option) (Repor
 	}()
 
 	e := examine(ctx, d, s.span)
+	select { // the goroutine above may not have run yet
+	case <-d.Closing:
+		cancel(redlock.ErrClosed)
+	default:
+	}
 	if err := context.Cause(ctx); err != nil {
 		return Report{}, err
 	}

@@ -235,8 +235,13 @@ func TestAReplyOfAnUnexpectedKindIsUnknown(t *testing.T) {
 		v := r.ask(odd).result()
 		assert.Equal(t, node.Unknown, v.Verdict)
 		require.ErrorContains(t, v.Err, "text")
+		r.eventually(time.Second, "the master is asked again", func() bool {
+			return r.ask(acquire("b", "me")).result().Verdict.Answered()
+		})
 		null := node.NewScript(`return nil`).Op("odd", nil, []string{"a"})
 		assert.Equal(t, node.Unknown, r.ask(null).result().Verdict)
+		assert.Equal(t, 2, r.m.ConnsEver(), "later replies over such a connection may belong to other calls")
+		assert.Equal(t, []string{"suspect", "well", "suspect"}, r.healthReports())
 	})
 }
 

@@ -13,7 +13,7 @@ type credentials = func(ctx context.Context) (user, password string, err error)
 
 // WithCredentials sets a function that returns the user and the password, for passwords that rotate and tokens that
 // expire. The node calls it for every connection that it makes: for requests, standby connections, repeated releases
-// and subscriptions. An empty user is Redis' default user; an empty password means no authentication.
+// and subscriptions. An empty user is Redis' default user. Without user and password there is no authentication.
 //
 // The function must be safe for concurrent use, and must return soon after ctx ends. ctx ends when the time for the
 // attempt to connect is over, at least a second after it began. If the function returns an error, the attempt fails,
@@ -43,25 +43,6 @@ func (s *settings) applyCredentials(o *redis.Options) error {
 	}
 	o.CredentialsProviderContext = s.credentials
 	return nil
-}
-
-// bindContext returns a function that calls get with ctx, not with the context that go-redis passes. Its error is a
-// *credentialsError.
-func bindContext(ctx context.Context, get credentials) credentials {
-	if get == nil {
-		return nil
-	}
-	return func(context.Context) (user, password string, err error) {
-		user, password, err = get(ctx)
-		switch {
-		case err == nil:
-			return user, password, nil
-		case ctx.Err() != nil:
-			return "", "", &credentialsError{context.Cause(ctx)}
-		default:
-			return "", "", &credentialsError{err}
-		}
-	}
 }
 
 // credentialsError reports that the function of [WithCredentials] failed.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -132,23 +133,52 @@ func hasPrefix(err error, words ...string) bool {
 	return false
 }
 
-// connectError returns the error of a failed attempt to connect with a readable text.
-func connectError(err error) error {
+// connectError returns the error of a failed attempt to connect with a readable text. ctx is that of the attempt.
+func connectError(ctx context.Context, err error) error {
 	var noCredentials *credentialsError
+	cause := context.Cause(ctx)
+	late := errors.Is(cause, context.DeadlineExceeded) || cause == nil && timedOut(err)
+	// An error of late attempts does not wrap err, which may match context.DeadlineExceeded as if the caller's context
+	// had ended.
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &noCredentials) && timedOut(err):
+	case errors.As(err, &noCredentials) && late:
 		return fmt.Errorf("no credentials: %w", ErrTimeout)
+	case cause != nil && !late: // the node was closed
+		return ErrClosed
 	case noCredentials != nil:
 		return noCredentials
-	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
-		return fmt.Errorf("%w (%w)", ErrNotRedis, err)
-	case timedOut(err):
-		// This does not wrap err, which may match context.DeadlineExceeded as if the caller's context had ended.
+	case late && errors.As(err, new(*handshakeTLSError)):
+		return fmt.Errorf("connecting: %w to the TLS handshake: rediss:// needs a port with TLS", ErrTimeout)
+	case late:
 		return fmt.Errorf("connecting: %w", ErrTimeout)
+	case errors.Is(err, ErrNotRedis):
+		return err
+	case strings.Contains(err.Error(), "redis: can't parse"), strings.Contains(err.Error(), "redis: invalid reply"):
+		return fmt.Errorf("%w (%w)", ErrNotRedis, err) // of a wrapped client
 	default:
 		return fmt.Errorf("connecting: %w", err)
+	}
+}
+
+// handshakeTLSError is the error of a TLS handshake.
+type handshakeTLSError struct{ err error }
+
+func (e *handshakeTLSError) Error() string {
+	return "TLS: " + strings.TrimPrefix(e.err.Error(), "tls: ")
+}
+
+func (e *handshakeTLSError) Unwrap() error { return e.err }
+
+// tlsError returns the error of a TLS handshake.
+func tlsError(err error) error {
+	var header tls.RecordHeaderError
+	switch {
+	case errors.As(err, &header):
+		return fmt.Errorf("%w: the port is not one for TLS: it answers %q", ErrNotRedis, header.RecordHeader[:])
+	case errors.Is(err, io.EOF):
+		return &handshakeTLSError{errNoAnswer}
+	default:
+		return &handshakeTLSError{err}
 	}
 }
 

@@ -1,33 +1,35 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// examineTimeout is how long a [Connection] waits for one reply.
-const examineTimeout = 3 * time.Second
+const (
+	// examineTimeout is how long a [Connection] waits for one reply.
+	examineTimeout = 3 * time.Second
+	// maxExamined bounds one reply to a [Connection], such as a page of SCAN.
+	maxExamined = 16 << 20
+)
 
 // Connection is a connection to a master for the commands of package doctor. It carries no requests. Its methods must
 // not be called concurrently.
 //
 // Connection is for packages of redlock: see the package documentation.
-type Connection struct {
-	client interface {
-		Process(ctx context.Context, cmd redis.Cmder) error
-		Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
-	}
-	subscriber subscriber
-	end        func()
+type Connection struct{ examiner }
 
-	mu     sync.Mutex
-	remote net.Addr
+// examiner is what a [Connection] does over a connection of its own, or over a client of go-redis.
+type examiner interface {
+	exchange(ctx context.Context, commands [][]any) []Answer
+	subscribe(ctx context.Context, channel string) error
+	remote() net.Addr
+	close()
 }
 
 // Zone returns the parameter zone of the master's URL; "" if there is none.
@@ -37,36 +39,10 @@ func (n *Node) Zone() string { return n.zone }
 // connection is not replaced, and closing the node ends it.
 func (n *Node) Connect() *Connection { return n.connect(n.ctx) }
 
-func (d *dialer) examine(ctx context.Context) *Connection {
-	ctx, cancel := context.WithCancel(ctx)
-	c := &Connection{}
-	client := d.client(ctx, examineTimeout, func(conn net.Conn) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.remote = conn.RemoteAddr()
-	})
-	c.client, c.subscriber = client, client
-	c.end = func() {
-		_ = client.Close()
-		cancel()
-	}
-	return c
-}
-
-func (w *wrapped) examine(context.Context) *Connection {
-	c := &Connection{client: w.client, subscriber: w.client, end: func() {}}
-	if w.single != nil {
-		conn := w.single.Conn()
-		c.client, c.end = conn, func() { _ = conn.Close() }
-	}
-	return c
-}
-
 // Do executes a command and returns its reply; a null reply is nil.
 func (c *Connection) Do(ctx context.Context, args ...any) (any, error) {
-	cmd := redis.NewCmd(ctx, args...)
-	_ = c.client.Process(ctx, cmd) // is also in cmd
-	return replyOf(cmd)
+	answer := c.exchange(ctx, [][]any{args})[0]
+	return answer.Reply, answer.Err
 }
 
 // Answer is the reply to one command of a [Connection.DoAll].
@@ -77,6 +53,154 @@ type Answer struct {
 
 // DoAll executes commands in one round trip.
 func (c *Connection) DoAll(ctx context.Context, commands [][]any) []Answer {
+	return c.exchange(ctx, commands)
+}
+
+// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can only
+// be closed.
+func (c *Connection) Subscribe(ctx context.Context, channel string) error {
+	return c.subscribe(ctx, channel)
+}
+
+// Remote returns the IP address of the other end; "" if it is unknown or no IP address.
+func (c *Connection) Remote() string {
+	addr := c.remote()
+	if addr == nil {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(addr.String())
+	if !isIP(host) {
+		return ""
+	}
+	return host
+}
+
+// Close closes the connection.
+func (c *Connection) Close() { c.close() }
+
+// wireExaminer is an examiner over a session.
+type wireExaminer struct {
+	dialer  *dialer
+	ctx     context.Context // ends with the node
+	session *session        // nil: not dialed
+	err     error           // why the session has ended; nil: it has not
+}
+
+func (d *dialer) examine(ctx context.Context) *Connection {
+	return &Connection{&wireExaminer{dialer: d, ctx: ctx}}
+}
+
+// use calls f with the session, which it makes first if there is none. The session ends with ctx, with the node, after
+// an error of f, and after examineTimeout, unless f calls extend.
+func (w *wireExaminer) use(ctx context.Context, f func(s *session, extend func()) error) error {
+	if w.err == nil && w.session == nil {
+		dialing, cancel := context.WithCancelCause(w.ctx)
+		unwatch := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+		w.session, w.err = w.dialer.attempt(dialing, w.dialer.attemptTimeout(), w.dialer.greet)
+		unwatch()
+		cancel(nil)
+		if w.session != nil {
+			w.session.most = maxExamined
+		}
+	}
+	if w.err != nil {
+		return w.err
+	}
+	over, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.ctx, func() { cancel(ErrClosed) })()
+	late := w.dialer.clock.AfterFunc(examineTimeout, func() { cancel(ErrTimeout) })
+	defer late.Stop()
+	unwatch := context.AfterFunc(over, w.session.close)
+	err := f(w.session, func() { late.Reset(examineTimeout) })
+	if !unwatch() {
+		err = context.Cause(over)
+	}
+	if err != nil {
+		w.err = cutOff(err)
+		w.session.close()
+	}
+	return w.err
+}
+
+func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
+	answers := make([]Answer, len(commands))
+	answered := 0
+	err := w.use(ctx, func(s *session, extend func()) error {
+		for _, args := range commands {
+			s.put(appendCommand(nil, args))
+		}
+		written := s.flush()
+		for ; answered < len(commands); answered++ {
+			reply, err := s.read()
+			if err != nil {
+				return cmp.Or(written, err)
+			}
+			if refused, ok := reply.(replyError); ok {
+				answers[answered].Err = refused
+			} else {
+				answers[answered].Reply = reply
+			}
+			extend()
+		}
+		return nil
+	})
+	for i := answered; i < len(answers); i++ {
+		answers[i].Err = err
+	}
+	return answers
+}
+
+func (w *wireExaminer) subscribe(ctx context.Context, channel string) error {
+	var refused error
+	err := w.use(ctx, func(s *session, _ func()) error {
+		sub := wireSubscription{s}
+		if err := sub.subscribe([]string{channel}); err != nil {
+			return err
+		}
+		_, err := sub.receive()
+		if IsReply(err) {
+			refused, err = err, nil
+		}
+		return err
+	})
+	return cmp.Or(err, refused)
+}
+
+func (w *wireExaminer) remote() net.Addr {
+	if w.session == nil {
+		return nil
+	}
+	return w.session.conn.RemoteAddr()
+}
+
+func (w *wireExaminer) close() {
+	if w.session != nil {
+		w.session.close()
+	}
+	if w.err == nil {
+		w.err = ErrClosed
+	}
+}
+
+// clientExaminer is an examiner over a client of go-redis.
+type clientExaminer struct {
+	client interface {
+		Pipelined(ctx context.Context, fn func(redis.Pipeliner) error) ([]redis.Cmder, error)
+	}
+	wrapped *wrapped
+	end     func()
+}
+
+func (w *wrapped) examine(context.Context) *Connection {
+	if w.single == nil {
+		return &Connection{&clientExaminer{w.client, w, func() {}}}
+	}
+	conn := w.single.Conn()
+	return &Connection{&clientExaminer{conn, w, func() { _ = conn.Close() }}}
+}
+
+func (c *clientExaminer) exchange(ctx context.Context, commands [][]any) []Answer {
 	answers := make([]Answer, len(commands))
 	cmds, err := c.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, args := range commands {
@@ -105,31 +229,15 @@ func replyOf(cmd *redis.Cmd) (any, error) {
 	return reply, err
 }
 
-// Subscribe subscribes to a channel and returns when the master has confirmed it. After that, the connection can only
-// be closed.
-func (c *Connection) Subscribe(ctx context.Context, channel string) error {
-	s := c.subscriber.Subscribe(ctx, channel)
+func (c *clientExaminer) subscribe(ctx context.Context, channel string) error {
+	s := c.wrapped.client.Subscribe(ctx, channel)
 	defer s.Close()
 	_, err := s.ReceiveTimeout(ctx, examineTimeout)
 	return err
 }
 
-// Remote returns the IP address of the other end; "" if it is unknown or no IP address.
-func (c *Connection) Remote() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.remote == nil {
-		return ""
-	}
-	host, _, _ := net.SplitHostPort(c.remote.String())
-	if !isIP(host) {
-		return ""
-	}
-	return host
-}
-
-// Close closes the connection.
-func (c *Connection) Close() { c.end() }
+func (c *clientExaminer) remote() net.Addr { return nil }
+func (c *clientExaminer) close()           { c.end() }
 
 // IsReply reports whether err is an error reply of a server, and not a failure of the connection.
 func IsReply(err error) bool {

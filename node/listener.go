@@ -5,24 +5,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock/clock"
 )
 
 // resubscribeAfter is how long a listener waits before it replaces a connection that failed.
 const resubscribeAfter = 200 * time.Millisecond
 
-// subscriber is what a listener needs of a client.
-type subscriber interface {
-	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
-}
-
 // listener subscribes to channels of one master, over one connection that exists while there are subscriptions.
 type listener struct {
 	ctx     context.Context
 	clock   clock.Clock
-	connect func(context.Context) (_ subscriber, closeClient func())
+	connect func(context.Context) (subscription, error)
 	spawn   func(func() error)
 	changed chan struct{} // has room for one: wanted has changed
 
@@ -33,7 +26,7 @@ type listener struct {
 }
 
 func newListener(
-	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscriber, func()),
+	ctx context.Context, clk clock.Clock, connect func(context.Context) (subscription, error),
 ) *listener {
 	return &listener{
 		ctx: ctx, clock: clk, connect: connect, changed: make(chan struct{}, 1),
@@ -115,10 +108,12 @@ func (ls *listener) endIfIdle() bool {
 
 // serve keeps one connection subscribed to the wanted channels, until there are none or the connection fails.
 func (ls *listener) serve() (failed bool) {
-	ctx, cancel := context.WithCancel(ls.ctx)
-	client, closeClient := ls.connect(ctx)
-	defer closeClient()
-	sub := client.Subscribe(ctx) // connects with the first channel
+	sub, err := ls.connect(ls.ctx)
+	if err != nil {
+		return true
+	}
+	unwatch := context.AfterFunc(ls.ctx, sub.close)
+	defer unwatch()
 	subscribed := make(map[string]bool)
 	broken := make(chan struct{})
 	reading := false
@@ -129,17 +124,17 @@ func (ls *listener) serve() (failed bool) {
 			break
 		}
 		failed = true
-		if len(add) > 0 && sub.Subscribe(ctx, add...) != nil {
+		if len(add) > 0 && sub.subscribe(add) != nil {
 			break
 		}
-		if len(drop) > 0 && sub.Unsubscribe(ctx, drop...) != nil {
+		if len(drop) > 0 && sub.unsubscribe(drop) != nil {
 			break
 		}
 		if !reading {
 			reading = true
 			ls.spawn(func() error {
 				defer close(broken)
-				ls.read(ctx, sub)
+				ls.read(sub)
 				return nil
 			})
 		}
@@ -151,8 +146,7 @@ func (ls *listener) serve() (failed bool) {
 		}
 		break
 	}
-	cancel() // before Close: the client may be waiting under the mutex that Close needs
-	_ = sub.Close()
+	sub.close()
 	if reading {
 		<-broken
 	}
@@ -180,19 +174,14 @@ func (ls *listener) diff(subscribed map[string]bool) (add, drop []string, idle b
 }
 
 // read passes on messages until the connection fails or is closed.
-func (ls *listener) read(ctx context.Context, sub *redis.PubSub) {
+func (ls *listener) read(sub subscription) {
 	for {
-		msg, err := sub.Receive(ctx)
+		e, err := sub.receive()
 		if err != nil {
 			return
 		}
-		switch m := msg.(type) {
-		case *redis.Message:
-			ls.notify(m.Channel, m.Payload)
-		case *redis.Subscription:
-			if m.Kind == "subscribe" {
-				ls.notify(m.Channel, "")
-			}
+		if e.kind != unsubscribed {
+			ls.notify(e.channel, e.text)
 		}
 	}
 }

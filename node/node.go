@@ -26,7 +26,7 @@ type Node struct {
 
 func newNode(
 	name string, clk clock.Clock,
-	open func(context.Context) (link, error), subscribe func(context.Context) (subscriber, func()),
+	open func(context.Context) (link, error), subscribe func(context.Context) (subscription, error),
 ) *Node {
 	n := &Node{name: name}
 	n.ctx, n.cancel = context.WithCancel(context.Background())

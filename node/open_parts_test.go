@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/redlock-go/redlock/clock"
-	"github.com/redlock-go/redlock/internal/testcert"
 )
 
 // fakeConn is a connection that has broken.
@@ -48,59 +45,18 @@ func TestClosingAConnectionDiscardsWhatWasNotSent(t *testing.T) {
 	assert.Zero(t, c.linger)
 }
 
-func TestAConnectionIsLentOnce(t *testing.T) {
-	t.Parallel()
-	c := &fakeConn{err: io.EOF}
-	dial := lend(c)
-	conn, err := dial(t.Context(), "tcp", "10.0.0.1:6379")
-	require.NoError(t, err)
-	_, err = conn.Read(nil)
-	require.ErrorIs(t, err, io.EOF)
-	require.NoError(t, conn.Close())
-	assert.False(t, c.closed)
-	conn, err = dial(t.Context(), "tcp", "10.0.0.1:6379")
-	require.ErrorIs(t, err, errSessionOver)
-	assert.Nil(t, conn)
+// fakeSubscription is a subscription that has ended.
+type fakeSubscription struct {
+	closed bool
 }
 
-// A server rejects a client's certificate after the handshake of TLS 1.3.
-func TestTheAlertAfterAFailedWrite(t *testing.T) {
-	t.Parallel()
-	ca := testcert.New(t)
-	handshake := func(server *tls.Config) *tls.Conn {
-		near, far := net.Pipe()
-		var serving sync.WaitGroup
-		serving.Go(func() {
-			conn := tls.Server(far, server)
-			_ = conn.Handshake()
-			_ = far.Close()
-		})
-		t.Cleanup(serving.Wait)
-		config := ca.Trusting()
-		config.ServerName, config.Certificates = "127.0.0.1", []tls.Certificate{ca.Valid()}
-		conn := tls.Client(near, config)
-		require.NoError(t, conn.Handshake())
-		t.Cleanup(func() { _ = near.Close() })
-		return conn
-	}
-	write, read := &net.OpError{Op: "write", Err: errBroken}, &net.OpError{Op: "read", Err: errBroken}
-	rejecting := &tls.Config{
-		Certificates: []tls.Certificate{ca.Valid()}, MinVersion: tls.VersionTLS13,
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: testcert.New(t).Pool(), SessionTicketsDisabled: true,
-	}
-	conn := handshake(rejecting)
-	assert.Equal(t, read, rejection(conn, read), "no write failed")
-	assert.Equal(t, errBroken, rejection(conn, errBroken))
-	require.True(t, Permanent(rejection(conn, write)))
-	accepting := rejecting.Clone()
-	accepting.ClientCAs = ca.Pool()
-	assert.Equal(t, write, rejection(handshake(accepting), write), "there is no alert")
-	alert := &net.OpError{Op: "remote error", Err: tls.AlertError(42)}
-	require.True(t, Permanent(alert))
-	assert.Equal(t, write, rejection(&fakeConn{err: alert}, write), "without TLS there are no alerts")
-}
+func (f *fakeSubscription) subscribe([]string) error   { return nil }
+func (f *fakeSubscription) unsubscribe([]string) error { return nil }
+func (f *fakeSubscription) receive() (event, error)    { return event{}, errBroken }
 
-func TestAListenerClosesItsClients(t *testing.T) {
+func (f *fakeSubscription) close() { f.closed = true }
+
+func TestAListenerClosesItsSubscriptions(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(stop, cancel func()){
 		"it stops":                func(stop, _ func()) { stop() },
@@ -112,21 +68,13 @@ func TestAListenerClosesItsClients(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var mu sync.Mutex
-				var made []context.Context
-				closed := 0
-				ls := newListener(ctx, clock.System, func(ctx context.Context) (subscriber, func()) {
+				var made []*fakeSubscription
+				ls := newListener(ctx, clock.System, func(context.Context) (subscription, error) {
 					mu.Lock()
 					defer mu.Unlock()
-					made = append(made, ctx)
-					client := redis.NewClient(clientOptions(&redis.Options{
-						Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errBroken },
-					}))
-					return client, func() {
-						mu.Lock()
-						defer mu.Unlock()
-						closed++
-						_ = client.Close()
-					}
+					sub := &fakeSubscription{}
+					made = append(made, sub)
+					return sub, nil
 				})
 				var all sync.WaitGroup
 				ls.spawn = func(f func() error) { all.Go(func() { _ = f() }) }
@@ -138,9 +86,8 @@ func TestAListenerClosesItsClients(t *testing.T) {
 				mu.Unlock()
 				end(stop, cancel)
 				all.Wait()
-				assert.Equal(t, len(made), closed)
-				for _, ctx := range made {
-					assert.Error(t, ctx.Err())
+				for _, sub := range made {
+					assert.True(t, sub.closed)
 				}
 			})
 		})

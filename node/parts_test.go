@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -189,18 +188,18 @@ func TestTheTimeoutOfAConnectionFollowsItsDuration(t *testing.T) {
 	assert.Equal(t, 4*connectTimeout, d.attemptTimeout())
 	d.observeDial(connectTimeout/8, nil)
 	assert.Equal(t, connectTimeout, d.attemptTimeout())
+	d.observeDial(0, errBroken)
+	assert.Equal(t, connectTimeout, d.attemptTimeout(), "not a timeout")
 	d.observeDial(0, ErrTimeout)
-	assert.Equal(t, connectTimeout, d.attemptTimeout(), "not a timeout of the dialer")
-	d.observeDial(0, context.DeadlineExceeded)
 	assert.Equal(t, 2*connectTimeout, d.attemptTimeout())
 	for range 20 {
-		d.observeDial(0, context.DeadlineExceeded)
+		d.observeDial(0, ErrTimeout)
 	}
 	assert.Equal(t, connectTimeoutMax, d.attemptTimeout())
 
 	d = new(dialer)
 	d.known.last.RunID = "A"
-	d.observeDial(0, context.DeadlineExceeded)
+	d.observeDial(0, ErrTimeout)
 	assert.Equal(t, connectTimeout, d.attemptTimeout(), "an attempt has succeeded before")
 }
 
@@ -219,23 +218,6 @@ func TestTheContextOfAnAttempt(t *testing.T) {
 	})
 }
 
-// The options of a user's client do not count.
-func TestTheOptionsOfAConnection(t *testing.T) {
-	t.Parallel()
-	base := &redis.Options{
-		MaxRetries: 3, DialerRetries: 3, PipelinePoolSize: 3, Protocol: 3, MinIdleConns: 3, ContextTimeoutEnabled: true,
-		ConnMaxIdleTime: time.Minute, ConnMaxLifetime: time.Minute, DB: 5,
-	}
-	o := clientOptions(base)
-	assert.Equal(t, []int{-1, 1, -1, 2, 0, 5}, []int{
-		o.MaxRetries, o.DialerRetries, o.PipelinePoolSize, o.Protocol, o.MinIdleConns, o.DB,
-	})
-	assert.Equal(t, []time.Duration{-1, 0}, []time.Duration{o.ConnMaxIdleTime, o.ConnMaxLifetime})
-	assert.False(t, o.ContextTimeoutEnabled)
-	assert.Equal(t, maintnotifications.ModeDisabled, o.MaintNotificationsConfig.Mode)
-	assert.Equal(t, 3, base.MaxRetries, "a copy")
-}
-
 func TestTheUptimeOfAServer(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
@@ -249,14 +231,22 @@ func TestTheUptimeOfAServer(t *testing.T) {
 
 func TestErrorsOfConnecting(t *testing.T) {
 	t.Parallel()
+	ctx := t.Context()
+	late, end := context.WithCancelCause(ctx)
+	end(context.DeadlineExceeded)
+	closed, end := context.WithCancelCause(ctx)
+	end(nil)
 	noCredentials := &credentialsError{errBroken}
-	assert.NoError(t, connectError(nil))
-	assert.Equal(t, noCredentials, connectError(fmt.Errorf("dial: %w", noCredentials)))
-	assert.EqualError(t, connectError(&credentialsError{context.DeadlineExceeded}), "no credentials: "+ErrTimeout.Error())
-	assert.ErrorIs(t, connectError(errors.New("redis: can't parse reply")), ErrNotRedis)
-	assert.ErrorIs(t, connectError(errors.New("redis: invalid reply")), ErrNotRedis)
-	assert.EqualError(t, connectError(context.DeadlineExceeded), "connecting: "+ErrTimeout.Error())
-	assert.EqualError(t, connectError(errBroken), "connecting: broken")
+	assert.Equal(t, noCredentials, connectError(ctx, fmt.Errorf("dial: %w", noCredentials)))
+	assert.EqualError(t, connectError(late, noCredentials), "no credentials: "+ErrTimeout.Error())
+	assert.ErrorIs(t, connectError(ctx, errors.New("redis: can't parse reply")), ErrNotRedis)
+	assert.ErrorIs(t, connectError(ctx, errors.New("redis: invalid reply")), ErrNotRedis)
+	assert.EqualError(t, connectError(late, errBroken), "connecting: "+ErrTimeout.Error())
+	assert.EqualError(t, connectError(ctx, context.DeadlineExceeded), "connecting: "+ErrTimeout.Error())
+	assert.ErrorIs(t, connectError(late, &handshakeTLSError{errBroken}), ErrTimeout)
+	assert.ErrorContains(t, connectError(late, &handshakeTLSError{errBroken}), "needs a port with TLS")
+	assert.Equal(t, ErrClosed, connectError(closed, errBroken))
+	assert.EqualError(t, connectError(ctx, errBroken), "connecting: broken")
 	assert.Equal(t, "a", Command("get", nil, "get", "a").About("a").Lock)
 }
 
@@ -290,18 +280,26 @@ func TestTheStateOfAnIdleSession(t *testing.T) {
 	}
 }
 
+// fakeExaminer is a connection to an address.
+type fakeExaminer struct {
+	examiner
+	addr net.Addr
+}
+
+func (f fakeExaminer) remote() net.Addr { return f.addr }
+
 func TestTheAddressOfTheOtherEnd(t *testing.T) {
 	t.Parallel()
 	for want, addr := range map[string]net.Addr{
 		"10.0.0.1": &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6379}, "::1": &net.TCPAddr{IP: net.IPv6loopback, Port: 1},
 	} {
-		assert.Equal(t, want, (&Connection{remote: addr}).Remote())
+		assert.Equal(t, want, (&Connection{fakeExaminer{addr: addr}}).Remote())
 	}
 	for _, addr := range []net.Addr{
 		nil, &net.UnixAddr{Net: "unix", Name: "/run/redis"}, &net.UnixAddr{Net: "unix", Name: "host:1"},
 		&net.UnixAddr{Net: "unix", Name: "10.0.0.1"},
 	} {
-		assert.Empty(t, (&Connection{remote: addr}).Remote(), "%v", addr)
+		assert.Empty(t, (&Connection{fakeExaminer{addr: addr}}).Remote(), "%v", addr)
 	}
 }
 
@@ -356,7 +354,7 @@ func TestTheErrorsOfAnswers(t *testing.T) {
 		"of the last command":  {errs: [2]error{nil, errBroken}, want: [2]bool{false, true}},
 		"of the handshake":     {err: errBroken, want: [2]bool{true, true}},
 	} {
-		c := &Connection{client: &fakePipeline{errs: f.errs[:], err: f.err}}
+		c := &Connection{&clientExaminer{client: &fakePipeline{errs: f.errs[:], err: f.err}}}
 		for i, a := range c.DoAll(t.Context(), [][]any{{"ping"}, {"ping"}}) {
 			assert.Equal(t, f.want[i], a.Err != nil, "%s: %v", name, a.Err)
 		}
@@ -389,6 +387,7 @@ func TestTheDeadlinesOfASession(t *testing.T) {
 		s := newSession(c, Server{})
 		for i, wait := range []time.Duration{0, deadlineSlack, 1, deadlineSlack} {
 			time.Sleep(wait)
+			s.put(nil)
 			require.NoError(t, s.flush())
 			replies, err := s.receive()
 			require.NoError(t, err)

@@ -146,7 +146,7 @@ func TestAMasterThatRefusesScriptsIsNeverAskedForALock(t *testing.T) {
 				r.m.Reply(msg, "EVALSHA")
 				v := r.ask(undoable("a")).result()
 				assertBarred(t, v, "evalsha")
-				assert.Equal(t, 3*trip, v.Took, "connect, HELLO, INFO")
+				assert.Equal(t, 2*trip, v.Took, "connect, and the handshake")
 				for range 100 {
 					assertBarred(t, r.ask(undoable("a")).result(), "evalsha")
 				}

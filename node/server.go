@@ -142,7 +142,7 @@ func readStatus(reply any) Vote {
 	}
 	fields := parseInfo(text)
 	if fields["role"] == "" {
-		return badReply(reply)
+		return unknown(errNoRole)
 	}
 	uptime, _ := uptimeOf(fields)
 	version := fields["redis_version"]
@@ -156,6 +156,8 @@ func readStatus(reply any) Vote {
 		Loading: fields["loading"] == "1",
 	}}
 }
+
+var errNoRole = errors.New("INFO reports no role: allow the whole of INFO to this user")
 
 // refusesInfo reports whether err is a reply that refuses INFO, rather than every command for the moment.
 func refusesInfo(err error) bool { return hasPrefix(err, "NOPERM", "ERR unknown", "ERR section") }

@@ -14,11 +14,17 @@ import (
 // errUnasked is the error of a connection on which a reply arrived that belongs to no command.
 var errUnasked = errors.New("the master sent a reply without a request")
 
-// session is a link over one connection to one server process. go-redis does the handshake (open.go) and is not used
-// afterwards: its pipelines send one batch and wait for its replies, and allocate a command object for every call.
+// session is a link over one connection to one server process. go-redis is not used for it: its pipelines send one
+// batch and wait for the replies, it allocates a command object for every call, and it trusts the lengths and the types
+// of replies.
+//
+// A server that answers wrongly, or more than was asked, ends its session. Whatever it sends, at most twice maxReply of
+// replies wait in a session, which take less than 16 MiB.
 type session struct {
 	conn     net.Conn
 	identity Server
+	owed     atomic.Int64 // how many replies are due
+	most     int          // how large a reply may be, as maxReply counts
 
 	out     []byte    // put, not yet flushed
 	writeBy time.Time // the write deadline
@@ -45,10 +51,14 @@ const (
 )
 
 func newSession(conn net.Conn, identity Server) *session {
-	return &session{conn: conn, identity: identity, in: bufio.NewReaderSize(conn, 16<<10), used: time.Now()}
+	in := bufio.NewReaderSize(conn, 16<<10)
+	return &session{conn: conn, identity: identity, most: maxReply, in: in, used: time.Now()}
 }
 
-func (s *session) put(command []byte) { s.out = append(s.out, command...) }
+func (s *session) put(command []byte) {
+	s.out = append(s.out, command...)
+	s.owed.Add(1)
+}
 
 func (s *session) flush() error {
 	// Not the configured clock: deadlines are real time.
@@ -67,8 +77,8 @@ func (s *session) receive() ([]reply, error) {
 		_ = s.conn.SetReadDeadline(s.readBy)
 	}
 	s.replies = s.replies[:0]
-	for {
-		v, err := readReply(s.in)
+	for size := 0; ; {
+		v, err := s.readSized(&size)
 		if err != nil {
 			return s.replies, cutOff(err)
 		}
@@ -80,11 +90,28 @@ func (s *session) receive() ([]reply, error) {
 			}
 		}
 		s.replies = append(s.replies, r)
-		if s.in.Buffered() == 0 {
+		if s.in.Buffered() == 0 || size >= maxReply {
 			s.used = time.Now()
 			return s.replies, nil
 		}
 	}
+}
+
+// read reads the next reply. It is an error if none is due.
+func (s *session) read() (any, error) {
+	size := 0
+	return s.readSized(&size)
+}
+
+// readSized is read, and adds the size of the reply to size, as maxReply counts it.
+func (s *session) readSized(size *int) (any, error) {
+	if s.owed.Add(-1) < 0 {
+		return nil, errUnasked
+	}
+	d := decoder{in: s.in, left: s.most}
+	v, err := d.reply(0)
+	*size += s.most - d.left
+	return v, err
 }
 
 func (s *session) streams() bool   { return !s.readOnly.Load() }

@@ -30,6 +30,7 @@ type settlement struct {
 	lost       bool      // a call other than a PING was written and will get no reply
 	lostSince  time.Time // when the first such call was written
 	onlyPing   bool      // the connection carried only a PING when it ended
+	malformed  error     // a reply that its operation cannot return, which ends the connection
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
@@ -56,7 +57,11 @@ func (s *settlement) settleAll(calls []*Call, replies []reply, err error) (settl
 				r.result = inDoubt
 			}
 		}
+		before := s.answered
 		s.settle(c, r)
+		if s.malformed != nil && err == nil { // the later replies may belong to other calls
+			replies, err, s.answered = replies[:i+1], s.malformed, before
+		}
 	}
 	if err != nil {
 		s.ended, s.err = true, err
@@ -115,7 +120,12 @@ func (s *settlement) restored(regained *RightError) {
 func (s *settlement) reply(c *Call, r reply) {
 	switch {
 	case r.err == nil:
-		s.accept(c, c.Op.read(r.value))
+		v := c.Op.read(r.value)
+		if bad, ok := v.Err.(*badReplyError); ok { //nolint:errorlint // it is never wrapped
+			s.mistrust(c, v, bad)
+			return
+		}
+		s.accept(c, v)
 	case c.Op.script != nil && !c.flight.asText && hasPrefix(r.err, "NOSCRIPT"):
 		c.flight.asText = true
 		if c.Canceled != nil && c.Canceled.Load() {
@@ -125,6 +135,21 @@ func (s *settlement) reply(c *Call, r reply) {
 		s.retry = append(s.retry, c)
 	default:
 		s.refuse(c, r.err)
+	}
+}
+
+// mistrust settles a call whose reply is not one of its operation. The master may have executed the call.
+func (s *settlement) mistrust(c *Call, v Vote, err error) {
+	s.malformed = err
+	if !c.Delivery.Durable {
+		v.Server = s.server
+		s.vote(c, v)
+		return
+	}
+	c.flight.repeated = true
+	s.unanswered = append(s.unanswered, c)
+	if !s.lost {
+		s.lost, s.lostSince = true, c.flight.sent
 	}
 }
 

@@ -34,6 +34,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		retry      bool  // it is written again, at the head of the queue
 		unanswered bool  // it goes to the recovery
 		ended      bool  // the connection must be closed
+		strange    bool  // the reply is not one of the operation
 	}{
 		"a grant":  {call: anyCall(), reply: reply{value: "OK"}, want: &Vote{Verdict: Granted}},
 		"a denial": {call: anyCall(), reply: reply{}, want: &Vote{Verdict: Denied}},
@@ -44,6 +45,9 @@ func TestSettlementOfOneReply(t *testing.T) {
 		"a grant that was sent within the window": { // which has passed when the reply arrives
 			call: anyCall(func(c *Call) { c.Window = 9*time.Second + time.Millisecond }), reply: reply{value: "OK"},
 			want: &Vote{Verdict: Unknown, Guarded: true, Err: &RestartError{Left: time.Millisecond}},
+		},
+		"a strange reply": {
+			call: anyCall(), reply: reply{value: int64(1)}, want: ptr(badReply(int64(1))), ended: true, strange: true,
 		},
 		"an error":           {call: anyCall(), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
 		"a call with a vote": {call: anyCall(voted), reply: reply{value: "OK"}},
@@ -73,7 +77,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 		},
 		"a repeated release, and a strange reply": {
 			call: anyCall(durable, func(c *Call) { c.flight.repeated = true }), reply: reply{value: "x"},
-			want: ptr(badReply("x")),
+			unanswered: true, ended: true,
 		},
 		"a refused release": {call: anyCall(durable), reply: reply{err: readOnly}, want: ptr(failed(readOnly))},
 		"a release not sent": {
@@ -110,7 +114,7 @@ func TestSettlementOfOneReply(t *testing.T) {
 			assert.Equal(t, c.retry, len(out.retry) == 1)
 			assert.Equal(t, c.unanswered, len(out.unanswered) == 1 && c.call.flight.repeated)
 			assert.Equal(t, c.ended, out.ended)
-			assert.Equal(t, c.reply.result == answered && !c.unanswered, out.answered)
+			assert.Equal(t, c.reply.result == answered && !c.unanswered && !c.strange, out.answered)
 			assert.Equal(t, c.reply.result == inDoubt || c.unanswered, out.lost)
 		})
 	}

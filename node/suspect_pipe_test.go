@@ -256,7 +256,7 @@ func TestAResetConnectionDoesNotMakeAMasterSuspect(t *testing.T) {
 		assert.False(t, r.node.Suspect())
 		v = r.ask(acquire("b", "me")).result()
 		assert.Equal(t, node.Granted, v.Verdict)
-		assert.Equal(t, 4*trip, v.Took, "connect, HELLO, INFO, and the call")
+		assert.Equal(t, 3*trip, v.Took, "connect, the handshake, and the call")
 		assert.Empty(t, r.healthReports())
 	})
 }

@@ -83,5 +83,12 @@ func unknown(err error) Vote { return Vote{Verdict: Unknown, Err: err} }
 
 // badReply returns the vote for a reply that the operation cannot return. The operation may have been executed.
 func badReply(reply any) Vote {
-	return unknown(fmt.Errorf("the reply %.100q is not what the operation returns", fmt.Sprint(reply)))
+	return unknown(&badReplyError{fmt.Sprintf("%.100q", fmt.Sprint(reply))})
+}
+
+// badReplyError reports a reply that the operation cannot return.
+type badReplyError struct{ quoted string }
+
+func (e *badReplyError) Error() string {
+	return "the reply " + e.quoted + " is not what the operation returns"
 }

@@ -82,8 +82,7 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	open := func(ctx context.Context) (link, error) {
 		return w.newLink(ctx)
 	}
-	subscribe := func(context.Context) (subscriber, func()) { return client, func() {} }
-	n := newNode(cmp.Or(s.name, label), s.clock, open, subscribe)
+	n := newNode(cmp.Or(s.name, label), s.clock, open, w.subscribe)
 	n.clustered, n.connect = w.cluster != nil, w.examine
 	return n, nil
 }
@@ -132,13 +131,13 @@ type sharedIdentities struct {
 // newLink returns another link over the same client if the server answers.
 func (w *wrapped) newLink(ctx context.Context) (link, error) {
 	if err := w.verifyIdle(ctx); err != nil {
-		return nil, connectError(err)
+		return nil, connectError(ctx, err)
 	}
 	p := w.client.Pipeline()
 	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
 	_, err := p.Exec(ctx)
 	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
-		return nil, connectError(cmp.Or(ping.Err(), err, error(ErrNotRedis)))
+		return nil, connectError(ctx, cmp.Or(ping.Err(), err, error(ErrNotRedis)))
 	}
 	return &wrapped{
 		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known,

@@ -80,9 +80,11 @@ func TestHowOftenAPoolIsVerified(t *testing.T) {
 func TestTheStateOfAWrappedClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := redis.NewClient(clientOptions(&redis.Options{
-			Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errDial },
-		}))
+		client := redis.NewClient(&redis.Options{
+			Dialer:     func(context.Context, string, string) (net.Conn, error) { return nil, errDial },
+			Addr:       "10.0.0.1:6379",
+			MaxRetries: -1, DialerRetries: 1, PipelinePoolSize: -1,
+		})
 		defer client.Close()
 		w := &wrapped{client: client, single: client, clock: clock.System, known: &sharedIdentities{}, used: time.Now()}
 		assert.False(t, w.streams())

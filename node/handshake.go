@@ -1,0 +1,221 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+// A step of a handshake is a command and what its reply, which may be a replyError, means. All steps are sent in one
+// write, so a handshake takes one round trip.
+type step struct {
+	command []any
+	accept  func(reply any) error
+}
+
+// handshake sends the steps over a new connection, after those that log in and select the database.
+func (d *dialer) handshake(ctx context.Context, conn net.Conn, steps ...step) (*session, error) {
+	login, password, err := d.login(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newSession(conn, Server{})
+	steps = append(login, steps...)
+	for _, st := range steps {
+		s.put(appendCommand(nil, st.command))
+	}
+	if len(steps) == 0 {
+		return s, nil
+	}
+	written := s.flush() // even if it failed, the server may have said why
+	for i, st := range steps {
+		said, reply, err := s.converse()
+		if err == nil {
+			err = st.accept(hide(reply, password, st.command))
+		} else if i == 0 {
+			err = silence(err, written, strings.ReplaceAll(said, password, hidden(password)))
+		}
+		if err != nil {
+			return nil, &stepError{command: st.command[0].(string), err: err}
+		}
+	}
+	if s.in.Buffered() > 0 {
+		return nil, errUnasked
+	}
+	return s, nil
+}
+
+// login returns the steps that every connection begins with, and the password that no error may show.
+func (d *dialer) login(ctx context.Context) (steps []step, password string, err error) {
+	o := d.options
+	user, password := o.Username, o.Password
+	if get := o.CredentialsProviderContext; get != nil {
+		if user, password, err = get(ctx); err != nil {
+			return nil, "", &credentialsError{err}
+		}
+	}
+	switch {
+	case user != "":
+		steps = append(steps, step{[]any{"auth", user, password}, acceptOK})
+	case password != "":
+		steps = append(steps, step{[]any{"auth", password}, acceptPassword})
+	}
+	if o.DB > 0 {
+		steps = append(steps, step{[]any{"select", o.DB}, acceptOK})
+	}
+	if o.ClientName != "" {
+		steps = append(steps, step{[]any{"client", "setname", o.ClientName}, acceptAnything})
+	}
+	return steps, password, nil
+}
+
+// identify is the handshake of a connection for requests. It identifies the server, and checks whether this user may
+// run scripts. A proxy may end the connection at that check, which is then left out on later connections.
+func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) {
+	var info string
+	var refused error // of INFO
+	var right scriptRight
+	steps := []step{{[]any{"info", "server"}, func(reply any) (err error) {
+		info, err = acceptText(reply)
+		if refusesInfo(err) {
+			refused, err = err, nil
+		}
+		return err
+	}}}
+	d.mu.Lock()
+	skip := d.skipRightCheck
+	d.mu.Unlock()
+	if !skip {
+		steps = append(steps, step{[]any{"evalsha", noScript, 0}, func(reply any) error {
+			err, _ := reply.(error)
+			right = rightOf(err)
+			return nil
+		}})
+	}
+	s, err := d.handshake(ctx, conn, steps...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		var at *stepError
+		if errors.As(err, &at) && at.command == "evalsha" && ended(at.err) && ctx.Err() == nil {
+			d.skipRightCheck = true
+			return nil, errRightCheck
+		}
+		return nil, err
+	}
+	s.identity = d.known.learn(info, refused, d.clock.Now())
+	s.identity.scripts = right
+	return s, nil
+}
+
+// errRightCheck is the error of a handshake whose connection ended at the check of the right to run scripts.
+var errRightCheck = errors.New("the connection ended at EVALSHA")
+
+// stepError is the error of a step of a handshake.
+type stepError struct {
+	command string
+	err     error
+}
+
+func (e *stepError) Error() string { return e.err.Error() }
+
+func (e *stepError) Unwrap() error { return e.err }
+
+func acceptAnything(any) error { return nil }
+
+func acceptOK(reply any) error {
+	if text, err := acceptText(reply); err != nil || text == "OK" {
+		return err
+	}
+	return fmt.Errorf("%w: it did not answer OK", ErrNotRedis)
+}
+
+// acceptPassword accepts the reply to a password without a user, which a server without a password does not need.
+func acceptPassword(reply any) error {
+	err := acceptOK(reply)
+	if hasPrefix(err, "ERR AUTH <password> called without any password", "ERR Client sent AUTH, but no password is set") {
+		return nil
+	}
+	return err
+}
+
+func acceptText(reply any) (string, error) {
+	switch reply := reply.(type) {
+	case string:
+		return reply, nil
+	case replyError:
+		return "", reply
+	default:
+		return "", fmt.Errorf("%w: its reply is no text", ErrNotRedis)
+	}
+}
+
+// hide removes the password from an error reply. Redis quotes the arguments of a command that it does not know, and
+// cuts them off.
+func hide(reply any, password string, command []any) any {
+	err, ok := reply.(replyError)
+	if !ok || password == "" {
+		return reply
+	}
+	text := string(err)
+	if command[0] == "auth" {
+		text, _, _ = strings.Cut(text, ", with args beginning with")
+	}
+	return replyError(strings.ReplaceAll(text, password, hidden(password)))
+}
+
+// hidden is what replaces a password. An empty one is in every text.
+func hidden(password string) string {
+	if password == "" {
+		return ""
+	}
+	return "xxxxx"
+}
+
+// converse reads one reply of a handshake. If it is none, said is the first line of what the server sent.
+func (s *session) converse() (said string, reply any, err error) {
+	if _, err := s.in.Peek(1); err != nil {
+		return "", nil, err
+	}
+	begun, _ := s.in.Peek(min(s.in.Buffered(), maxError))
+	line, _, _ := bytes.Cut(begun, []byte("\r"))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	said = string(line)
+	reply, err = s.read()
+	return said, reply, err
+}
+
+// silence returns why a connection has ended, or is not understood, at the first reply. The write of the handshake may
+// have failed before, with the error written.
+func silence(err, written error, said string) error {
+	const shown = 60
+	switch {
+	case errors.Is(err, errProtocol) && strings.HasPrefix(said, "\x15\x03"): // the alert of a TLS server
+		return fmt.Errorf("%w: the server asks for TLS", ErrNotRedis)
+	case errors.Is(err, errProtocol) && !errors.Is(err, errTooLarge):
+		return fmt.Errorf("%w: it answers %.*q", ErrNotRedis, shown, said)
+	case errors.Is(err, errProtocol):
+		return fmt.Errorf("%w: %w", ErrNotRedis, err)
+	case rejectsCertificate(err):
+		return err
+	case written != nil:
+		return written
+	case errors.Is(err, io.EOF):
+		return errNoAnswer
+	default:
+		return err
+	}
+}
+
+// errNoAnswer is the error of a server that ended a new connection without a word.
+var errNoAnswer = errors.New("the server ended the connection without an answer: " +
+	"see its log, and check the scheme (rediss:// for TLS)")
+
+// ended reports whether err is that of a connection that the other side ended, and not that of a malformed reply.
+func ended(err error) bool {
+	return !errors.Is(err, errProtocol) && !IsReply(err) && !errors.Is(err, ErrNotRedis)
+}

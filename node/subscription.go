@@ -1,0 +1,144 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// subscription is a connection that receives the messages of channels. One goroutine at a time may call subscribe and
+// unsubscribe, and one receive. close ends them. After an error the subscription has ended.
+type subscription interface {
+	subscribe(channels []string) error
+	unsubscribe(channels []string) error
+	// receive waits for the next event.
+	receive() (event, error)
+	close()
+}
+
+// event is what arrives over a subscription.
+type event struct {
+	kind          eventKind
+	channel, text string
+}
+
+type eventKind uint8
+
+const (
+	unsubscribed eventKind = iota // the channel is no longer subscribed; nobody needs to know
+	subscribed                    // the channel is subscribed from now on
+	published                     // text was published on the channel
+)
+
+// errNoEvent is the error of a subscription over which something else arrived.
+var errNoEvent = fmt.Errorf("%w: it is neither a message nor the answer to SUBSCRIBE", errProtocol)
+
+// subscribe makes a subscription to no channel yet.
+func (d *dialer) subscribe(ctx context.Context) (subscription, error) {
+	s, err := d.attempt(ctx, d.attemptTimeout(), d.greet)
+	if err != nil {
+		return nil, err
+	}
+	return &wireSubscription{s}, nil
+}
+
+// greet is the handshake of a connection that carries no requests.
+func (d *dialer) greet(ctx context.Context, conn net.Conn) (*session, error) {
+	return d.handshake(ctx, conn)
+}
+
+// wireSubscription is a subscription over a session. The server owes it a reply for each channel of a command.
+type wireSubscription struct{ session *session }
+
+func (w *wireSubscription) subscribe(channels []string) error { return w.send("subscribe", channels) }
+func (w *wireSubscription) unsubscribe(channels []string) error {
+	return w.send("unsubscribe", channels)
+}
+
+func (w *wireSubscription) send(command string, channels []string) error {
+	args := []any{command}
+	for _, c := range channels {
+		args = append(args, c)
+	}
+	w.session.put(appendCommand(nil, args))
+	w.session.owed.Add(int64(len(channels) - 1))
+	return w.session.flush()
+}
+
+func (w *wireSubscription) receive() (event, error) {
+	reply, err := readReply(w.session.in) // however long that takes
+	if err != nil {
+		return event{}, cutOff(err)
+	}
+	e, err := readEvent(reply)
+	if err == nil && e.kind != published && w.session.owed.Add(-1) < 0 {
+		err = errUnasked
+	}
+	return e, err
+}
+
+func (w *wireSubscription) close() { w.session.close() }
+
+// readEvent reads what arrived over a subscription.
+func readEvent(reply any) (e event, err error) {
+	if refused, ok := reply.(replyError); ok {
+		return event{}, refused
+	}
+	list, _ := reply.([]any)
+	if len(list) != 3 {
+		return event{}, errNoEvent
+	}
+	channel, named := list[1].(string)
+	text, isText := list[2].(string)
+	_, isCount := list[2].(int64)
+	switch kind := list[0]; {
+	case kind == "message" && named && isText:
+		return event{published, channel, text}, nil
+	case kind == "subscribe" && named && isCount:
+		return event{kind: subscribed, channel: channel}, nil
+	case kind == "unsubscribe" && isCount && (named || list[1] == nil):
+		return event{kind: unsubscribed}, nil
+	default:
+		return event{}, errNoEvent
+	}
+}
+
+// clientSubscription is a subscription over a client of go-redis.
+type clientSubscription struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	pubsub *redis.PubSub
+}
+
+func (w *wrapped) subscribe(ctx context.Context) (subscription, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	return &clientSubscription{ctx, cancel, w.client.Subscribe(ctx)}, nil // connects with the first channel
+}
+
+func (c *clientSubscription) subscribe(channels []string) error {
+	return c.pubsub.Subscribe(c.ctx, channels...)
+}
+
+func (c *clientSubscription) unsubscribe(channels []string) error {
+	return c.pubsub.Unsubscribe(c.ctx, channels...)
+}
+
+func (c *clientSubscription) receive() (event, error) {
+	msg, err := c.pubsub.Receive(c.ctx)
+	switch m := msg.(type) {
+	case *redis.Message:
+		return event{published, m.Channel, m.Payload}, err
+	case *redis.Subscription:
+		if m.Kind == "subscribe" {
+			return event{kind: subscribed, channel: m.Channel}, err
+		}
+	}
+	return event{}, err
+}
+
+func (c *clientSubscription) close() {
+	c.cancel() // before Close: the client may be waiting under the mutex that Close needs
+	_ = c.pubsub.Close()
+}
