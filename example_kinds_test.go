@@ -63,9 +63,9 @@ func encode(ctx context.Context, locker *redlock.Locker, work func(context.Conte
 }
 
 func nightly(ctx context.Context, locker *redlock.Locker, job func(context.Context) error) error {
-	lock, err := locker.TryLock(ctx, "nightly", redlock.WithMinHold(50*time.Second))
+	lock, err := locker.TryLock(ctx, "nightly", redlock.WithMinHold(10*time.Second))
 	if errors.Is(err, redlock.ErrHeld) {
-		return nil // another machine runs the job, or ran it less than 50 seconds ago
+		return nil // another machine runs the job, or ran it less than ten seconds ago
 	}
 	if err != nil {
 		return err

@@ -3,8 +3,11 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/redlocktest"
@@ -32,9 +35,9 @@ func withMasters(f func(ctx context.Context, masters []*redlocktest.Master) erro
 	}
 }
 
-// open opens a Locker that misses no answer of masters which share a busy machine with other tests.
+// open opens a Locker as README does. It misses no answer of masters which share a busy machine with other tests.
 func open(masters []*redlocktest.Master, opts ...redlock.Option) (*redlock.Locker, error) {
-	patient := []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithNodeTimeout(20 * time.Second)}
+	patient := []redlock.Option{redlock.WithNodeTimeout(9 * time.Second)}
 	return redlock.Open(redlocktest.URLs(masters), append(patient, opts...)...)
 }
 
@@ -48,4 +51,26 @@ func withLocker(f func(ctx context.Context, locker *redlock.Locker) error) {
 		defer locker.Close()
 		return f(ctx, locker)
 	})
+}
+
+// report does its work under a lock on the Redis of a client that the program has already.
+func report(ctx context.Context, client redis.UniversalClient, work func(context.Context) error) error {
+	locker, err := redlock.Wrap(client) // a client of one server, of Sentinel or of a Cluster, with any options
+	if err != nil {
+		return err
+	}
+	defer locker.Close() // not the client
+	return locker.Do(ctx, "nightly-report", work)
+}
+
+func ExampleWrap() {
+	withMasters(func(ctx context.Context, masters []*redlocktest.Master) error {
+		client := redis.NewClient(&redis.Options{Addr: strings.TrimPrefix(masters[0].URL(), "redis://")})
+		defer client.Close()
+		return report(ctx, client, func(context.Context) error {
+			fmt.Println("held:", client.Exists(ctx, "nightly-report").Val() == 1)
+			return nil
+		})
+	})
+	// Output: held: true
 }

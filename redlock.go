@@ -34,6 +34,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/internal/keepalive"
 	"github.com/redlock-go/redlock/internal/kind"
@@ -80,6 +82,25 @@ func Open(urls []string, opts ...Option) (*Locker, error) {
 		masters = append(masters, m)
 	}
 	return assemble(masters, cfg)
+}
+
+// Wrap returns a Locker over one master: the server, the Sentinel failover group or the Cluster that a client of go-redis
+// talks to. The Locker uses the client's connections and never closes the client. It takes the client with the options
+// that it has; [node.Wrap] says what changes for the Locker's requests. WithTLSConfig has no effect.
+//
+// The lock is worth as much as that master. While it is down, nobody gets the lock. After a failover to a replica that
+// has not received the lock yet, and wherever else the master loses a key early, two clients hold it. [Open] with five
+// masters does not have these weaknesses.
+func Wrap(client redis.UniversalClient, opts ...Option) (*Locker, error) {
+	cfg, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	m, err := node.Wrap(client, node.WithClock(cfg.clock))
+	if err != nil {
+		return nil, err
+	}
+	return assemble([]*node.Node{m}, cfg)
 }
 
 // New returns a Locker over masters that package node made: by [node.Open], for example with a custom dialer, or by

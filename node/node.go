@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ type Node struct {
 	zone      string
 	clustered bool
 	connect   func(context.Context) *Connection
+	own       io.Closer // the client of a wrapped Cluster, if the node made it; else nil
 	pipe      *pipe
 	listener  *listener
 
@@ -74,5 +76,8 @@ func (n *Node) Close(deadline time.Time) (unconfirmed int) {
 	unconfirmed = n.pipe.close(deadline)
 	n.cancel()
 	n.listener.close()
+	if n.own != nil {
+		_ = n.own.Close()
+	}
 	return unconfirmed
 }

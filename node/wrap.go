@@ -20,9 +20,10 @@ import (
 // Wrap makes a node that uses an existing client: one with a TLS configuration of its own, a Sentinel failover client,
 // or the client of a Cluster that serves as one master. The node uses the client's pool and never closes the client.
 //
-// Wrap returns an error that names the option if the client's options are unsafe for a lock. MaxRetries must be -1, and
-// for a Cluster MaxRedirects too, because a client that repeats SET NX by itself takes its own key for another
-// client's. ReadTimeout must be set, because it bounds the wait for a silent connection.
+// The node's requests are not repeated, whatever MaxRetries says: a client that repeats SET NX by itself takes its own
+// key for another client's. They have a ReadTimeout, of 3 s if the client has none. Other users of the client do not
+// notice. A Cluster's client cannot share its connections in this way: unless its MaxRedirects is -1, it does not retry
+// and has a ReadTimeout, the node makes a client of its own with the same options, but without its hooks.
 //
 // The node cannot observe the connections of a wrapped client, so it asks for the server's identity with every batch.
 // That costs a command per batch, and over a Cluster a round trip. The node cannot close these connections either:
@@ -32,7 +33,7 @@ import (
 // go-redis does not notice that under TLS. If the client has other users, a request may still get a connection that
 // they left idle. Set ConnMaxIdleTime below the server's timeout in that case.
 //
-// A failover client has no address: set its name, that of its Sentinel master, with [WithName].
+// A failover client has no address. The name of its node is "sentinel" without [WithName].
 func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	s, err := newSettings(opts)
 	if err != nil {
@@ -54,27 +55,18 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 		if c == nil {
 			return nil, errNoClient
 		}
-		o := c.Options()
-		if err := checkRetries(o.Addr, o.ReadTimeout, "MaxRetries", o.MaxRetries); err != nil {
-			return nil, err
-		}
-		w.single = c
-		label = o.Addr
-		if label == failoverAddr && s.name == "" {
-			return nil, errors.New("redlock: " +
-				"a failover client has no address to identify it: name it with node.WithName")
+		w.single = withoutRetries(c)
+		w.client = w.single
+		if label = c.Options().Addr; label == failoverAddr {
+			label = "sentinel"
 		}
 	case *redis.ClusterClient:
 		if c == nil {
 			return nil, errNoClient
 		}
-		o := c.Options()
-		label = strings.Join(o.Addrs, "+")
-		if err := errors.Join(checkRetries(label, o.ReadTimeout, "MaxRetries", o.MaxRetries),
-			checkRetries(label, o.ReadTimeout, "MaxRedirects", o.MaxRedirects)); err != nil {
-			return nil, err
-		}
-		w.cluster = c
+		label = strings.Join(c.Options().Addrs, "+")
+		w.cluster = clusterWithoutRetries(c)
+		w.client = w.cluster
 	default:
 		return nil, fmt.Errorf("redlock: Wrap cannot use a %T: "+
 			"give it a *redis.Client or a *redis.ClusterClient", client)
@@ -84,6 +76,9 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	}
 	n := newNode(cmp.Or(s.name, label), s.clock, open, w.subscribe)
 	n.clustered, n.connect = w.cluster != nil, w.examine
+	if w.client != client && w.cluster != nil {
+		n.own = w.cluster
+	}
 	return n, nil
 }
 
@@ -92,19 +87,37 @@ const failoverAddr = "FailoverClient"
 
 var errNoClient = errors.New("redlock: Wrap needs a client")
 
-// checkRetries checks options of a client, as the client returns them: it turns -1 into 0, except for MaxRetries of a
-// Cluster.
-func checkRetries(label string, readTimeout time.Duration, name string, retries int) error {
-	if retries > 0 || retries < -1 {
-		return fmt.Errorf("redlock: master %s: %s is %d: set it to -1: "+
-			"a client that repeats SET NX by itself takes its own key for another client's",
-			label, name, retries)
+// readTimeout bounds the wait for a silent connection of a client without a ReadTimeout. It is go-redis's default.
+const readTimeout = 3 * time.Second
+
+// withoutRetries returns a client over the connections of c whose requests are not repeated and have a ReadTimeout.
+func withoutRetries(c *redis.Client) *redis.Client {
+	o := c.Options()
+	if o.MaxRetries == 0 && o.ReadTimeout > 0 { // the client turns -1 into 0
+		return c
 	}
-	if readTimeout <= 0 {
-		return fmt.Errorf("redlock: master %s: ReadTimeout is off: "+
-			"set one, because a silent connection would block its requests forever", label)
+	read, write := o.ReadTimeout, o.WriteTimeout
+	if read <= 0 {
+		read, write = readTimeout, readTimeout
 	}
-	return nil
+	c = c.WithTimeout(read)
+	own := c.Options() // a copy, which nobody else has yet
+	own.MaxRetries, own.WriteTimeout = 0, write
+	return c
+}
+
+// clusterWithoutRetries returns c if it does not repeat requests and has a ReadTimeout, and otherwise another client
+// with connections of its own: go-redis cannot change the options of a Cluster's client.
+func clusterWithoutRetries(c *redis.ClusterClient) *redis.ClusterClient {
+	o := *c.Options()
+	if o.MaxRetries == -1 && o.MaxRedirects == 0 && o.ReadTimeout > 0 { // the client turns a MaxRedirects of -1 into 0
+		return c
+	}
+	o.MaxRetries, o.MaxRedirects = -1, -1
+	if o.ReadTimeout <= 0 {
+		o.ReadTimeout = readTimeout
+	}
+	return redis.NewClusterClient(&o)
 }
 
 // wrapped is a link over the client of the caller. A pipeline of the client sends one batch and waits for its replies.

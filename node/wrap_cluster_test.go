@@ -29,6 +29,12 @@ type shards struct {
 // inShards runs f with a Cluster whose masters have been up for a day.
 func inShards(t *testing.T, f func(t *testing.T, s *shards)) {
 	t.Helper()
+	inShardsOf(t, nil, f)
+}
+
+// inShardsOf is inShards with other options of the client.
+func inShardsOf(t *testing.T, adjust func(*redis.ClusterOptions), f func(t *testing.T, s *shards)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		const n, slots = 3, 16384
 		w := simnet.New(t, 1, n)
@@ -48,6 +54,9 @@ func inShards(t *testing.T, f func(t *testing.T, s *shards)) {
 		for _, m := range w.Masters() {
 			o.Addrs = append(o.Addrs, m.Addr())
 		}
+		if adjust != nil {
+			adjust(o)
+		}
 		c := redis.NewClusterClient(o)
 		t.Cleanup(func() { _ = c.Close() })
 		node, err := node.Wrap(c)
@@ -61,6 +70,53 @@ func (s *shards) vote(d time.Duration) node.Vote {
 	s.t.Helper()
 	s.names++
 	return s.ask(acquire(fmt.Sprint("name-", s.names), "me"), window(d), within(time.Second)).result()
+}
+
+// A Cluster's client that repeats requests by itself is not used for them. Its copy ends with the node.
+func TestAWrappedClusterRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for what, adjust := range map[string]func(*redis.ClusterOptions){
+		"nothing set":   nil,
+		"by default":    func(o *redis.ClusterOptions) { o.MaxRetries, o.MaxRedirects = 0, 0 },
+		"retries":       func(o *redis.ClusterOptions) { o.MaxRetries = 2 },
+		"redirects":     func(o *redis.ClusterOptions) { o.MaxRedirects = 2 },
+		"no timeout":    func(o *redis.ClusterOptions) { o.ReadTimeout = -1 },
+		"none of these": func(o *redis.ClusterOptions) { o.MaxRetries, o.MaxRedirects, o.ReadTimeout = 3, 3, -2 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inShardsOf(t, adjust, func(t *testing.T, s *shards) {
+				before := *s.client.Options()
+				require.Equal(t, node.Granted, s.vote(guarded).Verdict)
+				sets := 0
+				for _, m := range s.all {
+					sets += m.Count("SET")
+					m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
+				}
+				assert.Equal(t, node.Unknown, s.vote(guarded).Verdict)
+				time.Sleep(time.Minute)
+				for _, m := range s.all {
+					sets -= m.Count("SET")
+					m.HangUp(nil)
+				}
+				assert.Equal(t, -1, sets, "one more")
+				s.eventually(10*time.Second, "it works again", func() bool { return s.vote(guarded).Verdict == node.Granted })
+				assert.Equal(t, before.MaxRedirects, s.client.Options().MaxRedirects)
+				for _, m := range s.all {
+					m.Freeze()
+				}
+				s.vote(guarded)
+				began := time.Now()
+				s.node.Close(began)
+				require.NoError(t, s.group.Wait())
+				assert.LessOrEqual(t, time.Since(began), 3*time.Second+100*time.Millisecond, "there is a ReadTimeout")
+				for _, m := range s.all {
+					m.Thaw()
+				}
+				require.NoError(t, s.client.Set(context.Background(), "mine", "still", 0).Err(), "the client stays its owner's")
+			})
+		})
+	}
 }
 
 func TestAClusterIsAsYoungAsItsYoungestShard(t *testing.T) {

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,74 +16,41 @@ import (
 	"github.com/redlock-go/redlock/node"
 )
 
-func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
+func TestWrapTakesAClientAsItIs(t *testing.T) {
 	t.Parallel()
-	off := time.Duration(-1)
-	for name, c := range map[string]struct {
+	const off, addr = time.Duration(-1), "10.0.0.1:6379"
+	failover := func() redis.UniversalClient {
+		return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}})
+	}
+	for what, c := range map[string]struct {
 		client redis.UniversalClient
+		opts   []node.Option
 		name   string
-		want   string // in the error; empty: taken
+		err    string
 	}{
-		"a client": {
-			redis.NewClient(&redis.Options{Addr: "10.0.0.1:6379", MaxRetries: -1, Password: "hunter2"}), "10.0.0.1:6379", "",
-		},
-		"a failover client": {
-			redis.NewFailoverClient(
-				&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1},
-			),
-			"", "node.WithName",
-		},
+		"no retries":         {client: redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}), name: addr},
+		"retries by default": {client: redis.NewClient(&redis.Options{Addr: addr, Password: "hunter2"}), name: addr},
+		"a read timeout off": {client: redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: off}), name: addr},
+		"a failover client":  {client: failover(), name: "sentinel"},
+		"a name of its own":  {client: failover(), opts: []node.Option{node.WithName("m")}, name: "m"},
 		"a cluster": {
-			redis.NewClusterClient(
-				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}, MaxRetries: -1, MaxRedirects: -1},
-			),
-			"10.0.0.1:1+10.0.0.2:1", "",
-		},
-		"a cluster, which does not retry by default": {
-			redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRedirects: -1}), "10.0.0.1:1", "",
-		},
-		"retries by default": {client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1"}), want: "MaxRetries is 3"},
-		"retries": {
-			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: 1}), want: "MaxRetries is 1",
-		},
-		"fewer than no retries": {
-			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -2}), want: "MaxRetries is -2",
-		},
-		"no read timeout": {
-			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: off}), want: "ReadTimeout",
-		},
-		"no deadline at all": {
-			client: redis.NewClient(&redis.Options{Addr: "10.0.0.1:1", MaxRetries: -1, ReadTimeout: -2}), want: "ReadTimeout",
-		},
-		"a cluster that retries": {
-			client: redis.NewClusterClient(
-				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: 2, MaxRedirects: -1},
-			),
-			want: "MaxRetries is 2",
-		},
-		"a cluster that redirects": {
-			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1}),
-			want:   "MaxRedirects is 3",
-		},
-		"a cluster that waits": {
-			client: redis.NewClusterClient(
-				&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1"}, MaxRetries: -1, MaxRedirects: -1, ReadTimeout: off},
-			), want: "ReadTimeout",
+			client: redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"10.0.0.1:1", "10.0.0.2:1"}}),
+			name:   "10.0.0.1:1+10.0.0.2:1",
 		},
 		"a ring": {
-			client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), want: "*redis.Ring",
+			client: redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "10.0.0.1:1"}}), err: "*redis.Ring",
 		},
-		"nil":           {client: nil, want: "needs a client"},
-		"a nil client":  {client: (*redis.Client)(nil), want: "needs a client"},
-		"a nil cluster": {client: (*redis.ClusterClient)(nil), want: "needs a client"},
+		"nil":           {client: nil, err: "needs a client"},
+		"a nil client":  {client: (*redis.Client)(nil), err: "needs a client"},
+		"a nil cluster": {client: (*redis.ClusterClient)(nil), err: "needs a client"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if c.client != nil && c.want != "needs a client" {
+		t.Run(what, func(t *testing.T) {
+			if c.err != "needs a client" {
 				defer c.client.Close()
 			}
-			n, err := node.Wrap(c.client)
-			if c.want != "" {
-				require.ErrorContains(t, err, c.want)
+			n, err := node.Wrap(c.client, c.opts...)
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
 				assert.Nil(t, n)
 				return
 			}
@@ -95,15 +63,43 @@ func TestWrapChecksTheOptionsOfTheClient(t *testing.T) {
 	}
 }
 
-func TestAFailoverClientNeedsAName(t *testing.T) {
-	c := redis.NewFailoverClient(
-		&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"10.0.0.1:26379"}, MaxRetries: -1},
-	)
-	defer c.Close()
-	n, err := node.Wrap(c, node.WithName("m"))
-	require.NoError(t, err)
-	assert.Equal(t, "m", n.Name())
-	assert.Zero(t, n.Close(time.Now()))
+// A client that repeats SET NX by itself takes its own key for another client's.
+func TestAWrappedClientRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for what, adjust := range map[string]func(*redis.Options){
+		"by default":                 func(o *redis.Options) { o.MaxRetries = 0 },
+		"retries":                    func(o *redis.Options) { o.MaxRetries = 1 },
+		"fewer than none":            func(o *redis.Options) { o.MaxRetries = -2 },
+		"none, and no read timeout":  func(o *redis.Options) { o.ReadTimeout = -1 },
+		"none, and no deadline":      func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -2, -2 },
+		"retries, no timeout at all": func(o *redis.Options) { o.MaxRetries, o.ReadTimeout, o.WriteTimeout = 3, -1, -1 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inBubbleWrapped(t, adjust, func(t *testing.T, r *rig, c *redis.Client) {
+				before := *c.Options()
+				r.warm()
+				sets := r.m.Count("SET")
+				r.m.HangUp(func(args []string) bool { return strings.EqualFold(args[0], "SET") })
+				assert.Equal(t, node.Unknown, r.ask(acquire("a", "me")).result().Verdict)
+				time.Sleep(time.Minute)
+				assert.Equal(t, sets+1, r.m.Count("SET"))
+				r.m.HangUp(nil)
+				assert.Equal(t, before.MaxRetries, c.Options().MaxRetries, "other users of the client have what they set")
+				assert.Equal(t, before.ReadTimeout, c.Options().ReadTimeout)
+				assert.Equal(t, before.WriteTimeout, c.Options().WriteTimeout)
+				r.eventually(10*time.Second, "it works again", func() bool {
+					return r.ask(acquire("b", "me")).result().Verdict == node.Granted
+				})
+				r.m.Freeze()
+				r.ask(acquire("c", "me")).result()
+				began := time.Now()
+				r.node.Close(began)
+				require.NoError(t, r.group.Wait())
+				assert.LessOrEqual(t, time.Since(began), 3*time.Second+100*time.Millisecond, "there is a ReadTimeout")
+			})
+		})
+	}
 }
 
 // inBubbleWrapped is inBubble with a wrapped client.
