@@ -174,7 +174,7 @@ func (c *config) validate() error {
 		return errors.New(prefix + strings.Join(wrong, "; "))
 	}
 	if !c.maxTTLSet {
-		c.maxTTL = max(c.ttl, c.minHold)
+		c.maxTTL = max(c.ttl, c.minHold, c.hooks.MaxTTL)
 	}
 	return c.validateLock()
 }

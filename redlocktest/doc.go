@@ -12,13 +12,11 @@
 //	masters[1].Freeze()
 //
 // To test what it does as time passes, run the test in a bubble of testing/synctest. A TTL of a minute then takes no
-// real time:
+// real time. Call these functions with the t of the bubble:
 //
 //	synctest.Test(t, func(t *testing.T) {
-//		masters := redlocktest.StartVirtual(t, 5)
-//		locker, err := redlock.Open(redlocktest.URLs(masters))
+//		locker := redlocktest.NewLocker(t, 5)
 //		…
-//		defer locker.Close()
 //	})
 //
 // The methods of a [Master], and how the master then votes on a lock:

@@ -13,20 +13,15 @@ import (
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func ExampleStartVirtual() {
+func ExampleStartLocker_virtualTime() {
 	runTest(func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			masters := redlocktest.StartVirtual(t, 3)
-			locker, err := redlock.Open(redlocktest.URLs(masters))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer locker.Close()
+			locker, masters := redlocktest.StartLocker(t, 3)
 			for _, m := range masters {
 				m.Hold("orders:42", time.Minute)
 			}
 			began := time.Now()
-			err = locker.Do(t.Context(), "orders:42", func(context.Context) error {
+			err := locker.Do(t.Context(), "orders:42", func(context.Context) error {
 				fmt.Println("waited:", time.Since(began).Round(time.Second))
 				return nil
 			})

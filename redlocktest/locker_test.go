@@ -3,6 +3,7 @@ package redlocktest_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,60 @@ func TestALockerLocksAtOnce(t *testing.T) {
 		_, err = locker.TryLock(t.Context(), "name")
 		require.ErrorIs(t, err, redlock.ErrHeld)
 		require.NoError(t, lock.Unlock(t.Context()))
+	}
+}
+
+func TestALockerLocksInABubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		locker, masters := redlocktest.StartLocker(t, 3)
+		lock, err := locker.TryLock(t.Context(), "name", redlock.WithoutKeepalive())
+		require.NoError(t, err)
+		began := time.Now()
+		<-lock.Context().Done()
+		assert.WithinDuration(t, began.Add(10*time.Second), time.Now(), 200*time.Millisecond)
+		for _, m := range masters {
+			m.Hold("name", time.Hour)
+		}
+		began = time.Now()
+		require.NoError(t, redlocktest.NewLocker(t, 1).Do(t.Context(), "name", func(context.Context) error { return nil }))
+		require.NoError(t, locker.Do(t.Context(), "name", func(context.Context) error { return nil }))
+		assert.WithinDuration(t, began.Add(time.Hour), time.Now(), 5*time.Second)
+	})
+}
+
+func TestTheMaxTTLOfALocker(t *testing.T) {
+	t.Parallel()
+	for what, tt := range map[string]struct {
+		opts []redlock.Option
+		most time.Duration
+	}{
+		"default":              {nil, time.Minute},
+		"a shorter TTL":        {[]redlock.Option{redlock.WithTTL(2 * time.Second)}, time.Minute},
+		"a longer TTL":         {[]redlock.Option{redlock.WithTTL(time.Hour)}, time.Hour},
+		"a longer min hold":    {[]redlock.Option{redlock.WithMinHold(time.Hour)}, time.Hour},
+		"a max TTL of its own": {[]redlock.Option{redlock.WithMaxTTL(20 * time.Second)}, 20 * time.Second},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				locker, masters := redlocktest.StartLocker(t, 1, tt.opts...)
+				for name, o := range map[string]func(time.Duration) redlock.LockOption{
+					"ttl": redlock.WithTTL, "min hold": redlock.WithMinHold,
+				} {
+					lock, err := locker.TryLock(t.Context(), name, o(tt.most))
+					require.NoError(t, err)
+					require.NoError(t, lock.Unlock(t.Context()))
+					_, err = locker.TryLock(t.Context(), name, o(tt.most+time.Millisecond))
+					require.ErrorContains(t, err, "max TTL of "+tt.most.String())
+				}
+				masters[0].Stop()
+				masters[0].Start()
+				began := time.Now()
+				require.NoError(t, locker.Do(t.Context(), "restarted", func(context.Context) error { return nil }))
+				assert.InDelta(t, tt.most+tt.most/100, time.Since(began), float64(3*time.Second))
+			})
+		})
 	}
 }
 

@@ -13,13 +13,8 @@ import (
 // The README links to this test.
 func TestWorkStopsWhenTheLockIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // here the TTL of 10 s takes no real time
-		masters := redlocktest.StartVirtual(t, 5)
-		locker, err := redlock.Open(redlocktest.URLs(masters))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer locker.Close()
-		err = locker.Do(t.Context(), "orders:42", func(ctx context.Context) error {
+		locker, masters := redlocktest.StartLocker(t, 5)
+		err := locker.Do(t.Context(), "orders:42", func(ctx context.Context) error {
 			for _, m := range masters[:3] {
 				m.Stop() // also Start, Freeze, Thaw, Slow, Refuse, Hold, Release, Wipe
 			}

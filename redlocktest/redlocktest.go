@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/seam"
 )
 
 // A Master is one in-process Redis master. Its methods may be called from any goroutine; after [StartVirtual], from any
@@ -19,13 +20,13 @@ type Master struct {
 }
 
 // Start runs n empty masters until t ends. They report an uptime of 30 days, so that each may vote at once. Start fails
-// t immediately if n is below 1 or a master cannot be started. n may be even: a test may have a use for two masters. In
-// a bubble of testing/synctest Start also fails t, since a test there would wait for sockets forever: use
-// [StartVirtual].
+// t immediately if n is below 1 or a master cannot be started. n may be even: a test may have a use for two masters.
+//
+// In a bubble of testing/synctest, Start does what [StartVirtual] does.
 func Start(t testing.TB, n int) []*Master {
 	t.Helper()
 	if inBubble() {
-		t.Fatalf("redlocktest: Start and its sockets do not work in a bubble of testing/synctest: use StartVirtual")
+		return StartVirtual(t, n)
 	}
 	all, err := embedded.OpenAll(n)
 	if err != nil {
@@ -48,10 +49,14 @@ func NewLocker(t testing.TB, n int, opts ...redlock.Option) *redlock.Locker {
 
 // StartLocker starts n masters, as [Start] does, and opens a Locker over them with opts. When t ends, it closes the
 // Locker and then the masters. It fails t immediately if n or an option is invalid: n must be 1, or odd and at least 3.
+//
+// Unless opts have a [redlock.WithMaxTTL], a call may have a TTL or minimum hold of up to a minute, even if those of
+// opts are shorter. A master that was stopped and started again does not vote for so long.
 func StartLocker(t testing.TB, n int, opts ...redlock.Option) (*redlock.Locker, []*Master) {
 	t.Helper()
 	masters := Start(t, n)
-	locker, err := redlock.Open(URLs(masters), opts...)
+	roomy := seam.Option(seam.Hooks{MaxTTL: time.Minute}).(redlock.Option)
+	locker, err := redlock.Open(URLs(masters), append([]redlock.Option{roomy}, opts...)...)
 	if err != nil {
 		t.Fatalf("redlocktest: %v", err)
 	}
@@ -80,8 +85,8 @@ func (m *Master) URL() string { return m.in.URL() }
 func (m *Master) Stop() { m.in.Stop() }
 
 // Start restarts a stopped master on the same port, empty, with a new run id and an uptime of zero. As with a real
-// master, the restart guard keeps it from voting for the restart window (by default the TTL plus its drift budget) and
-// up to two more seconds. It marks t as failed if another process has taken the port.
+// master, the restart guard keeps it from voting for the restart window (see [redlock.WithMaxTTL]) and up to two more
+// seconds. It marks t as failed if another process has taken the port.
 func (m *Master) Start() {
 	m.t.Helper()
 	if err := m.in.Start(); err != nil && !errors.Is(err, embedded.ErrClosed) {

@@ -13,17 +13,10 @@ import (
 // uptime is what masters report at first, as those of [Start] do.
 const uptime = 30 * 24 * time.Hour
 
-// StartVirtual is like [Start], for a test that runs in a bubble of testing/synctest. Time in a bubble advances when
-// all of its goroutines wait, so that a TTL of a minute ends without a real wait. The masters have the same methods,
-// but listen on no socket: their URLs have addresses from 192.0.2.0/24, to which [redlock.Open] and node.Open connect
+// StartVirtual is [Start] for a test that must run in a bubble of testing/synctest. Time in a bubble advances when all
+// of its goroutines wait, so that a TTL of a minute ends without a real wait. The masters have the same methods, but
+// listen on no socket: their URLs have addresses from 192.0.2.0/24, to which [redlock.Open] and node.Open connect
 // within the process. Other clients cannot reach them.
-//
-//	synctest.Test(t, func(t *testing.T) {
-//		masters := redlocktest.StartVirtual(t, 5)
-//		locker, err := redlock.Open(redlocktest.URLs(masters))
-//		…
-//		defer locker.Close()
-//	})
 //
 // t must be the testing.T of the bubble, and every Locker must be closed before the bubble ends. When t ends, its
 // cleanup lets two seconds of the bubble's time pass, and marks t as failed if a Locker is still open. StartVirtual

@@ -2,7 +2,11 @@
 // scripts, package doctor reads its settings. Code outside this module cannot import it.
 package seam
 
-import "github.com/redlock-go/redlock/quorum"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/quorum"
+)
 
 // Hooks are the replacements. The zero value replaces nothing.
 type Hooks struct {
@@ -11,6 +15,8 @@ type Hooks struct {
 	// Script, if set, returns the text that the masters run in place of a script. name is the name of the script's file
 	// without its ending.
 	Script func(name, text string) string
+	// MaxTTL is the default of WithMaxTTL if the Locker's own TTL and minimum hold are shorter.
+	MaxTTL time.Duration
 }
 
 var option func(Hooks) any
