@@ -32,6 +32,10 @@ func (i *instruments) counter(name, description string) metric.Int64ObservableCo
 // Observe makes the metrics that read the Locker's Stats at every collection, until the registration is unregistered.
 // They ask no master.
 func (t *Telemetry) Observe(locker *redlock.Locker) (metric.Registration, error) {
+	return t.observe(locker.Stats)
+}
+
+func (t *Telemetry) observe(stats func() redlock.Stats) (metric.Registration, error) {
 	i := &instruments{meter: t.meter}
 	held := i.gauge("redlock.held", "Locks that are held now.")
 	waiting := i.gauge("redlock.waiting", "Acquisitions in progress.")
@@ -47,7 +51,7 @@ func (t *Telemetry) Observe(locker *redlock.Locker) (metric.Registration, error)
 		return nil, err
 	}
 	return t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := locker.Stats()
+		s := stats()
 		for _, k := range s.Kinds {
 			kind := metric.WithAttributes(keyKind.String(k.Kind))
 			o.ObserveInt64(held, k.Held, kind)

@@ -34,6 +34,12 @@ const (
 	keyState    = attribute.Key("redlock.state")
 )
 
+// bounds are the bounds of the histograms' buckets, in seconds. The SDK's default bounds, from 5 to 10,000, are for
+// milliseconds.
+var bounds = []float64{
+	0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600,
+}
+
 // Telemetry makes metrics and spans. Use one for each Locker.
 type Telemetry struct {
 	label  func(name string) string
@@ -75,11 +81,13 @@ func New(opts ...Option) (*Telemetry, error) {
 	t := &Telemetry{label: c.label, tracer: c.tracers.Tracer(scope), meter: c.meters.Meter(scope)}
 	var err error
 	t.acquireDuration, err = t.meter.Float64Histogram("redlock.acquire.duration", metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(bounds...),
 		metric.WithDescription("How long acquisitions took, by outcome."))
 	if err != nil {
 		return nil, err
 	}
 	t.holdDuration, err = t.meter.Float64Histogram("redlock.hold.duration", metric.WithUnit("s"),
+		metric.WithExplicitBucketBoundaries(bounds...),
 		metric.WithDescription("How long locks were held, by outcome."))
 	if err != nil {
 		return nil, err
