@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -89,13 +90,67 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, redlock.ErrHeld)
 }
 
+// Each connection has a lock of its own, session after session, however the last one ended.
 func TestSessionsArePaired(t *testing.T) {
 	t.Parallel()
-	s := gooselock.New(redlocktest.NewLocker(t, 3), "migrate:orders")
-	conn := new(sql.Conn)
-	require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrReleased)
-	require.NoError(t, s.SessionLock(t.Context(), conn))
-	require.ErrorContains(t, s.SessionLock(t.Context(), conn), "locked already")
-	require.NoError(t, s.SessionUnlock(t.Context(), conn))
-	require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrReleased)
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		locker, err := redlock.Open(redlocktest.URLs(masters))
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, locker.Close()) })
+		s := gooselock.New(locker, "migrate:orders", redlock.WithTTL(3*time.Second), redlock.WithFencing())
+		other := gooselock.New(locker, "migrate:users")
+		conn, second, unused := new(sql.Conn), new(sql.Conn), new(sql.Conn)
+		require.ErrorIs(t, s.SessionUnlock(t.Context(), unused), redlock.ErrReleased)
+		released := func(conn *sql.Conn) {
+			err := s.SessionUnlock(t.Context(), conn)
+			require.ErrorIs(t, err, redlock.ErrReleased)
+			require.ErrorContains(t, err, `"migrate:orders"`)
+		}
+		for range 2 {
+			require.NoError(t, s.SessionLock(t.Context(), conn))
+			err := s.SessionLock(t.Context(), conn)
+			require.ErrorContains(t, err, `"migrate:orders": this connection has locked already`)
+			h, err := locker.Inspect(t.Context(), "migrate:orders")
+			require.NoError(t, err)
+			require.NotZero(t, h.Fence, "the options are used")
+			require.LessOrEqual(t, h.Holders[0].Left, 3*time.Second)
+			require.NoError(t, other.SessionLock(t.Context(), second), "another name, and another connection")
+
+			canceled, cancel := context.WithTimeout(t.Context(), time.Second)
+			err = s.SessionLock(canceled, second)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, redlock.ErrHeld)
+			cancel()
+			released(second) // it has not locked
+			locked := make(chan error, 1)
+			go func() { locked <- s.SessionLock(t.Context(), second) }()
+			synctest.Wait()
+			require.NoError(t, s.SessionUnlock(t.Context(), conn))
+			require.NoError(t, <-locked, "it waited")
+			released(conn)
+			require.NoError(t, s.SessionUnlock(t.Context(), second))
+			released(second)
+			require.NoError(t, other.SessionUnlock(t.Context(), second))
+		}
+		// After an Unlock that failed, and after a loss, the connection may lock again.
+		for range 2 {
+			require.NoError(t, s.SessionLock(t.Context(), conn))
+			masters[0].Freeze()
+			masters[1].Freeze()
+			require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrNoQuorum)
+			released(conn)
+			masters[0].Thaw()
+			masters[1].Thaw()
+			require.NoError(t, s.SessionLock(t.Context(), conn))
+			for _, m := range masters {
+				m.Wipe()
+			}
+			time.Sleep(4 * time.Second) // the next extension finds it, and then the lock expires
+			require.NoError(t, s.SessionLock(t.Context(), second))
+			require.ErrorIs(t, s.SessionUnlock(t.Context(), conn), redlock.ErrLost)
+			released(conn)
+			require.NoError(t, s.SessionUnlock(t.Context(), second))
+		}
+	})
 }
