@@ -86,6 +86,59 @@ func TestTheContextOfAJobEndsWithItsLock(t *testing.T) {
 	})
 }
 
+// What Lock, Job and Unlock do, run after run, however the last one ended.
+func TestEveryRunHasItsOwnLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		locks := gocronlock.NewLocker(open(t, masters), redlock.WithTTL(3*time.Second), redlock.WithFencing())
+		own, stops := errors.New("own"), errors.New("the scheduler stops")
+		stopped, stop := context.WithCancelCause(t.Context())
+		stop(stops)
+		var last uint64
+		for range 3 {
+			for _, tt := range []struct {
+				ctx   context.Context
+				cause error // of the end of the job's context
+				end   func()
+				want  error // of Unlock
+			}{
+				{t.Context(), nil, func() {}, nil},
+				{stopped, stops, func() {}, nil},
+				{t.Context(), redlock.ErrLost, func() {
+					for _, m := range masters {
+						m.Wipe()
+					}
+					time.Sleep(4 * time.Second) // the next extension finds it, and then the lock expires
+				}, redlock.ErrLost},
+				{t.Context(), nil, func() { masters[0].Freeze(); masters[1].Freeze() }, redlock.ErrNoQuorum},
+			} {
+				lock, err := locks.Lock(t.Context(), "report")
+				require.NoError(t, err)
+				began := time.Now()
+				_, err = locks.Lock(t.Context(), "report")
+				require.ErrorIs(t, err, redlock.ErrHeld)
+				require.Less(t, time.Since(began), time.Second, "it does not wait")
+				err = locks.Job("report", func(ctx context.Context) error {
+					lock, ok := redlock.FromContext(ctx)
+					require.True(t, ok)
+					require.Greater(t, lock.Fence(), last)
+					last = lock.Fence()
+					tt.end()
+					require.ErrorIs(t, context.Cause(ctx), tt.cause)
+					return own
+				})(tt.ctx)
+				require.Equal(t, own, err)
+				require.ErrorIs(t, lock.Unlock(t.Context()), tt.want)
+				require.ErrorIs(t, lock.Unlock(t.Context()), redlock.ErrReleased)
+				masters[0].Thaw()
+				masters[1].Thaw()
+				time.Sleep(10 * time.Second)
+			}
+		}
+	})
+}
+
 func TestAJobThatIsNotLockedDoesNotRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -169,16 +222,73 @@ func TestTheLeaderRunsAllJobs(t *testing.T) {
 	})
 }
 
+// The context of a job is that of the present leadership, leadership after leadership.
+func TestEveryTermHasItsOwnContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		masters := redlocktest.StartVirtual(t, 3)
+		elector := gocronlock.NewElector(election.New(open(t, masters), "scheduler", redlock.WithTTL(3*time.Second)))
+		own := errors.New("own")
+		var term uint64
+		job := elector.Job(func(ctx context.Context) error {
+			lock, ok := redlock.FromContext(ctx)
+			require.True(t, ok)
+			term = lock.Fence()
+			return errors.Join(own, context.Cause(ctx))
+		})
+		notLeader := func(why error) {
+			for _, err := range []error{elector.IsLeader(t.Context()), job(t.Context())} {
+				require.ErrorIs(t, err, election.ErrNotLeader)
+				require.NotErrorIs(t, err, own, "the job did not run")
+				if why != nil {
+					require.ErrorIs(t, err, why)
+				}
+			}
+		}
+		notLeader(nil)
+		leads := func(after uint64) uint64 {
+			require.NoError(t, elector.IsLeader(t.Context()))
+			require.Equal(t, errors.Join(own), job(t.Context()), "its context has not ended")
+			require.Greater(t, term, after)
+			return term
+		}
+		var last uint64
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			over := make(chan error, 1)
+			go func() { over <- elector.Run(ctx) }()
+			synctest.Wait()
+			first := leads(last)
+			ended, end := context.WithCancelCause(t.Context())
+			cause := errors.New("the scheduler stops")
+			end(cause)
+			require.ErrorIs(t, job(ended), cause)
+
+			for _, m := range masters {
+				m.Hold("scheduler", 2*time.Second)
+			}
+			time.Sleep(1100 * time.Millisecond) // the next extension finds it
+			notLeader(redlock.ErrLost)
+			time.Sleep(5 * time.Second)
+			last = leads(first)
+			cancel()
+			require.ErrorIs(t, <-over, context.Canceled)
+			notLeader(redlock.ErrReleased)
+
+			// The machine leads by another way than Run: no job runs, with whatever context.
+			l, err := elector.Campaign(t.Context())
+			require.NoError(t, err)
+			notLeader(redlock.ErrReleased)
+			require.NoError(t, l.Resign(t.Context()))
+		}
+	})
+}
+
 func TestTheContextOfAJobEndsWithTheLeadership(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		masters := redlocktest.StartVirtual(t, 3)
 		elector := gocronlock.NewElector(election.New(open(t, masters), "scheduler", redlock.WithTTL(3*time.Second)))
-		job := elector.Job(func(ctx context.Context) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- elector.Run(ctx) }()
@@ -188,47 +298,12 @@ func TestTheContextOfAJobEndsWithTheLeadership(t *testing.T) {
 				m.Hold("scheduler", time.Second)
 			}
 		})
+		job := elector.Job(func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
 		require.ErrorIs(t, job(t.Context()), redlock.ErrLost)
-		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
-		time.Sleep(5 * time.Second)
-		own := errors.New("own")
-		ended, end := context.WithCancelCause(t.Context())
-		end(own)
-		require.ErrorIs(t, job(ended), own, "it leads again")
 		cancel()
 		require.ErrorIs(t, <-over, context.Canceled)
-	})
-}
-
-// When the next term has begun, and Run has not yet called its function, the lock at hand is that of the last term.
-func TestAJobNeverHasTheContextOfAnEarlierTerm(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		elector := gocronlock.NewElector(election.New(open(t, redlocktest.StartVirtual(t, 3)), "scheduler"))
-		var terms []uint64
-		job := elector.Job(func(ctx context.Context) error {
-			lock, _ := redlock.FromContext(ctx)
-			terms = append(terms, lock.Fence())
-			return ctx.Err()
-		})
-		term := func() {
-			ctx, cancel := context.WithCancel(t.Context())
-			over := make(chan error, 1)
-			go func() { over <- elector.Run(ctx) }()
-			synctest.Wait()
-			assert.NoError(t, elector.IsLeader(t.Context()))
-			assert.NoError(t, job(t.Context()))
-			cancel()
-			assert.ErrorIs(t, <-over, context.Canceled)
-		}
-		term()
-		next, err := elector.Campaign(t.Context())
-		require.NoError(t, err)
-		require.ErrorIs(t, elector.IsLeader(t.Context()), election.ErrNotLeader, "Run does not lead")
-		require.ErrorIs(t, job(t.Context()), election.ErrNotLeader)
-		require.NoError(t, next.Resign(t.Context()))
-		term()
-		require.Len(t, terms, 2)
-		assert.Less(t, terms[0], terms[1])
 	})
 }
