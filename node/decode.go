@@ -62,6 +62,10 @@ type decoder struct {
 // that of the connection.
 func readReply(in *bufio.Reader) (any, error) {
 	d := decoder{in: in, left: maxReply}
+	return d.read()
+}
+
+func (d *decoder) read() (any, error) {
 	v, err := d.reply(0)
 	if _, refused := v.(replyError); d.over && err == nil && !refused {
 		return oversized{}, nil

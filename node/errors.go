@@ -81,15 +81,19 @@ func (e *RightError) Error() string {
 func (e *RightError) Unwrap() error { return e.Err }
 
 // Permanent reports whether only an operator can fix the cause of err: a wrong password, a missing right, INFO refused,
-// a certificate that the client or the server does not accept, a server that is not Redis, fencing tokens that are used
-// up, or keys that a Redis Cluster keeps in different slots. Every other error may go away by itself.
+// a database that the server lacks, protected mode, a certificate that the client or the server does not accept, a
+// server that is not Redis or does not use TLS as the URL says, fencing tokens that are used up, or keys that a Redis
+// Cluster keeps in different slots. Every other error may go away by itself.
 func Permanent(err error) bool {
 	var identity *IdentityError
 	var certificate *tls.CertificateVerificationError
 	var right *RightError
+	var plain tls.RecordHeaderError
+	var login *stepError
 	return errors.Is(err, ErrNotRedis) || errors.As(err, &identity) || errors.As(err, &certificate) ||
-		rejectsCertificate(err) || errors.As(err, &right) ||
-		redis.IsAuthError(err) || hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT") ||
+		errors.As(err, &plain) || errors.As(err, &login) && login.permanent() ||
+		rejectsCertificate(err) || errors.As(err, &right) || redis.IsAuthError(err) ||
+		hasPrefix(err, "WRONGPASS", "NOAUTH", "NOPERM", "CROSSSLOT", "DENIED", "ERR DB index") ||
 		refusedInScript(err) || fenceUsedUp(err)
 }
 
@@ -174,7 +178,7 @@ func tlsError(err error) error {
 	var header tls.RecordHeaderError
 	switch {
 	case errors.As(err, &header):
-		return fmt.Errorf("%w: the port is not one for TLS: it answers %q", ErrNotRedis, header.RecordHeader[:])
+		return fmt.Errorf("%w: it does not use TLS there: it answers %q", ErrNotRedis, header.RecordHeader[:])
 	case errors.Is(err, io.EOF):
 		return &handshakeTLSError{errNoAnswer}
 	default:

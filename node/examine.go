@@ -78,6 +78,9 @@ func (c *Connection) Remote() string {
 // Close closes the connection.
 func (c *Connection) Close() { c.close() }
 
+// errExamined takes the place of a reply above maxExamined.
+const errExamined = replyError("the reply is too large")
+
 // wireExaminer is an examiner over a session.
 type wireExaminer struct {
 	dialer  *dialer
@@ -130,15 +133,18 @@ func (w *wireExaminer) exchange(ctx context.Context, commands [][]any) []Answer 
 		for _, args := range commands {
 			s.put(appendCommand(nil, args))
 		}
-		written := s.flush()
+		_ = s.flush() // read reports the error
 		for ; answered < len(commands); answered++ {
 			reply, err := s.read()
 			if err != nil {
-				return cmp.Or(written, err)
+				return err
 			}
-			if refused, ok := reply.(replyError); ok {
-				answers[answered].Err = refused
-			} else {
+			switch reply := reply.(type) {
+			case replyError:
+				answers[answered].Err = reply
+			case oversized:
+				answers[answered].Err = errExamined
+			default:
 				answers[answered].Reply = reply
 			}
 			extend()

@@ -31,13 +31,12 @@ func (d *dialer) handshake(ctx context.Context, conn net.Conn, steps ...step) (*
 	if len(steps) == 0 {
 		return s, nil
 	}
-	written := s.flush() // even if it failed, the server may have said why
-	for i, st := range steps {
-		said, reply, err := s.converse()
+	s.password = password
+	_ = s.flush() // even if it failed, the server may have said why
+	for _, st := range steps {
+		reply, err := s.read()
 		if err == nil {
 			err = st.accept(hide(reply, password, st.command))
-		} else if i == 0 {
-			err = silence(err, written, strings.ReplaceAll(said, password, hidden(password)))
 		}
 		if err != nil {
 			return nil, &stepError{command: st.command[0].(string), err: err}
@@ -125,6 +124,12 @@ func (e *stepError) Error() string { return e.err.Error() }
 
 func (e *stepError) Unwrap() error { return e.err }
 
+// permanent reports whether the server answered that it cannot execute AUTH or SELECT at all, not only at the moment.
+func (e *stepError) permanent() bool {
+	return (e.command == "auth" || e.command == "select") && hasPrefix(e.err, "ERR") &&
+		!hasPrefix(e.err, "ERR max number of clients")
+}
+
 func acceptAnything(any) error { return nil }
 
 func acceptOK(reply any) error {
@@ -176,36 +181,44 @@ func hidden(password string) string {
 	return "xxxxx"
 }
 
-// converse reads one reply of a handshake. If it is none, said is the first line of what the server sent.
-func (s *session) converse() (said string, reply any, err error) {
-	if _, err := s.in.Peek(1); err != nil {
-		return "", nil, err
+// greeting reads the first reply of a connection. If there is none, the error has what the server said instead.
+func (s *session) greeting(d *decoder) (any, error) {
+	_, err := s.in.Peek(1)
+	if err != nil {
+		return nil, s.silence(err)
 	}
 	begun, _ := s.in.Peek(min(s.in.Buffered(), maxError))
 	line, _, _ := bytes.Cut(begun, []byte("\r"))
 	line, _, _ = bytes.Cut(line, []byte("\n"))
-	said = string(line)
-	reply, err = s.read()
-	return said, reply, err
-}
-
-// silence returns why a connection has ended, or is not understood, at the first reply. The write of the handshake may
-// have failed before, with the error written.
-func silence(err, written error, said string) error {
+	said := strings.ReplaceAll(string(line), s.password, hidden(s.password))
+	reply, err := d.read()
 	const shown = 60
 	switch {
-	case errors.Is(err, errProtocol) && strings.HasPrefix(said, "\x15\x03"): // the alert of a TLS server
-		return fmt.Errorf("%w: the server asks for TLS", ErrNotRedis)
-	case errors.Is(err, errProtocol) && !errors.Is(err, errTooLarge):
-		return fmt.Errorf("%w: it answers %.*q", ErrNotRedis, shown, said)
-	case errors.Is(err, errProtocol):
-		return fmt.Errorf("%w: %w", ErrNotRedis, err)
-	case rejectsCertificate(err):
+	case err == nil, said != "" && strings.Contains("+-:$*", said[:1]) && !errors.Is(err, errProtocol):
+		return reply, err
+	case strings.HasPrefix(said, "\x15\x03"): // the alert of a TLS server
+		return nil, fmt.Errorf("%w: the server asks for TLS", ErrNotRedis)
+	case errors.Is(err, errTooLarge):
+		return nil, fmt.Errorf("%w: %w", ErrNotRedis, err)
+	default:
+		return nil, fmt.Errorf("%w: it answers %.*q", ErrNotRedis, shown, said)
+	}
+}
+
+// silence returns why a connection has ended without a reply. A write may have failed before.
+func (s *session) silence(err error) error {
+	var op *net.OpError
+	if rejectsCertificate(err) || errors.Is(err, net.ErrClosed) {
 		return err
-	case written != nil:
-		return written
+	}
+	if failed := s.written.Load(); failed != nil {
+		err = *failed
+	}
+	switch {
 	case errors.Is(err, io.EOF):
 		return errNoAnswer
+	case errors.As(err, &op) && !op.Timeout():
+		return fmt.Errorf("%w (%w)", errNoAnswer, op.Err)
 	default:
 		return err
 	}

@@ -15,9 +15,10 @@ import (
 )
 
 // Open makes a node for the master at a URL: redis://[user:password@]host[:port][/db], rediss:// for TLS, or
-// unix://[user:password@]/path/to/socket[?db=n]. Open does not connect: the node connects on first use. The
-// URL's password appears in no error and no log. The query parameter zone=NAME names the failure domain of the master,
-// such as an availability zone, for package doctor.
+// unix://[user:password@]/path/to/socket[?db=n]. A user must have a password, which may be empty (user:@); the default
+// user may be left out (:password@). Open does not connect: the node connects on first use. The URL's password appears
+// in no error and no log. The query parameter zone=NAME names the failure domain of the master, such as an availability
+// zone, for package doctor.
 func Open(rawURL string, opts ...Option) (*Node, error) {
 	o, zone, err := parse(rawURL)
 	if err != nil {
@@ -28,6 +29,9 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 		return nil, err
 	}
 	if err := errors.Join(s.applyTLS(o), s.applyCredentials(o)); err != nil {
+		return nil, err
+	}
+	if err := checkUser(rawURL); err != nil {
 		return nil, err
 	}
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}

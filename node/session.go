@@ -19,12 +19,15 @@ var errUnasked = errors.New("the master sent a reply without a request")
 // of replies.
 //
 // A server that answers wrongly, or more than was asked, ends its session. Whatever it sends, at most twice maxReply of
-// replies wait in a session, which take less than 16 MiB.
+// replies is kept in a session at a time, which takes less than 16 MiB.
 type session struct {
 	conn     net.Conn
 	identity Server
-	owed     atomic.Int64 // how many replies are due
-	most     int          // how large a reply may be, as maxReply counts
+	owed     atomic.Int64          // how many replies are due
+	most     int                   // how large a reply may be, as maxReply counts
+	greeted  bool                  // the first reply was read
+	password string                // that the error of the first reply must not show
+	written  atomic.Pointer[error] // why a write failed; nil: none has
 
 	out     []byte    // put, not yet flushed
 	writeBy time.Time // the write deadline
@@ -68,6 +71,9 @@ func (s *session) flush() error {
 	}
 	_, err := s.conn.Write(s.out)
 	s.out = s.out[:0]
+	if err != nil {
+		s.written.Store(&err)
+	}
 	return err
 }
 
@@ -108,8 +114,18 @@ func (s *session) readSized(size *int) (any, error) {
 	if s.owed.Add(-1) < 0 {
 		return nil, errUnasked
 	}
+	return s.decode(size)
+}
+
+// decode reads the next reply, whether it is due or not.
+func (s *session) decode(size *int) (v any, err error) {
 	d := decoder{in: s.in, left: s.most}
-	v, err := d.reply(0)
+	if s.greeted {
+		v, err = d.read()
+	} else {
+		v, err = s.greeting(&d)
+		s.greeted = true
+	}
 	*size += s.most - d.left
 	return v, err
 }

@@ -121,7 +121,8 @@ func (s *settlement) reply(c *Call, r reply) {
 	switch {
 	case r.err == nil:
 		v := c.Op.read(r.value)
-		if bad, ok := v.Err.(*badReplyError); ok { //nolint:errorlint // it is never wrapped
+		_, large := r.value.(oversized)
+		if bad, ok := v.Err.(*badReplyError); ok && !large { //nolint:errorlint // it is never wrapped
 			s.mistrust(c, v, bad)
 			return
 		}

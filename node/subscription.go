@@ -68,7 +68,7 @@ func (w *wireSubscription) send(command string, channels []string) error {
 }
 
 func (w *wireSubscription) receive() (event, error) {
-	reply, err := readReply(w.session.in) // however long that takes
+	reply, err := w.session.decode(new(int)) // however long that takes
 	if err != nil {
 		return event{}, cutOff(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -80,6 +81,8 @@ func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 			"it should look like redis://user:password@host:6379")
 	case u.Scheme != "unix" && u.Hostname() == "":
 		return nil, "", errors.New("no host; it should look like redis://user:password@host:6379")
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, "", fmt.Errorf("port %s: it must be between 1 and 65535", u.Port())
 	}
 	if zone, err = cutZone(u); err != nil {
 		return nil, "", err
@@ -92,6 +95,9 @@ func parseURL(rawURL string) (_ *redis.Options, zone string, _ error) {
 			strings.TrimPrefix(err.Error(), unexpectedOption))
 	case err != nil:
 		return nil, "", err
+	}
+	if o.DB < 0 {
+		return nil, "", fmt.Errorf("database %d: it must be 0 or more", o.DB)
 	}
 	if o.MaxRetries > 0 {
 		return nil, "", fmt.Errorf("max_retries=%d: it must be left out: "+
@@ -118,6 +124,26 @@ func cutZone(u *url.URL) (zone string, _ error) {
 
 // unexpectedOption is the beginning of the error of go-redis that names unknown parameters.
 const unexpectedOption = "redis: unexpected option: "
+
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// checkUser returns an error for a URL with a user and no password. Such a user is not who a server would take the
+// client for, and some tools read it as a password.
+func checkUser(rawURL string) error {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.User == nil {
+		return nil
+	}
+	if _, ok := u.User.Password(); ok || u.User.Username() == "" {
+		return nil
+	}
+	shown, _, _ := redact(rawURL)
+	return fmt.Errorf("redlock: master %q: a user without a password: write redis://user:password@host, "+
+		"redis://:password@host for the default user, or redis://user:@host for a user that needs none", shown)
+}
 
 func isIP(host string) bool {
 	_, err := netip.ParseAddr(host)

@@ -161,7 +161,9 @@ func TestAServerThatAnswersWrongly(t *testing.T) {
 				default:
 					require.Error(t, v.Err)
 					assert.NotContains(t, v.Err.Error(), "hunter2")
-					assert.NotEmpty(t, r.healthReports())
+					if command != "set" || name != "a text above the bound" { // which harms its own call alone
+						assert.NotEmpty(t, r.healthReports())
+					}
 				}
 				l.stop()
 				c := n.Connect()
