@@ -25,6 +25,9 @@ type script struct {
 	*world
 	l, other *redlock.Locker // other has no hooks
 
+	// grain is what times are rounded to, if the number of round trips of 2 ms depends on the order of goroutines.
+	grain time.Duration
+
 	mu     sync.Mutex
 	began  time.Time
 	lines  []line            // the events but votes, in order
@@ -33,8 +36,8 @@ type script struct {
 	result []error           // of the calls, in order
 }
 
-// line is an event. Events of several acquisitions at the same instant are in no order, and Unlocked may come before the
-// HoldEnd of a hand-over.
+// line is an event. Events of several acquisitions at the same instant are in no order, and Unlocked may come before
+// the HoldEnd of a hand-over.
 type line struct {
 	at   time.Duration
 	late bool
@@ -89,11 +92,11 @@ func (s *script) show(v reflect.Value) string {
 		case error:
 			out = append(out, name+"="+matched(value))
 		case time.Time:
-			out = append(out, name+"="+whole(value.Sub(s.began)))
+			out = append(out, name+"="+s.whole(value.Sub(s.began)))
 		case time.Duration:
-			out = append(out, name+"="+whole(value))
+			out = append(out, name+"="+s.whole(value))
 		case redlock.Histogram:
-			out = append(out, fmt.Sprint(name, "=", value.Count, "x", value.Sum))
+			out = append(out, fmt.Sprint(name, "=", value.Count, "x", s.whole(value.Sum)))
 		default:
 			out = append(out, fmt.Sprintf("%s=%v", name, value))
 		}
@@ -102,11 +105,11 @@ func (s *script) show(v reflect.Value) string {
 }
 
 // whole returns a duration, or "~" if it depends on a random number: then it is not a whole number of milliseconds.
-func whole(d time.Duration) string {
+func (s *script) whole(d time.Duration) string {
 	if d%time.Millisecond != 0 {
 		return "~"
 	}
-	return d.String()
+	return d.Round(s.grain).String()
 }
 
 // matched returns the names of the errors that an error matches.
@@ -146,7 +149,8 @@ func (s *script) note(who, hook string, e any) {
 	if id := reflect.ValueOf(e).FieldByName("ID"); id.IsValid() {
 		l.id = id.Uint()
 	}
-	l.text = fmt.Sprintf("%s %s: %s %s", whole(l.at), who, hook, s.show(reflect.ValueOf(e)))
+	l.text = fmt.Sprintf("%s %s: %s %s", s.whole(l.at), who, hook, s.show(reflect.ValueOf(e)))
+	l.at = l.at.Round(s.grain)
 	s.lines = append(s.lines, l)
 }
 
@@ -176,7 +180,7 @@ func (s *script) trace() *redlock.Trace {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			number := strings.TrimSuffix(strings.TrimPrefix(e.Node, "10.0.0."), ":6379")
-			line := fmt.Sprintf("%s %s: Vote %s", whole(time.Since(s.began)), caller(ctx), s.show(reflect.ValueOf(e)))
+			line := fmt.Sprintf("%s %s: Vote %s", s.whole(time.Since(s.began)), caller(ctx), s.show(reflect.ValueOf(e)))
 			nodes := append(strings.Split(s.votes[line], ""), number)
 			slices.Sort(nodes)
 			s.votes[line] = strings.Join(nodes, "")
@@ -221,6 +225,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		s.unlock(lk, "one")
 	},
 	"timed out": func(t *testing.T, s *script) {
+		s.grain = 50 * time.Millisecond
 		s.held(t, "x")
 		ctx, cancel := context.WithTimeout(s.as("one"), 100*time.Millisecond)
 		defer cancel()
@@ -236,6 +241,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		s.unlock(lk, "one")
 	},
 	"waits for a release": func(t *testing.T, s *script) {
+		s.grain = 50 * time.Millisecond
 		lk := s.held(t, "x")
 		next := locking(s.as("one"), s.l, "x", redlock.WithRetry(time.Second, time.Second))
 		time.Sleep(100 * time.Millisecond)
@@ -246,6 +252,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		s.unlock(got, "two")
 	},
 	"a writer gives up waiting for a reader": func(t *testing.T, s *script) {
+		s.grain = 50 * time.Millisecond
 		_, err := s.other.RW("x").RLock(t.Context())
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(s.as("one"), 100*time.Millisecond)
@@ -322,6 +329,7 @@ var scripts = map[string]func(t *testing.T, s *script){
 		s.unlock(first, "six")
 	},
 	"not handed over": func(t *testing.T, s *script) {
+		s.grain = 50 * time.Millisecond
 		first := s.lock(t, "one", "x", redlock.WithoutHandOver())
 		next := locking(s.as("two"), s.l, "x")
 		time.Sleep(10 * time.Millisecond)
