@@ -178,12 +178,16 @@ func (l *Lock) linger() {
 
 // release submits the release, and then gives the turn to the next waiter. The order matters: the waiter's request must
 // reach the masters after the release. The release in turn follows every extension, so no late extension restores the
-// lock. If keepUntil is not zero, the name stays taken until then.
+// lock. If keepUntil is not zero, the name stays taken until then. A message tells the waiters of other Lockers so, who
+// expect the end of the TTL.
 func (l *Lock) release(keepUntil time.Time, silently bool, done func(error)) {
 	now := l.cfg.clock.Now()
 	defer l.hold.Released(now, silently) // also if a callback panics
 	decided := func(subscribers int64, err error) {
-		if !silently && keepUntil.IsZero() {
+		switch {
+		case !keepUntil.IsZero():
+			queuedLock{l}.Publish()
+		case !silently:
 			l.hold.Published(int(subscribers), now)
 		}
 		if done != nil {

@@ -11,7 +11,9 @@ import (
 	"github.com/redlock-go/redlock/quorum"
 )
 
-// pause waits for delay before another attempt. It ends early if a release is published, or if the waiter is nudged.
+// pause waits for delay before another attempt. It ends early if the waiter is nudged, or if the last attempt was denied
+// and a release is published. After any other failure a release does not help. Callers whose attempts fail publish the
+// releases of what they were granted, and would wake each other without end.
 func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 	if t := a.cfg.trace; t != nil && t.Waiting != nil {
 		t.Waiting(ctx, WaitingEvent{
@@ -19,7 +21,7 @@ func (a *attempts) pause(ctx context.Context, delay time.Duration) error {
 		})
 	}
 	var releases <-chan struct{}
-	if l := a.listener(); l != nil {
+	if l := a.listener(); l != nil && errors.Is(a.last, ErrHeld) {
 		var stop func()
 		releases, stop = l.Wait()
 		defer stop()

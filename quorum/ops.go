@@ -20,8 +20,7 @@ type Ops interface {
 	// restores it and reports this with a healed vote.
 	Extend(fence int64) *node.Op
 	// Release deletes the token. On a grant, Number-1 is the number of subscribers that received the release message.
-	// announce is false for a silent release and for the release of a failed acquire: if that were published,
-	// contenders would wake each other without end.
+	// announce is false for a silent release, and for that of a failed acquire that kept nobody out.
 	Release(announce bool) *node.Op
 	// Keep replaces the token by one that no lease has, and that expires after rest, but at most beyond after the time at
 	// which the old token would have expired. If it is executed again, it can only shorten the time.

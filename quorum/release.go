@@ -7,7 +7,8 @@ import (
 )
 
 // Release ends the lease at once and removes its keys from every node that may have them. Unless it is silent, it
-// publishes release messages. Only the first call has an effect. If done is not nil, Release calls it once, with the
+// publishes release messages if others may have waited for the lease: if it was held, or if the failed acquire may have
+// set its keys on a majority. Only the first call has an effect. If done is not nil, Release calls it once, with the
 // number of subscribers that received the message, as far as the nodes know it, and with:
 //
 //   - nil: a majority answered, and no majority lacked the token.
@@ -16,8 +17,27 @@ import (
 //   - ErrEnded: the lease was released before.
 func (l *Lease) Release(silent bool, done func(subscribers int64, err error)) {
 	l.end(l.terms.TTL, 0, done, (*tally).answered, func(ops Ops) (*node.Op, opMaker) {
-		return ops.Release(!silent && !l.until.IsZero()), nil
+		return ops.Release(!silent && (!l.until.IsZero() || l.mayBlock())), nil
 	})
+}
+
+// mayBlock reports whether a lease that was not held may have kept others out: whether a majority may have its keys, for
+// all that they know. A node to which nothing was sent may be down, so that others count it as one that may have them. A
+// minority keeps nobody out for long: those who find it try again soon, at random times. If its release were published,
+// they would wake each other without end, and so would those to whom restarted nodes grant what does not count. It must
+// be called with l.mu held.
+func (l *Lease) mayBlock() bool {
+	have, lack := 0, 0
+	for i := range l.states {
+		s := &l.states[i]
+		switch keys := s.current(); {
+		case keys == absent, keys == present && s.reservedUntil == 0: // the grant does not count
+			lack++
+		case keys != unsent:
+			have++
+		}
+	}
+	return have > 0 && len(l.states)-lack >= l.q.need
 }
 
 // Keep ends the lease at once, like a silent Release, but its names stay taken until the given time, under a token that

@@ -1,6 +1,7 @@
 package quorum_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -43,23 +44,93 @@ func spelledLease(t *testing.T, votes ...*node.Vote) (*quorum.Lease, []*fake) {
 	return lease, fakes
 }
 
-// A failed acquire must not publish a release: contenders would wake each other without end.
-func TestOnlyTheReleaseOfAHeldLeaseIsAnnounced(t *testing.T) {
+// A release is announced if others may have waited for the lease. If that of a minority were, contenders would wake each
+// other without end.
+func TestWhichReleasesAreAnnounced(t *testing.T) {
 	t.Parallel()
-	for silent, want := range map[bool]string{false: "announce true", true: "announce false"} {
-		lease, fakes := spelledLease(t, granted(), granted(), granted())
-		lease.Release(silent, nil)
-		for _, f := range fakes {
-			require.Len(t, f.asked("release"), 1)
-			assert.Equal(t, want, f.asked("release")[0].Op.Lock)
-		}
+	guarded := func() *node.Vote { return &node.Vote{Verdict: node.Unknown, Guarded: true, Err: &node.RestartError{}} }
+	type votes []*node.Vote
+	for name, tt := range map[string]struct {
+		votes     votes // of the masters; nil: it does not answer
+		first     int   // the master that is asked first, from 1; 0: none
+		fenced    bool  // the grants carry different fencing tokens, and the masters refuse the write-back
+		late      time.Duration
+		released  bool // by the holder
+		silent    bool
+		announced bool
+	}{
+		"held":                            {votes: votes{granted(), granted(), nil}, released: true, announced: true},
+		"held, silently":                  {votes: votes{granted(), granted(), nil}, released: true, silent: true},
+		"given up, no answer":             {votes: votes{nil, nil, nil}, announced: true},
+		"given up, one granted":           {votes: votes{granted(), nil, nil}, announced: true},
+		"given up, one denied":            {votes: votes{granted(), denied(), nil}, announced: true},
+		"given up, most denied":           {votes: votes{granted(), denied(), denied(), nil, nil}, announced: true},
+		"given up, first one asked":       {votes: votes{nil, nil, nil}, first: 1, announced: true},
+		"first one denied":                {votes: votes{denied(), nil, nil}, first: 1},
+		"split":                           {votes: votes{granted(), denied(), denied()}},
+		"split, of five":                  {votes: votes{granted(), granted(), denied(), denied(), denied()}},
+		"split, and one is silent":        {votes: votes{granted(), denied(), unknown()}, announced: true},
+		"split, and one is down":          {votes: votes{granted(), denied(), unsent()}, announced: true},
+		"split, and two are down":         {votes: votes{granted(), denied(), denied(), unsent(), unsent()}, announced: true},
+		"split, and one refused":          {votes: votes{granted(), denied(), failed()}},
+		"denied":                          {votes: votes{denied(), denied(), denied()}},
+		"denied, one has not answered":    {votes: votes{denied(), denied(), nil}},
+		"all silent":                      {votes: votes{unknown(), unknown(), unknown()}, announced: true},
+		"most silent":                     {votes: votes{granted(), unknown(), unknown()}, announced: true},
+		"most down":                       {votes: votes{unsent(), unsent(), nil}, announced: true},
+		"all refused":                     {votes: votes{failed(), failed(), failed()}},
+		"all restarted":                   {votes: votes{guarded(), guarded(), guarded()}},
+		"split, and two have restarted":   {votes: votes{granted(), granted(), denied(), guarded(), guarded()}},
+		"granted too late":                {votes: votes{granted(), granted(), granted()}, late: terms.TTL, announced: true},
+		"granted, the token is refused":   {votes: votes{granted(), granted(), granted()}, fenced: true, announced: true},
+		"granted, the token is not taken": {votes: votes{granted(), granted(), nil}, fenced: true, announced: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q, fakes := council(t, len(tt.votes))
+				terms := terms
+				terms.Fencing = tt.fenced
+				ctx, cancel := context.WithCancel(t.Context())
+				out := make(chan outcome, 1)
+				go func() {
+					lease, err := q.Acquire(ctx, spelled{}, &terms, tt.first-1, new(quorum.PermanentFailures))
+					out <- outcome{lease, err}
+				}()
+				synctest.Wait()
+				time.Sleep(tt.late)
+				for i, f := range fakes {
+					if tt.votes[i] == nil {
+						continue
+					}
+					if tt.fenced {
+						f.script = func(op string) *node.Vote { return map[string]*node.Vote{"raise": failed()}[op] }
+						numbered(tt.votes[i], int64(5+i))
+					}
+					f.vote(t, "acquire", tt.votes[i])
+					synctest.Wait()
+				}
+				cancel()
+				o := <-out
+				require.Equal(t, tt.released, o.err == nil, "%v", o.err)
+				if tt.released {
+					o.lease.Release(tt.silent, nil)
+				}
+				for _, f := range fakes {
+					for _, c := range f.asked("release") {
+						assert.Equal(t, fmt.Sprint("announce ", tt.announced), c.Op.Lock, f.name)
+					}
+				}
+				if tt.announced {
+					n := 0
+					for _, f := range fakes {
+						n += len(f.asked("release"))
+					}
+					assert.NotZero(t, n)
+				}
+			})
+		})
 	}
-	q, fakes := council(t, 1)
-	fakes[0].answers(denied())
-	_, err := q.Acquire(t.Context(), spelled{}, &terms, quorum.NoFirst, new(quorum.PermanentFailures))
-	require.Error(t, err)
-	require.Len(t, fakes[0].asked("release"), 1)
-	assert.Equal(t, "announce false", fakes[0].asked("release")[0].Op.Lock)
 }
 
 // The operation that a node sends late is shorter. If the lease knows when the node set its keys, the new token ends at
