@@ -252,7 +252,7 @@ func headings(text string) (anchors []string) {
 // Code that a document shows is code that a test runs: each of its Go, SQL and Lua blocks stands in one of these files,
 // indentation aside. What stands here for each block names the file, so that none passes by standing somewhere else.
 var shown = map[string][]string{
-	"README.md": {"examples/quickstart/main.go"},
+	"README.md": {"examples/quickstart/main.go", "example_masters_test.go"},
 	"docs/fencing.md": {
 		"example_kinds_test.go", "examples/fencing/sql.go", "examples/fencing/save.lua",
 	},
@@ -280,6 +280,28 @@ func TestDocumentsShowCodeThatRuns(t *testing.T) {
 			)
 		}
 	}
+}
+
+// Commands that documents show name targets and folders that exist. README shows none that needs Docker's own commands.
+func TestDocumentsShowCommandsThatExist(t *testing.T) {
+	t.Parallel()
+	assert.NotRegexp(t, `docker[ -]compose`, read(t, "README.md"))
+	targets, shown := read(t, "Makefile"), 0
+	for _, document := range documents(t) {
+		if strings.Contains(document, "history") {
+			continue
+		}
+		text := read(t, document)
+		for _, target := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+			shown++
+			assert.Contains(t, targets, "\n"+target[1]+":", "%s: make %s", document, target[1])
+		}
+		for _, folder := range regexp.MustCompile(`go (?:run|install) \./([\w/-]+)`).FindAllStringSubmatch(text, -1) {
+			shown++
+			assert.DirExists(t, folder[1], document)
+		}
+	}
+	assert.Greater(t, shown, 20)
 }
 
 // The program of the first block shows "library use in fifteen lines", apart from its imports.
@@ -350,22 +372,32 @@ func TestTheLibraryImportsLittle(t *testing.T) {
 	}, slices.Compact(modules))
 }
 
-// A program that imports the library has few modules in its graph: those that the harnesses need are not among them.
+// README's commands make a module that builds README's program. It has few modules in its graph: those that the
+// harnesses need are not among them.
 func TestAConsumerHasFewModules(t *testing.T) {
 	t.Parallel()
 	here, err := filepath.Abs(".")
 	require.NoError(t, err)
-	dir := t.TempDir()
-	write := func(name, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "orders")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Symlink(here, filepath.Join(parent, "redlock")))
+	readme := read(t, "README.md")
+	run := func(command string) {
+		words := strings.Fields(command)
+		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", command, out)
 	}
-	write(
-		"go.mod",
-		"module example.com/consumer\n\ngo 1.26.0\n\nrequire github.com/redlock-go/redlock v0.0.0\n\nreplace "+
-			"github.com/redlock-go/redlock => "+here+"\n",
-	)
-	write("go.sum", read(t, "go.sum"))
-	write("main.go", "package main\n\nimport _ \"github.com/redlock-go/redlock\"\n\nfunc main() {}\n")
+	for _, command := range regexp.MustCompile(`(?m)^go mod (?:init|edit) .*$`).FindAllString(readme, -1) {
+		run(command)
+	}
+	_, program, _ := strings.Cut(readme, "```go\n")
+	program, _, _ = strings.Cut(program, "```")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(read(t, "go.sum")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600))
+	run("go build -mod=mod -o " + os.DevNull + " .")
 	modules := golist(t, dir, "-mod=mod", "-m", "-f", "{{.Path}}", "all")
 	assert.Contains(t, modules, "github.com/redis/go-redis/v9")
 	assert.Less(t, len(modules), 25+1, "with the consumer's own: %v", modules)
