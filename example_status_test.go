@@ -139,3 +139,19 @@ func ExampleNodeErrors() {
 	// 1 true acquire
 	// 2 true acquire
 }
+
+func ExampleLocker_Release() {
+	withLocker(func(ctx context.Context, locker *redlock.Locker) error {
+		lock, err := locker.Lock(ctx, "nightly-report")
+		if err != nil {
+			return err
+		}
+		// The holder hangs, and an operator does not wait.
+		fmt.Println(locker.Release(ctx, "nightly-report", lock.Token()))
+		fmt.Println(errors.Is(lock.Unlock(ctx), redlock.ErrLost))
+		return nil
+	})
+	// Output:
+	// <nil>
+	// true
+}

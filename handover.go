@@ -19,14 +19,18 @@ func (l *Lock) handOverOrRelease() error {
 	done := make(chan error, 1)
 	silent := l.hold.KeepSilent(queuedLock{l}, l.cfg.clock.Now())
 	l.transition(change{event: eventGiveBack, silent: silent, done: func(err error) { done <- err }})
-	err := <-done // arrives at the nodes' deadline at the latest
+	return releaseError("unlock", l.names(), <-done) // arrives at the nodes' deadline at the latest
+}
+
+// releaseError returns the error of an operation on names for the result of its release.
+func releaseError(op string, about []string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, quorum.ErrGone):
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	case errors.Is(err, ErrNoQuorum):
-		return failed("unlock", l.names(), errors.New("the release continues in the background"), err)
+		return failed(op, about, errors.New("the release continues in the background"), err)
 	default:
 		return err
 	}

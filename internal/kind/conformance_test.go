@@ -56,6 +56,7 @@ func steps() map[string]step {
 	maps.Copy(all, boundSteps())
 	maps.Copy(all, permitSteps())
 	maps.Copy(all, keepSteps())
+	maps.Copy(all, tokenReleaseSteps())
 	return all
 }
 

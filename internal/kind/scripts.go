@@ -9,7 +9,7 @@ import (
 
 // Scripts are the scripts of all kinds.
 type Scripts struct {
-	inspect, withdraw *node.Script
+	inspect, withdraw, release *node.Script
 
 	mutex  struct{ fenced, acquire, raise, extend, release, keep, probe *node.Script }
 	entry  struct{ acquire, raise, extend, release, keep, probe *node.Script }
@@ -28,6 +28,7 @@ func NewScripts(rewrite func(name, text string) string) *Scripts {
 	}{
 		{&s.inspect, "inspect", "common fence kinds inspect"},
 		{&s.withdraw, "withdraw", "common withdraw"},
+		{&s.release, "token_release", "common entries kinds token_release"},
 		{&s.mutex.fenced, "mutex_fenced", "mutex_fenced common fence mutex_acquire"},
 		{&s.mutex.acquire, "mutex_acquire", "common fence mutex_acquire"},
 		{&s.mutex.raise, "mutex_raise", "common fence mutex_common mutex_raise"},
