@@ -190,15 +190,16 @@ func (c *config) validateLock() error {
 			return err
 		}
 	}
-	c.ttl = c.ttl.Truncate(time.Millisecond)
+	given := c.ttl
+	c.ttl = given.Truncate(time.Millisecond)
 	overhead := c.driftBudget() + c.timeout()
 	switch {
 	case c.ttl <= 0:
-		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", c.ttl)
+		return fmt.Errorf("redlock: TTL %v: it must be at least a millisecond", given)
 	case c.ttl <= overhead:
 		return fmt.Errorf("redlock: TTL %v: it must be above %v, which the drift budget (%v) and one node timeout (%v) "+
 			"take off it; use a longer TTL or a shorter node timeout",
-			c.ttl, overhead, c.driftBudget(), c.timeout())
+			given, overhead, c.driftBudget(), c.timeout())
 	case c.guard && c.ttl > c.maxTTL:
 		return c.aboveMaxTTL("TTL", c.ttl)
 	case c.minHold < 0:
@@ -207,6 +208,9 @@ func (c *config) validateLock() error {
 		return c.aboveMaxTTL("min hold", c.minHold)
 	case c.maxHold < 0:
 		return fmt.Errorf("redlock: max hold %v: it must not be negative", c.maxHold)
+	case c.maxHold > 0 && c.minHold > c.maxHold:
+		return fmt.Errorf("redlock: min hold %v is above the max hold of %v, after which the lock is lost; "+
+			"use a shorter WithMinHold or a longer WithMaxHold", c.minHold, c.maxHold)
 	case c.retryMin <= 0 || c.retryMax < c.retryMin:
 		return fmt.Errorf("redlock: retry from %v to %v: the first must be above 0 and not above the second",
 			c.retryMin, c.retryMax)

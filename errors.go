@@ -61,7 +61,7 @@ func (e *HeldError) reason(of []string) string {
 		text += " (" + e.Kind + ")"
 	}
 	if e.Retry > 0 {
-		text += fmt.Sprintf(" for up to %v", e.Retry.Round(time.Millisecond))
+		text += fmt.Sprintf(" for up to %v", max(time.Millisecond, e.Retry.Round(time.Millisecond)))
 	}
 	return text
 }

@@ -67,7 +67,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // everybody else is kept out.
 //
 // d may be longer than the TTL, but not than [WithMaxTTL]: a master that restarted without the name would grant it
-// again.
+// again. With [WithMaxHold], d must not exceed the maximum hold.
 func WithMinHold(d time.Duration) LockOption {
 	return lockOption(func(c *config) { c.minHold = d })
 }

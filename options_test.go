@@ -50,7 +50,12 @@ func TestBadInputIsRefusedByTheConstructor(t *testing.T) {
 
 		{"TTL 0", three, with(redlock.WithTTL(0)), []string{"TTL 0s", "at least a millisecond"}},
 		{"TTL negative", three, with(redlock.WithTTL(-time.Second)), []string{"TTL -1s"}},
-		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL", "millisecond"}},
+		{"TTL below a millisecond", three, with(redlock.WithTTL(time.Microsecond)), []string{"TTL 1µs", "millisecond"}},
+		{"TTL without a unit", three, with(redlock.WithTTL(30)), []string{"TTL 30ns", "millisecond"}},
+		{
+			"min hold above the max hold", three, with(redlock.WithMinHold(3*time.Second), redlock.WithMaxHold(2*time.Second)),
+			[]string{"min hold 3s", "max hold of 2s", "WithMinHold", "WithMaxHold"},
+		},
 		{
 			"TTL of what drift and node timeout take", three, with(redlock.WithTTL(52 * time.Millisecond)),
 			[]string{"TTL 52ms", "52.52ms", "drift budget (2.52ms)", "node timeout (50ms)"},
