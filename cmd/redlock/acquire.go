@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -13,7 +11,10 @@ import (
 
 // acquire locks name as the flags say. A signal ends the wait. The error is then an exit with status 128+n and no text,
 // and nothing is held.
-func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os.Signal) (*redlock.Lock, error) {
+func acquire(locker *redlock.Locker, f *runFlags, name string, signals *caught) (*redlock.Lock, error) {
+	if err := waitsForItself(locker, f, name); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if f.wait > 0 {
@@ -30,28 +31,30 @@ func acquire(locker *redlock.Locker, f *runFlags, name string, signals <-chan os
 		lock, err := ask(ctx, name)
 		answer <- result{lock, err}
 	}()
-	hide := sync.OnceFunc(showWait(locker, name, f.shared))
+	hide := func() {}
+	if !f.quiet {
+		hide = showWait(locker, name, f.shared)
+	}
 	defer hide()
-
-	var got result
-	var caught os.Signal
-	select {
-	case got = <-answer:
-	case caught = <-signals:
-		cancel()
-		got = <-answer
-	}
-	if caught != nil {
-		if got.lock != nil {
-			_ = got.lock.Unlock(context.Background()) // it was won at the last moment
+	for {
+		select {
+		case got := <-answer:
+			if got.err != nil {
+				hide()
+				return nil, notAcquired(locker, f, name, got.err)
+			}
+			return got.lock, nil
+		case s := <-signals.c:
+			if !endsWait(s) {
+				continue
+			}
+			cancel()
+			if got := <-answer; got.lock != nil {
+				_ = got.lock.Unlock(context.Background()) // it was won at the last moment
+			}
+			return nil, &exit{exitSignal + signalNumber(s), nil}
 		}
-		return nil, &exit{exitSignal + signalNumber(caught), nil}
 	}
-	if got.err != nil {
-		hide()
-		return nil, notAcquired(locker, f, name, got.err)
-	}
-	return got.lock, nil
 }
 
 // once reports whether to try once and not to wait.
@@ -83,6 +86,8 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 	switch {
 	case e.code == exitNoQuorum:
 		e.err = fmt.Errorf("%s is not locked: %w", quote(name), e.err)
+	case e.code == exitNotAcquired && f.quiet:
+		return &exit{f.skipStatus, nil}
 	case e.code == exitNotAcquired:
 		advice := fmt.Sprintf("gave up after %v (--wait)", f.wait)
 		switch {
@@ -91,9 +96,10 @@ func notAcquired(locker *redlock.Locker, f *runFlags, name string, err error) er
 		case f.once():
 			advice = "with a longer --wait, redlock waits for it"
 		}
-		e.err = fmt.Errorf("%s; %s", describeHolders(locker, name, err), advice)
+		e = &exit{f.skipStatus, fmt.Errorf("%s; %s", describeHolders(locker, name, err), advice)}
 	case errors.Is(err, context.DeadlineExceeded): // before any answer came
-		e = &exit{exitNotAcquired, fmt.Errorf("%s is not locked: no answer arrived within %v (--wait)", quote(name), f.wait)}
+		e = &exit{exitNoQuorum, fmt.Errorf("%s is not locked: no majority of the masters answered within %v (--wait)",
+			quote(name), f.wait)}
 	}
 	return e
 }
@@ -119,12 +125,21 @@ func describeHolding(name string, holding redlock.Holding) string {
 	if holding.Kind != "" {
 		text += " (" + holding.Kind + ")"
 	}
-	last := holding.Holders[0].Left
-	for _, h := range holding.Holders {
+	return text + ", " + describeEnd(holding.Holders)
+}
+
+// describeEnd describes when the last of the holders will be gone.
+func describeEnd(holders []redlock.Holder) string {
+	left, kept := holders[0].Left, true
+	for _, h := range holders {
 		if h.Left < 0 {
-			return text + ", without an end"
+			return "without an end"
 		}
-		last = max(last, h.Left)
+		left, kept = max(left, h.Left), kept && isKept(h.Token)
 	}
-	return text + ", " + shortDuration(last) + " left unless it is extended"
+	text := shortDuration(left) + " left"
+	if kept { // nobody extends a minimum hold
+		return text
+	}
+	return text + " unless it is extended"
 }

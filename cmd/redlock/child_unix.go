@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,27 +22,30 @@ type child struct {
 	ended    chan status
 	terminal *terminal
 	link     *link
+	pulse    *pulse
 }
-
-// supervisorSlack is how long after a grace period this process waits for the supervisor to end the command of a lost
-// lock.
-const supervisorSlack = 2 * time.Second
 
 // start runs path with argv and env under lock, on this process's own stdin, stdout and stderr. If this process dies,
 // or is stopped until the lock has ended, the command and everything that it started get SIGTERM, and SIGKILL after
 // grace. start returns errStoppedTooLong if the lock had ended before the command was started.
-func start(lock *redlock.Lock, grace time.Duration, path string, argv, env []string) (*child, error) {
+func start(
+	lock *redlock.Lock, grace time.Duration, signals *caught, path string, argv, env []string,
+) (*child, error) {
 	inheritOrphans() // those of a killed supervisor
-	term := openTerminal()
+	term := openTerminal(signals)
 	super, l, err := startSupervisor(lock, grace, path, argv, env)
 	if err != nil {
 		term.close()
 		return nil, fmt.Errorf("its supervisor cannot be started: %w", err)
 	}
 	limitSupervisor(lock.Context(), super.Process, grace)
-	switch m, ok := l.receive(); {
+	p := &pulse{super: super.Process}
+	p.ask()
+	m, ok := l.receive()
+	p.answer()
+	switch {
 	case ok && m.verb == hasStarted:
-		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l}
+		c := &child{group: int(m.n), ended: make(chan status, 1), terminal: term, link: l, pulse: p}
 		go c.watch(super, grace, func() bool { return lock.Err() == nil })
 		return c, nil
 	case ok && m.verb == cameTooLate:
@@ -94,26 +96,19 @@ func startSupervisor(
 	return cmd, ours, nil
 }
 
-// limitSupervisor resumes a supervisor that is stopped when the lock ends. If the supervisor has not ended the command
-// supervisorSlack after the grace period, limitSupervisor kills it, and takeOver ends the command.
-func limitSupervisor(held context.Context, super *os.Process, grace time.Duration) {
-	context.AfterFunc(held, func() {
-		_ = super.Signal(unix.SIGCONT)
-		time.AfterFunc(grace+supervisorSlack, func() { _ = super.Kill() })
-	})
-}
-
 // watch handles the reports of the supervisor. When the command is suspended, watch does what a shell would do: it
 // resumes the command later, unless mayResume returns false.
 func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() bool) {
 	expired := false
 	for {
 		m, ok := c.link.receive()
+		c.pulse.answer()
 		switch {
 		case !ok:
 			_ = super.Wait()
 			c.ended <- c.takeOver(grace)
 			return
+		case m.verb == hasHeard:
 		case m.verb == hasStopped:
 			c.terminal.stopped(c.group, syscall.Signal(m.n), mayResume)
 		case m.verb == hasExpired:
@@ -133,7 +128,7 @@ func (c *child) watch(super *exec.Cmd, grace time.Duration, mayResume func() boo
 // code is that of a SIGKILL, even if the command exited with 0 at its SIGTERM: it could not finish its work. After a
 // loss of the lock, redlock exits with exitLost instead.
 func (c *child) takeOver(grace time.Duration) (how status) {
-	fmt.Fprintln(os.Stderr, "redlock: the supervisor of the command was killed: stopping the command")
+	stderr.say("redlock: the supervisor of the command was killed: stopping the command")
 	s := &supervisor{group: c.group, grace: grace, changes: reap(c.group)}
 	s.report = func(verb string, n int64) {
 		if verb != hasStopped {
@@ -162,7 +157,10 @@ func (c *child) send(s os.Signal) {
 }
 
 // reportDeadline sends the end of the lock to the supervisor, which needs it if this process is stopped from now on.
-func (c *child) reportDeadline(lock *redlock.Lock) { c.link.send(holdsLock, int64(endOf(lock))) }
+func (c *child) reportDeadline(lock *redlock.Lock) {
+	c.pulse.ask()
+	c.link.send(holdsLock, int64(endOf(lock)))
+}
 
 // stop ends the command and everything that it started: SIGTERM, the grace period, SIGKILL. The status is sent on ended
 // when no process is left.

@@ -28,7 +28,9 @@ type child struct {
 }
 
 // start runs path with argv and env on this process's own stdin, stdout and stderr.
-func start(_ *redlock.Lock, grace time.Duration, path string, argv, env []string) (*child, error) {
+func start(
+	_ *redlock.Lock, grace time.Duration, _ *caught, path string, argv, env []string,
+) (*child, error) {
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	job, err := windows.CreateJobObject(nil, nil)

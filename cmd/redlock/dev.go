@@ -42,7 +42,7 @@ func devCommand() *cobra.Command {
 }
 
 func dev(cmd *cobra.Command, nodes, port int) error {
-	interrupted, stop := signal.NotifyContext(context.Background(), endSignals...) // in the background of a script, too
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals...) // in the background of a script, too
 	defer stop()
 	var all []*embedded.Master
 	defer func() { embedded.CloseAll(all) }()
@@ -58,9 +58,10 @@ func dev(cmd *cobra.Command, nodes, port int) error {
 		all = append(all, m)
 	}
 	urls := embedded.URLs(all)
-	printf(cmd, "%s\n\n%s\n", strings.Join(urls, "\n"), exportLine(mastersEnv, strings.Join(urls, ",")))
-	fmt.Fprintf(cmd.ErrOrStderr(), "\n%d masters run until Ctrl-C\n", nodes)
-	<-interrupted.Done()
+	emit(ctx, cmd.OutOrStdout(),
+		strings.Join(urls, "\n")+"\n\n"+exportLine(mastersEnv, strings.Join(urls, ","))+"\n")
+	stderr.say(fmt.Sprintf("\n%d masters run until Ctrl-C", nodes))
+	<-ctx.Done()
 	return nil
 }
 

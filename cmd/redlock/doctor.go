@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,19 +44,21 @@ func doctorCommand() *cobra.Command {
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := untilSignal()
+			defer cancel()
 			locker, stop, err := m.open(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			ctx, cancel := untilSignal()
-			defer cancel()
-			show := func(ctx context.Context, to io.Writer) error { return showFindings(ctx, to, locker, asJSON) }
+			show := readable(asJSON, func(ctx context.Context, to io.Writer) error {
+				return showFindings(ctx, to, locker, asJSON)
+			})
 			switch {
 			case watching && asJSON:
-				return repeat(ctx, doctorPause, func() error { return show(ctx, cmd.OutOrStdout()) })
+				return repeat(ctx, doctorPause, func() error { return once(ctx, cmd.OutOrStdout(), show) })
 			case !watching && !asJSON && term.IsTerminal(int(os.Stderr.Fd())):
-				fmt.Fprintln(cmd.ErrOrStderr(), "redlock: examining the masters for about ten seconds")
+				stderr.say("redlock: examining the masters for about ten seconds")
 			}
 			return onceOrWatch(ctx, cmd.OutOrStdout(), watching, doctorPause, show)
 		},
@@ -75,7 +76,7 @@ func repeat(ctx context.Context, pause time.Duration, show func() error) error {
 			if code, message := outcome(err); code == exitUsage {
 				return err
 			} else if message != "" {
-				fmt.Fprintln(os.Stderr, message)
+				stderr.say(message)
 			}
 		}
 		select {
@@ -93,9 +94,7 @@ func showFindings(ctx context.Context, to io.Writer, locker *redlock.Locker, asJ
 		return exitFor(err)
 	}
 	if asJSON {
-		enc := json.NewEncoder(to)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(report) // an error means a closed pipe without a reader
+		printJSON(to, reportFindings(report), "")
 	} else {
 		printFindings(to, report)
 	}
@@ -123,20 +122,10 @@ func printFindings(to io.Writer, report doctor.Report) {
 			subject = "this process"
 		}
 		fmt.Fprintf(to, "%-8s %s: %s\n%s%s\n%sfix: %s\n",
-			strings.ToUpper(f.Severity.String()), subject, f.Title, indent, printable(f.Why), indent, printable(f.Fix))
+			strings.ToUpper(f.Severity.String()), inline(subject), inline(f.Title), indent, inline(f.Why), indent, inline(f.Fix))
 	}
 	fmt.Fprintf(to, "%s, %s, %s\n", plural(count[doctor.Danger], "danger"), plural(count[doctor.Warning], "warning"),
 		plural(count[doctor.Note], "note"))
-}
-
-// printable replaces the control characters of a server's text, some of which move the cursor.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 func plural(n int, what string) string {

@@ -26,7 +26,7 @@ const (
 type holder struct {
 	lock    *redlock.Lock
 	grace   time.Duration
-	signals <-chan os.Signal
+	signals *caught
 	log     *slog.Logger
 
 	passMasters bool // the command inherits REDLOCK_MASTERS
@@ -57,7 +57,7 @@ func (s status) String() string {
 
 // run runs the command and unlocks. It returns nil if the command ended with 0 and the lock was held to its end.
 func (h *holder) run(path string, argv []string) error {
-	c, err := start(h.lock, h.grace, path, argv, h.env())
+	c, err := start(h.lock, h.grace, h.signals, path, argv, h.env())
 	if err != nil {
 		return h.notStarted(argv[0], err)
 	}
@@ -115,16 +115,19 @@ func (h *holder) wait(c *child) status {
 				c.reportDeadline(h.lock)
 				report.Reset(max(time.Until(h.lock.Until())/4, 20*time.Millisecond))
 			}
-		case s := <-h.signals:
+		case s := <-h.signals.c:
+			if h.signals.isResume(s) {
+				continue // the command is resumed with this process
+			}
 			h.log.Info("forwarding", "signal", s.String())
-			h.signaledAfterLoss = h.signaledAfterLoss || h.lost
+			h.signaledAfterLoss = h.signaledAfterLoss || h.lost && endsWait(s)
 			c.send(s)
 		case how := <-c.ended:
 			c.close(!h.lost && how.signal == 0)
 			return how
 		case <-lost:
 			lost, h.lost = nil, true
-			fmt.Fprintf(os.Stderr, "%s; stopping the command\n", sentence(lostError(h.lock)))
+			stderr.say(sentence(lostError(h.lock)) + "; stopping the command")
 			c.stop()
 		}
 	}
@@ -139,8 +142,7 @@ func (h *holder) unlock() error {
 	case errors.Is(err, redlock.ErrLost):
 		return err
 	default:
-		fmt.Fprintf(os.Stderr, "redlock: the release is not confirmed, others may have to wait for the TTL: %s%s\n",
-			noMajority, perMaster(err))
+		stderr.say("redlock: the release is not confirmed, others may have to wait for the TTL: " + noMajority + perMaster(err))
 	}
 	return nil
 }
@@ -154,15 +156,21 @@ func lostError(l *redlock.Lock) error {
 	return fmt.Errorf("%w: %w", redlock.ErrLost, err)
 }
 
-// env returns the environment of the command. If a variable occurs twice, the last value counts. REDLOCK_MASTERS is
-// left out because it may have passwords, and a stale REDLOCK_FENCE because this redlock may itself run under a lock
-// with a fencing token.
+// env returns the environment of the command. REDLOCK_MASTERS is left out because it may have passwords, and a stale
+// REDLOCK_FENCE because this redlock may itself run under a lock with a fencing token.
 func (h *holder) env() []string {
+	own := []string{nameEnv, tokenEnv, outerEnv, fenceEnv}
+	if !h.passMasters {
+		own = append(own, mastersEnv)
+	}
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return name == fenceEnv || name == mastersEnv && !h.passMasters
+		return slices.Contains(own, name)
 	})
 	env = append(env, nameEnv+"="+h.lock.Name(), tokenEnv+"="+h.lock.Token())
+	if outer := outerTokens(); len(outer) > 0 {
+		env = append(env, outerEnv+"="+outer.Encode())
+	}
 	if fence := h.lock.Fence(); fence > 0 {
 		env = append(env, fenceEnv+"="+strconv.FormatUint(fence, 10))
 	}

@@ -49,7 +49,7 @@ func TestSharedRunsHoldTheLockTogetherAndExcludeOthers(t *testing.T) {
 	masters := redlocktest.Start(t, 5)
 	first, endFirst := hold(t, masters, "doc", "--shared")
 	second, endSecond := hold(t, masters, "doc", "--shared", "--try")
-	got := seen(t, masters, "doc", `5 of 5 votes\n.*5 of 5 votes\n`)
+	got := seen(t, masters, "doc", `5 of 5 votes,.*\n.*5 of 5 votes,.*\n`)
 	assert.Equal(t, 2, strings.Count(got, "doc: held by "), "each reader has a line:\n%s", got)
 	assert.Contains(t, got, "(reader)")
 
@@ -133,14 +133,14 @@ func TestStatusShowsAllReadersAndTheirFence(t *testing.T) {
 		_, err := locks(t, masters, owner).RW("doc").RLock(t.Context(), redlocker.WithFencing())
 		require.NoError(t, err)
 	}
-	each := `doc: held by web-\d \(reader, fence \d+\), \d+s left, 5 of 5 votes\n`
-	got := seen(t, masters, "doc", strings.Repeat(each, 4))
+	each := `doc: held by web-\d \(reader\), \d+s left, 5 of 5 votes, token web-\d:[0-9a-f]{32}\n`
+	got := seen(t, masters, "doc", strings.Repeat(each, 4)+`doc: the last fencing token was \d+\n`)
 	for _, owner := range []string{"web-1", "web-2", "web-3", "web-4"} {
 		assert.Contains(t, got, "held by "+owner+" ")
 	}
 	for _, m := range masters {
 		assert.Regexp(
-			t, ` reader web-\d \d+s left, web-\d \d+s left, web-\d \d+s left and 1 more fence \d+$`, row(t, got, addr(m)),
+			t, ` reader web-\d \d+s left, web-\d \d+s left, web-\d \d+s left and 1 more last fence \d+$`, row(t, got, addr(m)),
 		)
 	}
 
@@ -172,9 +172,10 @@ func TestStatusShowsWriterAndDepth(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	seen(t, masters, "doc", `^doc: held by web-1 \(writer\), \d+s left, 5 of 5 votes\n(\S+ writer web-1 \d+s left\n){5}$`)
-	one := `account: held by worker-17 \(reentrant, depth 2, fence \d+\), \d+s left, 5 of 5 votes\n`
-	seen(t, masters, "account", "^"+one+one+`(\S+ reentrant worker-17 \d+s left, worker-17 \d+s left fence \d+\n){5}$`)
+	seen(t, masters, "doc", `^doc: held by web-1 \(writer\), \d+s left, 5 of 5 votes, token \S+\n(\S+ writer web-1 \d+s left\n){5}$`)
+	one := `account: held by worker-17 \(reentrant, depth 2\), \d+s left, 5 of 5 votes, token \S+\n`
+	seen(t, masters, "account", "^"+one+one+`account: the last fencing token was \d+\n`+
+		`(\S+ reentrant worker-17 \d+s left, worker-17 \d+s left last fence \d+\n){5}$`)
 	lock := decode(t, redlock(t, masters, "status", "--json", "account").stdout)["locks"].([]any)[0].(map[string]any)
 	assert.Equal(t, "reentrant", lock["kind"])
 	assert.InDelta(t, 2, lock["depth"], 0)
@@ -223,5 +224,5 @@ func TestAMinHoldOutlivesTheRun(t *testing.T) {
 	assert.Zero(t, redlock(t, masters, "run", "--min-hold", "1m", "nightly", "--", "true").code)
 	again := redlock(t, masters, "run", "--try", "nightly", "--", "true")
 	assert.Equal(t, 75, again.code)
-	assert.Contains(t, again.stderr, "min-hold:")
+	assert.Regexp(t, `nightly is held by the minimum hold of \S+ \(mutex\), \S+ left; without`, again.stderr)
 }

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"os"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 const leadHelp = `lead waits until this process leads the election NAME, runs COMMAND, and resigns
 when COMMAND ends.
@@ -39,8 +34,8 @@ func leadCommand() *cobra.Command {
 		},
 		ValidArgsFunction:     completeCommand,
 		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return lead(cmd, &f, args[0], args[1:])
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return lead(cmd, &f)
 		},
 	}
 	f.flags(cmd)
@@ -48,17 +43,17 @@ func leadCommand() *cobra.Command {
 	return cmd
 }
 
-func lead(cmd *cobra.Command, f *runFlags, name string, command []string) error {
-	r, err := newRunner(cmd, f, command)
+func lead(cmd *cobra.Command, f *runFlags) error {
+	r, err := newRunner(cmd, f)
 	if err != nil {
 		return err
 	}
 	defer r.close()
 	for {
-		again, err := r.once(name)
+		again, err := r.once()
 		if !again {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "%s; campaigning again\n", sentence(err))
+		stderr.say(sentence(err) + "; campaigning again")
 	}
 }

@@ -37,6 +37,7 @@ const (
 	hasStarted  = "started" // n: the command's pid, which is also its group
 	cannotStart = "failed"  // n: the errno of the exec
 	cameTooLate = "late"    // the lock had ended before the command was started; the supervisor ends
+	hasHeard    = "heard"   // the answer to holdsLock
 	hasStopped  = "stopped" // n: the command was suspended by this signal
 	hasExpired  = "expired" // redlock did not extend the lock: the command is being ended
 	hasExited   = "exited"  // n: its exit status; the supervisor ends

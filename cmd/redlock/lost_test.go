@@ -140,7 +140,7 @@ func TestMaxHoldIsALoss(t *testing.T) {
 	masters := redlocktest.Start(t, 3)
 	p, pids := startFamily(t, masters, family(), "--max-hold", "5s")
 	assert.Equal(t, 70, p.wait())
-	assert.Regexp(t, `^redlock: [^\n]*lost[^\n]*5s \(--max-hold\); stopping the command\n(Terminated\n)*`+
+	assert.Regexp(t, `^(Terminated\n)*redlock: [^\n]*lost[^\n]*5s \(--max-hold\); stopping the command\n(Terminated\n)*`+
 		`redlock: sh ended with status 0\n$`,
 		p.stderr.String(), "the loss is reported once, with flags for options")
 	assert.Equal(t, 1, strings.Count(p.stderr.String(), `"name"`))

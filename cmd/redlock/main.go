@@ -10,7 +10,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 )
@@ -26,7 +25,8 @@ func main() {
 	err := newRoot().Execute()
 	code, message := outcome(err)
 	if message != "" {
-		fmt.Fprintln(os.Stderr, message)
+		stderr.say(message)
 	}
+	stderr.flush(flushAtExit)
 	os.Exit(code)
 }

@@ -102,7 +102,7 @@ func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.C
 	p.cmd.WaitDelay = time.Second // its remaining descendants may hold the pipes
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb"}
 	if masters != nil {
-		p.cmd.Env = append(p.cmd.Env, "REDLOCK_MASTERS="+strings.Join(redlocktest.URLs(masters), ","))
+		p.cmd.Env = append(p.cmd.Env, "REDLOCK_MASTERS="+joined(masters))
 	}
 	if change != nil {
 		change(p.cmd)
@@ -126,6 +126,11 @@ func launchWith(t *testing.T, masters []*redlocktest.Master, change func(*exec.C
 		<-p.ended
 	})
 	return p
+}
+
+// joined is the list of the masters as --masters takes it.
+func joined(masters []*redlocktest.Master) string {
+	return strings.Join(redlocktest.URLs(masters), ",")
 }
 
 // wait returns the exit status.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,7 +11,10 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-const embeddedCount = 5
+const (
+	embeddedCount = 5
+	maxTTL        = "max-ttl"
+)
 
 // masters has the flags that select the masters, and the options for requests to them.
 type masters struct {
@@ -28,7 +33,7 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"`URLs` of the masters, separated by commas: redis://, rediss:// or unix://; 1, or an odd number; other users of "+
 			"this machine see them, so put passwords into a file or the variable [$"+mastersEnv+"]")
 	settingFlag(cmd, mastersFile, "`file` with the URLs of the masters, separated by commas or white space; "+
-		"lines that begin with # are comments")
+		"# and what follows it on its line are a comment")
 	tlsFlags(cmd)
 	f.BoolVar(&m.embedded, "embedded", false,
 		fmt.Sprintf("start %d masters in this process instead, to try things out: no other process sees their locks",
@@ -37,9 +42,9 @@ func (m *masters) flags(cmd *cobra.Command) {
 		"how long the lock outlives a holder that died; while it lives, it extends the lock every third of this")
 	f.DurationVar(&m.nodeTimeout, "node-timeout", 0,
 		"how long one master may take to answer (default: a twentieth of the TTL, 50ms to 500ms)")
-	f.DurationVar(&m.maxTTL, "max-ttl", 0,
+	f.DurationVar(&m.maxTTL, maxTTL, 0,
 		"the longest TTL or minimum hold of any client of these masters, for which a restarted master does not vote "+
-			"(default: the TTL, or the minimum hold if that is longer)")
+			"(default: the TTL, or the minimum hold if that is longer) [$"+variable(maxTTL)+"]")
 	f.BoolVar(&m.withoutGuard, "without-restart-guard", false,
 		"count votes of masters that just restarted: only for masters that persist every write, or refuse INFO")
 }
@@ -47,7 +52,7 @@ func (m *masters) flags(cmd *cobra.Command) {
 // check returns an error that names the flag if a flag is invalid. The library finds the other errors, such as a TTL
 // that is too short for the node timeout.
 func (m *masters) check(cmd *cobra.Command) error {
-	limited := cmd.Flags().Changed("max-ttl")
+	limited := cmd.Flags().Changed(maxTTL)
 	switch {
 	case m.ttl < time.Millisecond:
 		return usage("--ttl %v: it must be at least 1ms", m.ttl)
@@ -68,7 +73,7 @@ func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 	if cmd.Flags().Changed("node-timeout") {
 		opts = append(opts, redlock.WithNodeTimeout(m.nodeTimeout))
 	}
-	if cmd.Flags().Changed("max-ttl") {
+	if cmd.Flags().Changed(maxTTL) {
 		opts = append(opts, redlock.WithMaxTTL(m.maxTTL))
 	}
 	if m.withoutGuard {
@@ -80,6 +85,9 @@ func (m *masters) options(cmd *cobra.Command) []redlock.Option {
 // open returns a Locker over the masters that the flags or the environment name, and a function that closes it. Every
 // error is a usage error: nothing has been sent yet.
 func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Locker, func(), error) {
+	if err := fromEnvironment(cmd, maxTTL); err != nil {
+		return nil, nil, err
+	}
 	if err := m.check(cmd); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +104,8 @@ func (m *masters) open(cmd *cobra.Command, opts ...redlock.Option) (*redlock.Loc
 			opts = append(opts, redlock.WithTLSConfig(config))
 		}
 	}
-	locker, err := redlock.Open(urls, append(m.options(cmd), opts...)...)
+	quiet := redlock.WithLogger(slog.New(slog.DiscardHandler))
+	locker, err := redlock.Open(urls, slices.Concat([]redlock.Option{quiet}, m.options(cmd), opts)...)
 	if err != nil {
 		stop()
 		return nil, nil, &exit{exitUsage, err}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/doctor"
 )
 
 // The reports are what --json prints. Their field names and units are a contract: add fields, but rename none.
@@ -39,7 +40,7 @@ type lockReport struct {
 	Held    bool           `json:"held"`
 	Depth   int            `json:"depth"`            // of a reentrant lock; 1 for other kinds, 0 if the name is free
 	Slots   int            `json:"slots,omitempty"`  // of a semaphore
-	Fence   uint64         `json:"fence,omitempty"`  // that a majority agrees on
+	Fence   uint64         `json:"fence,omitempty"`  // the last one that was given out, perhaps to an earlier holder
 	Holders []holderReport `json:"holders"`          // readers, permits, or holds of a reentrant lock's owner
 	Others  int            `json:"others,omitempty"` // how many more there are
 	Nodes   []voteReport   `json:"nodes"`
@@ -71,6 +72,26 @@ type holdReport struct {
 	Owner  string  `json:"owner"`
 	Token  string  `json:"token"`
 	LeftMS float64 `json:"left_ms"`
+}
+
+type findingsReport struct {
+	Findings []findingReport `json:"findings"` // the worst first
+}
+
+type findingReport struct {
+	Severity string `json:"severity"`       // danger, warning or note
+	Node     string `json:"node,omitempty"` // empty: this process or host
+	Title    string `json:"title"`
+	Why      string `json:"why"`
+	Fix      string `json:"fix"`
+}
+
+func reportFindings(examined doctor.Report) findingsReport {
+	r := findingsReport{Findings: []findingReport{}}
+	for _, f := range examined.Findings {
+		r.Findings = append(r.Findings, findingReport{f.Severity.String(), f.Node, f.Title, f.Why, f.Fix})
+	}
+	return r
 }
 
 func reportMasters(nodes []redlock.NodeStatus) mastersReport {

@@ -14,10 +14,11 @@ The masters come from --masters or --masters-file, or from the environment
 variable REDLOCK_MASTERS or REDLOCK_MASTERS_FILE, as URLs separated by commas.
 
 Exit statuses: 64 wrong usage, 69 no majority of the masters, 70 lock lost
-before COMMAND ended, 75 not acquired, 126 and 127 when COMMAND cannot be
-executed or found, 128+n when signal n ended the wait for the lock, status or
-doctor, 1 when dev or --embedded cannot start its masters. doctor also exits
-with 1 or 2 for what it found. Any other status is that of COMMAND.`
+before COMMAND ended, or TOKEN not found by release, 75 not acquired (or what
+--skip-status says), 126 and 127 when COMMAND cannot be executed or found, 128+n
+when signal n ended the wait for the lock, status, release or doctor, 1 when dev
+or --embedded cannot start its masters. doctor also exits with 1 or 2 for what
+it found. Any other status is that of COMMAND.`
 
 // helpColumns is the width of every help text.
 const helpColumns = 80
@@ -41,10 +42,10 @@ func newRoot() *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
 		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%w\nsee %s --help", err, cmd.CommandPath())
+		return usage("%w\nsee %s --help; a NAME that begins with a dash comes after --", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		runCommand(), leadCommand(), statusCommand(), doctorCommand(), devCommand(), versionCommand(), manCommand(),
+		runCommand(), leadCommand(), statusCommand(), releaseCommand(), doctorCommand(), devCommand(), versionCommand(), manCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"os/exec"
-	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -18,28 +17,32 @@ import (
 
 const ownerFlag = "owner"
 
-const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends.
+const runHelp = `run locks NAME, runs COMMAND, and unlocks NAME when COMMAND ends. A NAME that
+begins with a dash comes after a -- of its own: run -- -x -- COMMAND.
 
 COMMAND finds the name in REDLOCK_NAME, the lock's token in REDLOCK_TOKEN, and
 with --fence the fencing token in REDLOCK_FENCE: a number that is larger for
 every later holder, for storage that refuses a smaller one. REDLOCK_MASTERS is
-not passed on, because it may have passwords; see --pass-masters.
+not passed on, because it may have passwords; see --pass-masters. With these and
+REDLOCK_OUTER, an inner redlock knows a lock that it could only wait for itself.
 
 The exit status is that of COMMAND, or 128+n if signal n ended COMMAND or the
-wait for the lock. COMMAND runs in a process group of its own; SIGINT, SIGTERM
-and SIGHUP are forwarded to the group, except a SIGINT or SIGHUP that redlock
-was started to ignore, as under nohup. When the lock is lost, or redlock is
-killed, COMMAND and what it started get SIGTERM, unless a SIGTERM was forwarded
-before, and SIGKILL after --grace. After a loss another holder may have the
-lock, so a COMMAND that must not overlap should stop at the SIGTERM, or be run
-with --grace 0. The lock does not cover processes that COMMAND leaves in the
-background when it ends.
+wait for the lock. COMMAND runs in a process group of its own; every signal that
+can be caught is forwarded to the group, except SIGPIPE, SIGTTIN, SIGTTOU, the
+SIGTSTP of a terminal, and a SIGINT or SIGHUP that redlock was started to
+ignore, as under nohup. When the lock is lost, or redlock is killed, COMMAND and
+what it started get SIGTERM, unless a SIGTERM was forwarded before, and SIGKILL
+after --grace. After a loss another holder may have the lock, so a COMMAND that
+must not overlap should stop at the SIGTERM, or be run with --grace 0. The lock
+does not cover processes that COMMAND leaves in the background when it ends.
 
 Exit statuses of its own: 64 wrong usage (also if the holders of the semaphore
-have another number of slots), 69 no majority of the masters, 70 lock lost
-before COMMAND ended, 75 not acquired, 126 and 127 when COMMAND cannot be
-executed or found, 1 when --embedded cannot start its masters. It prints nothing
-unless something is wrong or it waits for longer than a second.`
+have another number of slots, or if an outer redlock holds NAME), 69 no majority
+of the masters, 70 lock lost before COMMAND ended, 75 not acquired (or what
+--skip-status says), 126 and 127 when COMMAND cannot be executed or found, 1
+when --embedded cannot start its masters. It prints nothing unless something is
+wrong or it waits for longer than a second. If nobody reads its messages, it
+drops them.`
 
 const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --try --ttl 1m backup -- ./backup.sh   # not if one runs elsewhere
@@ -47,6 +50,7 @@ const runExample = `  redlock run nightly-report -- ./report.sh --all
   redlock run --fence report -- sh -c './publish.sh --fence "$REDLOCK_FENCE"'
   redlock run --slots 3 encoder -- ./encode.sh   # at most three at a time
   redlock run --try --min-hold 50s nightly -- ./job.sh   # once per period
+  redlock run --try --quiet --skip-status 0 nightly -- ./job.sh   # in cron
   redlock run --embedded demo -- echo "no Redis needed to try this"`
 
 // runFlags are the flags of redlock run.
@@ -63,6 +67,11 @@ type runFlags struct {
 	grace       time.Duration
 	passMasters bool
 	verbose     bool
+	skipStatus  int
+	quiet       bool
+
+	name    string
+	command []string
 }
 
 func runCommand() *cobra.Command {
@@ -77,8 +86,8 @@ func runCommand() *cobra.Command {
 		},
 		ValidArgsFunction:     completeCommand,
 		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd, &f, args[0], args[1:])
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return run(cmd, &f)
 		},
 	}
 	f.flags(cmd)
@@ -89,6 +98,10 @@ func runCommand() *cobra.Command {
 	fl.BoolVar(&f.fence, "fence", false, "take a fencing token and pass it on in $"+fenceEnv)
 	fl.DurationVar(&f.wait, "wait", 0, "how long to wait for the lock; 0: do not wait (default: as long as it takes)")
 	fl.IntVar(&f.slots, "slots", 0, "let up to `n` run at the same time; all runs of NAME must have the same n")
+	fl.IntVar(&f.skipStatus, "skip-status", exitNotAcquired,
+		"exit with status `n` if NAME stays held by another, with --try or after --wait")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false,
+		"say nothing while NAME is held by another: neither that redlock waits nor that it gives up")
 	fl.DurationVar(&f.minHold, "min-hold", 0, "how long NAME stays locked at least, even if COMMAND ends earlier")
 	f.holdFlags(cmd)
 	return cmd
@@ -115,21 +128,32 @@ func completeCommand(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return nil, cobra.ShellCompDirectiveDefault // a command and its files
 }
 
+// check sets the name and the command, and returns an error if they or the flags are invalid.
 func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	f.waits = cmd.Flags().Changed("wait")
 	dash := cmd.ArgsLenAtDash()
+	if dash == 0 { // a name that begins with a dash comes after a -- of its own
+		dash = slices.Index(args, "--")
+		if dash > 0 {
+			args = slices.Delete(slices.Clone(args), dash, dash+1)
+		}
+	}
 	form := "redlock " + cmd.Use
 	switch {
-	case len(args) == 0 || dash == 0:
+	case len(args) == 0 || cmd.ArgsLenAtDash() == 0 && dash <= 0:
 		return usage("a name is missing: %s", form)
 	case dash < 0 && len(args) > 1:
 		return usage("put -- between the name and the command: %s", form)
 	case dash < 0 || dash == len(args):
 		return usage("a command is missing: %s", form)
-	case dash > 1:
+	case dash != 1:
 		return usage("%q: there is one name before --: %s", args[:dash], form)
 	case args[0] == "":
 		return usage("the name is empty: %s", form)
+	case f.skipStatus < 0 || f.skipStatus > 255:
+		return usage("--skip-status %d: it must be from 0 to 255", f.skipStatus)
+	case f.quiet && f.verbose:
+		return usage("--quiet says less, --verbose says more: use one of them")
 	case f.try && f.wait > 0:
 		return usage("--try does not wait, --wait does: use one of them")
 	case f.wait < 0:
@@ -145,39 +169,39 @@ func (f *runFlags) check(cmd *cobra.Command, args []string) error {
 	case f.grace < 0:
 		return usage("--grace %v: it must not be negative", f.grace)
 	}
+	f.name, f.command = args[0], args[1:]
 	return nil
 }
 
-func run(cmd *cobra.Command, f *runFlags, name string, command []string) error {
-	r, err := newRunner(cmd, f, command)
+func run(cmd *cobra.Command, f *runFlags) error {
+	r, err := newRunner(cmd, f)
 	if err != nil {
 		return err
 	}
 	defer r.close()
-	_, err = r.once(name)
+	_, err = r.once()
 	return err
 }
 
 // runner runs a command under locks.
 type runner struct {
 	flags   *runFlags
-	command []string
 	path    string // of the command
 	locker  *redlock.Locker
-	signals <-chan os.Signal
+	signals *caught
 	log     *slog.Logger
 	close   func()
 }
 
 // newRunner opens a Locker as the flags say, and catches signals. close must be called.
-func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, error) {
-	path, err := findCommand(command[0])
+func newRunner(cmd *cobra.Command, f *runFlags) (*runner, error) {
+	path, err := findCommand(f.command[0])
 	if err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
 	if f.verbose {
-		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	opts := []redlock.Option{redlock.WithLogger(log), redlock.WithMaxHold(f.maxHold), redlock.WithMinHold(f.minHold)}
 	if f.fence {
@@ -190,28 +214,27 @@ func newRunner(cmd *cobra.Command, f *runFlags, command []string) (*runner, erro
 	if err != nil {
 		return nil, err
 	}
-	signals, release := catchSignals()
-	// Otherwise a write to a stderr without a reader would end this process before it has ended the command.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signals := catchSignals(commandSignals())
+	surviveBrokenPipes()
 	return &runner{
-		flags: f, command: command, path: path, locker: locker, signals: signals, log: log,
+		flags: f, path: path, locker: locker, signals: signals, log: log,
 		close: func() {
-			release()
+			signals.stop() // nothing is held any more
 			stop()
 		},
 	}, nil
 }
 
-// once locks name, runs the command and unlocks. again reports that the command ended because the lock was lost, and
+// once locks the name, runs the command and unlocks. again reports that the command ended because the lock was lost, and
 // that no signal has asked this process to end since.
-func (r *runner) once(name string) (again bool, err error) {
-	lock, err := acquire(r.locker, r.flags, name, r.signals)
+func (r *runner) once() (again bool, err error) {
+	lock, err := acquire(r.locker, r.flags, r.flags.name, r.signals)
 	if err != nil {
 		return false, err
 	}
-	r.log.Info("locked", "name", name, "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
+	r.log.Info("locked", "name", lock.Name(), "token", lock.Token(), "fence", lock.Fence(), "until", lock.Until())
 	h := holder{lock: lock, grace: r.flags.grace, signals: r.signals, log: r.log, passMasters: r.flags.passMasters}
-	err = h.run(r.path, r.command)
+	err = h.run(r.path, r.flags.command)
 	return h.lost && !h.signaledAfterLoss, err
 }
 

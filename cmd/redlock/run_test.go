@@ -121,7 +121,7 @@ func TestALongWaitInAPipeIsReported(t *testing.T) {
 	young := launch(t, masters, "run", "--ttl", "3s", "name", "--", "echo", "my turn")
 	assert.Equal(t, 0, young.wait())
 	assert.Regexp(t, `^redlock: waiting \d+\.\ds for name: 2 of 5 masters may vote, 3 are needed; `+
-		`they started a moment ago, and may vote in \S+\n$`, young.stderr.String())
+		`they restarted within the restart window, and may vote in \S+\n$`, young.stderr.String())
 }
 
 func TestRunGivesTheCommandNameTokenAndStdin(t *testing.T) {

@@ -24,3 +24,15 @@ func variable(flag string) string {
 func settingFlag(cmd *cobra.Command, flag, help string) {
 	cmd.Flags().String(flag, "", help+" [$"+variable(flag)+"]")
 }
+
+// fromEnvironment sets a flag that was not given to the value of its environment variable, if that is set.
+func fromEnvironment(cmd *cobra.Command, flag string) error {
+	value := setting(cmd, flag)
+	if value == "" || cmd.Flags().Changed(flag) {
+		return nil
+	}
+	if err := cmd.Flags().Set(flag, value); err != nil {
+		return usage("$%s: %w", variable(flag), err)
+	}
+	return nil
+}

@@ -13,7 +13,8 @@ import (
 
 const statusHelp = `status without a name shows the masters: whether each answers, how fast, what it
 is, and whether it may vote now, or why not. With names it shows who holds them,
-for how long, and what each master says.
+for how long, with which token, and what each master says. The last fencing
+token of a name may be that of an earlier holder.
 
 With --json, durations are in milliseconds (fields that end in _ms), and -1
 means a key without a TTL. The exit status is 69 if no majority of the masters
@@ -45,40 +46,24 @@ func statusCommand() *cobra.Command {
 			if watching && asJSON {
 				return usage("--watch shows a table, --json prints once: use one of them")
 			}
+			ctx, cancel := untilSignal()
+			defer cancel()
 			locker, stop, err := m.open(cmd)
 			if err != nil {
 				return err
 			}
 			defer stop()
-			ctx, cancel := untilSignal()
-			defer cancel()
 			show := func(ctx context.Context, to io.Writer) error { return showMasters(ctx, to, locker, asJSON) }
 			if len(names) > 0 {
 				show = func(ctx context.Context, to io.Writer) error { return showLocks(ctx, to, locker, names, asJSON) }
 			}
-			return onceOrWatch(ctx, cmd.OutOrStdout(), watching, watchEvery, show)
+			return onceOrWatch(ctx, cmd.OutOrStdout(), watching, watchEvery, readable(asJSON, show))
 		},
 	}
 	m.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&watching, "watch", false, "refresh the table every two seconds, on a terminal")
 	return cmd
-}
-
-// untilSignal returns a context that ends at the first signal that asks the program to end. Its cause is the exit.
-func untilSignal() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals, stop := catchSignals()
-	done := make(chan struct{})
-	go func() {
-		defer stop()
-		select {
-		case s := <-signals:
-			cancel(&exit{exitSignal + signalNumber(s), nil})
-		case <-done:
-		}
-	}()
-	return ctx, func() { close(done) }
 }
 
 func showMasters(ctx context.Context, to io.Writer, locker *redlock.Locker, asJSON bool) error {
@@ -88,7 +73,7 @@ func showMasters(ctx context.Context, to io.Writer, locker *redlock.Locker, asJS
 	}
 	report := reportMasters(nodes)
 	if asJSON {
-		printJSON(to, report)
+		printJSON(to, report, "  ")
 	} else {
 		report.print(to, nodes)
 	}
@@ -113,7 +98,7 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 		report.Locks = append(report.Locks, reportLock(holding, err))
 	}
 	if asJSON {
-		printJSON(to, report)
+		printJSON(to, report, "  ")
 	} else {
 		report.print(to)
 	}
@@ -123,9 +108,10 @@ func showLocks(ctx context.Context, to io.Writer, locker *redlock.Locker, names 
 	return nil
 }
 
-func printJSON(to io.Writer, v any) {
+// printJSON writes v, indented unless indent is empty.
+func printJSON(to io.Writer, v any, indent string) {
 	enc := json.NewEncoder(to)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // an error means a closed pipe without a reader
+	_ = enc.Encode(v) // to a buffer
 }

@@ -106,9 +106,9 @@ func supervise(args []string) int {
 // dropSignals makes this process survive signals. The command does not inherit this, as it would if the signals were
 // ignored here. The command still ignores the signals that redlock itself was started to ignore.
 func dropSignals() {
-	signals, _ := catchSignals()
+	signals := catchSignals(commandSignals())
 	go func() {
-		for range signals { // redlock forwards the signals that are for the command
+		for range signals.c { // redlock forwards the signals that are for the command
 		}
 	}()
 }
@@ -118,7 +118,7 @@ func dropSignals() {
 func launchCommand(path string, argv []string) (pid int, err error) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	dieTogether(attr)
-	if term := openTerminal(); term != nil {
+	if term := openTerminal(nil); term != nil {
 		defer term.close()
 		term.group, _ = unix.Getpgid(os.Getppid())
 		if term.lendsAtOnce() {
@@ -211,14 +211,13 @@ func (s *supervisor) obey(m message, ok bool) {
 		s.end()
 	case m.verb == holdsLock:
 		s.holdsUntil(instant(m.n))
+		s.report(hasHeard, 0)
 	case m.verb == sendSignal:
 		n := syscall.Signal(m.n)
-		if n == unix.SIGTERM {
-			if s.ending {
-				return // end has sent a SIGTERM to the group
-			}
-			s.termSent = true
+		if s.ending && (n == unix.SIGTERM || n == unix.SIGTSTP) {
+			return // end has sent a SIGTERM to the group, which must not be suspended
 		}
+		s.termSent = s.termSent || n == unix.SIGTERM
 		s.signal(n)
 	}
 }

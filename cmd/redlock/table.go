@@ -25,7 +25,7 @@ func (r mastersReport) print(to io.Writer, nodes []redlock.NodeStatus) {
 			uptime = shortDuration(n.Uptime.Truncate(time.Second))
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			n.Node, yesOrNo(n.Reachable), trip, orDash(n.Role), orDash(n.Version), uptime, mayVoteText(n))
+			inline(n.Node), yesOrNo(n.Reachable), trip, orDash(n.Role), orDash(n.Version), uptime, mayVoteText(n))
 	}
 	_ = t.Flush()
 	fmt.Fprintf(to, "%d of %d may vote, %d are needed\n", r.MayVote, r.Votes, r.Needed)
@@ -63,8 +63,15 @@ func (r lockReport) print(to io.Writer) {
 		fmt.Fprintf(to, "%s: free\n", quote(r.Name))
 	}
 	for _, h := range r.Holders {
-		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes\n",
-			quote(r.Name), h.Owner, r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes))
+		token := ""
+		if h.Token != "" {
+			token = ", token " + quote(h.Token)
+		}
+		fmt.Fprintf(to, "%s: held by %s (%s), %s, %d of %d votes%s\n",
+			quote(r.Name), h.Owner, r.properties(h), remaining(h.LeftMS), h.Votes, len(r.Nodes), token)
+	}
+	if r.Fence > 0 {
+		fmt.Fprintf(to, "%s: the last fencing token was %d\n", quote(r.Name), r.Fence)
 	}
 	if r.Others > 0 {
 		fmt.Fprintf(to, "%s: and %d others\n", quote(r.Name), r.Others)
@@ -77,9 +84,9 @@ func (r lockReport) print(to io.Writer) {
 		case n.Kind == "":
 			fmt.Fprintf(t, "  %s\tfree\n", n.Node)
 		case n.Fence == 0:
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, n.Kind, n.holders())
+			fmt.Fprintf(t, "  %s\t%s\t%s\n", n.Node, inline(n.Kind), n.holders())
 		default:
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\n", n.Node, n.Kind, n.holders(), fenced(n.Fence))
+			fmt.Fprintf(t, "  %s\t%s\t%s\tlast fence %d\n", n.Node, inline(n.Kind), n.holders(), n.Fence)
 		}
 	}
 	_ = t.Flush()
@@ -87,20 +94,15 @@ func (r lockReport) print(to io.Writer) {
 
 // properties returns the kind of a lock, and its other properties with the slot of h.
 func (r lockReport) properties(h holderReport) string {
-	text := r.Kind
+	text := inline(r.Kind)
 	if r.Slots > 0 {
 		text += fmt.Sprintf(", slot %d of %d", h.Slot, r.Slots)
 	}
 	if r.Depth > 1 {
 		text += fmt.Sprintf(", depth %d", r.Depth)
 	}
-	if r.Fence > 0 {
-		text += ", " + fenced(r.Fence)
-	}
 	return text
 }
-
-func fenced(fence uint64) string { return fmt.Sprintf("fence %d", fence) }
 
 // maxShownHolders is how many holders fit into a master's row. The lines above the rows and the JSON have more of them.
 const maxShownHolders = 3
@@ -144,5 +146,5 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return inline(s)
 }

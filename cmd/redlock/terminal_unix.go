@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -22,14 +21,16 @@ type terminal struct {
 	tty   *os.File
 	group int         // our own
 	mode  *term.State // how the command found it
+
+	signals *caught
 }
 
-func openTerminal() *terminal {
+func openTerminal(signals *caught) *terminal {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil
 	}
-	t := &terminal{tty: tty, group: unix.Getpgrp()}
+	t := &terminal{tty: tty, group: unix.Getpgrp(), signals: signals}
 	t.mode, _ = term.GetState(t.fd())
 	return t
 }
@@ -90,7 +91,7 @@ func (t *terminal) stopped(group int, s syscall.Signal, mayResume func() bool) {
 	}
 	if front != t.group { // Ctrl-Z, or both in the background: the shell must notice
 		t.takeBack(group)
-		suspend()
+		t.signals.suspend()
 		if !mayResume() {
 			return
 		}
@@ -99,17 +100,4 @@ func (t *terminal) stopped(group int, s syscall.Signal, mayResume func() bool) {
 		t.lend(group)
 	}
 	_ = unix.Kill(-group, unix.SIGCONT)
-}
-
-// suspend stops redlock's own group, as the terminal would have done, and returns when the group is resumed. The kernel
-// does not stop an orphaned group, which no shell could resume: suspend then returns after a moment.
-func suspend() {
-	resumed := make(chan os.Signal, 1)
-	signal.Notify(resumed, unix.SIGCONT)
-	defer signal.Stop(resumed)
-	_ = unix.Kill(0, unix.SIGTSTP)
-	select {
-	case <-resumed:
-	case <-time.After(200 * time.Millisecond):
-	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"os"
 	"slices"
 	"strings"
 
@@ -40,7 +39,7 @@ func tlsConfig(cmd *cobra.Command, urls []string) (*tls.Config, error) {
 	}
 	config := &tls.Config{ServerName: name}
 	if ca != "" {
-		pem, err := os.ReadFile(ca)
+		pem, err := readText(ca)
 		if err != nil {
 			return nil, usage("--%s: %w", tlsCA, err)
 		}
@@ -50,13 +49,26 @@ func tlsConfig(cmd *cobra.Command, urls []string) (*tls.Config, error) {
 		}
 	}
 	if cert != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		pair, err := readPair(cert, key)
 		if err != nil {
 			return nil, usage("--%s and --%s: %w", tlsCert, tlsKey, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
+}
+
+// readPair reads a certificate and its key.
+func readPair(cert, key string) (tls.Certificate, error) {
+	public, err := readText(cert)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := readText(key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(public, private)
 }
 
 func usesTLS(url string) bool {

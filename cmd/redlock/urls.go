@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"unicode"
@@ -58,20 +60,32 @@ func (m *masters) given(cmd *cobra.Command) ([]string, error) {
 
 // readMasters returns the URLs in a file.
 func readMasters(file string) ([]string, error) {
-	text, err := os.ReadFile(file)
+	text, err := readText(file)
 	if err != nil {
 		return nil, usage("--%s: %w", mastersFile, err)
 	}
 	var urls []string
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			urls = append(urls, split(line)...)
+		for _, url := range split(line) {
+			if strings.HasPrefix(url, "#") {
+				break // the rest of the line is a comment
+			}
+			urls = append(urls, url)
 		}
 	}
 	if len(urls) == 0 {
 		return nil, usage("--%s: %s has no URL", mastersFile, file)
 	}
 	return urls, nil
+}
+
+// readText returns the contents of a file without the byte order mark with which some editors begin it.
+func readText(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
+		return nil, fmt.Errorf("%s is UTF-16: save it as UTF-8", file)
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
 // split returns the URLs of a list with commas, or with white space as in a file of them. A comma within a password is

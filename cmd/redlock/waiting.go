@@ -21,6 +21,8 @@ const (
 	showEvery = time.Second
 	// reportAfter is when a wait is reported if stderr is no terminal.
 	reportAfter = time.Second
+	// hideWithin bounds the delay of the command until the line is removed from a terminal.
+	hideWithin = 50 * time.Millisecond
 )
 
 // showWait shows why name is not locked yet, for example who holds it and for how long. It redraws one line on stderr
@@ -34,18 +36,22 @@ func showWait(locker *redlock.Locker, name string, shared bool) (hide func()) {
 	showing.Go(func() {
 		if !term.IsTerminal(fd) {
 			if text, ok := w.lineAfter(ctx, reportAfter); ok {
-				fmt.Fprintln(os.Stderr, text)
+				stderr.say(text)
 			}
 			return
 		}
-		l := line{to: os.Stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
-		defer l.clear()
+		l := line{to: stderr, width: func() int { w, _, _ := term.GetSize(fd); return w }}
+		defer func() {
+			if l.clear() {
+				stderr.flush(hideWithin)
+			}
+		}()
 		for after := showAfter; ; after = showEvery {
 			text, ok := w.lineAfter(ctx, after)
 			if !ok {
 				return
 			}
-			l.draw(text)
+			l.draw(inline(text))
 		}
 	})
 	return func() {
@@ -100,15 +106,7 @@ func (w *watcher) text(now time.Time, holding redlock.Holding, err error) string
 	if w.shared && holding.Kind == "reader" { // the waiter would share the lock with them
 		head += "an exclusive waiter is ahead; "
 	}
-	text := head + "held by " + w.describeHolder(now, holding)
-	left := holding.Holders[0].Left // when the last of them is gone
-	for _, h := range holding.Holders {
-		if h.Left < 0 {
-			return text + ", without an end"
-		}
-		left = max(left, h.Left)
-	}
-	return text + ", " + shortDuration(left) + " left unless it is extended"
+	return head + "held by " + w.describeHolder(now, holding) + ", " + describeEnd(holding.Holders)
 }
 
 // shortage describes how many masters may vote, and when it will be a majority if only restart windows must pass.
@@ -124,7 +122,7 @@ func (r mastersReport) shortage(nodes []redlock.NodeStatus) string {
 		return text + "; redlock status shows why"
 	}
 	slices.Sort(in)
-	return text + "; they started a moment ago, and may vote in " + shortDuration(in[r.Needed-1])
+	return text + "; they restarted within the restart window, and may vote in " + shortDuration(in[r.Needed-1])
 }
 
 // describeHolder names one holder, the same one as long as it holds the lock, and counts the others.
@@ -162,10 +160,12 @@ func (l *line) draw(text string) {
 	l.drawn = n
 }
 
-// clear removes the line.
-func (l *line) clear() {
-	if l.drawn > 0 {
-		fmt.Fprintf(l.to, "\r%s\r", strings.Repeat(" ", l.drawn))
-		l.drawn = 0
+// clear removes the line, and reports whether there was one.
+func (l *line) clear() bool {
+	if l.drawn == 0 {
+		return false
 	}
+	fmt.Fprintf(l.to, "\r%s\r", strings.Repeat(" ", l.drawn))
+	l.drawn = 0
+	return true
 }

@@ -15,24 +15,44 @@ import (
 // watchEvery is the time between two refreshes of the status.
 const watchEvery = 2 * time.Second
 
-// onceOrWatch has show write to out once or, watching, to the terminal until ctx ends. A signal that interrupts the one
-// call of show decides the exit status.
-func onceOrWatch(
-	ctx context.Context, out io.Writer, watching bool, pause time.Duration, show func(context.Context, io.Writer) error,
-) error {
-	if watching {
-		return watch(ctx, os.Stdout, pause, show)
+// view writes what a command shows.
+type view func(ctx context.Context, to io.Writer) error
+
+// readable returns a view whose text a terminal can show, unless it is JSON.
+func readable(asJSON bool, show view) view {
+	if asJSON {
+		return show
 	}
-	err := show(ctx, out)
+	return func(ctx context.Context, to io.Writer) error {
+		var text strings.Builder
+		err := show(ctx, &text)
+		_, _ = io.WriteString(to, printable(text.String()))
+		return err
+	}
+}
+
+// once has show write to out. A signal that interrupts it decides the exit status.
+func once(ctx context.Context, out io.Writer, show view) error {
+	var text strings.Builder
+	err := show(ctx, &text)
+	emit(ctx, out, text.String())
 	if interrupted := context.Cause(ctx); interrupted != nil {
 		return interrupted
 	}
 	return err
 }
 
+// onceOrWatch has show write to out once or, watching, to the terminal until ctx ends.
+func onceOrWatch(ctx context.Context, out io.Writer, watching bool, pause time.Duration, show view) error {
+	if watching {
+		return watch(ctx, os.Stdout, pause, show)
+	}
+	return once(ctx, out, show)
+}
+
 // watch fills the terminal with what show writes, again after each pause, until ctx ends. An error of show is printed
 // below its text and ends nothing, except one about the usage, which watch returns. After a signal the result is nil.
-func watch(ctx context.Context, to *os.File, pause time.Duration, show func(context.Context, io.Writer) error) error {
+func watch(ctx context.Context, to *os.File, pause time.Duration, show view) error {
 	fd := int(to.Fd())
 	if !term.IsTerminal(fd) {
 		return usage("--watch needs a terminal: leave it out to print once")
@@ -52,14 +72,14 @@ func watch(ctx context.Context, to *os.File, pause time.Duration, show func(cont
 		if code, message := outcome(err); code == exitUsage {
 			return err
 		} else if message != "" {
-			text.WriteString(message + "\n")
+			text.WriteString(printable(message) + "\n")
 		}
 		columns, rows, err := term.GetSize(fd)
 		if err != nil || columns == 0 || rows == 0 { // it does not know
 			columns, rows = 80, 24
 		}
 		title := fmt.Sprintf("%s, refreshed every %v, Ctrl-C ends", time.Now().Format(time.TimeOnly), pause)
-		_, _ = to.WriteString(frame(title+"\n\n"+text.String(), columns, rows))
+		emit(ctx, to, frame(title+"\n\n"+text.String(), columns, rows))
 	}
 }
 

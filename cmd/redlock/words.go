@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/redlock-go/redlock/internal/kind"
 )
 
 // owner returns the readable part of a token, owner:random, ready for a terminal. The token of another client, which
@@ -17,11 +19,19 @@ func owner(token string) string {
 	if token == "" {
 		return "an unknown holder"
 	}
+	if held, ok := strings.CutPrefix(token, keptPrefix); ok {
+		return "the minimum hold of " + owner(held)
+	}
 	if i := strings.LastIndexByte(token, ':'); i > 0 && looksRandom(token[i+1:]) {
 		token = token[:i]
 	}
 	return quote(token)
 }
+
+// keptPrefix is how the token of a name begins that stays taken for the minimum hold of a lock that was unlocked.
+var keptPrefix = kind.KeptToken("")
+
+func isKept(token string) bool { return kind.IsKept(token) }
 
 // looksRandom reports whether s looks like at least 16 random bytes, in hex or in base 64.
 func looksRandom(s string) bool {
@@ -42,12 +52,14 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// shortDuration returns d with about two digits that matter: 0.4ms, 12ms, 1.5s, 12s, 3m5s, 26h, 12d3h.
+// shortDuration returns d with about two digits that matter: 0.085ms, 0.4ms, 12ms, 1.5s, 12s, 3m5s, 26h, 12d3h.
 func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
 	case d < 0:
 		return "-" + shortDuration(-d)
+	case d >= time.Microsecond && d < 100*time.Microsecond:
+		return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64) + "ms"
 	case d < 10*time.Millisecond:
 		return tenths(d, time.Millisecond) + "ms"
 	case d < time.Second:

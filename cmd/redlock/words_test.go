@@ -39,6 +39,8 @@ func TestShort(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0:                              "0.0ms",
+		40 * time.Microsecond:          "0.04ms",
+		99999 * time.Nanosecond:        "0.099ms",
 		450 * time.Microsecond:         "0.4ms",
 		9990 * time.Microsecond:        "9.9ms",
 		12 * time.Millisecond:          "12ms",
@@ -80,6 +82,8 @@ func TestTheWaitingLine(t *testing.T) {
 		w.text(at(5), redlock.Holding{}, redlock.ErrNoQuorum))
 	assert.Equal(t, head+`6.0s for "my name": held by b:2, without an end`, w.text(at(6), held("b:2", -1), nil),
 		"it may have been another meanwhile")
+	assert.Equal(t, head+`6.5s for "my name": held by the minimum hold of b:2, 9.0s left`,
+		w.text(at(6.5), held("min-hold:b:2", 9*time.Second), nil), "nobody extends it")
 	assert.Equal(t, head+`7.0s for "my name": free, or between two holders`, w.text(at(7), redlock.Holding{}, nil))
 	assert.Equal(t, head+`8.0s for "my name": held by c and 2 more, 1.0s left unless it is extended`,
 		w.text(at(8), held("c", time.Second, "d", "e"), nil))

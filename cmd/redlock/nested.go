@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// outerEnv has the name and token of each lock under which this redlock runs, encoded like the query of a URL, except
+// the innermost lock, which nameEnv and tokenEnv have.
+const outerEnv = "REDLOCK_OUTER"
+
+// outerTokens returns the tokens of the locks under which this process runs, by name.
+func outerTokens() url.Values {
+	outer, _ := url.ParseQuery(os.Getenv(outerEnv))
+	if name, token := os.Getenv(nameEnv), os.Getenv(tokenEnv); name != "" && token != "" {
+		outer.Add(name, token)
+	}
+	return outer
+}
+
+// waitsForItself returns an error if this process would wait for a lock that is held by a redlock which waits for this
+// process. With --try it does not wait, and readers and permits may be granted together.
+func waitsForItself(locker *redlock.Locker, f *runFlags, name string) error {
+	outer := outerTokens()[name]
+	if len(outer) == 0 || f.once() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	holding, _ := locker.Inspect(ctx, name)
+	if f.shared && holding.Kind == "reader" || f.slots > 0 && holding.Kind == "semaphore" {
+		return nil
+	}
+	for _, h := range holding.Holders {
+		for _, token := range outer {
+			if h.Token == token {
+				return &exit{exitUsage, fmt.Errorf("%s is held by the redlock that started this command and waits for it: "+
+					"use another name, or leave the inner redlock out; if the outer one does not wait for this command, "+
+					"unset %s, %s and %s", quote(name), nameEnv, tokenEnv, outerEnv)}
+			}
+		}
+	}
+	return nil
+}
