@@ -118,14 +118,17 @@ func (e *Election) unknownTerm(h redlock.Holding, r reading) error {
 // two exceptions: after masters lost their counters, a leader whose clock is behind may have a smaller term than an
 // earlier leader; and a leader may follow again on a candidate whose votes came too late.
 //
-// Observe asks the masters four times a second, so it may miss a leader that leads for a shorter time. While no majority answers, or no majority reports the same term, Observe continues to ask. The sequence
-// ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The TTL of a yielded
-// Leader is that of the first reading.
+// Observe asks the masters four times a second, once for all observers of one Locker and name, so it may miss a leader
+// that leads for a shorter time. While no majority answers, or no majority reports the same term, Observe continues to
+// ask. The sequence ends early if the Locker is closed or the name is invalid; [Election.Leader] returns the reason. The
+// TTL of a yielded Leader is that of the first reading.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 	return func(yield func(Leader) bool) {
+		shared, leave := e.share()
+		defer leave()
 		var last reading
 		for ctx.Err() == nil {
-			r, err := e.find(ctx)
+			r, next, err := shared.find(ctx, e)
 			switch {
 			case err == nil && (r.token != last.token || r.term > last.term):
 				if last = r; !yield(r.leader()) {
@@ -134,7 +137,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Leader] {
 			case err != nil && !isTransient(err):
 				return
 			}
-			_ = clock.Sleep(ctx, clock.System, pollInterval)
+			_ = clock.Sleep(ctx, clock.System, next.Sub(clock.System.Now()))
 		}
 	}
 }
