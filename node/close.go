@@ -38,8 +38,10 @@ func (p *pipe) beginClose(deadline time.Time) (drained chan struct{}) {
 
 // checkDrained ends a waiting close if no call is left to wait for.
 func (p *pipe) checkDrained() {
-	busy := p.driver.running || len(p.state.calls.queue) > 0 || p.repeatsBy(p.closing.deadline)
-	if p.closing.drained != nil && !busy {
+	if p.closing.drained == nil {
+		return
+	}
+	if !p.driver.running && len(p.state.calls.queue) == 0 && !p.repeatsBy(p.closing.deadline) {
 		close(p.closing.drained)
 		p.closing.drained = nil
 		p.shut()

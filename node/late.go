@@ -163,7 +163,8 @@ func (l *lateDelivery) takeDue(now time.Time) (calls []*Call) {
 	for len(calls) < len(l.scheduled) && !l.scheduled[len(calls)].due.After(now) {
 		calls = append(calls, l.scheduled[len(calls)].call)
 	}
-	l.scheduled = slices.Delete(l.scheduled, 0, len(calls))
+	clear(l.scheduled[:len(calls)])
+	l.scheduled = l.scheduled[len(calls):] // moves nothing: there may be many
 	return calls
 }
 

@@ -172,3 +172,56 @@ func TestErrorsWrapTheirReason(t *testing.T) {
 	}
 	assert.EqualError(t, &RefusalError{Err: reason, Over: true}, "no longer: a reason")
 }
+
+// However many releases a master refuses, an operation looks only at the first of each group.
+func TestTheCostOfAnOperationDoesNotGrowWithTheRefusedCalls(t *testing.T) {
+	t.Parallel()
+	const many = 30_000
+	oom := errors.New("OOM a")
+	rs := make(refusals)
+	rs.refuse(anyCall(durable), oom, at(0))
+	group := rs["OOM"]
+	group.waiting = append(group.waiting, make([]*Call, many)...) // to look at a nil call panics
+	group.sweepAt = 2 * many
+	require.NotPanics(t, func() {
+		for i := range 1000 {
+			_, over := rs.accept(anyCall(durable), at(0))
+			assert.Empty(t, over)
+			assert.Empty(t, rs.due(at(0)))
+			assert.Equal(t, at(0).Add(repeatAfter), rs.next())
+			assert.False(t, rs.refuse(anyCall(durable), oom, at(0)))
+			assert.Equal(t, many+2+i, rs.count())
+		}
+	})
+}
+
+// Refused calls that wait behind one with a long life do not stay in memory.
+func TestExpiredCallsOfAGroupAreDropped(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	rs.refuse(anyCall(durable), errors.New("OOM a"), at(0))
+	for i := range 100_000 {
+		rs.refuse(anyCall(expiringAt(at(float64(i))), voted), errors.New("OOM a"), at(float64(i)))
+	}
+	assert.Less(t, rs.count(), 2*againBatch)
+}
+
+// The rest of a large group is sent again in batches, so that the calls of other locks need not queue behind all of it.
+func TestALargeGroupIsSentAgainInBatches(t *testing.T) {
+	t.Parallel()
+	rs := make(refusals)
+	oom := errors.New("OOM a")
+	calls := releases(3*againBatch + 1)
+	for _, c := range calls {
+		rs.refuse(c, oom, at(0))
+	}
+	retry := rs.due(at(1))
+	require.Equal(t, calls[:1], retry)
+	for part := range 3 {
+		again, over := rs.accept(retry[len(retry)-1], at(2))
+		assert.Equal(t, calls[1+part*againBatch:1+(part+1)*againBatch], again)
+		assert.Equal(t, part == 2, len(over) == 1, "it is over when nothing waits")
+		retry = again
+	}
+	assert.Empty(t, rs)
+}
