@@ -9,27 +9,26 @@ import (
 )
 
 const (
-	whyDrift = "A TTL then ends earlier or later than the holder expects. The drift budget of the Locker (WithDrift) " +
-		"covers only so much."
-	fixClock   = "on that host: chronyc tracking; let NTP slew the clock, not step it (chrony: makestep only at boot)"
+	whyDrift   = "A TTL then ends earlier or later than the holder expects. WithDrift is the budget of the Locker."
+	fixClock   = "on its host: `chronyc tracking`; let NTP slew the clock, not step it (chrony: makestep only at boot)"
 	maxOwnStep = 100 * time.Millisecond
 )
 
 var clockRules = []rule{
 	{
-		title: "the clock drifts beyond the budget", severity: Danger,
+		id: ClockBeyondBudget, title: "the clock drifts beyond the budget", severity: Danger,
 		when: "`TIME` over 10 s: within one TTL the server's clock gains or loses more than the drift budget",
 		why:  whyDrift, fix: fixClock,
 		check: drifting(func(share float64) bool { return share > 1 }),
 	},
 	{
-		title: "the clock drifts", severity: Warning,
+		id: ClockDrifts, title: "the clock drifts", severity: Warning,
 		when: "the same, more than half of the drift budget",
 		why:  whyDrift, fix: fixClock,
 		check: drifting(func(share float64) bool { return share > driftSuspicious && share <= 1 }),
 	},
 	{
-		title: "the clock stepped", severity: Danger,
+		id: ClockStepped, title: "the clock stepped", severity: Danger,
 		when: "`TIME` jumped by more than 10 ms against this host's monotonic clock",
 		why:  "A step forward ends the TTLs of locks early, so the master may grant a lock that is held.",
 		fix:  fixClock,
@@ -42,10 +41,10 @@ var clockRules = []rule{
 		}),
 	},
 	{
-		title: "this host's clock runs at another speed", severity: Danger,
+		id: HostClockDrifts, title: "this host's clock runs at another speed", severity: Danger,
 		when: "a majority of three or more masters drift the same way, by more than half of the drift budget",
 		why:  "Most likely this host's clock is wrong. Locks of this process end earlier or later than it expects.",
-		fix:  "on this host: chronyc tracking; for a virtual machine check its clock source",
+		fix:  "on this host: `chronyc tracking`; for a virtual machine check its clock source",
 		check: func(e *exam) []hit {
 			if rate, ok := e.ownDrift(); ok {
 				return []hit{{observed: fmt.Sprintf("against most masters this host's clock gains %.0f ppm", -rate*1e6)}}
@@ -54,11 +53,10 @@ var clockRules = []rule{
 		},
 	},
 	{
-		title: "this host's wall clock stepped", severity: Note,
+		id: HostClockStepped, title: "this host's wall clock stepped", severity: Note,
 		when: "the wall clock jumped by more than 100 ms against the monotonic clock",
-		why: "Locks use the monotonic clock. Fencing tokens start from the wall clock; " +
-			"steps of a day or more break their order.",
-		fix: "on this host: chronyc tracking",
+		why:  "Locks use the monotonic clock. Fencing tokens start from the wall clock; steps of a day break their order.",
+		fix:  "on this host: `chronyc tracking`",
 		check: func(e *exam) []hit {
 			if e.host.wallGain.Abs() <= maxOwnStep {
 				return nil
@@ -67,7 +65,7 @@ var clockRules = []rule{
 		},
 	},
 	{
-		title: "this host's wall clock is out of range", severity: Danger,
+		id: HostClockRange, title: "this host's wall clock is out of range", severity: Danger,
 		when: "the wall clock is before 1970 or after 2255",
 		why:  "Locks with fencing tokens cannot be acquired.",
 		fix:  "set the clock of this host",
@@ -79,15 +77,18 @@ var clockRules = []rule{
 		},
 	},
 	{
-		title: "restarted a moment ago", severity: Warning,
+		id: Restarted, title: "restarted a moment ago", severity: Warning,
 		when: "the restart guard is on, and `uptime_in_seconds` at the start plus the span is below the restart window " +
-			"plus 1 s",
+			"plus 1 s, or `run_id` changed meanwhile",
 		why: "It may have forgotten what it granted, so its votes do not count yet.",
 		fix: "wait; if the restart was not intended, see its log",
 		check: each(func(e *exam, m *master) string {
 			up := time.Duration(m.number("uptime_in_seconds")) * time.Second
 			if _, ok := m.info["uptime_in_seconds"]; !ok || !e.deployment.Guard {
 				return ""
+			}
+			if _, _, both := m.bothLive(); !both && len(m.runIDs()) > 1 {
+				return "it restarted during the examination"
 			}
 			// The server rounds down to seconds, so the process may be a second younger.
 			left := e.deployment.RestartWindow + time.Second - up - e.span
@@ -96,7 +97,7 @@ var clockRules = []rule{
 		}),
 	},
 	{
-		title: "the drift of clocks is not examined", severity: Note,
+		id: DriftNotExamined, title: "the drift of clocks is not examined", severity: Note,
 		when: "`WithSpan` below 10 s",
 		why:  "Over a short time, round trips blur the speed of a clock.",
 		fix:  "use a span of at least 10 s",

@@ -10,10 +10,22 @@ const subscriberBuffer = 1 << 20 // bytes; a smaller output buffer limit for pub
 
 var connectionRules = []rule{
 	{
-		title: "connections are almost used up", severity: Warning,
+		id: NoMoreConnections, title: "connections are used up", severity: Danger,
+		when: "it accepted a connection, and refused another one: the max number of clients is reached",
+		why:  "A client that cannot connect loses this master's vote.",
+		fix:  "`CONFIG SET maxclients 10000`; `CONFIG REWRITE`; `CLIENT LIST` shows who connects",
+		check: each(func(_ *exam, m *master) string {
+			if m.dismissed == nil {
+				return ""
+			}
+			return m.dismissed.Error()
+		}),
+	},
+	{
+		id: AlmostNoConnections, title: "connections are almost used up", severity: Warning,
 		when: "`connected_clients` is at least 90 % of `maxclients`",
 		why:  "A client that cannot connect loses this master's vote.",
-		fix:  "CLIENT LIST shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
+		fix:  "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
 		check: each(func(_ *exam, m *master) string {
 			have, most := m.number("connected_clients"), m.number("maxclients")
 			if most > 0 && float64(have) >= almostFull*float64(most) {
@@ -23,37 +35,37 @@ var connectionRules = []rule{
 		}),
 	},
 	{
-		title: "has rejected connections", severity: Warning,
+		id: RejectedConnections, title: "has rejected connections", severity: Warning,
 		when:  "`rejected_connections` is above 0",
 		why:   "Since it started, maxclients kept clients from connecting.",
-		fix:   "CLIENT LIST shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
+		fix:   "`CLIENT LIST` shows who connects; CONFIG SET maxclients to a larger value (and raise ulimit -n)",
 		check: counted("rejected_connections"),
 	},
 	{
-		title: "closes idle connections", severity: Warning,
+		id: ClosesIdle, title: "closes idle connections", severity: Warning,
 		when: "`timeout` is above 0",
 		why:  "The first lock after a pause then costs three more round trips.",
-		fix:  "CONFIG SET timeout 0; CONFIG REWRITE",
+		fix:  "`CONFIG SET timeout 0`; `CONFIG REWRITE`",
 		check: each(func(_ *exam, m *master) string {
 			n, _ := m.configured("timeout")
 			return ifSo(n > 0, fmt.Sprintf("timeout is %d", n))
 		}),
 	},
 	{
-		title: "keeps dead connections", severity: Warning,
+		id: KeepsDead, title: "keeps dead connections", severity: Warning,
 		when: "`tcp-keepalive` is 0",
 		why:  "Connections of clients that vanished stay open and count toward maxclients.",
-		fix:  "CONFIG SET tcp-keepalive 300; CONFIG REWRITE",
+		fix:  "`CONFIG SET tcp-keepalive 300`; `CONFIG REWRITE`",
 		check: each(func(_ *exam, m *master) string {
 			n, known := m.configured("tcp-keepalive")
 			return ifSo(known && n == 0, "tcp-keepalive is 0")
 		}),
 	},
 	{
-		title: "subscribers have a small buffer", severity: Warning,
+		id: SmallBuffer, title: "subscribers have a small buffer", severity: Warning,
 		when: "a limit of `client-output-buffer-limit pubsub` is above 0 and below 1 MB",
 		why:  "The server disconnects waiters in a burst of release messages; they then notice releases later.",
-		fix:  "CONFIG SET client-output-buffer-limit \"pubsub 33554432 8388608 60\"; CONFIG REWRITE",
+		fix:  "`CONFIG SET client-output-buffer-limit \"pubsub 33554432 8388608 60\"`; `CONFIG REWRITE`",
 		check: each(func(_ *exam, m *master) string {
 			limits := m.config["client-output-buffer-limit"]
 			fields := strings.Fields(limits)
@@ -71,10 +83,10 @@ var connectionRules = []rule{
 		}),
 	},
 	{
-		title: "has disconnected slow clients", severity: Warning,
+		id: DisconnectedClients, title: "has disconnected slow clients", severity: Warning,
 		when:  "`client_output_buffer_limit_disconnections` is above 0",
 		why:   "Clients that read too slowly lost their connection; waiters among them noticed releases later.",
-		fix:   "CONFIG GET client-output-buffer-limit; raise the limit of the class that is too small",
+		fix:   "`CONFIG GET client-output-buffer-limit`; raise the limit of the class that is too small",
 		check: counted("client_output_buffer_limit_disconnections"),
 	},
 }

@@ -4,17 +4,15 @@
 //
 //	report, err := doctor.Examine(ctx, locker)
 //	for _, f := range report.Findings {
-//		fmt.Println(f.Severity, f.Node, f.Title, f.Why, f.Fix)
+//		fmt.Print(f)
 //	}
 //
 // The command "redlock doctor" prints the same. docs/doctor.md lists all findings and their conditions.
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,21 +24,38 @@ import (
 // Report is the result of an examination.
 type Report struct {
 	// Findings are sorted by severity, the worst first. It is empty if everything is sound.
-	Findings []Finding `json:"findings"`
+	Findings []Finding
+	Summary  Summary
 }
 
-// Finding is one thing that is wrong, may become wrong, or could not be examined.
+// Summary counts what a report is about.
+type Summary struct {
+	Masters  int // of the Locker
+	Examined int // masters that answered until the end
+	// The findings of each severity.
+	Dangers, Warnings, Notes int
+}
+
+// Finding is one thing that is wrong, may become wrong, or could not be examined, on one or several masters. Why and Fix
+// have at most three lines of 80 columns as [Finding.String] prints them; longer texts of servers are cut off.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	// Node is the address of the master. It lists several, separated by ", ", if the finding concerns them together. It
-	// is "" if the finding concerns this host or the Locker.
-	Node string `json:"node,omitempty"`
+	// ID says what is wrong. Programs may compare it: it does not change when the title does.
+	ID       ID
+	Severity Severity
+	// Node lists Nodes, separated by ", ".
+	Node string
+	// Nodes has the addresses of the masters. It is empty if the finding concerns this host or the Locker.
+	Nodes []string
 	// Title says what is wrong. It is one of the titles in docs/doctor.md.
-	Title string `json:"title"`
-	// Why says what was observed, and why that matters for a lock.
-	Why string `json:"why"`
+	Title string
+	// Why says what was observed, and why that matters for a lock. If the masters differ, it says what was observed on
+	// one of them.
+	Why string
 	// Fix says what to do, usually as a command to type.
-	Fix string `json:"fix"`
+	Fix string
+	// Commands has the commands in Fix that can be typed as they are: commands of Redis, for each of Nodes, in capitals,
+	// and commands of a shell. It is empty if there are none.
+	Commands []string
 }
 
 // Severity says how bad a finding is.
@@ -70,9 +85,6 @@ func (s Severity) String() string {
 	}
 }
 
-// MarshalText returns the severity's name, for JSON.
-func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // An Option configures [Examine].
 type Option func(*settings)
 
@@ -81,14 +93,14 @@ type settings struct{ span time.Duration }
 // fullSpan is the default span. Over a shorter one the round trips blur the speed of a clock.
 const fullSpan = 10 * time.Second
 
-// WithSpan sets how long [Examine] observes the clocks and round trips of the masters, which is most of the time that
-// it takes. Default 10 s. The span must be above 0. Below 10 s the drift of clocks is not examined, and a finding says
+// WithSpan sets how long [Examine] observes the masters. Default 10 s. The span must be above 0. Below 10 s the drift of clocks is not examined, and a finding says
 // so.
 func WithSpan(d time.Duration) Option { return func(s *settings) { s.span = d } }
 
-// Examine examines the masters of a Locker in parallel, for about 10 seconds ([WithSpan]). It uses connections of its
-// own, and does not disturb the Locker. On each master it acquires and releases locks of all kinds on one scratch name
-// that begins with "redlock:doctor:"; it changes nothing else.
+// Examine examines the masters of a Locker in parallel. It takes the span ([WithSpan]) and about six round trips to the
+// most distant master; a master that does not answer takes up to 3 s more. Examine uses connections of its own, up to
+// three at a time to each master, and does not disturb the Locker. On each master it acquires and releases locks of all
+// kinds on one scratch name that begins with "redlock:doctor:"; it changes nothing else.
 //
 // A finding lists the commands that a master refused. If fewer than a majority of the masters could be examined,
 // Examine returns the report and an error that matches [redlock.ErrNoQuorum]. With any other error the report is empty:
@@ -154,28 +166,19 @@ func examine(ctx context.Context, d seam.Deployment, span time.Duration) *exam {
 
 // majority returns an error if fewer than a majority of the masters could be examined.
 func (e *exam) majority() error {
-	seen := 0
-	for _, m := range e.masters {
-		if m.failure == nil {
-			seen++
-		}
-	}
+	seen := e.examined()
 	if seen > len(e.masters)/2 {
 		return nil
 	}
 	return fmt.Errorf("doctor: %d of %d masters could be examined: %w", seen, len(e.masters), redlock.ErrNoQuorum)
 }
 
-// report applies all rules.
-func (e *exam) report() Report {
-	report := Report{Findings: []Finding{}}
-	for _, r := range rules() {
-		for _, h := range r.check(e) {
-			report.Findings = append(report.Findings, Finding{
-				Severity: r.severity, Node: h.node, Title: r.title, Why: h.observed + ". " + r.why, Fix: cmp.Or(h.fix, r.fix),
-			})
+// examined returns how many masters answered until the end.
+func (e *exam) examined() (n int) {
+	for _, m := range e.masters {
+		if m.failure == nil {
+			n++
 		}
 	}
-	slices.SortStableFunc(report.Findings, func(a, b Finding) int { return int(b.Severity) - int(a.Severity) })
-	return report
+	return n
 }

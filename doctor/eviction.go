@@ -4,17 +4,16 @@ import "fmt"
 
 const (
 	noEviction  = "noeviction"
-	fixEviction = "CONFIG SET maxmemory-policy noeviction; CONFIG REWRITE"
+	fixEviction = "`CONFIG SET maxmemory-policy noeviction`; `CONFIG REWRITE`"
 	almostFull  = 0.9 // of maxmemory, of maxclients
 )
 
 var evictionRules = []rule{
 	{
-		title: "evicts locks", severity: Danger,
+		id: EvictsLocks, title: "evicts locks", severity: Danger,
 		when: "`maxmemory` is set, and `maxmemory_policy` is not `noeviction`",
-		why: "A full server deletes keys, locks among them, and grants them again. The policies volatile-* choose exactly " +
-			"the keys with a TTL, as locks have.",
-		fix: fixEviction,
+		why:  "A full server deletes locks and grants them again. The policies volatile-* choose keys with a TTL, as locks have.",
+		fix:  fixEviction,
 		check: each(func(_ *exam, m *master) string {
 			if policy := m.policy(); policy != noEviction && policy != "" && m.maxMemory() > 0 {
 				return fmt.Sprintf("maxmemory_policy is %s, and maxmemory is %d", policy, m.maxMemory())
@@ -23,7 +22,7 @@ var evictionRules = []rule{
 		}),
 	},
 	{
-		title: "would evict locks", severity: Warning,
+		id: WouldEvictLocks, title: "would evict locks", severity: Warning,
 		when: "`maxmemory` is 0, and `maxmemory_policy` is not `noeviction`",
 		why:  "If maxmemory is ever set, a full server deletes locks.",
 		fix:  fixEviction,
@@ -35,13 +34,13 @@ var evictionRules = []rule{
 		}),
 	},
 	{
-		title: "has evicted keys", severity: Warning,
+		id: EvictedKeys, title: "has evicted keys", severity: Warning,
 		when: "`evicted_keys` is above 0",
-		why:  "Since it started, or since CONFIG RESETSTAT, it was full and deleted keys; locks may have been among them.",
+		why:  "Since it started, or since CONFIG RESETSTAT, it was full and deleted keys, perhaps locks.",
 		fix:  fixEviction, check: counted("evicted_keys"),
 	},
 	{
-		title: "memory is almost full", severity: Warning,
+		id: AlmostFull, title: "memory is almost full", severity: Warning,
 		when: "`used_memory` is at least 90 % of `maxmemory`",
 		why:  "With noeviction, a full server refuses locks (OOM), which costs its vote.",
 		fix:  "find what uses the memory (redis-cli --bigkeys), or CONFIG SET maxmemory to a larger value",

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
@@ -9,14 +10,15 @@ import (
 
 // Row is a rule as docs/doctor.md shows it.
 type Row struct {
-	Title, When string
-	Severity    Severity
+	ID                    ID
+	Title, When, Why, Fix string
+	Severity              Severity
 }
 
 // Rows returns all rules.
 func Rows() (all []Row) {
 	for _, r := range rules() {
-		all = append(all, Row{r.title, r.when, r.severity})
+		all = append(all, Row{r.id, r.title, r.when, r.why, r.fix, r.severity})
 	}
 	return all
 }
@@ -24,7 +26,10 @@ func Rows() (all []Row) {
 // Seen is what a test says about one master.
 type Seen struct {
 	Name, Zone, Info, Remote, Local string
-	Rate                            float64 // of its clock, against this host's
+	Rate                            float64         // of its clock, against this host's
+	Trips                           []time.Duration // of a hundred round trips; the others took 1 ms
+	Config                          map[string]string
+	Dismissed                       error
 }
 
 // Judge returns the findings about masters of which only this is known, and about a host whose wall clock gained
@@ -35,16 +40,26 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 		Drift: clock.DefaultDrift,
 	}}
 	for _, s := range all {
-		m := &master{name: s.Name, zone: s.Zone, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
-		for i := range 11 {
-			at := time.Duration(i) * time.Second
-			m.bursts = append(m.bursts, burst{samples: []sample{{
-				at: time.Unix(0, 0).Add(at), server: time.Unix(0, 0).Add(time.Duration(float64(at) * (1 + s.Rate))),
-			}}})
+		m := &master{name: s.Name, zone: s.Zone, config: s.Config, dismissed: s.Dismissed, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
+		for i := range samplesPerSpan {
+			at := time.Duration(i) * fullSpan / samplesPerSpan
+			one := sample{at: time.Unix(0, 0).Add(at), server: time.Unix(0, 0).Add(time.Duration(float64(at) * (1 + s.Rate)))}
+			if one.roundTrip = time.Millisecond; i < len(s.Trips) {
+				one.roundTrip = s.Trips[i]
+			}
+			m.samples = append(m.samples, one)
 		}
 		e.masters = append(e.masters, m)
 	}
 	return e.report()
+}
+
+// LockCommands returns the names of the commands that the trial executes by themselves.
+func LockCommands() (names []string) {
+	for _, c := range lockCommands("x") {
+		names = append(names, fmt.Sprint(c[0]))
+	}
+	return names
 }
 
 // SetHugePagesFile replaces the file with the kernel's setting of transparent huge pages.

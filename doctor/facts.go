@@ -14,14 +14,17 @@ type master struct {
 	info       map[string]string // the fields of INFO; nil: it did not answer
 	config     map[string]string // the parameters of CONFIG GET
 	refused    []refusal         // the questions that it did not answer
+	dismissed  error             // why it refused a connection after the first
 
 	remote, local string // the address of its host, as seen by this process and by the server; "": unknown
-	user          string // of this connection
+	user          string // of the connections
 	sentinels     int    // connections of a Sentinel
 	latency       []pause
-	slowest       pause // of the SLOWLOG
+	slow          []pause // of the SLOWLOG
 	keys          keys
-	bursts        []burst
+	samples       []sample
+	outages       []outage
+	fresh         []sighting // by connections of their own
 	trial         trial
 }
 
@@ -37,22 +40,33 @@ type pause struct {
 	took time.Duration
 }
 
-// burst is several samples in quick succession.
-type burst struct {
-	samples []sample
-	client  string // the id of this connection; "": unknown
-	runID   string
+// sample is one reply to TIME, with the identity of the server that sent it.
+type sample struct {
+	sighting
+
+	at         time.Time // on this host's clock, halfway between the question and the reply
+	server     time.Time
+	roundTrip  time.Duration
+	connection int    // counts the connections; another one follows a failure
+	client     string // the id of the connection on the server; "": unknown
 }
 
-// sample is one reply to TIME.
-type sample struct {
-	at        time.Time // on this host's clock, halfway between the question and the reply
-	server    time.Time
-	roundTrip time.Duration
+// sighting is a server process that answered.
+type sighting struct {
+	asked, answered time.Time
+	runID           string // "": unknown
+}
+
+// outage is a time in which a master gave no answer, because of err. Before and after it did.
+type outage struct {
+	took time.Duration
+	err  error
 }
 
 // keys is what an examination observed of a master's keys.
 type keys struct {
+	seen       int
+	more       bool     // there are keys that were not looked at
 	endless    []string // keys that look like locks and have no TTL
 	longest    time.Duration
 	longestKey string // the lock with the longest TTL

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 var independenceRules = []rule{
 	{
-		title: "is the same server as another", severity: Danger,
+		id: SameServer, title: "is the same server as another", severity: Danger,
 		when: "equal `run_id`",
 		why:  "Several addresses lead to one process, which has one vote. The others are lost.",
 		fix:  "give each master its own address, and remove the others from the list",
@@ -18,17 +17,16 @@ var independenceRules = []rule{
 		},
 	},
 	{
-		title: "shares a host", severity: Warning,
+		id: SharesHost, title: "shares a host", severity: Warning,
 		when: "equal resolved address; equal `laddr` in `CLIENT INFO` that is no loopback address; or all on this host",
-		why: "Masters on one host fail together. " +
-			"(Two hosts with a container network each may have equal internal addresses.)",
-		fix: "move all but one of them to other hosts",
+		why:  "Masters on one host fail together. (Hosts with container networks may have equal internal addresses.)",
+		fix:  "move all but one of them to other hosts",
 		check: func(e *exam) []hit {
 			hits := sharedValues(e, e.hostOf, "resolved address %s")
 			for _, h := range sharedValues(e, func(m *master) string {
-				return ifSo(!loopback(m.local), m.local)
+				return ifSo(!loopback(m.local) && !m.develops(), m.local)
 			}, "CLIENT INFO laddr %s") {
-				if !slices.ContainsFunc(hits, func(other hit) bool { return other.node == h.node }) {
+				if !slices.ContainsFunc(hits, func(other hit) bool { return slices.Equal(other.nodes, h.nodes) }) {
 					hits = append(hits, h)
 				}
 			}
@@ -36,7 +34,7 @@ var independenceRules = []rule{
 		},
 	},
 	{
-		title: "a zone holds a majority", severity: Warning,
+		id: ZoneMajority, title: "a zone holds a majority", severity: Warning,
 		when: "a majority of three or more masters is in one zone: `zone=NAME` in the URL, or `availability_zone` in INFO",
 		why:  "If that zone fails, no lock can be acquired.",
 		fix:  "spread the masters over at least three zones",
@@ -50,7 +48,7 @@ var independenceRules = []rule{
 		},
 	},
 	{
-		title: "the zones are uneven", severity: Note,
+		id: UnevenZones, title: "the zones are uneven", severity: Note,
 		when: "all zones are known, none holds a majority, and two differ by more than one master",
 		why:  "The loss of the largest zone leaves fewer masters than necessary.",
 		fix:  "spread the masters evenly",
@@ -75,7 +73,7 @@ var independenceRules = []rule{
 func sharedValues(e *exam, of func(*master) string, format string) (hits []hit) {
 	for _, g := range groupBy(e, of) {
 		if len(g.masters) > 1 {
-			hits = append(hits, hit{node: strings.Join(g.masters, ", "), observed: fmt.Sprintf(format, g.value)})
+			hits = append(hits, hit{nodes: g.masters, observed: fmt.Sprintf(format, g.value)})
 		}
 	}
 	return hits
@@ -106,6 +104,9 @@ func groupBy(e *exam, of func(*master) string) (all []valueGroup) {
 
 // hostOf returns the address of a master's host; "of this host" for all addresses of this host; "" if it is unknown.
 func (e *exam) hostOf(m *master) string {
+	if m.develops() {
+		return ""
+	}
 	if m.remote != "" && e.host.local(m.remote) {
 		return "of this host"
 	}
@@ -118,7 +119,7 @@ func (e *exam) zones() []valueGroup {
 
 func (g valueGroup) hit(e *exam) hit {
 	return hit{
-		node:     strings.Join(g.masters, ", "),
+		nodes:    g.masters,
 		observed: fmt.Sprintf("%d of %d masters are in zone %s", len(g.masters), len(e.masters), g.value),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -66,9 +67,30 @@ func open(t *testing.T, urls []string, opts ...redlock.Option) *redlock.Locker {
 
 func examine(t *testing.T, urls []string, opts ...redlock.Option) doctor.Report {
 	t.Helper()
+	return examineFor(t, span, urls, opts...)
+}
+
+// examineFor examines for a span. Each finding fits on a terminal.
+func examineFor(t *testing.T, span time.Duration, urls []string, opts ...redlock.Option) doctor.Report {
+	t.Helper()
 	report, err := examined(doctor.Examine(t.Context(), open(t, urls, opts...), doctor.WithSpan(span)))
 	require.NoError(t, err)
+	for _, f := range report.Findings {
+		fits(t, f)
+	}
 	return report
+}
+
+// fits checks that a finding has at most nine lines of 80 columns, three for each of its parts.
+func fits(t *testing.T, f doctor.Finding) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(f.String(), "\n"), "\n")
+	assert.LessOrEqual(t, len(lines), 9, "%v", f)
+	fix := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "         fix: ") })
+	assert.LessOrEqual(t, len(lines)-fix, 3, "%v", f)
+	for _, l := range lines {
+		assert.LessOrEqual(t, utf8.RuneCountInString(l), 80, "%v", f)
+	}
 }
 
 // seen has the titles of the findings that the tests have had, and that they have not had: of examinations of real
@@ -108,7 +130,7 @@ func record(r doctor.Report, found map[string]bool) {
 // elsewhere are the findings that no redis-server 7.0 here can have, and that tests therefore give.
 var elsewhere = []string{
 	"is an active replica", "is too old", "is Dragonfly or KeyDB", "is Valkey", "its event loop is slow",
-	"has disconnected slow clients", "this host's wall clock stepped",
+	"has disconnected slow clients", "connections are used up", "this host's wall clock stepped",
 }
 
 // unseen returns what the tests of the package, all run, have not shown: that each finding appears on a real server,

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -54,7 +51,7 @@ func TestMastersOnOneHost(t *testing.T) {
 	servers := redisproc.ForTest(t, 3)
 	found := titled(examine(t, redisproc.URLs(servers)), title)
 	require.Len(t, found, 1)
-	assert.Equal(t, 2, strings.Count(found[0].Node, ", "))
+	assert.Len(t, found[0].Nodes, 3)
 	assert.Empty(t, titled(examine(t, redisproc.URLs(servers[:1])), title))
 
 	// What only servers on other hosts can have is given.
@@ -106,6 +103,12 @@ func TestZones(t *testing.T) {
 	assert.Contains(t, found[0].Why, "3 of 7 masters are in zone a")
 	assert.Empty(t, titled(examine(t, in("a", "a", "b", "b", "c", "c", "d")), uneven))
 	assert.Empty(t, titled(judge(0, five("aaabbc")[:5]...), uneven), "a majority is the worse finding")
+	given := five("aaabc")
+	given[0].Zone, given[1].Zone = "d", "e"
+	assert.Empty(t, titled(judge(0, given...), majority), "the zone of the URL comes before that of the server")
+	given = five("abcde")
+	given[0].Zone, given[1].Zone = "c", "c"
+	assert.Len(t, titled(judge(0, given...), majority), 1)
 }
 
 func TestASentinel(t *testing.T) {
@@ -123,15 +126,8 @@ func TestASentinel(t *testing.T) {
 	port, err := freeport.Reserve()
 	require.NoError(t, err)
 	t.Cleanup(port.Release)
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1%s 1\n",
-		port.Number(), strings.ReplaceAll(server.Addr()[strings.LastIndex(server.Addr(), ":"):], ":", " ")), 0o600))
-	sentinel := exec.Command(redisproc.Binary, conf, "--sentinel")
-	require.NoError(t, sentinel.Start())
-	t.Cleanup(func() {
-		_ = sentinel.Process.Kill()
-		_ = sentinel.Wait()
-	})
+	startSentinel(t, port.Number(), fmt.Sprintf("sentinel monitor m 127.0.0.1 %s 1\n",
+		server.Addr()[strings.LastIndex(server.Addr(), ":")+1:]))
 	require.Eventually(t, func() bool {
 		n, err := admin.PubSubNumSub(t.Context(), "__sentinel__:hello").Result()
 		return err == nil && n["__sentinel__:hello"] > 0
@@ -152,7 +148,7 @@ func TestARoundTripNearTheNodeTimeout(t *testing.T) {
 	)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, locker.Close()) })
-	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(span)))
+	report, err := examined(doctor.Examine(t.Context(), locker, doctor.WithSpan(10*span)))
 	require.NoError(t, err)
 	require.Len(t, titled(report, title), 1, "%v", report)
 	assert.Empty(t, titled(examine(t, []string{server.URL()}), title))
@@ -215,4 +211,19 @@ func multiplex(client net.Conn, servers []*redisproc.Server) {
 			return
 		}
 	}
+}
+
+// forward forwards a connection to a server.
+func forward(client net.Conn, server *redisproc.Server) {
+	defer client.Close()
+	backend, err := net.Dial("tcp", server.Addr())
+	if err != nil {
+		return
+	}
+	defer backend.Close()
+	go func() {
+		_, _ = io.Copy(client, backend)
+		_ = client.Close()
+	}()
+	_, _ = io.Copy(backend, client)
 }

@@ -7,31 +7,31 @@ import (
 
 var neighborRules = []rule{
 	{
-		title: "was flushed", severity: Warning,
+		id: Flushed, title: "was flushed", severity: Warning,
 		when:  "`commandstats` counts FLUSHALL or FLUSHDB",
 		why:   "It deletes all locks. Their holders do not notice, and another client may get them.",
 		fix:   "forbid it: ACL SETUSER USER -flushall -flushdb",
 		check: each(func(_ *exam, m *master) string { return m.executed("flushall", "flushdb") }),
 	},
 	{
-		title: "KEYS is used", severity: Warning,
+		id: UsesKeys, title: "KEYS is used", severity: Warning,
 		when:  "`commandstats` counts KEYS",
 		why:   "It reads all keys in one step. Meanwhile the server answers no request for a lock.",
 		fix:   "use SCAN; forbid it: ACL SETUSER USER -keys",
 		check: each(func(_ *exam, m *master) string { return m.executed("keys") }),
 	},
 	{
-		title: "was configured at run time", severity: Note,
+		id: Reconfigured, title: "was configured at run time", severity: Note,
 		when:  "`commandstats` counts CONFIG SET",
 		why:   "After a restart it may run with other settings than those examined here.",
-		fix:   "CONFIG REWRITE, or bring redis.conf in line",
+		fix:   "`CONFIG REWRITE`, or bring redis.conf in line",
 		check: each(func(_ *exam, m *master) string { return m.executed("config|set") }),
 	},
 	{
-		title: "a lock without an end", severity: Warning,
-		when: "a key without a TTL that is a lock of redlock, or a string whose name contains \"lock\"",
-		why:  "If its holder died, the name stays locked forever.",
-		fix:  "redlock status NAME shows the holder; if the holder no longer runs: DEL NAME",
+		id: EndlessLock, title: "a lock without an end", severity: Warning,
+		when: "a key without a TTL whose value is, or looks like, that of a lock of redlock",
+		why:  "If it is a lock whose holder died, the name stays locked forever. It may belong to another program.",
+		fix:  "redlock status and the name show the holder; ask its owner before you delete anything",
 		check: each(func(_ *exam, m *master) string {
 			const few = 5
 			shown := m.keys.endless
@@ -42,7 +42,7 @@ var neighborRules = []rule{
 			if len(shown) > few {
 				shown, more = shown[:few], fmt.Sprintf(" and %d more", len(shown)-few)
 			}
-			return "without a TTL: " + strings.Join(shown, ", ") + more
+			return fmt.Sprintf("%d without a TTL: ", len(m.keys.endless)) + strings.Join(shown, ", ") + more
 		}),
 	},
 }

@@ -1,13 +1,18 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/redlock-go/redlock/internal/names"
 	"github.com/redlock-go/redlock/internal/seam"
 	"github.com/redlock-go/redlock/node"
 )
@@ -17,133 +22,185 @@ var errCluster = errors.New("it is a Cluster that serves as one master, which is
 
 // observe examines one master for a little longer than the span.
 func observe(ctx context.Context, n *node.Node, d seam.Deployment, span time.Duration) *master {
-	m := &master{name: n.Name(), zone: n.Zone(), config: map[string]string{}}
+	m := &master{name: n.Name(), zone: n.Zone(), user: n.User(), config: map[string]string{}}
 	if n.Clustered() {
 		m.failure = errCluster
 		return m
 	}
-	o := &observer{ctx: ctx, conn: n.Connect(), clock: d.Clock, m: m}
-	defer o.conn.Close()
+	began := d.Clock.Now()
+	o := &observer{ctx: ctx, node: n, clock: d.Clock, m: m, span: span, began: began, end: began.Add(span)}
 	// INFO comes first, because commands that the server refuses later count in its statistics of errors.
-	o.askInfo()
-	o.m.remote = o.conn.Remote()
-	for _, ask := range []func(){
-		o.askConfig, o.askClient, o.askSentinel, o.askPauses, o.askKeys, func() { o.takeBursts(span) },
-	} {
-		if m.failure == nil {
-			ask()
-		}
+	m.refused, m.failure = o.over(o.askInfo)
+	if o.conn != nil {
+		defer func() { o.conn.Close() }()
 	}
-	if m.failure == nil {
-		m.trial = runTrial(ctx, n, d.TTL)
+	if m.failure != nil || m.sentinel() {
+		return m
+	}
+	var g errgroup.Group
+	g.Go(func() error { // each part has facts of its own
+		m.failure = o.takeSamples()
+		return nil
+	})
+	g.Go(func() error {
+		o.connectAfresh()
+		return nil
+	})
+	var questions, keys []refusal
+	var failed [2]error
+	if !m.develops() {
+		questions, failed[0] = o.over(o.askQuestions)
+		keys, failed[1] = o.over(o.askKeys)
+	}
+	m.trial = o.runTrial(d.TTL)
+	_ = g.Wait()
+	m.refused = slices.Concat(m.refused, questions, keys)
+	if dismissal(m.trial.failure) {
+		m.dismissed = m.trial.failure
+	}
+	for _, err := range failed {
+		switch {
+		case dismissal(err): // others were accepted
+			m.dismissed = err
+		case err != nil && m.failure == nil:
+			m.failure = err
+		}
 	}
 	return m
 }
 
-func (o *observer) askInfo() {
-	reply, err := o.conn.Do(o.ctx, "info", "all")
+// develops reports whether the master is one for development, whose settings say nothing about a deployment.
+func (m *master) develops() bool { return m.info["server_name"] == names.DevServer }
+
+func (m *master) sentinel() bool { return m.info["redis_mode"] == "sentinel" }
+
+// askInfo asks for INFO and keeps the connection.
+func (o *observer) askInfo(a *asker) error {
+	reply, err := a.conn.Do(a.ctx, "info", "all")
 	if node.IsReply(err) {
-		reply, err = o.conn.Do(o.ctx, "info")
+		reply, err = a.conn.Do(a.ctx, "info")
+	}
+	o.m.remote = a.conn.Remote()
+	if node.IsReply(err) {
+		// The other questions may be allowed, unless the reply was to the connection.
+		if _, err2 := a.conn.Do(a.ctx, "time"); err2 != nil && (!node.IsReply(err2) || err2.Error() == err.Error()) {
+			return err
+		}
+		a.refused, o.m.info = append(a.refused, refusal{"INFO", err}), map[string]string{}
+		o.conn, a.keep = a.conn, true
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	text, ok := reply.(string)
-	switch {
-	case err != nil:
-		o.note("INFO", err)
-	case !ok:
-		o.m.failure = node.ErrNotRedis
-	default:
-		o.m.info = parseInfo(text)
+	if !ok {
+		return node.ErrNotRedis
 	}
-	if o.m.info == nil && o.m.failure == nil {
-		o.m.info = map[string]string{} // the other questions may be allowed
-	}
+	o.m.info = parseInfo(text)
+	o.conn, a.keep = a.conn, true
+	return nil
 }
 
 // parameters are those that the observer reads with CONFIG GET. Most servers report the first two in INFO, too.
 var parameters = []string{
 	"maxmemory", "maxmemory-policy", "appendfsync", "no-appendfsync-on-rewrite", "timeout", "tcp-keepalive",
-	"client-output-buffer-limit", "disable-thp",
+	"client-output-buffer-limit", "disable-thp", "aclfile",
 }
 
-func (o *observer) askConfig() {
-	for _, name := range parameters { // one by one: several in one command need Redis 7
-		reply, err := o.conn.Do(o.ctx, "config", "get", name)
-		if err != nil {
-			o.note("CONFIG GET", err)
-			return
+const (
+	sentinelChannel = "__sentinel__:hello"
+	slowLogEntries  = 128 // how many entries of the SLOWLOG are read
+)
+
+// askQuestions asks for settings and statistics. What a first command of a kind is refused is not asked again.
+func (o *observer) askQuestions(a *asker) error {
+	first, err := a.ask([]any{"CONFIG", "GET", parameters[0]}, []any{"CLIENT", "INFO"}, []any{"LATENCY", "LATEST"},
+		[]any{"SLOWLOG", "GET", slowLogEntries})
+	if err != nil {
+		return err
+	}
+	o.readConfig(first[0])
+	o.readClient(first[1])
+	o.readPauses(first[2], first[3])
+	numsub, err := a.conn.Do(a.ctx, "pubsub", "numsub", sentinelChannel)
+	var more [][]any
+	switch pair, ok := numsub.([]any); {
+	case err != nil && !node.IsReply(err):
+		return err
+	case ok && len(pair) == 2:
+		n, _ := pair[1].(int64)
+		o.m.sentinels = int(n)
+	default:
+		more = append(more, []any{"CLIENT", "LIST"})
+	}
+	if first[1].Err != nil {
+		more = append(more, []any{"ACL", "WHOAMI"})
+	}
+	if first[0].Err == nil {
+		for _, name := range parameters[1:] { // one by one: several in one command need Redis 7
+			more = append(more, []any{"CONFIG", "GET", name})
 		}
-		if pair, ok := reply.([]any); ok && len(pair) == 2 {
-			o.m.config[name] = fmt.Sprint(pair[1])
+	}
+	answers, err := a.ask(more...)
+	if err != nil {
+		return err
+	}
+	for i, answer := range answers {
+		switch more[i][0] {
+		case "CONFIG":
+			o.readConfig(answer)
+		case "ACL":
+			if user, ok := answer.Reply.(string); ok {
+				o.m.user = user
+			}
+		default:
+			o.countSentinels(answer)
 		}
+	}
+	return nil
+}
+
+func (o *observer) readConfig(answer node.Answer) {
+	if pair, ok := answer.Reply.([]any); ok && len(pair) == 2 {
+		o.m.config[fmt.Sprint(pair[0])] = fmt.Sprint(pair[1])
 	}
 }
 
-func (o *observer) askClient() {
-	if reply, ok := o.ask("CLIENT", "INFO"); ok {
-		text, _ := reply.(string)
-		fields := parseFields(text, " ")
-		o.m.local, _, _ = net.SplitHostPort(fields["laddr"])
-		o.m.user = fields["user"]
-	}
-	if o.m.user != "" || o.m.failure != nil {
+func (o *observer) readClient(answer node.Answer) {
+	text, _ := answer.Reply.(string)
+	fields := parseFields(text, " ")
+	if strings.HasPrefix(fields["laddr"], "/") { // a socket in this host's file system
+		o.m.remote = cmp.Or(o.m.remote, "127.0.0.1")
 		return
 	}
-	if reply, ok := o.ask("ACL", "WHOAMI"); ok {
-		o.m.user, _ = reply.(string)
-	}
+	o.m.local, _, _ = net.SplitHostPort(fields["laddr"])
+	o.m.user = cmp.Or(fields["user"], o.m.user)
 }
 
-// askSentinel looks for the two kinds of connections that a Sentinel has to a server that it watches.
-func (o *observer) askSentinel() {
-	const channel = "__sentinel__:hello"
-	if reply, err := o.conn.Do(o.ctx, "pubsub", "numsub", channel); err == nil {
-		if pair, ok := reply.([]any); ok && len(pair) == 2 {
-			n, _ := pair[1].(int64)
-			o.m.sentinels = int(n)
-			return
-		}
-	} else if !node.IsReply(err) {
-		o.m.failure = err
-		return
-	}
-	if reply, ok := o.ask("CLIENT", "LIST"); ok {
-		text, _ := reply.(string)
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(parseFields(line, " ")["name"], "sentinel-") {
-				o.m.sentinels++
-			}
+// countSentinels counts the connections that a Sentinel has to a server that it watches.
+func (o *observer) countSentinels(answer node.Answer) {
+	text, _ := answer.Reply.(string)
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(parseFields(line, " ")["name"], "sentinel-") {
+			o.m.sentinels++
 		}
 	}
 }
 
-// slowLogEntries is how many entries of the SLOWLOG are read.
-const slowLogEntries = 128
-
-func (o *observer) askPauses() {
-	if reply, ok := o.ask("LATENCY", "LATEST"); ok {
-		events, _ := reply.([]any)
-		for _, e := range events {
-			if f, ok := e.([]any); ok && len(f) >= 4 {
-				longest, _ := f[3].(int64)
-				o.m.latency = append(o.m.latency, pause{fmt.Sprint(f[0]), time.Duration(longest) * time.Millisecond})
-			}
+func (o *observer) readPauses(latest, slowLog node.Answer) {
+	events, _ := latest.Reply.([]any)
+	for _, e := range events {
+		if f, ok := e.([]any); ok && len(f) >= 4 {
+			longest, _ := f[3].(int64)
+			o.m.latency = append(o.m.latency, pause{fmt.Sprint(f[0]), time.Duration(longest) * time.Millisecond})
 		}
 	}
-	if o.m.failure != nil {
-		return
-	}
-	if reply, ok := o.ask("SLOWLOG", "GET", slowLogEntries); ok {
-		entries, _ := reply.([]any)
-		for _, e := range entries {
-			f, ok := e.([]any)
-			if !ok || len(f) < 4 {
-				continue
-			}
+	entries, _ := slowLog.Reply.([]any)
+	for _, e := range entries {
+		if f, ok := e.([]any); ok && len(f) >= 4 {
 			micros, _ := f[2].(int64)
-			took := time.Duration(micros) * time.Microsecond
-			if took > o.m.slowest.took {
-				o.m.slowest = pause{commandName(f[3]), took}
-			}
+			o.m.slow = append(o.m.slow, pause{commandName(f[3]), microseconds(micros)})
 		}
 	}
 }

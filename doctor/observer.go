@@ -2,39 +2,79 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock/clock"
 	"github.com/redlock-go/redlock/node"
 )
 
-// observer asks one master.
+// observer observes one master for a span.
 type observer struct {
-	ctx   context.Context
-	conn  *node.Connection
-	clock clock.Clock
-	m     *master
+	ctx        context.Context
+	node       *node.Node
+	clock      clock.Clock
+	m          *master
+	span       time.Duration
+	began, end time.Time // of the span
+
+	conn *node.Connection // that answered INFO
 }
 
-// ask executes a command. It returns false if there is no reply, or an error reply, which it notes.
-func (o *observer) ask(args ...any) (any, bool) {
-	reply, err := o.conn.Do(o.ctx, args...)
-	if err == nil {
-		return reply, true
-	}
-	o.note(question(args), err)
-	return nil, false
+// asker asks one master over a connection of its own.
+type asker struct {
+	ctx     context.Context
+	conn    *node.Connection
+	refused []refusal
+	keep    bool // do not close conn
 }
 
-// question returns a command as text.
-func question(args []any) string { return strings.TrimSpace(fmt.Sprintln(args...)) }
-
-// note records that a question was not answered.
-func (o *observer) note(question string, err error) {
-	if node.IsReply(err) {
-		o.m.refused = append(o.m.refused, refusal{question, err})
-	} else if o.m.failure == nil {
-		o.m.failure = err
+// over calls ask with a connection and closes it, unless ask keeps it. If the master is silent, or its connection ends after it has answered
+// INFO, over repeats that until the span ends. ask returns the error of a connection that failed; it notes error
+// replies.
+func (o *observer) over(ask func(*asker) error) (refused []refusal, err error) {
+	for {
+		a := &asker{ctx: o.ctx, conn: o.node.Connect()}
+		err := ask(a)
+		if !a.keep {
+			a.conn.Close()
+		}
+		again := silent(err) || o.m.info != nil && !node.IsReply(err)
+		if err == nil || !again || !o.clock.Now().Before(o.end) ||
+			clock.Sleep(o.ctx, o.clock, o.span/groupsPerSpan) != nil {
+			return a.refused, err
+		}
 	}
+}
+
+// silent reports whether err says that a master did not answer in time.
+func silent(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, node.ErrTimeout) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// ask executes commands in one round trip. It notes the error replies, and returns the error of the connection.
+func (a *asker) ask(commands ...[]any) ([]node.Answer, error) {
+	answers := a.conn.DoAll(a.ctx, commands)
+	for i, answer := range answers {
+		switch {
+		case dismissal(answer.Err):
+			return nil, answer.Err
+		case node.IsReply(answer.Err):
+			a.refused = append(a.refused, refusal{strings.TrimSpace(fmt.Sprintln(commands[i]...)), answer.Err})
+		case answer.Err != nil:
+			return nil, answer.Err
+		}
+	}
+	return answers, nil
+}
+
+// dismissal reports whether an error reply refuses not a command but the connection.
+func dismissal(err error) bool {
+	return node.IsReply(err) && strings.Contains(err.Error(), "ERR max number of clients")
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/redlock-go/redlock/doctor"
 )
 
+// sound is the INFO of a sound master.
+const sound = "redis_version:7.2.4\nrun_id:1\nuptime_in_seconds:1000\nrole:master\n"
+
 // Servers that cannot run here, and fields that Redis 7.0 does not have: by the text of their INFO. The fields of
 // KeyDB, Dragonfly and Valkey are those of their sources and bug reports.
 func TestOtherServers(t *testing.T) {
 	t.Parallel()
-	const sound = "redis_version:7.2.4\nrun_id:1\nuptime_in_seconds:1000\nrole:master\n"
 	for title, c := range map[string]struct {
 		info, why string
 		severity  doctor.Severity
@@ -45,7 +47,7 @@ func TestOtherServers(t *testing.T) {
 	)
 }
 
-// slowDialer makes connections on which each twentieth request is 200 ms late.
+// slowDialer makes connections on which each tenth request is 200 ms late.
 func slowDialer(ctx context.Context, network, addr string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
@@ -58,7 +60,7 @@ type slowConn struct {
 }
 
 func (c *slowConn) Write(p []byte) (int, error) {
-	if c.writes++; c.writes%20 == 0 {
+	if c.writes++; c.writes%10 == 0 {
 		time.Sleep(200 * time.Millisecond)
 	}
 	return c.Conn.Write(p)

@@ -7,40 +7,40 @@ var syncedWrites = []struct{ parameter, value string }{{"appendfsync", "always"}
 
 var persistenceRules = []rule{
 	{
-		title: "forgets locks in a restart", severity: Danger,
+		id: ForgetsLocks, title: "forgets locks in a restart", severity: Danger,
 		when: "`WithoutRestartGuard`, and not all of `aof_enabled` 1, `appendfsync always` and " +
 			"`no-appendfsync-on-rewrite no`",
-		why: "Without the restart guard a restarted master votes at once. It must then have every lock that it granted.",
-		fix: "leave out WithoutRestartGuard (--without-restart-guard); or CONFIG SET no-appendfsync-on-rewrite no; " +
-			"CONFIG SET appendfsync always; CONFIG SET appendonly yes; CONFIG REWRITE",
+		why: "Without the restart guard a restarted master votes at once, so it must have every lock that it granted.",
+		fix: "leave out WithoutRestartGuard (--without-restart-guard), or: `CONFIG SET no-appendfsync-on-rewrite no`; " +
+			"`CONFIG SET appendfsync always`; `CONFIG SET appendonly yes`; `CONFIG REWRITE`",
 		check: each(func(e *exam, m *master) string {
 			unsynced := m.unsynced()
 			return ifSo(!e.deployment.Guard && unsynced != "", "the restart guard is off, and "+unsynced)
 		}),
 	},
 	{
-		title: "cannot write its AOF", severity: Danger,
+		id: AOFFails, title: "cannot write its AOF", severity: Danger,
 		when:  "`aof_last_write_status` is not `ok`",
 		why:   "It refuses locks (MISCONF) until it can write, so it cannot vote.",
-		fix:   "free disk space (df -h), then see the log of the server",
+		fix:   "free disk space: `df -h` on its host; then see the log of the server",
 		check: otherThan("aof_last_write_status", "ok"),
 	},
 	{
-		title: "waits for its disk", severity: Warning,
+		id: WaitsForDisk, title: "waits for its disk", severity: Warning,
 		when:  "`aof_delayed_fsync` is above 0",
 		why:   "A sync of the AOF took so long that the server waited for it, and answered no request meanwhile.",
 		fix:   "use a faster disk; or no AOF, with the restart guard",
 		check: counted("aof_delayed_fsync"),
 	},
 	{
-		title: "failed to save a snapshot", severity: Warning,
+		id: SnapshotFailed, title: "failed to save a snapshot", severity: Warning,
 		when:  "`rdb_last_bgsave_status` is not `ok`",
 		why:   "With snapshots configured, it refuses locks (MISCONF) until one succeeds.",
-		fix:   "see its log; without need for snapshots: CONFIG SET save \"\"; CONFIG REWRITE",
+		fix:   "see its log; without need for snapshots: `CONFIG SET save \"\"`; `CONFIG REWRITE`",
 		check: otherThan("rdb_last_bgsave_status", "ok"),
 	},
 	{
-		title: "is loading its dataset", severity: Warning,
+		id: Loading, title: "is loading its dataset", severity: Warning,
 		when:  "`loading` is 1",
 		why:   "Until then it refuses locks (LOADING), so it cannot vote.",
 		fix:   "wait",

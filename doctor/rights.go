@@ -6,83 +6,212 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-go/redlock/internal/kind"
 	"github.com/redlock-go/redlock/node"
 )
 
 var rightRules = []rule{
 	{
-		title: "a right is missing", severity: Danger,
-		when: "the user may not execute a command of a lock on the scratch name, by its reply or by `ACL DRYRUN`",
+		id: MissingRight, title: "a right is missing", severity: Danger,
+		when: "the user may not execute a command of a lock. Each is tried on the scratch name",
 		why:  "Locks of some kinds cannot be acquired, extended or released here.",
-		check: ofTrial(func(m *master, r refusal) (string, bool) {
-			forbidden, _ := node.MissingCommand(r.err)
-			forbidden = forbidden || !node.IsReply(r.err) && slices.Contains(m.trial.dryRun, r)
-			return fmt.Sprintf("give user %s the rights of docs/masters.md: ACL SETUSER %s ~redlock:* &redlock:* +COMMAND",
-				m.userName(), m.userName()), forbidden
-		}, func(m *master) []refusal { return slices.Concat(m.trial.refusals, m.trial.dryRun) }),
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			refused := m.refusedFor(forbiddenCommand)
+			return m.described(refused), m.grant(refused, "+")
+		}),
 	},
 	{
-		title: "a command does not exist", severity: Danger,
-		when: "a command of a lock is unknown to the server, as after `rename-command`",
+		id: MissingCommand, title: "a command does not exist", severity: Danger,
+		when: "the server does not know a command of a lock, as after `rename-command`",
 		why:  "Locks of some kinds cannot be acquired, extended or released here.",
-		check: ofTrial(func(_ *master, r refusal) (string, bool) {
-			_, unknown := node.MissingCommand(r.err)
-			return "remove its rename-command from redis.conf, or use a server that has the command", unknown
-		}, func(m *master) []refusal { return m.trial.refusals }),
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			refused := m.refusedFor(unknownCommand)
+			return m.described(refused), renamed(refused)
+		}),
 	},
 	{
-		title: "refuses locks", severity: Danger,
+		id: MissingKeyPattern, title: "the right to a key is missing", severity: Danger,
+		when: "the user may not use keys that begin with `redlock:`, as the scratch name, fences and intents do",
+		why:  "Only mutexes without fencing can be locked, and only if the user may use their names.",
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			refused := m.refusedFor(forbiddenKey)
+			return m.described(refused), m.grant(nil, "~redlock:*")
+		}),
+	},
+	{
+		id: RefusesLocks, title: "refuses locks", severity: Danger,
 		when: "a command of a lock on the scratch name fails for another reason: " +
 			"OOM, MISCONF, READONLY, NOREPLICAS, no answer",
 		why: "It cannot vote.",
-		check: ofTrial(func(_ *master, r refusal) (string, bool) {
-			forbidden, unknown := node.MissingCommand(r.err)
-			return "see the other findings, and docs/errors.md on this error", !forbidden && !unknown
-		}, func(m *master) []refusal { return m.trial.refusals }),
+		fix: "see the other findings, and docs/errors.md on this error",
+		check: each(func(_ *exam, m *master) string {
+			refused := m.refusedFor(otherRefusal)
+			if err := m.trial.failure; err != nil && !node.IsReply(err) {
+				refused = append(refused, refusal{"a lock", err})
+			}
+			return m.described(refused)
+		}),
 	},
 	{
-		title: "waiters are not woken", severity: Warning,
-		when: "`PUBLISH` or `SUBSCRIBE` fails, other than for the right to the channel of the scratch name",
-		why:  "Waiters in other processes notice a release only when they ask again, up to a second later.",
-		check: ofTrial(func(m *master, _ refusal) (string, bool) {
-			return fmt.Sprintf("ACL SETUSER %s &redlock:* +publish +subscribe +unsubscribe", m.userName()), true
-		}, func(m *master) []refusal { return m.trial.messages }),
+		id: NoWakeup, title: "waiters are not woken", severity: Warning,
+		when: "`PUBLISH` or `SUBSCRIBE` fails; if only the channel of the scratch name is refused: the user has a right to " +
+			"no channel that begins with `redlock:`",
+		why: "Waiters in other processes notice a release only when they ask again, up to a second later.",
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			var refused []refusal
+			unknown, channel := false, false
+			for _, r := range m.trial.messages {
+				c := reasonFor(r.err)
+				if c == forbiddenChannel && !m.noChannel() {
+					continue // it may have the right to others
+				}
+				unknown, channel, refused = unknown || c == unknownCommand, channel || c == forbiddenChannel, append(refused, r)
+			}
+			switch {
+			case unknown:
+				fix = renamed(refused)
+			case channel:
+				fix = m.grant(nil, "&redlock:*")
+			default:
+				fix = m.grant(refused, "+")
+			}
+			return m.described(refused), fix
+		}),
 	},
 	{
-		title: "has refused writes", severity: Warning,
+		id: UnknownChannels, title: "the right to channels is unknown", severity: Note,
+		when: "the channel of the scratch name is refused, and `ACL GETUSER` says nothing or that the user has others",
+		why:  "If the channels of your locks are refused, waiters notice a release up to a second later.",
+		check: eachFix(func(_ *exam, m *master) (observed, fix string) {
+			var refused []refusal
+			for _, r := range m.trial.messages {
+				if reasonFor(r.err) == forbiddenChannel && !m.noChannel() {
+					refused = append(refused, r)
+				}
+			}
+			return m.described(refused), "nothing, if user " + m.user + " has &redlock: and the prefix of your names; otherwise " +
+				m.grant(nil, "&redlock:*")
+		}),
+	},
+	{
+		id: RefusedWrites, title: "has refused writes", severity: Warning,
 		when:  "`errorstats` of OOM, MISCONF, READONLY, NOREPLICAS or BUSY",
 		why:   "Since it started, or since CONFIG RESETSTAT, it refused commands, which may have cost its vote.",
-		fix:   "find the cause in its log; afterwards CONFIG RESETSTAT",
+		fix:   "find the cause in its log; afterwards `CONFIG RESETSTAT`",
 		check: each(func(_ *exam, m *master) string { return m.errors("OOM", "MISCONF", "READONLY", "NOREPLICAS", "BUSY") }),
 	},
 	{
-		title: "has refused commands", severity: Note,
-		when: "`errorstats` of NOPERM or LOADING",
-		why: "Since it started, or since CONFIG RESETSTAT, users lacked rights, or clients came while it was loading. " +
-			"An earlier examination may be the cause.",
-		fix:   "ACL LOG shows who lacked which right; afterwards CONFIG RESETSTAT",
+		id: RefusedCommands, title: "has refused commands", severity: Note,
+		when:  "`errorstats` of NOPERM or LOADING",
+		why:   "Since it started, users lacked rights, perhaps in an examination, or clients came while it was loading.",
+		fix:   "`ACL LOG` shows who lacked which right; afterwards `CONFIG RESETSTAT`",
 		check: each(func(_ *exam, m *master) string { return m.errors("NOPERM", "LOADING") }),
 	},
 }
 
-// ofTrial returns the check of a rule about the commands of the trial. of selects refusals, and matches reports whether
-// the rule applies to one, with the fix.
-func ofTrial(
-	matches func(*master, refusal) (fix string, ok bool), of func(*master) []refusal,
-) func(*exam) []hit {
-	return eachFix(func(_ *exam, m *master) (observed, fix string) {
-		var all []string
-		for _, r := range of(m) {
-			if f, ok := matches(m, r); ok {
-				all, fix = append(all, fmt.Sprintf("%s: %v", r.question, r.err)), f
-			}
+// reason is why a server refused a command.
+type reason int
+
+const (
+	otherRefusal reason = iota
+	forbiddenCommand
+	unknownCommand
+	forbiddenKey
+	forbiddenChannel
+)
+
+// reasonFor reads an error reply. The texts differ between versions of Redis, and inside scripts.
+func reasonFor(err error) reason {
+	text := err.Error()
+	has := func(parts ...string) bool {
+		return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(text, p) })
+	}
+	forbidden, unknown := node.MissingCommand(err)
+	switch denied := forbidden || has("executing the script can't"); {
+	case unknown:
+		return unknownCommand
+	case denied && has("one of the keys", "access a key", "of the keys mentioned"):
+		return forbiddenKey
+	case denied && has("channel"):
+		return forbiddenChannel
+	case denied:
+		return forbiddenCommand
+	default:
+		return otherRefusal
+	}
+}
+
+// refusedFor returns the commands of a lock that the master refused for a reason. The refusals of scripts are left out
+// if those of commands explain them. Other refusals are returned once for each code.
+func (m *master) refusedFor(why reason) (all []refusal) {
+	codes := map[string]bool{}
+	for _, r := range slices.Concat(m.trial.commands, m.trial.scripts) {
+		code, _, _ := strings.Cut(r.err.Error(), " ")
+		script := slices.Contains(m.trial.scripts, r)
+		if reasonFor(r.err) != why || script && len(all) > 0 && why != otherRefusal || why == otherRefusal && codes[code] {
+			continue
 		}
-		return strings.Join(all, "; "), fix
+		codes[code] = true
+		all = append(all, r)
+	}
+	return all
+}
+
+// described returns which commands were refused, and the first error; "" if none was.
+func (m *master) described(refused []refusal) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	const few = 4
+	names, more := questions(refused), ""
+	if n := len(names) - few; n > 0 {
+		names, more = names[:few], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("%s%s: %v", strings.Join(names, ", "), more, refused[0].err)
+}
+
+func questions(refused []refusal) (all []string) {
+	for _, r := range refused {
+		all = append(all, r.question)
+	}
+	return all
+}
+
+// grant returns the fix that gives the user of the connection the right to commands, or another right.
+func (m *master) grant(refused []refusal, right string) string {
+	rights := []string{right}
+	if right == "+" {
+		rights = nil
+		for _, c := range questions(refused) {
+			rights = append(rights, right+c)
+		}
+	}
+	save := "ACL SAVE, or CONFIG REWRITE without an aclfile"
+	if file, known := m.config["aclfile"]; known {
+		save = ifSo(file == "", "`CONFIG REWRITE`") + ifSo(file != "", "`ACL SAVE`")
+	}
+	return fmt.Sprintf("`ACL SETUSER %s %s`; then %s", m.userName(), strings.Join(rights, " "), save)
+}
+
+// renamed returns the fix for commands that the server does not know. No right helps.
+func renamed(refused []refusal) string {
+	return fmt.Sprintf("remove the rename-command of %s from its redis.conf and restart it, or use a server that has it",
+		strings.ToUpper(strings.Join(questions(refused), ", ")))
+}
+
+// noChannel reports whether the user is known to have no right to any channel that begins with "redlock:".
+func (m *master) noChannel() bool {
+	return m.trial.channels != nil && !slices.ContainsFunc(*m.trial.channels, func(pattern string) bool {
+		literal, _, wild := strings.Cut(pattern+"*", "*")
+		return strings.HasPrefix(literal, channels) || wild && strings.HasPrefix(channels, literal)
 	})
 }
 
+// channels is how the channels of all names begin.
+var channels = kind.Channel("")
+
 // userName returns the ACL user of the connection.
-func (m *master) userName() string { return cmp.Or(m.trial.user, m.user, "USER") }
+func (m *master) userName() string { return cmp.Or(m.user, "USER") }
 
 // errors returns the counts of the error replies that begin with these words.
 func (m *master) errors(words ...string) string {

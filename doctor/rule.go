@@ -9,18 +9,19 @@ import (
 
 // rule is one kind of finding. docs/doctor.md has a row for each.
 type rule struct {
+	id       ID
 	title    string
 	severity Severity
 	when     string // the condition, for the documentation
-	why      string // why it matters for a lock
-	fix      string // unless the hit has its own
+	why      string // why it matters for a lock, in at most 120 characters
+	fix      string // unless the hit has its own; the commands to type are in backquotes
 	check    func(*exam) []hit
 }
 
 // hit is one place where a rule applies.
 type hit struct {
-	node     string // as in Finding
-	observed string // what was observed, without a period
+	nodes    []string // as in Finding
+	observed string   // what was observed, without a period
 	fix      string
 }
 
@@ -46,7 +47,7 @@ func eachFix(see func(e *exam, m *master) (observed, fix string)) func(*exam) []
 				continue
 			}
 			if observed, fix := see(e, m); observed != "" {
-				hits = append(hits, hit{node: m.name, observed: observed, fix: fix})
+				hits = append(hits, hit{nodes: []string{m.name}, observed: observed, fix: fix})
 			}
 		}
 		return hits

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/clock"
@@ -13,65 +14,121 @@ import (
 )
 
 const (
-	burstsPerSpan   = 10 // and one more at its beginning
-	samplesPerBurst = 10
+	samplesPerSpan  = 100
+	groupsPerSpan   = 10                    // of samples, of which the quickest shows the clock
 	minStep         = 10 * time.Millisecond // a smaller step cannot be distinguished from a slow reply
 	driftSuspicious = 0.5                   // of the budget
 )
 
-// takeBursts observes clock, round trip and identity of the server for the span.
-func (o *observer) takeBursts(span time.Duration) {
-	began := o.clock.Now()
-	for i := range burstsPerSpan + 1 {
-		wait := began.Add(span * time.Duration(i) / burstsPerSpan).Sub(o.clock.Now())
-		if err := clock.Sleep(o.ctx, o.clock, wait); err != nil {
-			o.m.failure = err
-			return
+// takeSamples observes clock, round trip and identity of the server for the span, over the connection that is there:
+// the first sample must not measure how long it takes to connect. Each sample takes a round trip, so a
+// distant master has fewer. If the connection fails, takeSamples makes another one. It returns an error if the master
+// does not answer at the end.
+func (o *observer) takeSamples() error {
+	t := &sampler{o: o, questions: []*question{
+		{args: []any{"INFO", "server"}, read: func(s *sample, v any) { s.runID = parseInfo(fmt.Sprint(v))["run_id"] }},
+		{args: []any{"CLIENT", "ID"}, read: func(s *sample, v any) { s.client = fmt.Sprint(v) }, refused: o.m.develops()},
+	}}
+	for i := 0; i <= samplesPerSpan; i++ {
+		if err := o.sleepUntil(i, samplesPerSpan); err != nil {
+			return err
 		}
-		r, err := o.takeBurst(i == 0)
-		if err != nil {
-			o.note("TIME", err)
-			return
+		if err := t.step(); err != nil {
+			o.m.refused = append(o.m.refused, refusal{"TIME", err})
+			return nil
 		}
-		o.m.bursts = append(o.m.bursts, r)
+		i = max(i, int(o.clock.Now().Sub(o.began)*samplesPerSpan/o.span))
 	}
+	if silent(t.failure) {
+		_ = t.step() // it may answer again
+	}
+	return t.failure
 }
 
-// takeBurst takes one round of samples. Only the first round notes that an identity is not reported.
-func (o *observer) takeBurst(first bool) (r burst, _ error) {
-	for range samplesPerBurst {
-		sent := o.clock.Now()
-		reply, err := o.conn.Do(o.ctx, "time")
-		if err != nil {
-			return r, err
+// sleepUntil waits until i of n parts of the span have passed.
+func (o *observer) sleepUntil(i, n int) error {
+	return clock.Sleep(o.ctx, o.clock, o.began.Add(o.span*time.Duration(i)/time.Duration(n)).Sub(o.clock.Now()))
+}
+
+// sampler takes samples over one connection at a time.
+type sampler struct {
+	o           *observer
+	questions   []*question // about the identity
+	taken       int
+	connections int
+	failure     error     // of the last sample
+	since       time.Time // when the first sample was asked for that failed
+}
+
+// question is about the identity of the server.
+type question struct {
+	args    []any
+	read    func(*sample, any)
+	refused bool
+}
+
+// step takes a sample. After a failure it makes a new connection. It returns an error if the server refuses TIME.
+func (t *sampler) step() error {
+	asked := t.o.clock.Now()
+	s, err := t.take(asked)
+	switch {
+	case err == nil && t.failure == nil:
+		t.o.m.samples = append(t.o.m.samples, s)
+	case err == nil: // its round trip is a part of the outage
+		t.o.m.outages = append(t.o.m.outages, outage{took: s.answered.Sub(t.since), err: t.failure})
+		t.failure = nil
+	case node.IsReply(err) && !dismissal(err):
+		return err
+	default:
+		if t.failure == nil {
+			t.failure, t.since = err, asked
 		}
-		trip := o.clock.Now().Sub(sent)
-		server, err := serverTime(reply)
-		if err != nil {
-			return r, err
-		}
-		r.samples = append(r.samples, sample{at: sent.Add(trip / 2), server: server, roundTrip: trip})
+		t.o.conn.Close()
+		t.o.conn = t.o.node.Connect()
+		t.connections++
 	}
-	// One after the other, because a proxy may send the commands of one batch to the same server.
-	for _, q := range []struct {
-		args []any
-		into *string
-		read func(any) string
-	}{
-		{[]any{"CLIENT", "ID"}, &r.client, func(v any) string { return fmt.Sprint(v) }},
-		{[]any{"INFO", "server"}, &r.runID, func(v any) string { return parseInfo(fmt.Sprint(v))["run_id"] }},
-	} {
-		reply, err := o.conn.Do(o.ctx, q.args...)
-		switch {
+	return nil
+}
+
+// take takes one sample, in one round trip. It notes once that the server refuses a question.
+func (t *sampler) take(asked time.Time) (s sample, _ error) {
+	commands := [][]any{{"time"}}
+	var open []*question
+	// The tenth sample does not ask who answers. Otherwise a proxy that sends the commands to three servers in turn
+	// would send the same command always to the same one.
+	if t.taken++; t.taken%10 != 0 {
+		for _, q := range t.questions {
+			if !q.refused {
+				open, commands = append(open, q), append(commands, q.args)
+			}
+		}
+	}
+	answers := t.o.conn.DoAll(t.o.ctx, commands)
+	answered := t.o.clock.Now()
+	if err := answers[0].Err; err != nil {
+		return s, err
+	}
+	server, err := serverTime(answers[0].Reply)
+	if err != nil {
+		return s, err
+	}
+	trip := answered.Sub(asked)
+	s = sample{
+		sighting: sighting{asked: asked, answered: answered}, at: asked.Add(trip / 2), server: server, roundTrip: trip,
+		connection: t.connections,
+	}
+	for i, q := range open {
+		switch err := answers[1+i].Err; {
 		case err == nil:
-			*q.into = q.read(reply)
+			q.read(&s, answers[1+i].Reply)
 		case !node.IsReply(err):
-			return r, err
-		case first:
-			o.note(question(q.args), err)
+			return s, err
+		default:
+			q.refused = true
+			t.o.m.refused = append(t.o.m.refused, refusal{strings.TrimSpace(fmt.Sprintln(q.args...)), err})
 		}
 	}
-	return r, nil
+	return s, nil
 }
 
 func serverTime(reply any) (time.Time, error) {
@@ -87,18 +144,18 @@ func serverTime(reply any) (time.Time, error) {
 	return time.Unix(seconds, micros*1000), nil
 }
 
-// gain is how much the server's clock gained on this host's between two bursts, and how uncertain that is.
+// gain is how much the server's clock gained on this host's between two groups of samples, and how uncertain that is.
 type gain struct {
 	by          time.Duration // how much the server's clock gained
 	within      time.Duration // during this time of this host's clock
 	uncertainty time.Duration
 }
 
-// gains returns the gain from each burst to the next.
+// gains returns the gain from each group of samples to the next.
 func (m *master) gains() []gain {
-	var best []sample // the sample with the shortest round trip of each burst
-	for _, r := range m.bursts {
-		best = append(best, slices.MinFunc(r.samples, func(a, b sample) int { return cmp.Compare(a.roundTrip, b.roundTrip) }))
+	var best []sample // the sample with the shortest round trip of each group
+	for group := range slices.Chunk(m.samples, max(1, len(m.samples)/groupsPerSpan)) {
+		best = append(best, slices.MinFunc(group, func(a, b sample) int { return cmp.Compare(a.roundTrip, b.roundTrip) }))
 	}
 	var all []gain
 	for i := 1; i < len(best); i++ {
@@ -111,18 +168,21 @@ func (m *master) gains() []gain {
 	return all
 }
 
+// rate is in seconds gained per second.
+func (g gain) rate() float64 { return float64(g.by) / float64(max(1, g.within)) }
+
 // steps separates the steps of the server's clock from its drift, whose rate is in seconds gained per second. A gain is
-// a step if it is far from the median gain.
+// a step if it is far from what the median rate would have made.
 func (m *master) steps() (steps []time.Duration, rate float64) {
 	all := m.gains()
 	if len(all) == 0 {
 		return nil, 0
 	}
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b gain) int { return cmp.Compare(a.by, b.by) })
-	median := sorted[len(sorted)/2].by
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b gain) int { return cmp.Compare(a.rate(), b.rate()) })
+	median := sorted[len(sorted)/2].rate()
 	var by, within, uncertain time.Duration
 	for _, g := range all {
-		if (g.by - median).Abs() > g.uncertainty+minStep {
+		if usual := time.Duration(median * float64(g.within)); (g.by - usual).Abs() > g.uncertainty+minStep {
 			steps = append(steps, g.by)
 			continue
 		}
@@ -137,17 +197,35 @@ func (m *master) steps() (steps []time.Duration, rate float64) {
 	return steps, rate
 }
 
-// roundTrips returns the median and the 99th percentile of the round trips; 0 if there are none.
-func (m *master) roundTrips() (median, p99 time.Duration) {
-	var all []time.Duration
-	for _, r := range m.bursts {
-		for _, s := range r.samples {
-			all = append(all, s.roundTrip)
-		}
-	}
-	if len(all) == 0 {
-		return 0, 0
+// roundTrips returns the round trips of the samples, in order of their length.
+func (m *master) roundTrips() (all []time.Duration) {
+	for _, s := range m.samples {
+		all = append(all, s.roundTrip)
 	}
 	slices.Sort(all)
-	return all[len(all)/2], all[len(all)*99/100]
+	return all
+}
+
+// stalls returns the median of the round trips, and those above the limit if the median is not: the times in which the
+// master gave no answer, the longest last. usual is the longest of the others but for one in a hundred, at least one.
+func (m *master) stalls(limit time.Duration) (all []time.Duration, median, usual time.Duration) {
+	trips := m.roundTrips()
+	if len(trips) == 0 {
+		return nil, 0, 0
+	}
+	if median = trips[(len(trips)-1)/2]; median > limit {
+		return nil, median, median
+	}
+	n := len(trips)
+	for n > 0 && trips[n-1] > limit {
+		n--
+	}
+	all = trips[n:]
+	for _, o := range m.outages {
+		if silent(o.err) {
+			all = append(all, o.took)
+		}
+	}
+	slices.Sort(all)
+	return all, median, trips[max(0, min(n*99/100, n-2))]
 }

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	maxKeys   = 10_000 // keys
+	maxKeys   = 10_000
+	maxPages  = 1_000 // of SCAN; after many deletions most are empty
 	scanBatch = 500
-	maxValue  = 300 // bytes of a string that are read
+	maxValue  = 1_100 // bytes of a string that are read: more than the longest token
 )
 
 // tokenForm is the form of redlock's tokens: the owner, a colon, 16 random bytes in hexadecimal.
@@ -22,90 +23,85 @@ var tokenForm = regexp.MustCompile(`:[0-9a-f]{32}$`)
 // entryForm is the form of an entry of a sorted set, which is every lock of redlock but a mutex.
 var entryForm = regexp.MustCompile(`^redlock:(reader|writer|reentrant|semaphore):`)
 
-// askKeys looks for locks among the keys of the master.
-func (o *observer) askKeys() {
-	cursor, seen := "0", 0
-	for {
-		reply, err := o.conn.Do(o.ctx, "scan", cursor, "count", scanBatch)
-		if err != nil {
-			o.note("SCAN", err)
-			return
-		}
-		page, ok := reply.([]any)
-		if !ok || len(page) != 2 {
-			return
-		}
-		names, _ := page[1].([]any)
-		if err := o.readKeys(names); err != nil {
-			o.note("keys (PTTL, TYPE, GETRANGE, ZRANGE)", err)
-			return
-		}
-		seen += len(names)
-		cursor = fmt.Sprint(page[0])
-		if cursor == "0" {
-			return
-		}
-		if seen >= maxKeys {
-			o.m.refused = append(o.m.refused, refusal{"all keys", fmt.Errorf("only the first %d were looked at", seen)})
-			return
-		}
-	}
-}
-
-// readKeys reads TTL and type of the keys, and of those that may be locks the value or the last entry.
-func (o *observer) readKeys(names []any) error {
-	if len(names) == 0 {
-		return nil
-	}
-	var questions [][]any
-	for _, name := range names {
-		questions = append(questions, []any{"pttl", name}, []any{"type", name})
-	}
-	answers := o.conn.DoAll(o.ctx, questions)
+// askKeys looks for locks among the keys of the master, in one round trip per page: with the next page, it asks for the
+// TTLs and types of the last one, and for the values of the one before. It ends with the span.
+func (o *observer) askKeys(a *asker) error {
+	o.m.keys = keys{}
+	cursor, pages := "0", 0
+	var page []any
 	var candidates []candidate
-	var values [][]any
-	for i, name := range names {
-		ttl, kind := answers[2*i], answers[2*i+1]
-		if err := firstError(ttl, kind); err != nil {
-			return err
+	for {
+		var commands [][]any
+		for _, c := range candidates {
+			commands = append(commands, c.value())
 		}
-		ms, _ := ttl.Reply.(int64)
-		if ms == keyGone {
-			continue
+		for _, name := range page {
+			commands = append(commands, []any{"PTTL", name}, []any{"TYPE", name})
 		}
-		switch kind.Reply {
-		case "string":
-			values = append(values, []any{"getrange", name, 0, maxValue})
-		case "zset":
-			values = append(values, []any{"zrange", name, -1, -1})
-		default:
-			continue
+		o.m.keys.more = o.m.keys.seen >= maxKeys || pages >= maxPages || !o.clock.Now().Before(o.end)
+		scanning := cursor != "" && !o.m.keys.more
+		if scanning {
+			commands = append(commands, []any{"SCAN", cursor, "COUNT", scanBatch})
 		}
-		candidates = append(candidates, candidate{fmt.Sprint(name), ms})
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	for i, answer := range o.conn.DoAll(o.ctx, values) {
-		if answer.Err != nil && !strings.HasPrefix(answer.Err.Error(), "WRONGTYPE") { // it changed meanwhile
-			return answer.Err
+		if len(commands) == 0 {
+			o.m.keys.more = cursor != ""
+			return nil
 		}
-		switch reply := answer.Reply.(type) {
-		case string:
-			o.m.keys.add(candidates[i], reply)
-		case []any:
-			if len(reply) == 1 && entryForm.MatchString(fmt.Sprint(reply[0])) {
-				o.m.keys.addLock(candidates[i])
+		answers := a.conn.DoAll(a.ctx, commands)
+		for i, answer := range answers {
+			switch err := answer.Err; {
+			case err == nil, node.IsReply(err) && strings.HasPrefix(err.Error(), "WRONGTYPE"): // it changed meanwhile
+			case node.IsReply(err) && !dismissal(err):
+				a.refused = append(a.refused, refusal{fmt.Sprint(commands[i][0]), err})
+				return nil
+			default:
+				return err
+			}
+		}
+		for i, c := range candidates {
+			o.m.keys.read(c, answers[i].Reply)
+		}
+		answers = answers[len(candidates):]
+		candidates = candidates[:0]
+		for i, name := range page {
+			ttl, _ := answers[2*i].Reply.(int64)
+			c := candidate{fmt.Sprint(name), ttl, fmt.Sprint(answers[2*i+1].Reply)}
+			if ttl != keyGone && c.value() != nil {
+				candidates = append(candidates, c)
+			}
+		}
+		if page = nil; scanning {
+			reply, _ := answers[len(answers)-1].Reply.([]any)
+			if len(reply) != 2 {
+				return nil
+			}
+			page, _ = reply[1].([]any)
+			pages++
+			o.m.keys.seen += len(page)
+			if cursor = fmt.Sprint(reply[0]); cursor == "0" {
+				cursor = ""
 			}
 		}
 	}
-	return nil
 }
 
 // candidate is a key that may be a lock.
 type candidate struct {
 	name string
-	pttl int64 // milliseconds, or keyEndless
+	pttl int64  // milliseconds, or keyEndless
+	kind string // the type
+}
+
+// value returns the command that reads the value or the last entry; nil if a key of this type is no lock.
+func (c candidate) value() []any {
+	switch c.kind {
+	case "string":
+		return []any{"GETRANGE", c.name, 0, maxValue}
+	case "zset":
+		return []any{"ZRANGE", c.name, -1, -1}
+	default:
+		return nil
+	}
 }
 
 // The special replies of PTTL.
@@ -114,12 +110,17 @@ const (
 	keyGone    = -2
 )
 
-// add notes a string key if it is, or looks like, a lock.
-func (k *keys) add(c candidate, value string) {
-	ours := tokenForm.MatchString(value)
-	named := strings.Contains(strings.ToLower(c.name), "lock") && len(value) <= maxValue
-	if ours || named && c.pttl == keyEndless {
-		k.addLock(c)
+// read notes a key if its value is that of a lock. A value of another program may look like a token.
+func (k *keys) read(c candidate, value any) {
+	switch value := value.(type) {
+	case string:
+		if tokenForm.MatchString(value) {
+			k.addLock(c)
+		}
+	case []any:
+		if len(value) == 1 && entryForm.MatchString(fmt.Sprint(value[0])) {
+			k.addLock(c)
+		}
 	}
 }
 
@@ -134,12 +135,3 @@ func (k *keys) addLock(c candidate) {
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-func firstError(answers ...node.Answer) error {
-	for _, a := range answers {
-		if a.Err != nil {
-			return a.Err
-		}
-	}
-	return nil
-}

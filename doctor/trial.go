@@ -1,8 +1,8 @@
 package doctor
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,61 +18,83 @@ var noScript = strings.Repeat("0", 40)
 
 // trial is what happened to the commands of a lock on a scratch name.
 type trial struct {
-	user     string
-	refusals []refusal // different errors only
-	messages []refusal // of PUBLISH and SUBSCRIBE, which wake waiters
-	dryRun   []refusal // commands that ACL DRYRUN says the user may not run
-	unasked  []refusal // the questions that the master did not answer
+	commands []refusal // refused commands of locks, by name
+	scripts  []refusal // refused operations: different errors only
+	messages []refusal // refused PUBLISH, SUBSCRIBE
+	channels *[]string // the patterns of channels that the user may use; nil: unknown
+	failure  error     // of the connection
 }
 
-// runTrial acquires and releases a lock of each kind, with the operations of the library, on a connection of its own: a
-// server that blocks writes must not end the examination.
-func runTrial(ctx context.Context, n *node.Node, ttl time.Duration) (t trial) {
-	conn := n.Connect()
-	defer conn.Close()
+// runTrial acquires and releases a lock of each kind, with the operations of the library, and executes each command of
+// the scripts by itself: which of them a script comes to depends on the time that has passed. It uses connections of
+// its own: a server that blocks writes must not end the examination.
+func (o *observer) runTrial(ttl time.Duration) (t trial) {
 	name := kind.NewToken(scratch)
-	seen := map[string]bool{}
-	run := func(what string, args []any) bool {
-		_, err := conn.Do(ctx, args...)
-		if err != nil && !strings.HasPrefix(err.Error(), "NOSCRIPT") && !seen[err.Error()] {
-			seen[err.Error()] = true
-			t.refusals = append(t.refusals, refusal{what, err})
-		}
-		return err == nil || node.IsReply(err)
-	}
-	for _, op := range operations(name, ttl) {
-		if !run(op.Name, op.Arguments()) {
-			return t
-		}
-	}
-	if !run("evalsha", []any{"evalsha", noScript, 0}) ||
-		!run("del", []any{"del", name, kind.FenceKey(name), kind.IntentKey(name)}) { // counters of fences remain
+	_, t.failure = o.over(func(a *asker) error {
+		t = trial{}
+		return t.try(a, name, ttl)
+	})
+	if t.failure != nil {
 		return t
 	}
-	if _, err := conn.Do(ctx, "publish", kind.Channel(name), ""); err != nil {
-		t.noteMessage("PUBLISH", err)
-		if !node.IsReply(err) {
-			return t
-		}
+	_, err := o.over(func(a *asker) error { return a.conn.Subscribe(a.ctx, kind.Channel(name)) })
+	switch {
+	case dismissal(err):
+		t.failure = err
+	case err != nil:
+		t.messages = append(t.messages, refusal{"subscribe", err})
 	}
-	t.dryRuns(ctx, conn, name)
-	subscription := n.Connect()
-	defer subscription.Close()
-	if err := subscription.Subscribe(ctx, kind.Channel(name)); err != nil {
-		t.noteMessage("SUBSCRIBE", err)
+	if slices.ContainsFunc(t.messages, func(r refusal) bool { return reasonFor(r.err) == forbiddenChannel }) {
+		_, _ = o.over(func(a *asker) error { return t.askChannels(a, o.m.user) }) // unknown without an answer
 	}
 	return t
 }
 
-// noteMessage notes that PUBLISH or SUBSCRIBE failed. A user may have a right to the channels of its locks, but not to
-// that of the scratch name.
-func (t *trial) noteMessage(command string, err error) {
-	r := refusal{command + " on the channel of the scratch name", err}
-	if strings.HasPrefix(err.Error(), "NOPERM") && strings.Contains(err.Error(), "access one of the channel") {
-		t.unasked = append(t.unasked, r)
-		return
+// try executes the operations and the commands in one round trip.
+func (t *trial) try(a *asker, name string, ttl time.Duration) error {
+	var questions [][]any
+	var names []string
+	for _, op := range operations(name, ttl) {
+		questions, names = append(questions, op.Arguments()), append(names, op.Name)
 	}
-	t.messages = append(t.messages, r)
+	scripts := len(questions)
+	questions = append(questions, lockCommands(name)...)
+	channel := len(questions)
+	questions = append(questions, []any{"publish", kind.Channel(name), ""})
+	seen := map[string]bool{}
+	for i, answer := range a.conn.DoAll(a.ctx, questions) {
+		err := answer.Err
+		switch {
+		case err == nil, node.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
+		case !node.IsReply(err), dismissal(err):
+			return err
+		case i == channel:
+			t.messages = append(t.messages, refusal{"publish", err})
+		case i >= scripts:
+			t.commands = append(t.commands, refusal{fmt.Sprint(questions[i][0]), err})
+		case !seen[err.Error()]:
+			seen[err.Error()] = true
+			t.scripts = append(t.scripts, refusal{names[i], err})
+		}
+	}
+	return nil
+}
+
+// askChannels asks for the patterns of channels that the user may use: it may have a right to the channels of its locks
+// but not to that of the scratch name.
+func (t *trial) askChannels(a *asker, user string) error {
+	reply, err := a.conn.Do(a.ctx, "acl", "getuser", user)
+	if err != nil && !node.IsReply(err) {
+		return err
+	}
+	fields, _ := reply.([]any)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "channels" {
+			patterns := strings.FieldsFunc(fmt.Sprint(fields[i+1]), func(r rune) bool { return strings.ContainsRune("[] &", r) })
+			t.channels = &patterns
+		}
+	}
+	return nil
 }
 
 // operations returns the operations of a lock's life, for each kind, with and without fencing.
@@ -95,47 +117,25 @@ func operations(name string, ttl time.Duration) (ops []*node.Op) {
 	return append(ops, kind.DefaultScripts.Inspect(name, true))
 }
 
-// dryRuns asks whether the user has the rights of docs/masters.md, including those that the trial did not need.
-func (t *trial) dryRuns(ctx context.Context, conn *node.Connection, name string) {
-	reply, err := conn.Do(ctx, "acl", "whoami")
-	if err != nil {
-		t.unasked = append(t.unasked, refusal{"ACL WHOAMI, ACL DRYRUN", err})
-		return
-	}
-	t.user = fmt.Sprint(reply)
-	for _, command := range [][]any{
-		{"set", name, "v"},
+// lockCommands returns each command of docs/masters.md that a lock needs, so that it changes nothing but the scratch
+// name, which is then gone. Counters of fences remain until their TTL ends.
+func lockCommands(name string) [][]any {
+	return [][]any{
+		{"set", name, "doctor", "PX", 1000},
+		{"del", name, kind.FenceKey(name), kind.IntentKey(name)},
 		{"get", name},
-		{"del", name},
 		{"pexpire", name, 1},
+		{"pexpireat", name, 1},
 		{"pttl", name},
 		{"type", name},
-		{"zadd", name, 1, "m"},
+		{"zadd", name, "XX", 1, "m"}, // XX: only if it exists
 		{"zrem", name, "m"},
 		{"zrange", name, 0, 0},
 		{"zrangebyscore", name, 0, 0},
 		{"zremrangebyscore", name, 0, 0},
 		{"zscore", name, "m"},
-		{"pexpireat", name, 1},
 		{"time"},
 		{"eval", "return 1", 0},
 		{"evalsha", noScript, 0},
-		{"info"},
-		{"hello"},
-		{"ping"},
-		{"select", 0},
-		{"unsubscribe"},
-	} {
-		reply, err := conn.Do(ctx, append([]any{"acl", "dryrun", t.user}, command...)...)
-		if err != nil {
-			if node.IsReply(err) && strings.Contains(err.Error(), "not found") { // the command: it was renamed
-				continue
-			}
-			t.unasked = append(t.unasked, refusal{"ACL DRYRUN", err})
-			return
-		}
-		if text := fmt.Sprint(reply); text != "OK" {
-			t.dryRun = append(t.dryRun, refusal{fmt.Sprint(command[0]), fmt.Errorf("%s", text)})
-		}
 	}
 }

@@ -35,6 +35,10 @@ type examiner interface {
 // Zone returns the parameter zone of the master's URL; "" if there is none.
 func (n *Node) Zone() string { return n.zone }
 
+// User returns the user of the master's URL or of the wrapped client, "default" if there is none, or "" if
+// [WithCredentials] names it for each connection.
+func (n *Node) User() string { return n.user }
+
 // Connect returns a connection of its own to the master. The caller must close it. The first command dials. A broken
 // connection is not replaced, and closing the node ends it.
 func (n *Node) Connect() *Connection { return n.connect(n.ctx) }

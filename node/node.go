@@ -15,6 +15,7 @@ import (
 type Node struct {
 	name      string
 	zone      string
+	user      string
 	clustered bool
 	connect   func(context.Context) *Connection
 	own       io.Closer // the client of a wrapped Cluster, if the node made it; else nil

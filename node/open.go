@@ -37,6 +37,9 @@ func Open(rawURL string, opts ...Option) (*Node, error) {
 	d := &dialer{options: o, dial: s.dialer, clock: s.clock}
 	n := newNode(cmp.Or(s.name, o.Addr), s.clock, d.open, d.subscribe)
 	n.zone, n.connect = zone, d.examine
+	if o.CredentialsProviderContext == nil {
+		n.user = cmp.Or(o.Username, "default")
+	}
 	return n, nil
 }
 

@@ -79,6 +79,9 @@ func Wrap(client redis.UniversalClient, opts ...Option) (*Node, error) {
 	if w.client != client && w.cluster != nil {
 		n.own = w.cluster
 	}
+	if w.single != nil && w.single.Options().CredentialsProviderContext == nil {
+		n.user = cmp.Or(w.single.Options().Username, "default")
+	}
 	return n, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +38,7 @@ func doctorCommand() *cobra.Command {
 		Use:                   "doctor [flags]",
 		Short:                 "Examine the masters, and report what endangers a lock",
 		Long:                  doctorHelp,
-		Example:               "  redlock doctor\n  redlock doctor --json | jq '.findings[].title'",
+		Example:               "  redlock doctor\n  redlock doctor --json | jq -r '.findings[].id'",
 		Args:                  noArgs,
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
@@ -101,31 +100,23 @@ func showFindings(ctx context.Context, to io.Writer, locker *redlock.Locker, asJ
 	if err != nil {
 		return &exit{exitNoQuorum, errors.New("no majority of the masters could be examined")}
 	}
-	if len(report.Findings) > 0 { // the worst comes first
-		switch report.Findings[0].Severity {
-		case doctor.Danger:
-			return &exit{exitDanger, nil}
-		case doctor.Warning:
-			return &exit{exitWarning, nil}
-		}
+	switch {
+	case report.Summary.Dangers > 0:
+		return &exit{exitDanger, nil}
+	case report.Summary.Warnings > 0:
+		return &exit{exitWarning, nil}
+	default:
+		return nil
 	}
-	return nil
 }
 
 func printFindings(to io.Writer, report doctor.Report) {
-	const indent = "         "
-	count := map[doctor.Severity]int{}
 	for _, f := range report.Findings {
-		count[f.Severity]++
-		subject := f.Node
-		if subject == "" {
-			subject = "this process"
-		}
-		fmt.Fprintf(to, "%-8s %s: %s\n%s%s\n%sfix: %s\n",
-			strings.ToUpper(f.Severity.String()), inline(subject), inline(f.Title), indent, inline(f.Why), indent, inline(f.Fix))
+		fmt.Fprint(to, f)
 	}
-	fmt.Fprintf(to, "%s, %s, %s\n", plural(count[doctor.Danger], "danger"), plural(count[doctor.Warning], "warning"),
-		plural(count[doctor.Note], "note"))
+	sum := report.Summary
+	fmt.Fprintf(to, "%s, %s, %s; %d of %d masters examined\n", plural(sum.Dangers, "danger"),
+		plural(sum.Warnings, "warning"), plural(sum.Notes, "note"), sum.Examined, sum.Masters)
 }
 
 func plural(n int, what string) string {

@@ -23,7 +23,7 @@ func TestDoctor(t *testing.T) {
 		code int
 		says []string
 	}{
-		"sound": {redisproc.URLs(sound), "", 0, []string{"0 dangers, 0 warnings, 0 notes"}},
+		"sound": {redisproc.URLs(sound), "", 0, []string{"0 dangers, 0 warnings, 0 notes; 1 of 1 masters examined"}},
 		"a warning": {
 			redisproc.URLs(warned), "", 1,
 			[]string{"WARNING  127.0.0.1:", "closes idle connections", "fix: CONFIG SET timeout 0", "1 warning,"},
@@ -35,7 +35,11 @@ func TestDoctor(t *testing.T) {
 		"no majority": {
 			append(redisproc.URLs(sound), "redis://127.0.0.1:1", "redis://127.0.0.1:2"), "", 69, []string{"does not answer"},
 		},
-		"json":        {redisproc.URLs(endangered), "--json", 2, []string{`"title":"evicts locks"`}},
+		"json": {redisproc.URLs(endangered), "--json", 2, []string{
+			`{"summary":{"masters":1,"examined":1,"dangers":1,"warnings":0,"notes":0},"findings":[{"id":"evicts-locks",` +
+				`"severity":"danger","nodes":["127.0.0.1:`,
+			`"commands":["CONFIG SET maxmemory-policy noeviction","CONFIG REWRITE"]}]}`,
+		}},
 		"arguments":   {redisproc.URLs(sound), "now", 64, nil},
 		"no terminal": {redisproc.URLs(sound), "--watch", 64, nil},
 	} {
@@ -50,6 +54,7 @@ func TestDoctor(t *testing.T) {
 			for _, text := range tc.says {
 				assert.Contains(t, got.stdout, text)
 			}
+			assert.NotContains(t, got.stderr, "redis:", "what go-redis logs")
 			if tc.args == "--json" {
 				assert.True(t, json.Valid([]byte(got.stdout)))
 			}
@@ -65,6 +70,6 @@ func TestDoctorWatchAsJSON(t *testing.T) {
 	p.says("}\n")
 	p.signal(os.Interrupt)
 	assert.Equal(t, 0, p.wait())
-	var report struct{ Findings []map[string]string }
+	var report struct{ Findings []struct{ ID string } }
 	require.NoError(t, json.Unmarshal([]byte(strings.SplitN(p.stdout.String(), "\n", 2)[0]), &report))
 }

@@ -74,22 +74,39 @@ type holdReport struct {
 	LeftMS float64 `json:"left_ms"`
 }
 
-type findingsReport struct {
+type doctorReport struct {
+	Summary  summaryReport   `json:"summary"`
 	Findings []findingReport `json:"findings"` // the worst first
 }
 
-type findingReport struct {
-	Severity string `json:"severity"`       // danger, warning or note
-	Node     string `json:"node,omitempty"` // empty: this process or host
-	Title    string `json:"title"`
-	Why      string `json:"why"`
-	Fix      string `json:"fix"`
+type summaryReport struct {
+	Masters  int `json:"masters"`
+	Examined int `json:"examined"` // masters that answered until the end
+	Dangers  int `json:"dangers"`
+	Warnings int `json:"warnings"`
+	Notes    int `json:"notes"`
 }
 
-func reportFindings(examined doctor.Report) findingsReport {
-	r := findingsReport{Findings: []findingReport{}}
-	for _, f := range examined.Findings {
-		r.Findings = append(r.Findings, findingReport{f.Severity.String(), f.Node, f.Title, f.Why, f.Fix})
+type findingReport struct {
+	ID       doctor.ID `json:"id"`
+	Severity string    `json:"severity"` // danger, warning or note
+	Nodes    []string  `json:"nodes"`    // none: this host, or the settings
+	Title    string    `json:"title"`
+	Why      string    `json:"why"`
+	Fix      string    `json:"fix"`
+	Commands []string  `json:"commands"` // of the fix, that can be typed as they are
+}
+
+func reportFindings(report doctor.Report) doctorReport {
+	sum := report.Summary
+	r := doctorReport{
+		Summary:  summaryReport{sum.Masters, sum.Examined, sum.Dangers, sum.Warnings, sum.Notes},
+		Findings: []findingReport{},
+	}
+	for _, f := range report.Findings {
+		r.Findings = append(r.Findings, findingReport{
+			f.ID, f.Severity.String(), f.Nodes, f.Title, f.Why, f.Fix, f.Commands,
+		})
 	}
 	return r
 }

@@ -120,7 +120,12 @@ func (d *day) quiet(ctx context.Context, m *master) error {
 
 // examination is what redlock doctor --json prints.
 type examination struct {
-	Findings []struct{ Severity, Node, Title, Why string }
+	Findings []finding
+}
+
+type finding struct {
+	Severity, Title, Why string
+	Nodes                []string
 }
 
 // doctor runs redlock doctor.

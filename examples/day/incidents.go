@@ -247,7 +247,7 @@ func (w *watch) examine(ctx context.Context) {
 		}
 		var titles []string
 		for _, f := range found.Findings {
-			if f.Node == w.master.name() && !w.before.has(f.Node, f.Title) && f.Title != "was configured at run time" {
+			if slices.Contains(f.Nodes, w.master.name()) && !w.before.has(w.master.name(), f.Title) && f.Title != "was configured at run time" {
 				titles = append(titles, f.Severity+": "+f.Title)
 			}
 		}
@@ -258,8 +258,8 @@ func (w *watch) examine(ctx context.Context) {
 }
 
 func (e examination) has(node, title string) bool {
-	return slices.ContainsFunc(e.Findings, func(f struct{ Severity, Node, Title, Why string }) bool {
-		return f.Node == node && f.Title == title
+	return slices.ContainsFunc(e.Findings, func(f finding) bool {
+		return slices.Contains(f.Nodes, node) && f.Title == title
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -56,7 +57,7 @@ func run(ctx context.Context, out io.Writer, look time.Duration) (all []account,
 	}
 	fmt.Fprintf(out, "redlock doctor, after %v:\n", took.Round(time.Second))
 	for _, f := range report.Findings {
-		fmt.Fprintf(out, "  %s: %s: %s\n", f.Severity, f.Node, f.Title)
+		fmt.Fprintf(out, "  %s: %s: %s\n", f.Severity, strings.Join(f.Nodes, ", "), f.Title)
 		if f.Title != "shares a host" {
 			return nil, fmt.Errorf("these masters should not have it: %s", f.Why)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 
 	"github.com/redlock-go/redlock/clock"
+	"github.com/redlock-go/redlock/internal/names"
 )
 
 // version is the version that miniredis reports in HELLO.
@@ -75,6 +76,7 @@ func (l *life) serverFields() []string {
 	_, port, _ := net.SplitHostPort(l.listener.Addr().String())
 	return []string{
 		"redis_version:" + version,
+		"server_name:" + names.DevServer,
 		"redis_mode:standalone",
 		"os:" + runtime.GOOS + " " + runtime.GOARCH,
 		"arch_bits:64",

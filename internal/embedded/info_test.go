@@ -28,7 +28,7 @@ func info(t *testing.T, c *redis.Client, sections ...string) map[string]string {
 func TestInfoIsWhatRedisWouldSay(t *testing.T) {
 	t.Parallel()
 	server := []string{
-		"redis_version", "redis_mode", "os", "arch_bits", "process_id", "run_id", "tcp_port",
+		"redis_version", "server_name", "redis_mode", "os", "arch_bits", "process_id", "run_id", "tcp_port",
 		"server_time_usec", "uptime_in_seconds", "uptime_in_days",
 	}
 	clients := []string{"connected_clients"}

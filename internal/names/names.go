@@ -1,4 +1,5 @@
-// Package names checks how long the names of locks, owners and tokens are, and shortens them for errors and logs.
+// Package names checks how long the names of locks, owners and tokens are, and shortens them for errors and logs. It
+// has the name of the masters for development.
 package names
 
 import (
@@ -50,3 +51,6 @@ func Truncate(s string) string {
 	}
 	return s[:end] + "…"
 }
+
+// DevServer is the server_name in INFO of the masters that run in a process of this module, for development and tests.
+const DevServer = "redlock-dev"
