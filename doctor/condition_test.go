@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,15 @@ var conditions = map[string]condition{
 		why: `evicted_keys is \d+`,
 	},
 	"memory is almost full": {
-		args: []string{"--maxmemory", "1mb"}, severity: doctor.Warning, why: `used_memory is \d+ of 1048576`,
+		prepare: func(t *testing.T, _ *redisproc.Server, c *redis.Client) {
+			require.NoError(t, c.Set(t.Context(), "x", strings.Repeat("x", 20<<20), 0).Err())
+			text, err := c.Info(t.Context(), "memory").Result()
+			require.NoError(t, err)
+			used, err := strconv.Atoi(regexp.MustCompile(`used_memory:(\d+)`).FindStringSubmatch(text)[1])
+			require.NoError(t, err)
+			require.NoError(t, c.ConfigSet(t.Context(), "maxmemory", strconv.Itoa(used/95*100)).Err())
+		},
+		severity: doctor.Warning, why: `used_memory is \d+ of \d+`,
 	},
 	"is not a master": {
 		args: []string{"--replicaof", "127.0.0.1", "1"}, severity: doctor.Danger, why: "its role is slave",

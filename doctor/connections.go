@@ -44,7 +44,7 @@ var connectionRules = []rule{
 	{
 		id: ClosesIdle, title: "closes idle connections", severity: Warning,
 		when: "`timeout` is above 0",
-		why:  "The first lock after a pause then costs three more round trips.",
+		why:  "The first lock after a pause then costs two more round trips.",
 		fix:  "`CONFIG SET timeout 0`; `CONFIG REWRITE`",
 		check: each(func(_ *exam, m *master) string {
 			n, _ := m.configured("timeout")

@@ -29,7 +29,6 @@ type Seen struct {
 	Rate                            float64         // of its clock, against this host's
 	Trips                           []time.Duration // of a hundred round trips; the others took 1 ms
 	Config                          map[string]string
-	Dismissed                       error
 }
 
 // Judge returns the findings about masters of which only this is known, and about a host whose wall clock gained
@@ -40,7 +39,7 @@ func Judge(wallGain time.Duration, all ...Seen) Report {
 		Drift: clock.DefaultDrift,
 	}}
 	for _, s := range all {
-		m := &master{name: s.Name, zone: s.Zone, config: s.Config, dismissed: s.Dismissed, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
+		m := &master{name: s.Name, zone: s.Zone, config: s.Config, info: parseInfo(s.Info), remote: s.Remote, local: s.Local}
 		for i := range samplesPerSpan {
 			at := time.Duration(i) * fullSpan / samplesPerSpan
 			one := sample{at: time.Unix(0, 0).Add(at), server: time.Unix(0, 0).Add(time.Duration(float64(at) * (1 + s.Rate)))}

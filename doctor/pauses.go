@@ -108,7 +108,7 @@ var pauseRules = []rule{
 	{
 		id: EndedConnection, title: "ended a connection", severity: Warning,
 		when: "a connection of the examination ended, and another one was accepted",
-		why:  "Requests that were under way have no vote, and the next lock costs three more round trips.",
+		why:  "Requests that were under way have no vote, and the next lock costs two more round trips.",
 		fix:  "see its log, and what is between: a proxy, a firewall, CLIENT KILL",
 		check: each(func(_ *exam, m *master) string {
 			for _, o := range m.outages {

@@ -50,7 +50,11 @@ func (o *observer) runTrial(ttl time.Duration) (t trial) {
 	return t
 }
 
-// try executes the operations and the commands in one round trip.
+// batch is how many commands are sent in one round trip. With the texts of all scripts, the buffer of one batch might
+// be what a server has no memory for.
+const batch = 12
+
+// try executes the operations and the commands.
 func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	var questions [][]any
 	var names []string
@@ -61,8 +65,12 @@ func (t *trial) try(a *asker, name string, ttl time.Duration) error {
 	questions = append(questions, lockCommands(name)...)
 	channel := len(questions)
 	questions = append(questions, []any{"publish", kind.Channel(name), ""})
+	var answers []node.Answer
+	for part := range slices.Chunk(questions, batch) {
+		answers = append(answers, a.conn.DoAll(a.ctx, part)...)
+	}
 	seen := map[string]bool{}
-	for i, answer := range a.conn.DoAll(a.ctx, questions) {
+	for i, answer := range answers {
 		err := answer.Err
 		switch {
 		case err == nil, node.IsReply(err) && strings.HasPrefix(err.Error(), "NOSCRIPT"):
