@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/doctor"
 	"github.com/redlock-go/redlock/internal/freeport"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testcert"
 	"github.com/redlock-go/redlock/node"
 )
 
@@ -31,6 +32,64 @@ func TestAMasterThatDoesNotAnswer(t *testing.T) {
 	assert.Equal(t, servers[1].Addr(), found[0].Node)
 	assert.Equal(t, doctor.Danger, found[0].Severity)
 	assert.Empty(t, titled(examine(t, redisproc.URLs(servers)), title))
+}
+
+// The finding has the server's reason, and a fix for it.
+func TestWhyAMasterDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	ca := testcert.New(t)
+	cert, key, authority := ca.Files(ca.Valid())
+	secure := redisproc.ForTLSTest(t, 1, cert, key, authority)[0]
+	locked := redisproc.ForTest(t, 1, "--requirepass", "right")[0]
+	plain := redisproc.ForTest(t, 1)[0]
+	full := redisproc.ForTest(t, 1, "--maxclients", "4")[0]
+	occupy(t, full, 4)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = other.Close() })
+	go func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n")
+			_ = c.Close()
+		}
+	}()
+	for url, c := range map[string]struct {
+		why, fix string
+		commands []string
+	}{
+		"redis://:wrong@" + locked.Addr():    {why: "WRONGPASS", fix: "put the right user and password into the URL"},
+		"redis://app:secret@" + plain.Addr(): {why: "WRONGPASS", fix: "put the right user and password into the URL"},
+		locked.URL():                         {why: "NOAUTH", fix: "put the user and the password into the URL"},
+		plain.URL() + "/99":                  {why: "DB index is out of range", fix: "leave /N out of the URL"},
+		"rediss://" + plain.Addr():           {why: "TLS", fix: "write redis:// instead of rediss://"},
+		"redis://" + secure.TLSAddr():        {fix: "write rediss:// instead of redis://"},
+		"rediss://" + secure.TLSAddr():       {why: "certificate", fix: "--tls-ca"},
+		"redis://" + other.Addr().String():   {why: "not a Redis server", fix: "correct host and port"},
+		"redis://127.0.0.1:1":                {why: "connection refused", fix: "start it"},
+		"redis://no-such-host.invalid":       {why: "no such host", fix: "correct the host"},
+		full.URL() + "?zone=a": {
+			why: "max number of clients reached", commands: []string{"CONFIG SET maxclients 10000", "CONFIG REWRITE", "CLIENT LIST"},
+		},
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			report, err := examined(doctor.Examine(t.Context(), open(t, []string{url}), doctor.WithSpan(span)))
+			require.ErrorIs(t, err, redlock.ErrNoQuorum)
+			found := titled(report, "does not answer")
+			require.Len(t, found, 1, "%v", report)
+			fits(t, found[0])
+			assert.Contains(t, found[0].Why, c.why)
+			assert.Contains(t, found[0].Fix, c.fix)
+			if c.commands != nil {
+				assert.Equal(t, c.commands, found[0].Commands)
+			}
+			assert.NotContains(t, found[0].String(), "secret")
+		})
+	}
 }
 
 func TestOneServerTwice(t *testing.T) {

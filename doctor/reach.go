@@ -61,10 +61,15 @@ var fixes = []struct{ part, fix string }{
 	{"DB index", "leave /N out of the URL, or raise databases in its redis.conf"},
 	{"max number of clients", "`CONFIG SET maxclients 10000`; `CONFIG REWRITE`; `CLIENT LIST` shows who connects"},
 	{"DENIED", "on its host: give it a password (requirepass), or bind and protected-mode no in a private network"},
-	{"first record does not look like", "write redis:// instead of rediss://, or give the TLS port of the server"},
+	{"needs a port with TLS", "write redis:// instead of rediss://, or give the TLS port of the server"},
+	{"not one for TLS", "write redis:// instead of rediss://, or give the TLS port of the server"},
+	{"asks for TLS", "write rediss:// instead of redis://, or give the port of the server without TLS"},
 	{"certificate", "--tls-ca with the CA of the server, --tls-server-name; --tls-cert and --tls-key if it asks for them"},
+	{"ended the connection without", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
+	{"reset by peer", "if it asks for TLS, write rediss:// instead of redis://; otherwise see its log"},
 	{"refused", "start it, or correct host and port in the URL"},
 	{"no such host", "correct the host in the URL"},
+	{"not a Redis server", "correct host and port in the URL"},
 }
 
 // fixFor returns what to do about an error of a connection.

@@ -97,13 +97,25 @@ func (d *dialer) examine(ctx context.Context) *Connection {
 	return &Connection{&wireExaminer{dialer: d, ctx: ctx}}
 }
 
+// welcome is the handshake of an examiner. The reply to INFO shows why a server refuses the connection, or that it is no
+// Redis server. The right to INFO may be missing.
+func (d *dialer) welcome(ctx context.Context, conn net.Conn) (*session, error) {
+	return d.handshake(ctx, conn, step{[]any{"info", "server"}, func(reply any) error {
+		_, err := acceptText(reply)
+		if refusesInfo(err) {
+			return nil
+		}
+		return err
+	}})
+}
+
 // use calls f with the session, which it makes first if there is none. The session ends with ctx, with the node, after
 // an error of f, and after examineTimeout, unless f calls extend.
 func (w *wireExaminer) use(ctx context.Context, f func(s *session, extend func()) error) error {
 	if w.err == nil && w.session == nil {
 		dialing, cancel := context.WithCancelCause(w.ctx)
 		unwatch := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-		w.session, w.err = w.dialer.attempt(dialing, w.dialer.attemptTimeout(), w.dialer.greet)
+		w.session, w.err = w.dialer.attempt(dialing, w.dialer.attemptTimeout(), w.dialer.welcome)
 		unwatch()
 		cancel(nil)
 		if w.session != nil {
