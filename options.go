@@ -120,7 +120,7 @@ func WithDrift(factor float64, least time.Duration) Option {
 }
 
 // WithMaxTTL sets the longest TTL or minimum hold of any client on these masters. A call may have a TTL or minimum hold
-// up to d; a longer one is an error. Default: the larger of this Locker's own two. Give every client of the masters the
+// up to d; a longer one is an error, except with [WithoutRestartGuard]. Default: the larger of this Locker's own two. Give every client of the masters the
 // same d. At most 30 days.
 //
 // A master that came back empty after a restart would grant again what it had granted before. So it may not vote for d
