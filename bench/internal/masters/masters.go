@@ -106,6 +106,22 @@ func (m *Set) KeysLeft(ctx context.Context, i int) (n int64, few []string, err e
 	return n, few, nil
 }
 
+// Commands returns the number of commands that all masters have executed, one for each of them by Commands itself.
+func (m *Set) Commands(ctx context.Context) (n int64, err error) {
+	for i, c := range m.Clients {
+		info, err := c.InfoMap(ctx, "stats").Result()
+		if err != nil {
+			return 0, fmt.Errorf("master %d: %w", i+1, err)
+		}
+		all, err := strconv.ParseInt(info["Stats"]["total_commands_processed"], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("master %d: %w", i+1, err)
+		}
+		n += all
+	}
+	return n, nil
+}
+
 // ScriptCalls returns the number of scripts that the first master has run.
 func (m *Set) ScriptCalls(ctx context.Context) (n int64, err error) {
 	info, err := m.Clients[0].Info(ctx, "commandstats").Result()

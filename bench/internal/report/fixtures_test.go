@@ -77,6 +77,7 @@ func onTarget() *Report {
 		crowd(eightProcesses, peers.Redlock, 2000), crowd(eightProcesses, peers.RedlockNoHandOver, 100),
 		crowd(eightProcesses, peers.Redsync, 100),
 	}
+	r.Waiting = []*WaitingRow{{Kind: "mutex", Behind: "a mutex", Counts: []WaitingCount{{1, 33}, {100, 34}, {1000, 33}}}}
 	r.Slots = []*ContentionRow{
 		crowd(FreeSlots, peers.FreePermits, 1000), crowd(FreeSlots, peers.FreePermitsFenced, 900),
 		crowd(FreeSlots, peers.FreeMutexes, 1300),

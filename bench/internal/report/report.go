@@ -20,6 +20,7 @@ type Report struct {
 	Kinds      []*Row           `json:"kinds,omitempty"`
 	WAN        []*WAN           `json:"wan,omitempty"`
 	Contention []*ContentionRow `json:"contention,omitempty"`
+	Waiting    []*WaitingRow    `json:"waiting,omitempty"`
 	Slots      []*ContentionRow `json:"slots,omitempty"`
 	Faults     []*Fault         `json:"faults,omitempty"`
 	Scale      *Scale           `json:"scale,omitempty"`

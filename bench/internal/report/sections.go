@@ -54,7 +54,8 @@ func (r *Report) caveats() (all []string) {
 // sections are the report's tables.
 func (r *Report) sections() []section {
 	return slices.Concat(
-		r.latencySections(), r.kindSections(), r.wanSections(), r.contentionSections(), r.slotSections(),
+		r.latencySections(), r.kindSections(), r.wanSections(), r.contentionSections(), r.waitingSections(),
+		r.slotSections(),
 		r.faultSections(), r.scaleSections(), checkSections(r.Checks),
 	)
 }

@@ -80,5 +80,5 @@ func contentionPart(ctx context.Context, s *session) error {
 		}
 	}
 	s.progress.clear()
-	return nil
+	return waitingCost(ctx, s)
 }

@@ -102,6 +102,15 @@ func TestWANAndContentionOnRealMasters(t *testing.T) {
 			assert.Positive(t, round.Waits.Longest, row.Contestant)
 		}
 	}
+	require.NotEmpty(t, r.Waiting)
+	commands := 0.0
+	for _, row := range r.Waiting {
+		require.Len(t, row.Counts, 3, row.Kind)
+		for _, c := range row.Counts {
+			commands += c.PerSecond // in 200 ms one waiter may send none
+		}
+	}
+	assert.Positive(t, commands)
 }
 
 func TestSlotsOnRealMasters(t *testing.T) {
