@@ -89,7 +89,7 @@ func (l *Locker) status(an quorum.Answer) NodeStatus {
 	case an.Vote.Err != nil:
 		err = an.Vote.Err
 	case s.Role != "master":
-		err = fmt.Errorf("its role is %q: give the address of a master", s.Role)
+		err = &node.RoleError{Role: s.Role}
 	case s.Loading:
 		err = errors.New("it is loading its dataset, and refuses other commands until then")
 	case l.cfg.guard:

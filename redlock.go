@@ -187,11 +187,13 @@ func (l *Locker) reportHealth(master string, err error) {
 // logRefusal logs that a master answers but refuses releases, or lets the user run no scripts, or that this is over.
 func (l *Locker) logRefusal(master string, r *node.RefusalError) {
 	var right *node.RightError
-	lacksRight := errors.As(r.Err, &right)
+	lacksRight, noMaster := errors.As(r.Err, &right), errors.As(r.Err, new(*node.RoleError))
 	switch {
+	case noMaster && r.Over:
+		l.cfg.logger.Info("redlock: a server is a master again, and is asked for locks", "master", master)
 	case lacksRight && r.Over:
 		l.cfg.logger.Info("redlock: a master allows scripts again, and is asked for locks", "master", master)
-	case lacksRight:
+	case lacksRight, noMaster:
 		l.cfg.logger.Warn("redlock: a master is not asked for locks", "master", master, "error", r.Err)
 	case r.Over:
 		l.cfg.logger.Info("redlock: a master executes releases again", "master", master)

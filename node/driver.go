@@ -125,6 +125,8 @@ func (p *pipe) next() (t task, fx effects) {
 // use makes l the pipe's connection.
 func (p *pipe) use(l link, now time.Time, fx *effects) {
 	p.conn.link, p.conn.verified, p.state.window.rtt = l, false, minRTT{}
+	p.conn.roleAt = now
+	p.noteRole(l.server(), fx)
 	if report := p.state.rights.handshake(l.server().scripts, now); report != nil {
 		fx.reports = append(fx.reports, report)
 	}
@@ -176,10 +178,14 @@ func (p *pipe) send(now time.Time, fx *effects) task {
 	if len(batch) == 0 { // settle schedules the next one if calls wait for the recheck of a right
 		return task{do: doNothing}
 	}
+	p.batches.count(len(batch))
+	if p.asksRole(l, now) {
+		batch = p.state.calls.askRole(len(batch), now)
+		p.conn.roleAt = now
+	}
 	for _, c := range batch {
 		l.put(c.bytes())
 	}
-	p.batches.count(len(batch))
 	p.beginWrite(now)
 	return task{do: doFlush, link: l}
 }
@@ -233,12 +239,16 @@ func (p *pipe) settle(l link, replies []reply, err error, now time.Time) (fx eff
 	out := settlement{state: s, server: l.server(), now: now, deliveries: p.scratch}
 	s.calls.dropSettled(out.settleAll(s.calls.written, replies, err))
 	s.calls.retry(out.retry)
+	if out.changedRole {
+		l.changeRole(out.server)
+	}
 	switch {
 	case out.ended:
 		fx.close = append(fx.close, l)
 		p.lost(&out, &fx)
 	case out.answered:
 		p.conn.verified, p.conn.server = true, out.server
+		p.noteRole(out.server, &fx)
 		fx.healthy(s.health.answer())
 	}
 	s.recovery.add(out.unanswered)

@@ -75,7 +75,7 @@ func (d *dialer) login(ctx context.Context) (steps []step, password string, err 
 // identify is the handshake of a connection for requests. It identifies the server, and checks whether this user may
 // run scripts. A proxy may end the connection at that check, which is then left out on later connections.
 func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) {
-	var info string
+	var info, replication string
 	var refused error // of INFO
 	var right scriptRight
 	steps := []step{{[]any{"info", "server"}, func(reply any) (err error) {
@@ -84,6 +84,9 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 			refused, err = err, nil
 		}
 		return err
+	}}, {[]any{"info", "replication"}, func(reply any) error {
+		replication, _ = acceptText(reply) // without it the role is unknown
+		return nil
 	}}}
 	d.mu.Lock()
 	skip := d.skipRightCheck
@@ -106,8 +109,9 @@ func (d *dialer) identify(ctx context.Context, conn net.Conn) (*session, error) 
 		}
 		return nil, err
 	}
-	s.identity = d.known.learn(info, refused, d.clock.Now())
-	s.identity.scripts = right
+	identity := d.known.learn(info+"\n"+replication, refused, d.clock.Now())
+	identity.scripts = right
+	s.identity = &identity
 	return s, nil
 }
 

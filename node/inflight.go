@@ -48,6 +48,9 @@ func (f *inflight) load(server *Server, missing rights, now time.Time) (batch []
 			break
 		}
 		err := c.staleReason(server, now)
+		if err == nil && c.votes() {
+			err = server.notMaster()
+		}
 		if err == nil && !c.flight.voted {
 			recheck, wait, refused := missing.check(c.Op, now)
 			if recheck != nil {
@@ -159,6 +162,14 @@ func (f *inflight) failQueued(err error, now time.Time) (failed []delivery) {
 	clear(f.queue[len(kept):])
 	f.queue, f.retried = kept, retried
 	return failed
+}
+
+// askRole puts the question for the role ahead of the last n written calls, and returns it with them.
+func (f *inflight) askRole(n int, now time.Time) (batch []*Call) {
+	first := len(f.written) - n
+	question := &Call{Request: Request{Op: askRole, Asked: now}, flight: flight{voted: true, sent: now}}
+	f.written = slices.Insert(f.written, first, question)
+	return f.written[first:]
 }
 
 // ping records that a PING is being written.

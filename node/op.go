@@ -28,6 +28,8 @@ type Op struct {
 	script *Script // nil for a command
 	tail   int     // the index in out of the arguments after the digest
 	undo   *Script // the script that undoes the operation; nil: none is known
+	// anyRole is set if a server that is no master may be asked.
+	anyRole bool
 }
 
 // Origin is the call that an operation belongs to.

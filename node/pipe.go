@@ -36,6 +36,8 @@ type connection struct {
 	link          link          // nil: there is none
 	server        *Server       // that answered last; nil: none has
 	verified      bool          // link has carried an answer
+	roleAt        time.Time     // when the server's role was last asked over link
+	notMaster     error         // why the server that answered last is no master; nil: it is one
 	silentSince   time.Time     // the last reply, or a later write or connect of the driver with no reply due
 	writer        link          // the link that a goroutine writes to; nil: none
 	writerDone    chan struct{} // closed when that goroutine is done; nil: the driver does not wait for it

@@ -17,6 +17,8 @@ type Server struct {
 	// Up is the time, on this client's clock, since when the process has certainly been running. If it replaced another
 	// process at this address, Up is when the node found out: it may not know the locks from before.
 	Up time.Time
+	// Role is the role that the server reported last, such as "master" or "slave"; "" if it is unknown.
+	Role string
 	// Err is the reason why the identity is unknown: an *IdentityError if the server does not report it.
 	Err error
 
@@ -43,14 +45,20 @@ func (s Server) restarted(window time.Duration, now time.Time) error {
 	return nil
 }
 
-// guard turns a grant that does not count into Unknown: the operation was executed, so it must be released. sent is
-// when the request was sent. The window must have passed by then, not only when the reply is read, which may be much
-// later.
-func (s Server) guard(v Vote, window time.Duration, sent time.Time) Vote {
-	if window <= 0 || v.Verdict != Granted {
+// guard turns a grant to c that does not count into Unknown: the operation was executed, so it must be released. The
+// window must have passed when c was sent, not only when the reply is read, which may be much later.
+func (s *Server) guard(v Vote, c *Call) Vote {
+	if v.Verdict != Granted {
 		return v
 	}
-	if err := s.Trusted(window, sent); err != nil {
+	var err error
+	if c.votes() {
+		err = s.notMaster()
+	}
+	if err == nil && c.Window > 0 {
+		err = s.Trusted(c.Window, c.flight.sent)
+	}
+	if err != nil {
 		v.Verdict, v.Guarded, v.Err = Unknown, true, err
 	}
 	return v
@@ -62,7 +70,7 @@ type identities struct {
 	seen time.Time // when last answered for the first time
 }
 
-// learn reads a reply to INFO server, or its error, that was received at now.
+// learn reads a reply to INFO server and INFO replication, or its error, that was received at now.
 func (m *identities) learn(info string, err error, now time.Time) Server {
 	if err != nil && !refusesInfo(err) {
 		return Server{Err: fmt.Errorf("the server that answered is unknown: %w", err)} // only this time
@@ -73,12 +81,16 @@ func (m *identities) learn(info string, err error, now time.Time) Server {
 	fields := parseInfo(info)
 	id := fields["run_id"]
 	uptime, uerr := uptimeOf(fields)
+	role := fields["role"]
 	if id == "" || uerr != nil {
-		return Server{RunID: id, Err: &IdentityError{Err: errors.New("the fields are missing")}}
+		return Server{RunID: id, Role: role, Err: &IdentityError{Err: errors.New("the fields are missing")}}
 	}
 	// Uptime is the difference of two wall times rounded down to seconds: the process may be up to a second younger.
-	s := Server{RunID: id, Up: now.Add(time.Second - uptime)}
+	s := Server{RunID: id, Role: role, Up: now.Add(time.Second - uptime)}
 	switch {
+	case m.last.RunID == id && m.last.notMaster() != nil && s.notMaster() == nil:
+		// It was promoted. It has the locks that its master had sent it, at most.
+		s.Up, m.seen = now, now
 	case m.last.RunID == id:
 		// The same process. If its uptime contradicts the earlier one, its clock was set: the shorter one counts.
 		if m.last.Up.After(s.Up) {
@@ -132,7 +144,9 @@ type Status struct {
 
 // StatusOp returns an operation that reads a server's [Status] into the vote's Data.
 func StatusOp() *Op {
-	return Command("status", readStatus, "info")
+	o := Command("status", readStatus, "info")
+	o.anyRole = true
+	return o
 }
 
 func readStatus(reply any) Vote {

@@ -22,7 +22,8 @@ var errUnasked = errors.New("the master sent a reply without a request")
 // replies is kept in a session at a time, which takes less than 16 MiB.
 type session struct {
 	conn     net.Conn
-	identity Server
+	identity *Server
+	opened   time.Time
 	owed     atomic.Int64          // how many replies are due
 	most     int                   // how large a reply may be, as maxReply counts
 	greeted  bool                  // the first reply was read
@@ -37,7 +38,7 @@ type session struct {
 	readBy  time.Time // the read deadline
 
 	used     time.Time   // when the session was opened, or last received from
-	readOnly atomic.Bool // the master has become a replica
+	readOnly atomic.Bool // the master has become a replica, or a replica a master
 }
 
 var _ link = (*session)(nil)
@@ -54,8 +55,9 @@ const (
 )
 
 func newSession(conn net.Conn, identity Server) *session {
+	now := time.Now()
 	in := bufio.NewReaderSize(conn, 16<<10)
-	return &session{conn: conn, identity: identity, most: maxReply, in: in, used: time.Now()}
+	return &session{conn: conn, identity: &identity, most: maxReply, in: in, opened: now, used: now}
 }
 
 func (s *session) put(command []byte) {
@@ -131,7 +133,14 @@ func (s *session) decode(size *int) (v any, err error) {
 }
 
 func (s *session) streams() bool   { return !s.readOnly.Load() }
-func (s *session) server() *Server { return &s.identity }
+func (s *session) server() *Server { return s.identity }
+
+// changeRole makes the next request use another connection: the name of the server may lead to another one by now, and
+// a server that became a master gets a restart window when it is identified.
+func (s *session) changeRole(as *Server) {
+	s.identity = as
+	s.readOnly.Store(true)
+}
 
 // close ends the transport without the closing alert of TLS, which could block, and which the kernel would send after
 // the data that it must discard.
@@ -153,6 +162,9 @@ func (s *session) state() linkState {
 		return linkEnded
 	}
 	now := time.Now()
+	if s.identity.notMaster() != nil && now.Sub(s.opened) >= replicaFor {
+		return linkEnded
+	}
 	if now.Sub(s.used) < idleAfter {
 		return linkUsable
 	}

@@ -31,6 +31,8 @@ type settlement struct {
 	lostSince  time.Time // when the first such call was written
 	onlyPing   bool      // the connection carried only a PING when it ended
 	malformed  error     // a reply that its operation cannot return, which ends the connection
+	// changedRole reports that the server has another role than before.
+	changedRole bool
 }
 
 // settleAll settles calls with replies, which may be fewer than the calls. If err is not nil, the connection has ended,
@@ -75,14 +77,20 @@ func (s *settlement) settle(c *Call, r reply) {
 			s.answered = true
 			s.state.late.answered(s.server.RunID, s.state.health.suspect != nil, s.now)
 		}
-		if !s.rechecked(c, r) {
+		switch {
+		case c.Op == askRole:
+			s.learnRole(r)
+		case !s.rechecked(c, r):
 			s.reply(c, r)
 		}
 		return
 	}
 	s.ended, s.err = true, r.err
-	if c.Op == ping {
+	switch c.Op {
+	case ping:
 		s.onlyPing = true
+		return
+	case askRole:
 		return
 	}
 	if r.result == inDoubt && !s.lost {
@@ -163,7 +171,7 @@ func (s *settlement) accept(c *Call, v Vote) {
 	if c.flight.repeated && v.Verdict == Denied && c.Delivery.OpAt == nil {
 		v.Verdict = Granted // the key is gone: an earlier sending removed it, or there was nothing to remove
 	}
-	s.vote(c, s.server.guard(v, c.Window, c.flight.sent))
+	s.vote(c, s.server.guard(v, c))
 	if !c.Delivery.Durable {
 		return
 	}

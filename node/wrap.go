@@ -26,7 +26,7 @@ import (
 // and has a ReadTimeout, the node makes a client of its own with the same options, but without its hooks.
 //
 // The node cannot observe the connections of a wrapped client, so it asks for the server's identity with every batch.
-// That costs a command per batch, and over a Cluster a round trip. The node cannot close these connections either:
+// That costs two commands per batch, and over a Cluster a round trip. The node cannot close these connections either:
 // Close of its Locker may take longer, by the client's own timeouts for a silent connection.
 //
 // After a second without a request the node sends a PING first, because the server may have closed the connection, and
@@ -135,6 +135,7 @@ type wrapped struct {
 
 	mu       sync.Mutex
 	identity *Server
+	opened   time.Time
 	used     time.Time // when a batch was last sent
 }
 
@@ -150,14 +151,19 @@ func (w *wrapped) newLink(ctx context.Context) (link, error) {
 		return nil, connectError(ctx, err)
 	}
 	p := w.client.Pipeline()
-	ping, scripts := p.Ping(ctx), p.EvalSha(ctx, noScript, nil)
+	ping, replication := p.Ping(ctx), new(redis.StringCmd)
+	if w.single != nil { // a Cluster would ask any of its servers
+		replication = p.Info(ctx, "replication")
+	}
+	scripts := p.EvalSha(ctx, noScript, nil)
 	_, err := p.Exec(ctx)
 	if ping.Val() != "PONG" { // not err: a proxy that ends the connection at EVALSHA has answered PING
 		return nil, connectError(ctx, cmp.Or(ping.Err(), err, error(ErrNotRedis)))
 	}
 	return &wrapped{
 		client: w.client, single: w.single, cluster: w.cluster, clock: w.clock, known: w.known,
-		identity: &Server{scripts: rightOf(scripts.Err())}, used: w.clock.Now(),
+		identity: &Server{scripts: rightOf(scripts.Err()), Role: roleOf(replication.Val())}, opened: w.clock.Now(),
+		used: w.clock.Now(),
 	}, nil
 }
 
@@ -182,6 +188,7 @@ func (w *wrapped) flush() error {
 
 func (w *wrapped) receive() ([]reply, error) { return w.replies, nil }
 func (w *wrapped) streams() bool             { return false }
+func (w *wrapped) changeRole(*Server)        {} // exec learns it
 
 func (w *wrapped) exec(cmds []redis.Cmder) error {
 	if w.cluster != nil {
@@ -191,9 +198,11 @@ func (w *wrapped) exec(cmds []redis.Cmder) error {
 	}
 	// INFO goes first over the same connection, so it identifies the process that executes the batch.
 	info := redis.NewCmd(context.Background(), "info", "server")
-	err := execPipeline(w.client.Pipeline(), append([]redis.Cmder{info}, cmds...))
+	replication := redis.NewCmd(context.Background(), "info", "replication")
+	err := execPipeline(w.client.Pipeline(), append([]redis.Cmder{info, replication}, cmds...))
 	text, ierr := info.Text()
-	w.learn(text, ierr)
+	role, _ := replication.Text()
+	w.learn(text+"\n"+role, ierr)
 	return err
 }
 
@@ -258,19 +267,25 @@ func (w *wrapped) close() {}
 func clusterIdentity(c *redis.ClusterClient) (string, error) {
 	var mu sync.Mutex
 	var ids []string
+	role := ""
 	youngest, silent := time.Duration(math.MaxInt64), false
 	err := c.ForEachMaster(context.Background(), func(ctx context.Context, shard *redis.Client) error {
-		info, err := shard.Info(ctx, "server").Result()
-		if err != nil {
+		p := shard.Pipeline()
+		info, replication := p.Info(ctx, "server"), p.Info(ctx, "replication")
+		_, _ = p.Exec(ctx)
+		if err := info.Err(); err != nil {
 			return err
 		}
-		fields := parseInfo(info)
+		fields := parseInfo(info.Val() + "\n" + replication.Val())
 		id := fields["run_id"]
 		up, err := uptimeOf(fields)
 		mu.Lock()
 		defer mu.Unlock()
 		ids = append(ids, id)
 		silent = silent || id == "" || err != nil
+		if role = cmp.Or(role, fields["role"]); role == roleMaster {
+			role = cmp.Or(fields["role"], role) // of a server that is no master, if there is one
+		}
 		youngest = min(youngest, up)
 		return nil
 	})
@@ -278,5 +293,6 @@ func clusterIdentity(c *redis.ClusterClient) (string, error) {
 		return "", err
 	}
 	sort.Strings(ids)
-	return fmt.Sprintf("run_id:%s\nuptime_in_seconds:%d\n", strings.Join(ids, "+"), int64(youngest/time.Second)), nil
+	return fmt.Sprintf("run_id:%s\nuptime_in_seconds:%d\nrole:%s\n",
+		strings.Join(ids, "+"), int64(youngest/time.Second), role), nil
 }

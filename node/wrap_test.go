@@ -258,7 +258,7 @@ func TestAWrappedClientWithoutTheRightToINFO(t *testing.T) {
 func TestAWrappedIdentityThatIsTemporarilyUnknownIsNoPermanentFailure(t *testing.T) {
 	t.Parallel()
 	inBubbleWrapped(t, nil, func(t *testing.T, r *rig, c *redis.Client) {
-		r.m.ReplyTimes(1, "LOADING Redis is loading the dataset in memory", "INFO")
+		r.m.ReplyTimes(2, "LOADING Redis is loading the dataset in memory", "INFO")
 		v := r.ask(acquire("a", "me"), window(guarded)).result()
 		assert.Equal(t, node.Unknown, v.Verdict, "the server is unknown")
 		require.ErrorContains(t, v.Err, "LOADING")

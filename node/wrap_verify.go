@@ -16,6 +16,9 @@ func (w *wrapped) state() linkState {
 	now := w.clock.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.identity.notMaster() != nil && now.Sub(w.opened) >= replicaFor {
+		return linkEnded
+	}
 	if now.Sub(w.used) < idleAfter {
 		return linkUsable
 	}
